@@ -44,6 +44,11 @@ fn one(compiled: &CompiledSchema, schema: &Value, value: &Value, reading: Readin
     if promises && all_mended(&repairs) {
         assert!(compiled.check(&made), "{value} became {made}, which does not fit {schema}, normalised");
     }
+    if compiled.passes(value.to_string().as_bytes()) {
+        let left_alone = (value.clone(), Vec::new());
+        let is_left_alone = fits && compiled.repair(value.clone()) == left_alone && (made, repairs) == left_alone;
+        assert!(is_left_alone, "{value} passes {schema} as text");
+    }
     if reading == Reading::Default {
         let (made, repairs) = compiled.repair(value.clone());
         let invented = repairs.iter().any(|repair| repair.change == Change::MadeUp);

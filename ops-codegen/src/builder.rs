@@ -34,6 +34,8 @@ const SHOWN: usize = 20;
 /// }
 /// ```
 #[derive(Debug, Clone, Default)]
+#[doc(alias = "FromOpenAPI")]
+#[doc(alias = "FromSchema")]
 pub struct Builder {
     inputs: Vec<Input>,
     out_dir: Option<PathBuf>,

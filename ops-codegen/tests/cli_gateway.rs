@@ -259,12 +259,26 @@ fn a_host_starts_what_its_configuration_says() {
     let folder = folder("host");
     std::fs::write(folder.join("shop.json"), document(60)).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
-    let arguments = ["serve", "shop.json", "--mock", "--tools", "search", "--print-config"];
+    // What is no path stays as it is, also if a folder has that name.
+    std::fs::create_dir_all(folder.join("search")).unwrap();
+    let arguments = [
+        "serve",
+        "shop.json",
+        "--mock",
+        "--tools",
+        "search",
+        "--allow=search",
+        "--audit",
+        "calls.jsonl",
+        "--print-config",
+    ];
     let output = command.args(arguments).current_dir(&folder).output().unwrap();
     let config: Value = serde_json::from_slice(&output.stdout).unwrap();
     let server = &config["mcpServers"]["ops"];
     assert_eq!(server["command"], env!("CARGO_BIN_EXE_ops"));
     let arguments: Vec<&str> = server["args"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    let audit = folder.canonicalize().unwrap().join("calls.jsonl");
+    assert_eq!(arguments[2..], ["--mock", "--tools", "search", "--allow=search", "--audit", audit.to_str().unwrap()]);
     // From anywhere.
     let mut host = Host::start(&arguments[1..], Path::new("/"));
     assert_eq!(host.call("call", json!({ "id": "shop.showThing3" })), r#"{"number":3}"#);
@@ -279,6 +293,9 @@ fn what_cannot_be_served_says_why() {
     for (config, arguments, status, said) in [
         ("", &["a.json", "b.json", "--base-url", "http://x"][..], 2, "for one document, and there are several"),
         ("", &["none.json"], 3, "none.json"),
+        ("", &["a.json", "none.json", "--print-config"], 2, "`none.json` does not exist"),
+        ("", &["a.json", "--mock", "--print-config"], 2, "`--tools search`"),
+        ("", &["a.json", "--mcp", "http", "--print-config"], 2, "it would serve HTTP"),
         ("tool = 'all'", &["--config", "gateway.toml"], 2, "unknown field `tool`"),
         // Two faults at once: the secret is asked for first.
         (

@@ -3,7 +3,7 @@
 
 use ops_codegen::{Builder, Error, Generator};
 use ops_runtime::openapi::{ReadOptions, read};
-use ops_runtime::spec::{Api, Severity};
+use ops_runtime::spec::{Api, RetryPolicy, Severity};
 use serde_json::{Value, json};
 
 /// An API whose operation `show` returns a `Pet`.
@@ -381,4 +381,24 @@ fn a_server_is_that_of_one_document() {
     let new = "impl super::Pet {\n        /// Sets what is required";
     let made: Vec<bool> = modules.iter().map(|module| module.generated.source.contains(new)).collect();
     assert_eq!(made, [true, false]);
+}
+
+#[test]
+fn a_retry_policy_that_a_build_script_sets() -> Result<(), Error> {
+    let mut api = api(&document());
+    let policy = RetryPolicy::new(5).with_code("BUSY").with_deadline(std::time::Duration::from_secs(60));
+    api.operations[0].set_retry(Some(policy));
+    let id = api.operations[0].id.clone();
+    let modules = Builder::new().api("zoo", api, Vec::new()).generate()?;
+    let source = &modules[0].generated.source;
+    let spec = source.split(&format!("\"{id}\")")).nth(1).unwrap();
+    let wanted = "ops::RetryPolicy::new(5).with_backoff(::std::time::Duration::from_millis(1000), \
+                  ::std::time::Duration::from_millis(300000)).with_factor(2).with_codes(&[\"BUSY\"])\
+                  .with_deadline(::std::time::Duration::from_millis(60000))";
+    // However it is laid out.
+    let flat = |text: &str| text.split_whitespace().collect::<String>().replace(",)", ")");
+    let at = flat(spec).find(&format!(".with_retry(const{{&{}}})", flat(wanted)));
+    assert!(at.is_some(), "{spec}");
+    assert_eq!(source.matches("RetryPolicy").count(), 1);
+    Ok(())
 }

@@ -1,6 +1,8 @@
 //! Parses what stands in the parentheses of `#[operation(..)]`.
 
 mod http;
+mod parts;
+pub(crate) mod retry;
 mod values;
 
 use proc_macro2::{Span, TokenStream};
@@ -10,27 +12,10 @@ use syn::{Ident, LitStr, Path, Token, Type};
 
 use crate::errors::Errors;
 pub(crate) use http::Http;
+pub(crate) use parts::{ErrorCode, Kind, Resource, Retry};
 
-const KNOWN: &str = "`namespace`, `name`, `kind`, `http`, `title`, `version`, `timeout`, `tags`, `scopes`, `scopes_any`, \
+const KNOWN: &str = "`namespace`, `name`, `kind`, `http`, `title`, `version`, `timeout`, `retry`, `tags`, `scopes`, `scopes_any`, \
     `resource`, `errors`, `state`, `deprecated`, `input`, `output`, `crate`";
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Query,
-    Mutation,
-    Subscription,
-}
-
-pub(crate) struct Resource {
-    pub(crate) kind: LitStr,
-    pub(crate) action: LitStr,
-}
-
-pub(crate) struct ErrorCode {
-    pub(crate) code: String,
-    pub(crate) status: Option<u16>,
-    pub(crate) span: Span,
-}
 
 /// The arguments as they were written; what was left out is empty.
 #[derive(Default)]
@@ -43,6 +28,7 @@ pub(crate) struct Arguments {
     pub(crate) version: Option<LitStr>,
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
+    pub(crate) retry: Option<Retry>,
     pub(crate) tags: Vec<LitStr>,
     pub(crate) scopes: Vec<LitStr>,
     pub(crate) scopes_any: Vec<LitStr>,
@@ -101,6 +87,7 @@ impl Arguments {
             "title" => self.title = Some(values::text(input)?),
             "version" => self.version = Some(values::text(input)?),
             "timeout" => self.timeout = Some(values::timeout(input)?),
+            "retry" => self.retry = Some(retry::retry(input)?),
             "tags" => self.tags = values::texts(input)?,
             "scopes" => self.scopes = values::texts(input)?,
             "scopes_any" => self.scopes_any = values::texts(input)?,

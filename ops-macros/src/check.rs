@@ -1,10 +1,12 @@
 //! The rules that no single part of an operation can see.
 
+use crate::arguments::retry::is_common;
 use crate::errors::Errors;
 use crate::model::{Kind, Operation};
 
 pub(crate) fn check(operation: &Operation, errors: &mut Errors) {
     let arguments = &operation.arguments;
+    retry(operation, errors);
     if operation.handler.is_some() {
         for (name, instead) in [("input", "the parameters are the input"), ("output", "what it returns is the output")]
         {
@@ -23,6 +25,20 @@ pub(crate) fn check(operation: &Operation, errors: &mut Errors) {
         if let Some(span) = arguments.span("state") {
             errors.span(span, "the handler says what state it needs where it is registered");
         }
+    }
+}
+
+fn retry(operation: &Operation, errors: &mut Errors) {
+    let arguments = &operation.arguments;
+    let Some(retry) = &arguments.retry else { return };
+    for error in &retry.errors {
+        let code = &error.code;
+        if !is_common(code) && !arguments.errors.iter().any(|declared| declared.code == *code) {
+            errors.span(error.span, format!("`{code}` is no error of the operation: declare it in `errors(..)`, too"));
+        }
+    }
+    if let (Kind::Subscription, Some(span)) = (operation.kind, arguments.span("retry")) {
+        errors.span(span, "`retry` is for jobs, and a subscription cannot be one");
     }
 }
 

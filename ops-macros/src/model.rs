@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::{Attribute, Expr, Ident, Type, Visibility};
 
 use crate::arguments::Arguments;
-pub(crate) use crate::arguments::{ErrorCode, Kind, Resource};
+pub(crate) use crate::arguments::{ErrorCode, Kind, Resource, Retry};
 
 pub(crate) struct Operation {
     /// What the attribute says.

@@ -61,7 +61,8 @@ fn everything() {
         quote! {
             namespace = "shop", name = "reserve/pet", kind = query, version = "2.1.0", title = "Reserve",
             tags("pets", "stock"), scopes("pets:write"), scopes_any("staff", "admin"),
-            resource(type = "pet", action = "reserve"), timeout = "5s", state(Pool, crate::Config),
+            resource(type = "pet", action = "reserve"), timeout = "5s",
+            retry(attempts = 5, backoff = "250ms", max_backoff = "1m", factor = 3, deadline = "1h", errors(Busy)), state(Pool, crate::Config),
             errors(NotFound = 404, "sold-out" = 409, Busy), deprecated
         },
         &quote! {

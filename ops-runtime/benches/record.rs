@@ -1,4 +1,4 @@
-//! Decoding and encoding by tables against serde's derives: `cargo bench -p ops-runtime --no-default-features --bench record`.
+//! Decoding and encoding by tables against serde's derives with `serde_json`: `cargo bench -p ops-runtime --no-default-features --bench record`.
 //!
 //! Each figure is the median of interleaved pairs: both sides run in turn, so that a slow second of the machine slows
 //! both. A ratio above 1 says that the tables are faster.
@@ -15,6 +15,7 @@ mod table;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use ops_runtime::record::from_slice;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,16 +39,17 @@ where
     T: Serialize + DeserializeOwned,
     D: Serialize + DeserializeOwned,
 {
-    let (ours, theirs): (T, D) = (decode(text), decode(text));
+    let (ours, theirs): (T, D) = (from_slice(text).unwrap(), serde_json::from_slice(text).unwrap());
     assert_eq!(serde_json::to_value(&ours).unwrap(), serde_json::to_value(&theirs).unwrap(), "{name}");
-    report(&format!("{name}, decode"), text.len(), &|| drop(decode::<D>(black_box(text))), &|| {
-        drop(decode::<T>(black_box(text)));
-    });
+    report(
+        &format!("{name}, decode"),
+        text.len(),
+        &|| drop(serde_json::from_slice::<D>(black_box(text)).unwrap()),
+        &|| {
+            drop(from_slice::<T>(black_box(text)).unwrap());
+        },
+    );
     report(&format!("{name}, encode"), text.len(), &|| encode(black_box(&theirs)), &|| encode(black_box(&ours)));
-}
-
-fn decode<T: DeserializeOwned>(text: &[u8]) -> T {
-    serde_json::from_slice(text).unwrap()
 }
 
 fn encode<T: Serialize>(value: &T) {

@@ -64,8 +64,22 @@ worker.drain().await;
 //!
 //! # Metrics and traces
 //!
-//! With the feature `metrics`: `ops_jobs_submitted_total`, `ops_job_attempts_total`, `ops_job_attempt_duration_seconds` and
-//! `ops_jobs_running`. The trace of a submit goes on in the job, by `traceparent` in its metadata.
+//! With the feature `metrics`, by the facade of the crate `metrics`:
+//!
+//! | metric | labels | what |
+//! |---|---|---|
+//! | `ops_jobs_submitted_total` | `queue`, `known` | submits; `known` is `true` for those that attached to a job |
+//! | `ops_job_attempts_total` | `operation`, `outcome` | attempts: `done`, `failed` and `dead` ended the job, `retry` did not; `passed` gave it back; `closed`: it was cancelled; `lost`, `died`: the worker lost it or was dropped |
+//! | `ops_job_attempt_duration_seconds` | `operation` | how long attempts took |
+//! | `ops_jobs_running` | | jobs that run in this process |
+//! | `ops_jobs_open`, `ops_jobs_dead` | `queue` | open jobs and dead letters of the engine |
+//! | `ops_jobs_oldest_age_seconds` | `queue` | how long ago the oldest open job could have started; 0 if none is due |
+//!
+//! The last three are read by every worker every 15 seconds (`Jobs::record_stats` for processes without one), so take their
+//! maximum over processes, not their sum.
+//!
+//! The trace of a submit goes on in the job and in its steps, by `traceparent` in its metadata: spans `submit` and `job`, one
+//! for each attempt.
 //!
 //! [`Context::once`]: crate::Context::once
 //! [`Context::step`]: crate::Context::step
@@ -98,6 +112,11 @@ pub use self::in_process::InProcess;
 pub use self::job::{AnyJob, Job, JobStatus};
 pub use self::jobs::Jobs;
 pub use self::options::{SubmitOptions, When};
-pub use self::retry::RetryPolicy;
 pub use self::schedule::Schedule;
 pub use self::worker::{Worker, WorkerHandle};
+pub use crate::spec::RetryPolicy;
+
+#[cfg(feature = "mcp-server")]
+pub(crate) use self::jobs::Origin;
+#[cfg(feature = "mcp-server")]
+pub(crate) use self::scope::Scope;

@@ -60,6 +60,12 @@
 //!
 //! [`HttpConfig::with_credentials_from_env`] reads them from environment variables.
 //!
+//! Errors and the log hold none of them, even if the server says again what it was sent, in whatever it says: there, `***`
+//! takes the place of credentials, tokens, values of configured headers and the like, as they are, percent-encoded, escaped
+//! as in JSON or HTML, or as the base64 of user and password. What is shorter than 4 bytes is not replaced, as it stands in
+//! too many words; nor is a header of less than 8 bytes whose name does not say that it is secret. The data of a success stay
+//! as the server sent them.
+//!
 //! # Options of one call
 //!
 //! [`CallOptions`](crate::CallOptions) has headers, a base URL and an idempotency key for one call:
@@ -108,6 +114,7 @@ mod address;
 mod auth;
 mod body;
 mod caller;
+mod carried;
 mod client;
 mod config;
 mod destinations;
@@ -138,6 +145,7 @@ mod server;
 mod settings;
 pub mod sse;
 mod style;
+mod tls;
 mod trace;
 
 use serde_json::json;

@@ -72,6 +72,8 @@ pub mod http;
 #[cfg(feature = "mcp-schema")]
 pub mod mcp;
 mod model;
+#[cfg(any(feature = "jetstream", feature = "nats"))]
+mod nats;
 #[cfg(feature = "registry")]
 pub mod normalise;
 #[doc(hidden)]
@@ -117,9 +119,19 @@ pub use run::registry::Registry;
 pub use self::http::{HttpClient, HttpConfig};
 
 /// Operations as data: their specs, the schemas of what they take and give, and what reading them told.
+///
+/// ```
+/// use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+///
+/// const SHOW: OperationSpec = OperationSpec::query("shop.show").with_output(Schema::text(r#"{"type":"string"}"#));
+/// assert_eq!((SHOW.namespace(), SHOW.name(), SHOW.kind), ("shop", "show", OperationKind::Query));
+/// assert_eq!(SHOW.output.to_value()?["type"], "string");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 pub mod spec {
     pub use crate::model::diagnostic::{Diagnostic, Severity};
     pub use crate::model::error::ErrorDefinition;
+    pub use crate::model::retry::RetryPolicy;
     pub use crate::model::schema::{Definition, Definitions, Schema};
     pub use crate::model::spec::{Api, InvalidId, OperationKind, OperationSpec};
     pub use crate::model::text::{List, Text};
@@ -131,6 +143,16 @@ pub mod spec {
 }
 
 /// What a registry is made with, and what its calls take and give beside data.
+///
+/// ```
+/// use ops_runtime::Registry;
+/// use ops_runtime::registry::OutputPolicy;
+///
+/// struct Pool;
+///
+/// let registry = Registry::builder().with_policy(OutputPolicy::Strict).with_state(Pool).build();
+/// assert!(registry.list().is_empty());
+/// ```
 #[cfg(feature = "registry")]
 pub mod registry {
     pub use crate::model::policy::OutputPolicy;
@@ -143,6 +165,21 @@ pub mod registry {
 }
 
 /// For who runs operations in a way of their own: handlers, endpoints, and what they get and give.
+///
+/// ```
+/// use ops_runtime::Registry;
+/// use ops_runtime::adapter::{Handler, Registration};
+/// use ops_runtime::spec::OperationSpec;
+/// use serde_json::{Value, json};
+///
+/// static ECHO: OperationSpec = OperationSpec::query("demo.echo");
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry = Registry::new();
+/// registry.register(Registration::new(&ECHO, Handler::dynamic(|input: Value, _| async { Ok(input) })))?;
+/// assert_eq!(registry.call("demo.echo", json!(7)).await?.data, 7);
+/// # Ok(()) }
+/// ```
 #[cfg(feature = "registry")]
 pub mod adapter {
     pub use crate::model::body::BodyStream;
@@ -154,6 +191,21 @@ pub mod adapter {
 }
 
 /// OpenAPI documents at run time: reading them, and calling what they describe without generated code.
+///
+/// ```
+/// use ops_runtime::openapi::{ReadOptions, parse, read};
+///
+/// # fn main() -> Result<(), ops_runtime::spec::Diagnostic> {
+/// let text = "
+/// openapi: 3.1.0
+/// info: { title: Shop, version: 1.0.0 }
+/// paths: { /pets: { get: { operationId: listPets, responses: { '204': { description: None are there. } } } } }
+/// ";
+/// let (api, diagnostics) = read(&parse(text)?, &ReadOptions::new())?;
+/// assert_eq!(api.operations[0].name(), "listPets");
+/// assert!(diagnostics.is_empty());
+/// # Ok(()) }
+/// ```
 #[cfg(feature = "openapi")]
 pub mod openapi {
     #[doc(inline)]

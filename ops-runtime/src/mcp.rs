@@ -61,6 +61,10 @@ clients.register_all(&registry)?;
   otherwise.
 - **What a child writes** to standard error goes to `tracing` (target `ops_runtime::mcp::stderr`), what a server logs to
   the target `ops_runtime::mcp::log`.
+- **Secrets**: what a server was given (headers, tokens, what may be a key in its URL, variables of its environment and those
+  that were filled into a file) is `***` in errors, in the answer of a tool that fails, and in the log, even if the server
+  repeats it. Values of less than 4 bytes are not replaced, of less than 8 only if their name says that they are secret, and
+  variables with names such as `.._PATH` and `.._PORT` not at all. The results of tools that succeed stay as they came.
 "###
 )]
 
@@ -97,6 +101,8 @@ pub use self::oauth::tokens::{MemoryTokenStore, TokenStore};
 pub use self::result::decode;
 #[cfg(feature = "mcp-server")]
 pub use self::server::{McpBody, McpPeer, McpServer, McpServerOptions, McpService, Unauthorized};
+#[cfg(all(feature = "durable", feature = "mcp-server"))]
+pub use self::server::{McpTasks, TaskSupport};
 pub use crate::documents::tools::{Change, ReadOptions, Snapshot, changes, is_tool_list, load, read, tool_changes};
 
 #[cfg(feature = "mcp")]

@@ -9,6 +9,7 @@ pub(crate) mod answer;
 pub mod binding;
 pub(crate) mod body;
 pub(crate) mod call_policy;
+mod clock;
 pub mod content;
 pub(crate) mod diagnostic;
 pub mod envelope;
@@ -33,7 +34,9 @@ pub(crate) mod policy;
 pub(crate) mod random;
 #[cfg(feature = "registry")]
 pub(crate) mod request_id;
+pub(crate) mod retry;
 pub(crate) mod schema;
+pub(crate) mod secrets;
 pub(crate) mod spec;
 pub(crate) mod text;
 pub(crate) mod texts;

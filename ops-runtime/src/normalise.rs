@@ -116,6 +116,7 @@ mod path;
 mod reference;
 mod repair;
 mod report;
+mod scan;
 mod standard;
 mod text;
 mod violations;
@@ -126,6 +127,7 @@ use budget::Budget;
 use check::Checker;
 use node::{At, Unit};
 use repair::{Fixer, Mode, Strip};
+use scan::Scanner;
 use violations::Lister;
 
 pub use definitions::{CompiledDefinitions, Reading};
@@ -179,6 +181,33 @@ impl CompiledSchema {
     /// True if a value conforms.
     pub fn check(&self, value: &Value) -> bool {
         Checker::new(&self.definitions).check(self.root(), value, 0)
+    }
+
+    /// True if a JSON text conforms and need not be changed: it has no undeclared properties that would be removed, and
+    /// lacks no defaults.
+    ///
+    /// The text is read once, and no value is made of it. `false` may also mean that a value is needed to tell, as for
+    /// unions of objects without a tag, `allOf` that could not be merged, `patternProperties`, `uniqueItems` and names
+    /// that come twice.
+    ///
+    /// ```
+    /// use ops_runtime::normalise::{CompiledSchema, Reading};
+    /// use serde_json::json;
+    ///
+    /// let schema = json!({"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}});
+    /// let schema = CompiledSchema::new(&schema, Reading::Default);
+    /// assert!(schema.passes(br#"[{"id": 7}, {}]"#));
+    /// assert!(!schema.passes(br#"[{"id": "7"}]"#));
+    /// assert!(!schema.passes(br#"[{"id": 7, "_links": {}}]"#));
+    /// ```
+    pub fn passes(&self, text: &[u8]) -> bool {
+        Scanner::new(&Checker::new(&self.definitions), text).passes(self.root())
+    }
+
+    /// True if the schema asks for a kind of value and no more, and the value is of that kind, written as it should be.
+    pub(crate) fn is_plainly(&self, value: &Value) -> bool {
+        let node::Kind::Plain(types) = &self.unit.root.kind else { return false };
+        types.admits(value) && !(types.wants_integer() && value.is_f64())
     }
 
     /// Everything that keeps a value from conforming; empty if it does.

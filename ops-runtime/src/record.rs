@@ -149,6 +149,7 @@ mod buffer;
 mod decode;
 #[doc(hidden)]
 pub mod glue;
+pub(crate) mod json;
 mod maps;
 mod names;
 mod pointer;
@@ -163,7 +164,7 @@ mod variant;
 use serde_core::de::MapAccess;
 use serde_core::ser::SerializeMap;
 
-pub use decode::{DecodeError, from_slice, from_str, from_value, to_value};
+pub use decode::{DecodeError, from_slice, from_str, from_value, parse, to_value};
 pub use names::{Literal, Names, Scalar, Values};
 pub use reader::{Reader, put, put_some};
 pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Required, Rest, Slots, Vacant};

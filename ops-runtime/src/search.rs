@@ -16,17 +16,21 @@
 //!
 //! The index is in memory. It reads names, titles, descriptions, tags, paths and the names of parameters, to a bounded
 //! length of each, so that building it takes time in proportion to the number of operations. Words are compared by their
-//! stems (English), and a table of synonyms leads from everyday words to those of APIs.
+//! stems (English), and a table of synonyms leads from everyday words to those of APIs. What has other words is found by what
+//! it means: each text has a vector, the sum of learned vectors of its words, and texts that mean the same lie near each other.
 //!
 //! An index does not change. When operations come and go, make another: 10,000 take less than a second.
 
 mod action;
+mod features;
 mod index;
+mod meaning;
 mod question;
 mod rank;
 mod spread;
 mod synonyms;
 mod text;
+mod weights;
 mod words;
 
 use std::ops::Deref;
@@ -57,6 +61,7 @@ impl SearchIndex {
     pub fn new<S: Deref<Target = OperationSpec>>(specs: impl IntoIterator<Item = S>) -> Self {
         // Made here, so that the first search does not wait for it.
         synonyms::table();
+        meaning::pieces();
         let mut builder = Builder::new();
         for spec in specs {
             builder.add(&spec);

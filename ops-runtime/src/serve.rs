@@ -47,7 +47,7 @@
 //! |---|--:|
 //! | the input breaks its schema (`VALIDATION_ERROR`) | 422 |
 //! | the body is not JSON, or not text of its charset | 400 |
-//! | no or no valid credentials; not the scopes that are needed (`ACCESS_DENIED`) | 401; 403 |
+//! | missing or invalid credentials; missing scopes (`ACCESS_DENIED`) | 401; 403 |
 //! | no operation is there (`OPERATION_NOT_FOUND`); not for this method | 404; 405 |
 //! | the body comes too slowly; is too large; is of another type | 408; 413; 415 |
 //! | a code that the operation declares | as declared, else 400 |
@@ -120,6 +120,8 @@ mod document;
 mod identity;
 mod incoming;
 mod input;
+#[cfg(feature = "durable")]
+mod jobs;
 mod limits;
 mod metrics;
 mod options;
@@ -194,6 +196,8 @@ pub struct HttpServer {
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
     metrics: Option<AccessControl>,
+    #[cfg(feature = "durable")]
+    jobs: Option<crate::durable::Jobs>,
     #[cfg(feature = "http-server-compression")]
     compresses: bool,
     cancel: CancelToken,
@@ -211,6 +215,8 @@ impl HttpServer {
             hosts: None,
             origins: Vec::new(),
             metrics: None,
+            #[cfg(feature = "durable")]
+            jobs: None,
             #[cfg(feature = "http-server-compression")]
             compresses: false,
             cancel: CancelToken::new(),
@@ -322,6 +328,17 @@ impl HttpServer {
         self
     }
 
+    /// Adds the queues of these jobs to `GET /metrics` ([`with_metrics`](Self::with_metrics)).
+    ///
+    /// `ops_jobs_open`, `ops_jobs_dead` and `ops_jobs_oldest_age_seconds` are gauges with the label `queue`. The engine is
+    /// asked for them at each request, for at most 2 seconds; a queue of which it says nothing is left out.
+    #[cfg(feature = "durable")]
+    #[must_use]
+    pub fn with_jobs(mut self, jobs: crate::durable::Jobs) -> Self {
+        self.jobs = Some(jobs);
+        self
+    }
+
     /// Compresses responses of a kilobyte or more by gzip for clients that accept it. Streams stay as they are. Off by
     /// default.
     ///
@@ -379,8 +396,11 @@ impl HttpServer {
     fn into_parts(self) -> (Arc<Shared>, Layers) {
         #[cfg(feature = "http-server-compression")]
         let compresses = self.compresses;
-        let Self { registry, options, filters, authenticators, hosts, origins, metrics, cancel, about, .. } = self;
-        let metrics = metrics.map(Metrics::new).map(Arc::new);
+        let metrics = self.metrics.clone().map(Metrics::new);
+        #[cfg(feature = "durable")]
+        let metrics = metrics.map(|metrics| metrics.with_jobs(self.jobs.clone()));
+        let metrics = metrics.map(Arc::new);
+        let Self { registry, options, filters, authenticators, hosts, origins, cancel, about, .. } = self;
         let authenticator = Several::of(authenticators);
         let cors = cors(&origins);
         let door = hosts.map(|hosts| {
@@ -429,16 +449,16 @@ impl HttpServer {
         let (shared, layers) = self.into_parts();
         // A router without layers would only cost time.
         let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
-        listen::serve(listener, limits, cancel, move |request: Request<_>| {
+        listen::serve(listener, limits, cancel, move |request: Request<_>, _| {
             let (shared, router) = (shared.clone(), router.clone());
-            let request = request.map(Body::new);
             // In a box, for a future of this size would be moved about.
-            let answered: BoxFuture<'static, _> = match router {
-                Some(mut router) => {
-                    Box::pin(async move { router.call(request).await.unwrap_or_else(|never| match never {}) })
-                }
-                None => Box::pin(async move { shared.respond(request).await }),
-            };
+            let answered: BoxFuture<'static, _> =
+                match router {
+                    Some(mut router) => Box::pin(async move {
+                        router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {})
+                    }),
+                    None => Box::pin(shared.respond(request)),
+                };
             answered
         })
         .await

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ops_runtime::adapter::{Registration, Reply};
 use ops_runtime::binding::{HttpBinding, HttpBody};
+use ops_runtime::normalise::{CompiledSchema, Reading};
 use ops_runtime::spec::{OperationSpec, Schema};
 use ops_runtime::{Call, Operation, Registry};
 
@@ -61,4 +62,27 @@ fn one_allocation<Op: Call<Input = (i64, i64), Output = i64>>() {
         assert_eq!(run(registry.execute::<Op>((1, 2))).unwrap().data, 3);
     });
     assert_eq!(counted.count_total, 1, "{}", Op::SPEC.id);
+}
+
+/// A result that conforms is checked where it lies: whatever its size, next to nothing is allocated beside it.
+#[test]
+fn a_text_that_passes_takes_no_memory() {
+    let schema = serde_json::json!({"type": "array", "items": {
+        "type": "object",
+        "required": ["id", "name"],
+        "properties": {
+            "id": {"type": "integer"},
+            "name": {"type": "string"},
+            "kind": {"enum": ["a", "b"]},
+            "tags": {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}},
+            "any": {}
+        }
+    }});
+    let schema = CompiledSchema::new(&schema, Reading::Default);
+    let item = r#"{"id": 7, "name": "a \"name\"", "kind": "b", "tags": {"x": "y", "z": "\n"}, "any": [{"a": [1, 2.5]}, null]}"#;
+    for items in [10, 10_000] {
+        let text = format!("[{}]", vec![item; items].join(","));
+        let counted = allocation_counter::measure(|| assert!(schema.passes(text.as_bytes())));
+        assert!(counted.bytes_total < 2_000, "{items}: {counted:?}");
+    }
 }

@@ -3,6 +3,7 @@
 
 use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
 
@@ -176,6 +177,60 @@ proptest! {
         prop_assert!(same(&again, &repaired), "idempotent: {} then {}", repaired, again);
         prop_assert!(told.iter().all(|repair| repair.change == Change::Kept), "done again: {:?}", told);
     }
+}
+
+/// True if nothing of a value is told or changed, under any policy.
+fn is_left_alone(schema: &CompiledSchema, value: &Value) -> bool {
+    let unchanged = (value.clone(), Vec::new());
+    schema.check(value)
+        && schema.repair(value.clone()) == unchanged
+        && schema.normalise(value.clone()) == unchanged
+        && schema.clean(value.clone()) == unchanged.0
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// A text that passes is that of a value with which nothing is done.
+    #[test]
+    fn what_passes_is_left_alone(schema in document(), value in value(), pretty in any::<bool>()) {
+        let schema = CompiledSchema::new(&schema, Reading::Default);
+        for value in [value.clone(), schema.repair(value.clone()).0, schema.normalise(value).0] {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+            let passes = schema.passes(text.unwrap_or_default().as_bytes());
+            prop_assert!(!passes || is_left_alone(&schema, &value), "{} passes", value);
+        }
+    }
+}
+
+/// Schemas of the kind that APIs have: what is left alone passes as text.
+#[test]
+fn what_is_left_alone_passes() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let schemas = [
+        json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": ["string", "null"]}, "kind": {"enum": ["a", 1]}}, "required": ["a"]}),
+        json!({"type": "array", "items": {"type": "object", "additionalProperties": {"type": ["number", "string"]}}}),
+        json!({"type": ["array", "object", "string"]}),
+        json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object", "properties": {"a": {"$ref": "#"}}}, {"type": "null"}]}),
+    ];
+    let schemas = schemas.map(|schema| CompiledSchema::new(&schema, Reading::Default));
+    let (mut left_alone, mut changed) = (0, 0);
+    for _ in 0..2000 {
+        let value = value().new_tree(&mut runner).unwrap().current();
+        for schema in &schemas {
+            for value in [value.clone(), schema.normalise(value.clone()).0] {
+                let passes = schema.passes(value.to_string().as_bytes());
+                let is_left_alone = is_left_alone(schema, &value);
+                assert!(!passes || is_left_alone, "{value} passes");
+                // Numbers such as `1.0` are left to the value.
+                let has_fraction = value.to_string().contains(['.', 'e']);
+                assert!(passes || !is_left_alone || has_fraction, "{value} does not pass");
+                left_alone += usize::from(passes);
+                changed += usize::from(!is_left_alone);
+            }
+        }
+    }
+    assert!(left_alone > 2000 && changed > 2000, "{left_alone} {changed}");
 }
 
 /// A schema or value of many levels, which is taken apart again without recursion.

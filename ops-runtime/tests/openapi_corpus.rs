@@ -112,3 +112,46 @@ fn every_document_is_read() {
     assert!(read + failures.len() > 0 && operations > 0, "nothing was read of {}", folder.display());
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
+
+/// Imported operations keep their schemas as text, which says what was read to the byte.
+#[cfg(feature = "http")]
+#[test]
+fn what_is_imported_is_what_was_read() {
+    use ops_runtime::HttpConfig;
+    use ops_runtime::openapi::from_openapi_file;
+    use ops_runtime::spec::{Definitions, OperationSpec, Schema};
+
+    let text = |schema: &Schema| schema.to_value().unwrap().to_string();
+    let table = |definitions: &Definitions| -> Vec<(String, String)> {
+        definitions.as_slice().iter().map(|own| (own.name.to_string(), text(&own.schema))).collect()
+    };
+    let alone = |spec: &OperationSpec| {
+        let mut spec = spec.clone();
+        spec.definitions = Definitions::EMPTY;
+        spec
+    };
+    let mut compared = 0;
+    for path in documents(&folder()) {
+        let path = path.to_string_lossy();
+        let (api, _) = openapi::load(&path, &FileSource::new(), &ReadOptions::new()).unwrap();
+        let imported = from_openapi_file(&path, HttpConfig::new()).unwrap();
+        let specs =
+            imported.registrations.iter().map(ops_runtime::adapter::Registration::spec).chain(&imported.webhooks);
+        let read: Vec<&OperationSpec> = api.operations.iter().chain(&api.webhooks).collect();
+        let specs: Vec<&OperationSpec> = specs.collect();
+        assert_eq!(specs.len(), read.len(), "{path}");
+        if let Some(first) = specs.first() {
+            assert!(specs.iter().all(|spec| spec.definitions.same_table(&first.definitions)), "{path}");
+            assert_eq!(table(&first.definitions), table(&api.definitions), "{path}");
+        }
+        for (own, read) in specs.into_iter().zip(read) {
+            let own_texts = [&own.input, &own.output].into_iter().chain(own.errors.iter().map(|error| &error.schema));
+            let read_texts =
+                [&read.input, &read.output].into_iter().chain(read.errors.iter().map(|error| &error.schema));
+            assert!(own_texts.map(text).eq(read_texts.map(text)), "{path}: {}", read.id);
+            assert_eq!(alone(own), alone(read), "{path}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 0);
+}

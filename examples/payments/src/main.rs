@@ -1,4 +1,4 @@
-//! A payment API as one would use it: inputs by what is required, methods, typed errors: `cargo run -p payments`.
+//! A payment API: inputs from required properties, methods, typed errors: `cargo run -p payments`.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! What becomes of an answer that does not quite fit its schema, and who may call what: `cargo run -p policies`.
+//! What happens to a response that does not match its schema, and access control: `cargo run -p policies`.
 
 use std::error::Error;
 

@@ -1,4 +1,6 @@
-//! One registry, one kind of call: a local function, somebody's HTTP API, a stream of events.
+//! One registry, one kind of call: a local function, somebody's HTTP API, a stream of events: `cargo run -p quickstart`.
+//!
+//! `cargo run -p quickstart -- serve 127.0.0.1:4010` only serves the shop, for a client in another program.
 
 mod server;
 
@@ -31,7 +33,14 @@ async fn quote(context: &Context, pet_id: i64) -> Result<String, CallError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let address = server::start().await?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [serve, address] = &arguments[..]
+        && serve == "serve"
+    {
+        println!("http://{}", server::start(address).await?);
+        return std::future::pending().await;
+    }
+    let address = server::start("127.0.0.1:0").await?;
     let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{address}")))?;
     let registry = Registry::new();
     registry.register(WithTax)?;

@@ -9,9 +9,9 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-/// Serves the shop on a free port of this machine.
-pub(crate) async fn start() -> std::io::Result<SocketAddr> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// Serves the shop at an address; port 0 is any that is free.
+pub(crate) async fn start(address: &str) -> std::io::Result<SocketAddr> {
+    let listener = tokio::net::TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
     let router = Router::new().route("/pets/{id}", get(show_pet)).route("/sales", get(watch_sales));
     tokio::spawn(async move { axum::serve(listener, router).await });

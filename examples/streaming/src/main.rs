@@ -1,4 +1,4 @@
-//! Uploads, downloads and subscriptions, none of which is ever in memory as a whole.
+//! Uploads, downloads and subscriptions that are streamed, never held in memory as a whole.
 
 mod server;
 

@@ -1,4 +1,4 @@
-//! Types that lead to each other in such long chains that rustc gives up on proving them `Send`.
+//! Chains of types that are too long for rustc to prove `Send`.
 //!
 //! rustc proves that a type is `Send` field by field and stops 128 types deep. This code goes the same way: depth
 //! first, in the order of the fields, through types that are not proved yet.

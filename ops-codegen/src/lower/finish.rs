@@ -1,4 +1,4 @@
-//! The steps that need all types: cycles, tags, constants.
+//! Passes over all types: cycles, tags, constants.
 
 use std::collections::HashMap;
 

@@ -4,7 +4,7 @@ use ops_runtime::binding::{
     Binding, HttpBinding, HttpField, HttpFixed, HttpParameter, Literal, McpBinding, McpOutput, ParameterLocation,
     ParameterStyle, SecurityKind, SecurityScheme, StatusRange,
 };
-use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema, TextList};
+use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, RetryPolicy, Schema, TextList};
 use serde_json::Value;
 
 use super::layout::fill;
@@ -146,6 +146,9 @@ pub(super) fn expression(spec: &OperationSpec, bare: bool, tables: &mut Tables) 
         let (seconds, nanos) = (timeout.as_secs(), timeout.subsec_nanos());
         step("timeout", &format!("::std::time::Duration::new({seconds}, {nanos})"));
     }
+    if let Some(policy) = spec.retry() {
+        step("retry", &format!("const {{ &{} }}", retry(policy)));
+    }
     if spec.deprecated {
         step("deprecated", "");
     }
@@ -204,6 +207,20 @@ fn error(error: &ErrorDefinition) -> String {
     }
     if let Some(status) = error.http_status {
         chain.push_str(&format!(".with_http_status({status})"));
+    }
+    chain
+}
+
+fn retry(policy: &RetryPolicy) -> String {
+    let duration = |millis: u64| format!("::std::time::Duration::from_millis({millis})");
+    let (attempts, factor) = (policy.attempts, policy.factor);
+    let (first, longest) = (duration(policy.first_wait), duration(policy.max_wait));
+    let mut chain = format!("ops::RetryPolicy::new({attempts}).with_backoff({first}, {longest}).with_factor({factor})");
+    if !policy.codes.is_empty() {
+        chain.push_str(&format!(".with_codes({})", texts(&policy.codes)));
+    }
+    if let Some(deadline) = policy.deadline {
+        chain.push_str(&format!(".with_deadline({})", duration(deadline)));
     }
     chain
 }

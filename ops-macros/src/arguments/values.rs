@@ -6,8 +6,10 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Ident, LitInt, LitStr, Token, Type, parenthesized};
 
-use super::{ErrorCode, Kind, Resource};
+use super::parts::{ErrorCode, Kind, Resource};
 use crate::names;
+
+const DURATION: &str = "expected a whole number and a unit: \"250ms\", \"5s\", \"2m\" or \"1h\"";
 
 /// The comma behind an argument, unless it is the last.
 pub(crate) fn comma(input: ParseStream<'_>) -> syn::Result<()> {
@@ -57,13 +59,20 @@ pub(crate) fn kind(input: ParseStream<'_>) -> syn::Result<(Kind, Span)> {
 
 /// Milliseconds from `"250ms"`, `"5s"`, `"2m"` or `"1h"`.
 pub(crate) fn timeout(input: ParseStream<'_>) -> syn::Result<u64> {
-    let message = "expected a whole number and a unit: \"250ms\", \"5s\", \"2m\" or \"1h\"";
-    let text: LitStr = value(input).map_err(|error| syn::Error::new(error.span(), message))?;
-    match milliseconds(&text.value()) {
-        Some(0) => Err(syn::Error::new(text.span(), "a timeout of 0 would fail every call")),
-        Some(milliseconds) => Ok(milliseconds),
-        None => Err(syn::Error::new(text.span(), message)),
+    let text: LitStr = value(input).map_err(|error| syn::Error::new(error.span(), DURATION))?;
+    match duration(&text)? {
+        0 => Err(syn::Error::new(text.span(), "a timeout of 0 would fail every call")),
+        milliseconds => Ok(milliseconds),
     }
+}
+
+/// Milliseconds as in [`timeout`], or none at all.
+pub(crate) fn wait(input: ParseStream<'_>) -> syn::Result<u64> {
+    duration(&value(input).map_err(|error| syn::Error::new(error.span(), DURATION))?)
+}
+
+fn duration(text: &LitStr) -> syn::Result<u64> {
+    milliseconds(&text.value()).ok_or_else(|| syn::Error::new(text.span(), DURATION))
 }
 
 fn milliseconds(text: &str) -> Option<u64> {

@@ -5,7 +5,8 @@ use quote::{ToTokens, TokenStreamExt, format_ident, quote};
 use syn::LitStr;
 
 use crate::arguments::Http;
-use crate::model::{Binding, Body, ErrorCode, Kind, Operation, Resource};
+use crate::arguments::retry::{BACKOFF, MAX_BACKOFF};
+use crate::model::{Binding, Body, ErrorCode, Kind, Operation, Resource, Retry};
 use crate::signature;
 
 pub(crate) fn render(operation: &Operation) -> TokenStream {
@@ -45,6 +46,9 @@ pub(crate) fn render(operation: &Operation) -> TokenStream {
     spec.append_all(access(operation));
     if let Some(timeout) = arguments.timeout {
         spec.append_all(quote!(.with_timeout(::core::time::Duration::from_millis(#timeout))));
+    }
+    if let Some(retry) = &arguments.retry {
+        spec.append_all(quote!(.with_retry(const { &#retry })));
     }
     spec.append_all(operation.binding.as_ref().and_then(|binding| http(operation, binding)));
     if operation.deprecated {
@@ -104,6 +108,30 @@ fn access(operation: &Operation) -> Option<TokenStream> {
 
 fn texts(texts: &[LitStr]) -> TokenStream {
     quote!(&[#(#texts),*])
+}
+
+impl ToTokens for Retry {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self { attempts, backoff, max_backoff, factor, deadline, errors } = self;
+        let duration = |milliseconds: u64| quote!(::core::time::Duration::from_millis(#milliseconds));
+        tokens.append_all(quote!(__ops::RetryPolicy::new(#attempts)));
+        if backoff.is_some() || max_backoff.is_some() {
+            let first = duration(backoff.unwrap_or(BACKOFF));
+            let longest = duration(max_backoff.unwrap_or(MAX_BACKOFF));
+            tokens.append_all(quote!(.with_backoff(#first, #longest)));
+        }
+        if let Some(factor) = factor {
+            tokens.append_all(quote!(.with_factor(#factor)));
+        }
+        if !errors.is_empty() {
+            let codes = errors.iter().map(|error| &error.code);
+            tokens.append_all(quote!(.with_codes(&[#(#codes),*])));
+        }
+        if let Some(deadline) = deadline {
+            let deadline = duration(*deadline);
+            tokens.append_all(quote!(.with_deadline(#deadline)));
+        }
+    }
 }
 
 impl ToTokens for ErrorCode {

@@ -77,6 +77,16 @@ const _: () = {
                     .with_resource("pet", "reserve"),
             )
             .with_timeout(::core::time::Duration::from_millis(5000u64))
+            .with_retry(const {
+                &__ops::RetryPolicy::new(5u32)
+                    .with_backoff(
+                        ::core::time::Duration::from_millis(250u64),
+                        ::core::time::Duration::from_millis(60000u64),
+                    )
+                    .with_factor(3u32)
+                    .with_codes(&["Busy"])
+                    .with_deadline(::core::time::Duration::from_millis(3600000u64))
+            })
             .with_deprecated();
     }
     impl __ops::Call for Reserve {}

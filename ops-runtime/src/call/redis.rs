@@ -175,3 +175,27 @@ impl Transport for Shared {
         self.0.info()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn errors_hold_no_credentials() {
+        for url in [
+            "redis://ann:hush@127.0.0.1:1",
+            "redis://:hush@127.0.0.1:1/none",
+            "redis://ann:hush@[bad",
+            "redis://ann:hush@127.0.0.1:99999",
+            "other://ann:hush@127.0.0.1:1",
+            "ann:hush@127.0.0.1:1",
+        ] {
+            let error = match Redis::new(url, RedisConfig::default()) {
+                Ok(redis) => redis.remote().await.map(drop).unwrap_err(),
+                Err(error) => error,
+            };
+            let told = format!("{error} {error:?}");
+            assert!(told.contains("Redis server can't be used") && !told.contains("hush"), "{url}: {told}");
+        }
+    }
+}

@@ -53,6 +53,7 @@ const ATTEMPTS: usize = 8;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
+#[doc(alias = "PendingRequestMap")]
 pub struct Remote {
     far: Far,
     /// The operations that were called.

@@ -47,6 +47,7 @@ pub struct Directory {
 ///
 /// # Errors
 /// If there is no such directory.
+#[doc(alias = "scanOperations")]
 pub fn load_dir(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Directory, Diagnostic> {
     let folder = path.as_ref();
     let mut walk = Walk::new(folder)?;

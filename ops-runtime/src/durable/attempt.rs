@@ -24,7 +24,9 @@ use crate::model::random;
 use crate::registry::ProgressStream;
 use crate::run::attempt::{Attempt, IdempotencyKey};
 use crate::run::pipeline::{Invocation, serve};
-use crate::{CallError, CallOptions, Context, ErrorCode, OperationKind, Payload, Progress, Registry};
+use crate::{
+    CallError, CallOptions, Context, ErrorCode, OperationKind, OperationSpec, Payload, Progress, Registry, RetryPolicy,
+};
 
 /// How many failed attempts the history of a job keeps.
 const HISTORY: usize = 16;
@@ -48,8 +50,31 @@ pub(super) struct Signals {
 pub(super) struct Attempted<'a> {
     pub(super) registry: &'a Registry,
     pub(super) delivery: &'a Delivery,
+    /// The operation, if the registry has it.
+    pub(super) spec: Option<&'a OperationSpec>,
+    pub(super) terms: Terms,
     pub(super) scope: Arc<Scope>,
     pub(super) signals: Signals,
+}
+
+/// What counts for the attempts of a job: what its submitter said, or else its operation.
+pub(super) struct Terms {
+    retry: RetryPolicy,
+    /// When the job is given up, over all attempts.
+    pub(super) deadline: Option<u64>,
+}
+
+impl Terms {
+    pub(super) fn of(job: &JobRecord, spec: Option<&OperationSpec>) -> Self {
+        let own = spec.and_then(OperationSpec::retry).filter(|_| job.retry.is_none());
+        let limit = own.and_then(|own| own.deadline).map(|limit| job.start().saturating_add(limit));
+        let deadline = match (job.deadline, limit) {
+            // The deadline of a step is that of its job, and says nothing about the step.
+            (Some(deadline), Some(limit)) if job.trusted => Some(deadline.min(limit)),
+            (deadline, limit) => deadline.or(limit),
+        };
+        Self { retry: job.retry.as_ref().or(own).cloned().unwrap_or_default(), deadline }
+    }
 }
 
 /// What is to be written.
@@ -130,19 +155,19 @@ impl Attempted<'_> {
         }
         let job = &self.delivery.job;
         let pass = |tries: &Tries| Verdict::Pass(wait_after(PASSED.0, PASSED.1, tries.passes));
-        if job.deadline.is_some_and(|deadline| deadline <= self.engine().now()) {
+        if self.terms.deadline.is_some_and(|deadline| deadline <= self.engine().now()) {
             return Some(self.dead(tries, late(tries)));
         }
         // Of a format that is not known, nothing else means anything.
         if job.format > FORMAT {
             return Some(pass(tries));
         }
-        if tries.attempts >= job.retry.attempts.max(1) {
+        if tries.attempts >= self.terms.retry.attempts.max(1) {
             // Only deaths lead here: a failure of the last attempt ends the job.
             let error = tries.history.last().map(|failed| failed.error.clone());
             return Some(self.dead(tries, error.unwrap_or_else(|| late(tries))));
         }
-        match self.registry.spec(&job.operation) {
+        match self.spec {
             Some(spec) if spec.kind == OperationKind::Subscription => {
                 let message = "a subscription gives a stream, and cannot be a job";
                 Some(Verdict::End(Outcome::Failed(CallError::new(ErrorCode::ValidationError, message))))
@@ -177,7 +202,7 @@ impl Attempted<'_> {
             CallOptions { metadata, ..CallOptions::new() }.with_progress(sink).with_extension(scope.clone());
         options.extensions.insert(Attempt(attempt));
         options.extensions.insert_own(IdempotencyKey(job.id.token().to_owned()));
-        if let Some(deadline) = job.deadline {
+        if let Some(deadline) = self.terms.deadline {
             options = options.with_timeout(Duration::from_millis(deadline.saturating_sub(self.engine().now())));
         }
         let run = self.reported(self.call(options), reports).instrument(span.clone());
@@ -206,7 +231,7 @@ impl Attempted<'_> {
     async fn call(&self, options: CallOptions) -> Result<Box<RawValue>, CallError> {
         let job = &self.delivery.job;
         let identity = job.identity.clone().map(Arc::new);
-        let checked = identity.is_some() && !job.trusted;
+        let checked = (identity.is_some() || job.unknown) && !job.trusted;
         let context = Context::new(self.registry.clone(), options, identity);
         let call = Invocation { context, policy: self.registry.policy(), checked };
         let envelope = serve(call, &job.operation, Payload::Raw(job.input.clone())).await?;
@@ -274,22 +299,22 @@ impl Attempted<'_> {
 
     /// What becomes of a job that was run.
     fn judge(&self, tries: &mut Tries, result: Result<Box<RawValue>, CallError>) -> Verdict {
-        let job = &self.delivery.job;
+        let Terms { retry, deadline } = &self.terms;
         let error = match result {
             Ok(envelope) => return Verdict::End(Outcome::Done(envelope)),
             Err(error) => error,
         };
         let now = self.engine().now();
         self.fail(tries, error.clone());
-        if job.deadline.is_some_and(|deadline| deadline <= now) {
+        if deadline.is_some_and(|deadline| deadline <= now) {
             return self.dead(tries, late(tries));
         }
-        if !job.retry.repeats(&error) {
+        if !retry.repeats(&error) {
             return Verdict::End(Outcome::Failed(error));
         }
-        let wait = jittered(job.retry.wait_after(tries.attempts));
+        let wait = jittered(retry.wait_after(tries.attempts));
         let next = now.saturating_add(millis(wait));
-        if tries.attempts >= job.retry.attempts || job.deadline.is_some_and(|deadline| deadline <= next) {
+        if tries.attempts >= retry.attempts || deadline.is_some_and(|deadline| deadline <= next) {
             return self.dead(tries, error);
         }
         tries.next = Some(next);
@@ -312,16 +337,15 @@ impl Attempted<'_> {
         // A job without a failure has its one attempt in none of the tries.
         let is_done = matches!(verdict, Verdict::End(Outcome::Done(_)));
         let attempts = tries.attempts.saturating_add(u32::from(is_done));
+        let what = match verdict {
+            Verdict::End(outcome) => Either::Left(Ended::new(job, self.engine().now(), attempts, outcome)),
+            Verdict::Retry(after) | Verdict::Pass(after) => Either::Right(after),
+        };
         let mut failures = 0;
         loop {
-            let written = match &verdict {
-                Verdict::End(outcome) => {
-                    let ended = Ended::new(job, self.engine().now(), attempts, outcome.clone());
-                    self.engine().end(self.delivery, &ended).await.map(drop)
-                }
-                Verdict::Retry(after) | Verdict::Pass(after) => {
-                    self.engine().again(self.delivery, &tries, *after).await
-                }
+            let written = match &what {
+                Either::Left(ended) => self.engine().end(self.delivery, ended).await.map(drop),
+                Either::Right(after) => self.engine().again(self.delivery, &tries, *after).await,
             };
             let Err(error) = written else { return };
             failures += 1;

@@ -15,6 +15,16 @@
 //!
 //! Times are milliseconds since the Unix epoch by the engine's own clock ([`now`](Engine::now)), so that the clocks of
 //! submitters and workers do not matter. Every error is one of the engine or of the way to it; the caller may try again.
+//!
+//! ```
+//! use ops_runtime::durable::engine::Engine;
+//! use ops_runtime::durable::{InProcess, Jobs};
+//!
+//! let engine = InProcess::new();
+//! assert_eq!(engine.name(), "in-process");
+//! let jobs = Jobs::new(engine);
+//! # let _ = jobs;
+//! ```
 
 use std::time::Duration;
 
@@ -131,6 +141,21 @@ pub trait Engine: Send + Sync + 'static {
     /// All schedules, in the order of their names.
     fn schedules(&self) -> EngineResult<'_, Vec<ScheduleRecord>>;
 
+    /// The queues of which something is kept, in the order of their names.
+    fn queues(&self) -> EngineResult<'_, Vec<String>>;
+
+    /// Jobs of a queue in an order of the engine's own: at most `most`, from `after` on, which is [`JobPage::next`] of the
+    /// page before.
+    ///
+    /// Jobs that change while they are listed may be missing.
+    fn list<'a>(
+        &'a self,
+        queue: &'a str,
+        what: Listed,
+        after: Option<&'a str>,
+        most: usize,
+    ) -> EngineResult<'a, JobPage>;
+
     /// How many jobs of a queue there are.
     fn stats<'a>(&'a self, queue: &'a str) -> EngineResult<'a, QueueStats>;
 }
@@ -216,6 +241,35 @@ impl Default for EngineLimits {
     }
 }
 
+/// Which jobs of a queue are listed. Dead letters have a list of their own: [`Engine::dead_letters`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Listed {
+    /// Those that wait for a worker or an attempt, and those that run.
+    Due,
+    /// Those that start later.
+    Delayed,
+    /// Those with a result, with an error that is not tried again, and those that were cancelled, while they are kept.
+    Ended,
+}
+
+/// Some jobs of a list.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct JobPage {
+    /// The jobs.
+    pub jobs: Vec<(JobId, Stored)>,
+    /// Where the next page begins. `None` if there is none.
+    pub next: Option<String>,
+}
+
+impl JobPage {
+    /// A page of these jobs, and where the next one begins.
+    pub fn new(jobs: Vec<(JobId, Stored)>, next: Option<String>) -> Self {
+        Self { jobs, next }
+    }
+}
+
 /// How many jobs of a queue there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -226,11 +280,19 @@ pub struct QueueStats {
     pub running: u64,
     /// Dead letters.
     pub dead: u64,
+    /// How long ago the oldest open job could have started. `None` if no open job is due.
+    pub oldest: Option<Duration>,
 }
 
 impl QueueStats {
     /// These numbers.
     pub const fn new(open: u64, running: u64, dead: u64) -> Self {
-        Self { open, running, dead }
+        Self { open, running, dead, oldest: None }
+    }
+
+    /// Sets how long ago the oldest open job could have started.
+    #[must_use]
+    pub const fn with_oldest(self, oldest: Option<Duration>) -> Self {
+        Self { oldest, ..self }
     }
 }

@@ -51,6 +51,12 @@ impl JobId {
         &self.text
     }
 
+    /// The text, without a copy of it.
+    #[cfg(feature = "jetstream")]
+    pub(super) fn text(&self) -> Arc<str> {
+        self.text.clone()
+    }
+
     /// The queue.
     pub fn queue(&self) -> &str {
         self.text.split('.').next().unwrap_or_default()
@@ -86,7 +92,11 @@ pub(super) fn hash(texts: &[&str]) -> String {
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for digit in bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+        text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
+    }
+    text
 }
 
 impl FromStr for JobId {
@@ -95,7 +105,9 @@ impl FromStr for JobId {
     fn from_str(text: &str) -> Result<Self, InvalidJobId> {
         let mut parts = text.split('.');
         let (queue, lane, token) = (parts.next(), parts.next(), parts.next());
-        let is_lane = |lane: &str| lane.parse::<u16>().is_ok_and(|number| number.to_string() == lane);
+        // One way to write each number.
+        let is_plain = |lane: &str| lane == "0" || lane.starts_with(|digit| matches!(digit, '1'..='9'));
+        let is_lane = |lane: &str| is_plain(lane) && lane.parse::<u16>().is_ok();
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let is_token = |token: &str| token.len() == TOKEN && token.bytes().all(is_digit);
         let is_id = queue.is_some_and(is_queue) && lane.is_some_and(is_lane) && token.is_some_and(is_token);
@@ -123,7 +135,21 @@ impl Serialize for JobId {
 
 impl<'de> Deserialize<'de> for JobId {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        String::deserialize(d)?.parse().map_err(de::Error::custom)
+        struct Text;
+
+        impl de::Visitor<'_> for Text {
+            type Value = JobId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an id of a job")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<JobId, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        d.deserialize_str(Text)
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::{Notify, broadcast};
 
 use self::state::{State, Taken};
 use crate::BoxStream;
-use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, QueueStats};
+use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::retry::millis;
@@ -262,6 +262,21 @@ impl Engine for InProcess {
 
     fn schedules(&self) -> EngineResult<'_, Vec<ScheduleRecord>> {
         ready(self.state().0.schedules.values().cloned().collect())
+    }
+
+    fn queues(&self) -> EngineResult<'_, Vec<String>> {
+        ready(self.state().0.queues())
+    }
+
+    fn list<'a>(
+        &'a self,
+        queue: &'a str,
+        what: Listed,
+        after: Option<&'a str>,
+        most: usize,
+    ) -> EngineResult<'a, JobPage> {
+        let (state, now) = self.state();
+        ready(state.list(queue, what, after, most, now))
     }
 
     fn stats<'a>(&'a self, queue: &'a str) -> EngineResult<'a, QueueStats> {

@@ -70,6 +70,7 @@ mod notes;
 mod puller;
 mod streams;
 mod subject;
+mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -86,11 +87,12 @@ use tokio_util::task::AbortOnDropHandle;
 pub use config::JetStreamConfig;
 
 use self::core::{Core, from_json, to_json};
-use self::failure::{jitter, unusable};
+use self::failure::jitter;
 use self::puller::Puller;
 use crate::durable::JobId;
-use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, QueueStats};
+use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use crate::nats::unusable;
 use crate::registry::Progress;
 use crate::{BoxStream, CallError};
 
@@ -161,7 +163,7 @@ impl JetStream {
                 let told = timeout_at(next, news.wait_for(Option::is_some)).await;
                 let ending = told.ok().and_then(Result::ok).and_then(|ending| ending.clone());
                 if let Some(ending) = ending.filter(|ending| !ending.is_empty()) {
-                    let ended: Ended = from_json(&ending, &core.subjects.of(id, "end"))?;
+                    let ended: Ended = from_json(&ending, id.as_str())?;
                     return Ok(Some(Stored::Ended(Box::new(ended))));
                 }
             } else if let Some(notices) = &mut notices {
@@ -303,6 +305,20 @@ impl Engine for JetStream {
 
     fn schedules(&self) -> EngineResult<'_, Vec<ScheduleRecord>> {
         Box::pin(self.core.schedules())
+    }
+
+    fn queues(&self) -> EngineResult<'_, Vec<String>> {
+        Box::pin(self.core.queues())
+    }
+
+    fn list<'a>(
+        &'a self,
+        queue: &'a str,
+        what: Listed,
+        after: Option<&'a str>,
+        most: usize,
+    ) -> EngineResult<'a, JobPage> {
+        Box::pin(self.core.list_jobs(queue, what, after, most))
     }
 
     fn stats<'a>(&'a self, queue: &'a str) -> EngineResult<'a, QueueStats> {

@@ -240,7 +240,15 @@ impl AnyJob {
         })
     }
 
-    async fn read(&self) -> Result<Stored, CallError> {
+    /// All that the engine keeps of the job.
+    ///
+    /// # Errors
+    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
+    pub async fn stored(&self) -> Result<Stored, CallError> {
+        self.read().await
+    }
+
+    pub(crate) async fn read(&self) -> Result<Stored, CallError> {
         self.own(self.jobs.engine().read(&self.id).await?)
     }
 
@@ -251,7 +259,7 @@ impl AnyJob {
     }
 
     /// Waits until the job has ended.
-    pub(super) async fn ended(&self) -> Result<Ended, CallError> {
+    pub(crate) async fn ended(&self) -> Result<Ended, CallError> {
         let engine = self.jobs.engine();
         let mut deadline = None;
         loop {

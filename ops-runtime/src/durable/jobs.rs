@@ -11,18 +11,17 @@ use tracing::Instrument;
 
 use crate::call::trace::continue_trace;
 use crate::durable::digest::digest;
-use crate::durable::engine::{Engine, QueueStats};
+use crate::durable::engine::{Engine, Listed, QueueStats};
 use crate::durable::error::JobError;
 use crate::durable::id::{JobId, hash, is_queue};
 use crate::durable::in_process::InProcess;
 use crate::durable::job::{AnyJob, Job};
 use crate::durable::meter;
 use crate::durable::options::SubmitOptions;
-use crate::durable::record::{DeadLetter, JobRecord};
-use crate::durable::retry::RetryPolicy;
+use crate::durable::record::{DeadLetter, JobRecord, Stored};
 use crate::model::glob::glob;
 use crate::run::payload::to_text;
-use crate::{BoxStream, Call, CallError, ErrorCode, Identity};
+use crate::{BoxStream, Call, CallError, ErrorCode, Identity, RetryPolicy};
 
 /// The queue of operations that no pattern names.
 const QUEUE: &str = "jobs";
@@ -52,11 +51,15 @@ struct Shared {
 
 /// What a job is submitted with that its submitter does not say.
 #[derive(Default)]
-pub(super) struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     /// What makes its id, in the place of the key of the options.
-    pub(super) key: Option<&'a [&'a str]>,
+    pub(crate) key: Option<&'a [&'a str]>,
     /// True if access is not checked.
-    pub(super) trusted: bool,
+    pub(crate) trusted: bool,
+    /// True if the caller is not known, so that only operations without access rules run.
+    pub(crate) unknown: bool,
+    /// The server of this library that submits it.
+    pub(crate) via: Option<&'a str>,
 }
 
 impl Jobs {
@@ -82,8 +85,10 @@ impl Jobs {
         self
     }
 
-    /// Sets the retry policy of the operations that match a pattern; the first that matches counts. The options of a
-    /// submit have precedence.
+    /// Sets the retry policy of the operations that match a pattern; the first that matches counts.
+    ///
+    /// The options of a submit have precedence over it, and it has precedence over what an operation says itself
+    /// (`#[operation(retry(..))]`, [`OperationSpec::retry`](crate::spec::OperationSpec::retry)).
     #[must_use]
     pub fn with_retry(mut self, pattern: impl Into<String>, policy: RetryPolicy) -> Self {
         Arc::make_mut(&mut self.shared).retries.push((pattern.into(), policy));
@@ -146,7 +151,19 @@ impl Jobs {
 
     /// All dead letters, queue by queue. Those that come while they are read may be missing.
     pub fn dead_letters(&self) -> BoxStream<'static, Result<DeadLetter, CallError>> {
-        let pages = stream::unfold((self.clone(), self.queues(), None), |(jobs, mut queues, after)| async move {
+        self.letters(self.queues())
+    }
+
+    /// The dead letters of a queue. Those that come while they are read may be missing.
+    pub fn dead_letters_of(&self, queue: &str) -> BoxStream<'static, Result<DeadLetter, CallError>> {
+        match check_queue(queue) {
+            Ok(queue) => self.letters(vec![queue.to_owned()]),
+            Err(error) => stream::once(std::future::ready(Err(error))).boxed(),
+        }
+    }
+
+    fn letters(&self, queues: Vec<String>) -> BoxStream<'static, Result<DeadLetter, CallError>> {
+        let pages = stream::unfold((self.clone(), queues, None), |(jobs, mut queues, after)| async move {
             let queue = queues.last()?.clone();
             let letters = match jobs.engine().dead_letters(&queue, after.as_ref(), PAGE).await {
                 Ok(letters) => letters,
@@ -174,6 +191,37 @@ impl Jobs {
         queues
     }
 
+    /// The queues of which the engine keeps something, in the order of their names, whatever patterns there are here.
+    ///
+    /// # Errors
+    /// That of the engine.
+    pub async fn kept_queues(&self) -> Result<Vec<String>, CallError> {
+        self.engine().queues().await
+    }
+
+    /// Jobs of a queue, with what is kept of each, in an order of the engine's own. Jobs that change while they are read
+    /// may be missing.
+    ///
+    /// Workers are not asked, so a job that runs looks like one that waits: [`AnyJob::status`] tells.
+    pub fn list(&self, queue: &str, what: Listed) -> BoxStream<'static, Result<(JobId, Stored), CallError>> {
+        if let Err(error) = check_queue(queue) {
+            return stream::once(std::future::ready(Err(error))).boxed();
+        }
+        let start = (self.clone(), queue.to_owned(), Some(None));
+        let pages = stream::unfold(start, move |(jobs, queue, after)| async move {
+            let after: Option<String> = after?;
+            match jobs.engine().list(&queue, what, after.as_deref(), PAGE).await {
+                Ok(page) => {
+                    let own = page.jobs.into_iter().filter(|(_, stored)| jobs.sees(stored.owner())).map(Ok).collect();
+                    Some((own, (jobs, queue, page.next.map(Some))))
+                }
+                // The last item.
+                Err(error) => Some((vec![Err(error)], (jobs, queue, None))),
+            }
+        });
+        pages.map(stream::iter).flatten().boxed()
+    }
+
     /// How many jobs of a queue there are.
     ///
     /// # Errors
@@ -183,16 +231,28 @@ impl Jobs {
         self.engine().stats(queue).await
     }
 
+    /// Sets the gauges of a queue (feature `metrics`): how many jobs are open, how many are dead letters, and the age of the
+    /// oldest. Workers do so for their queues every 15 seconds; this is for processes without one.
+    ///
+    /// # Errors
+    /// Those of [`stats`](Self::stats).
+    #[cfg(feature = "metrics")]
+    pub async fn record_stats(&self, queue: &str) -> Result<QueueStats, CallError> {
+        let stats = self.stats(queue).await?;
+        meter::measured(queue, &stats);
+        Ok(stats)
+    }
+
     pub(super) fn step_retention(&self) -> Duration {
         self.shared.steps
     }
 
-    pub(super) fn engine(&self) -> &dyn Engine {
+    pub(crate) fn engine(&self) -> &dyn Engine {
         &*self.shared.engine
     }
 
     /// True if these jobs may be asked about one of that owner.
-    pub(super) fn sees(&self, owner: Option<&str>) -> bool {
+    pub(crate) fn sees(&self, owner: Option<&str>) -> bool {
         self.identity.as_ref().is_none_or(|identity| Some(identity.id.as_str()) == owner)
     }
 
@@ -210,7 +270,7 @@ impl Jobs {
     }
 
     /// The record of a job, and the id that its key gives it.
-    pub(super) fn record(
+    pub(crate) fn record(
         &self,
         operation: &str,
         input: Box<RawValue>,
@@ -244,12 +304,18 @@ impl Jobs {
             job.digest = crate::record::from_str(job.input.get()).map(|input| digest(&input)).unwrap_or_default();
         }
         job.identity = self.identity.as_deref().cloned();
-        job.trusted = origin.trusted;
+        (job.trusted, job.unknown) = (origin.trusted, origin.unknown);
+        job.via = origin.via.map(str::to_owned);
         job.submitted = now;
         job.not_before = options.start.map(|start| start.millis(now)).filter(|start| *start > now);
-        job.deadline = options.deadline.map(|deadline| deadline.millis(now));
         job.retention = options.retention_millis();
-        job.retry = options.retry.or_else(own).unwrap_or_default();
+        // Without either, the worker takes the policy of the operation's spec.
+        job.retry = options.retry.or_else(own);
+        let all = job.retry.as_ref().and_then(|policy| policy.deadline);
+        job.deadline = match options.deadline {
+            Some(deadline) => Some(deadline.millis(now)),
+            None => all.map(|all| job.not_before.unwrap_or(now).saturating_add(all)),
+        };
         (job.key, job.tenant, job.metadata) = (options.key, options.tenant, options.metadata);
         Ok(job)
     }
@@ -262,8 +328,14 @@ impl Jobs {
         options: SubmitOptions,
         origin: Origin<'_>,
     ) -> Result<AnyJob, CallError> {
-        let named = |error: CallError| error.with_operation(operation.to_owned());
-        let mut job = self.record(operation, input, options, &origin).map_err(named)?;
+        let job = self.record(operation, input, options, &origin);
+        self.put_record(job.map_err(|error| error.with_operation(operation.to_owned()))?).await
+    }
+
+    /// Submits the job of a record.
+    pub(crate) async fn put_record(&self, mut job: JobRecord) -> Result<AnyJob, CallError> {
+        let operation = job.operation.clone();
+        let named = |error: CallError| error.with_operation(operation.clone());
         let span = tracing::debug_span!(
             "submit",
             "otel.kind" = "producer",
@@ -276,7 +348,7 @@ impl Jobs {
         continue_trace(&span, &mut job.metadata);
         let known = self.engine().submit(&job).instrument(span).await.map_err(named)?;
         if let Some(known) = &known
-            && (known.digest() != job.digest || known.operation() != operation)
+            && (known.digest() != job.digest || known.operation() != job.operation)
         {
             return Err(named(JobError::Conflict { job: job.id }.into()));
         }

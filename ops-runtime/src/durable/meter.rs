@@ -4,7 +4,9 @@
 //! - `ops_job_attempts_total`, a counter: `operation`, `outcome` (`done`, `failed`, `dead`, `retry`, `passed`, `closed`,
 //!   `lost`, `died`)
 //! - `ops_job_attempt_duration_seconds`, a histogram: `operation`
-//! - `ops_jobs_running`, a gauge
+//! - `ops_jobs_running`, a gauge: the jobs that run in this process
+//! - `ops_jobs_open`, `ops_jobs_dead` and `ops_jobs_oldest_age_seconds`, gauges: `queue`; what the engine has, as each worker
+//!   reads it every 15 seconds
 //!
 //! Only operations that a worker knows become labels.
 
@@ -15,6 +17,15 @@ mod facade {
     use std::time::Instant;
 
     use metrics::{counter, gauge, histogram};
+
+    use crate::durable::engine::QueueStats;
+
+    pub(crate) fn measured(queue: &str, stats: &QueueStats) {
+        let set = |name: &'static str, value: f64| gauge!(name, "queue" => queue.to_owned()).set(value);
+        set("ops_jobs_open", stats.open as f64);
+        set("ops_jobs_dead", stats.dead as f64);
+        set("ops_jobs_oldest_age_seconds", stats.oldest.unwrap_or_default().as_secs_f64());
+    }
 
     pub(crate) fn submitted(queue: &str, is_new: bool) {
         let known = if is_new { "false" } else { "true" };
@@ -43,6 +54,8 @@ mod facade {
     pub(super) fn end(_: &str, _: &'static str, _: Instant) {}
 }
 
+#[cfg(feature = "metrics")]
+pub(super) use facade::measured;
 pub(super) use facade::submitted;
 
 /// Counts one attempt.

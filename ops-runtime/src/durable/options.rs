@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
-use crate::durable::retry::{RetryPolicy, millis};
+use crate::RetryPolicy;
+use crate::durable::retry::millis;
 
 /// How long an ending is kept at least, so that whoever waits can read it.
 const MIN_RETENTION: Duration = Duration::from_secs(1);
@@ -111,7 +112,7 @@ impl SubmitOptions {
         self
     }
 
-    /// Sets when and how often failures are tried again, in the place of what [`Jobs`](super::Jobs) says.
+    /// Sets when and how often failures are tried again, in the place of what [`Jobs`](super::Jobs) or the operation say.
     #[must_use]
     pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);

@@ -1,13 +1,21 @@
 //! What engines keep, as plain data with JSON.
+//!
+//! ```
+//! use ops_runtime::durable::record::{Ended, Outcome};
+//!
+//! let kept = r#"{"operation":"shop.charge","at":1000,"attempts":1,"retention":86400000,"outcome":"cancelled"}"#;
+//! let ended: Ended = serde_json::from_str(kept)?;
+//! assert!(matches!(ended.outcome, Outcome::Cancelled));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::durable::id::JobId;
-use crate::durable::retry::RetryPolicy;
 use crate::run::payload::invalid_input;
-use crate::{Call, CallError, ErrorCode, Identity};
+use crate::{Call, CallError, ErrorCode, Identity, RetryPolicy};
 
 /// The version of the JSON of records. Workers leave jobs of later versions to newer workers.
 pub const FORMAT: u32 = 1;
@@ -43,6 +51,12 @@ pub struct JobRecord {
     /// True if access is not checked: for steps, whose job was checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
+    /// True if the submitter is unknown. Then only operations without access rules run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unknown: bool,
+    /// Which server of this library submitted it for a caller of its own, such as `mcp`. Unset for all other submitters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// The metadata of the call, its trace among them.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -56,12 +70,17 @@ pub struct JobRecord {
     pub deadline: Option<u64>,
     /// How long its ending is kept, in milliseconds.
     pub retention: u64,
-    /// When and how often failures are tried again.
-    #[serde(default, skip_serializing_if = "RetryPolicy::is_default")]
-    pub retry: RetryPolicy,
+    /// When and how often failures are tried again. `None` for the policy of the operation's spec, where the worker has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
 }
 
 impl JobRecord {
+    /// The earliest time at which it may start.
+    pub(super) fn start(&self) -> u64 {
+        self.not_before.unwrap_or_default().max(self.submitted)
+    }
+
     /// The job of an operation and an input, that is kept for a day after its end.
     pub fn new(id: JobId, operation: impl Into<String>, input: Box<RawValue>) -> Self {
         Self {
@@ -74,12 +93,14 @@ impl JobRecord {
             tenant: None,
             identity: None,
             trusted: false,
+            unknown: false,
+            via: None,
             metadata: Map::new(),
             submitted: 0,
             not_before: None,
             deadline: None,
             retention: DEFAULT_RETENTION,
-            retry: RetryPolicy::DEFAULT,
+            retry: None,
         }
     }
 
@@ -167,6 +188,22 @@ impl Stored {
             Self::Ended(ended) => ended.owner.as_deref(),
         }
     }
+
+    /// Which server of this library submitted it for a caller of its own.
+    pub fn via(&self) -> Option<&str> {
+        match self {
+            Self::Open { job, .. } => job.via.as_deref(),
+            Self::Ended(ended) => ended.via.as_deref(),
+        }
+    }
+
+    /// When it was submitted. Zero for an ending that an earlier version wrote.
+    pub fn submitted(&self) -> u64 {
+        match self {
+            Self::Open { job, .. } => job.submitted,
+            Self::Ended(ended) => ended.submitted,
+        }
+    }
 }
 
 /// How a job ended.
@@ -182,6 +219,12 @@ pub struct Ended {
     /// The id of the identity in whose name the job was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Which server of this library submitted it for a caller of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// When it was submitted. Zero if an earlier version wrote this.
+    #[serde(default)]
+    pub submitted: u64,
     /// When it ended.
     pub at: u64,
     /// How many attempts were made.
@@ -204,6 +247,8 @@ impl Ended {
             operation: job.operation.clone(),
             digest: job.digest.clone(),
             owner: job.owner().map(str::to_owned),
+            via: job.via.clone(),
+            submitted: job.submitted,
             at,
             attempts,
             retention: job.retention,
@@ -312,7 +357,7 @@ mod tests {
         });
         assert_eq!(serde_json::to_value(&job).unwrap(), least);
         job.identity = Some(Identity::new("ann").with_token("hush"));
-        job.retry = RetryPolicy::new(5).with_code("BUSY");
+        job.retry = Some(RetryPolicy::new(5).with_code("BUSY"));
         (job.deadline, job.trusted) = (Some(7), true);
         let mut tries = Tries { attempts: 1, ..Tries::default() };
         let error = CallError::new(ErrorCode::Timeout, "late").with_operation("shop.pay");

@@ -2,17 +2,14 @@
 
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::durable::engine::Delivery;
 use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
 use crate::durable::record::JobRecord;
-
-/// How long more places are waited for when few are free.
-const MOMENT: Duration = Duration::from_millis(1);
 
 /// How many jobs a worker runs in a queue, and how many of them wait for steps.
 ///
@@ -43,8 +40,8 @@ impl Gate {
 
     /// Waits until there is room, and returns for how many.
     ///
-    /// When there is little, others that are about to end are waited for a moment: jobs are asked for by the dozen rather
-    /// than one by one.
+    /// When there is little, those that are about to end may do so first: jobs are asked for by the dozen rather than one
+    /// by one.
     pub(super) async fn room(&self) -> usize {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
@@ -52,7 +49,7 @@ impl Gate {
             match self.free() {
                 0 => freed.await,
                 room if room < self.max_running / 4 => {
-                    tokio::time::sleep(MOMENT).await;
+                    tokio::task::yield_now().await;
                     // Steps that have ended may have taken it.
                     match self.free() {
                         0 => {}
@@ -102,10 +99,12 @@ impl Drop for Place {
 }
 
 /// A running job, for its handler and those that this calls.
-pub(super) struct Scope {
+pub(crate) struct Scope {
     /// The jobs in whose name it was submitted.
-    pub(super) jobs: Jobs,
-    pub(super) job: Arc<JobRecord>,
+    pub(crate) jobs: Jobs,
+    pub(super) delivery: Arc<Delivery>,
+    /// When the job is given up, and its steps with it.
+    pub(super) deadline: Option<u64>,
     gate: Arc<Gate>,
     /// The steps that it waits for.
     steps: Mutex<Vec<JobId>>,
@@ -114,8 +113,12 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn new(jobs: Jobs, job: Arc<JobRecord>, gate: Arc<Gate>) -> Self {
-        Self { jobs, job, gate, steps: Mutex::default(), suspended: CancellationToken::new() }
+    pub(super) fn new(jobs: Jobs, delivery: Arc<Delivery>, deadline: Option<u64>, gate: Arc<Gate>) -> Self {
+        Self { jobs, delivery, deadline, gate, steps: Mutex::default(), suspended: CancellationToken::new() }
+    }
+
+    pub(crate) fn job(&self) -> &JobRecord {
+        &self.delivery.job
     }
 
     /// The steps that the job waits for.

@@ -34,12 +34,12 @@ impl Context {
             return self.env().execute::<Op>(input).await;
         };
         let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
-        let parent = &scope.job;
+        let parent = scope.job();
         let mut options = SubmitOptions::new().with_retention(scope.jobs.step_retention());
         options.tenant.clone_from(&parent.tenant);
-        options.deadline = parent.deadline.map(crate::durable::job::time).map(When::At);
+        options.deadline = scope.deadline.map(crate::durable::job::time).map(When::At);
         options.metadata = self.metadata().cloned().unwrap_or_default();
-        let origin = Origin { key: Some(&["step", parent.id.as_str(), name]), trusted: true };
+        let origin = Origin { key: Some(&["step", parent.id.as_str(), name]), trusted: true, ..Origin::default() };
         let job = scope.jobs.put(&Op::SPEC.id, input, options, origin).await?;
         let Some(waiting) = scope.wait_for(job.id()) else { return suspend(&scope).await };
         let ended = tokio::select! {
@@ -67,7 +67,7 @@ impl Context {
         F: Future<Output = Result<T, CallError>> + Send,
     {
         let Some(scope) = self.extension::<Arc<Scope>>() else { return run().await };
-        let (engine, id) = (scope.jobs.engine(), &scope.job.id);
+        let (engine, id) = (scope.jobs.engine(), &scope.job().id);
         let kept = match engine.step(id, name).await? {
             Some(kept) => kept,
             None => {

@@ -9,9 +9,9 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::{Jobs, SubmitOptions, Worker};
+use super::{Jobs, RetryPolicy, SubmitOptions, Worker};
 use crate::adapter::{Handler, Registration};
-use crate::{Context, OperationSpec, Registry};
+use crate::{Call, CallError, Context, Operation, OperationSpec, Registry};
 
 type Fields = BTreeMap<String, String>;
 
@@ -79,4 +79,57 @@ fn the_trace_of_a_submit_goes_on_in_the_job() {
     assert_eq!(sent.get("parent_id"), None);
     // What the handler calls goes on from the span of the job.
     assert_eq!(seen["traceparent"], format!("00-{}-{}-01", run["trace_id"], run["span_id"]));
+}
+
+static STEP: OperationSpec = OperationSpec::query("test.step");
+
+struct Step;
+
+impl Operation for Step {
+    type Input = Value;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &STEP;
+}
+
+impl Call for Step {}
+
+#[test]
+fn attempts_and_steps_are_in_the_trace_of_the_submit() {
+    let spans = Spans::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    tracing::subscriber::with_default(spans.clone(), || {
+        runtime.block_on(async {
+            let registry = Registry::new();
+            // The first attempt fails after its step, and the second attaches to that.
+            let order = |_: Value, context: Context| async move {
+                let data = context.once::<Step>("step", json!({})).await?.data;
+                if context.attempt() == 1 { Err(CallError::execution("as it should")) } else { Ok(data) }
+            };
+            let step = |_: Value, _: Context| async { Ok::<_, CallError>(json!(7)) };
+            registry.register(Registration::new(OperationSpec::query("test.order"), Handler::dynamic(order))).unwrap();
+            registry.register(Registration::new(STEP.clone(), Handler::dynamic(step))).unwrap();
+            let jobs = Jobs::in_process();
+            let worker = Worker::new(jobs.clone(), registry).start();
+            let policy = RetryPolicy::new(2).with_backoff(std::time::Duration::ZERO, std::time::Duration::ZERO);
+            let options = SubmitOptions::new().with_retry(policy);
+            let job = jobs.submit_by_id("test.order", json!({}), options).await.unwrap();
+            assert_eq!(job.result().await.unwrap().data, 7);
+            worker.drain().await;
+        });
+    });
+    let spans = spans.0.lock().unwrap();
+    let of = |name: &str, operation: &str| -> Vec<&Fields> {
+        let found = spans.iter().filter(|(own, fields)| own == name && fields["operation"] == operation);
+        found.map(|(_, fields)| fields).collect()
+    };
+    let [submit] = of("submit", "test.order")[..] else { panic!("{spans:?}") };
+    let [first, second] = of("job", "test.order")[..] else { panic!("{spans:?}") };
+    let [sent, attached] = of("submit", "test.step")[..] else { panic!("{spans:?}") };
+    let [step] = of("job", "test.step")[..] else { panic!("{spans:?}") };
+    assert_eq!((&*first["attempt"], &*second["attempt"], &*step["attempt"]), ("1", "2", "1"));
+    // Each span and the one that it belongs to.
+    for (span, parent) in [(first, submit), (second, submit), (sent, first), (attached, second), (step, sent)] {
+        assert_eq!((&span["trace_id"], &span["parent_id"]), (&submit["trace_id"], &parent["span_id"]), "{spans:?}");
+    }
+    assert_eq!((&first["job"], &sent["job"]), (&second["job"], &attached["job"]));
 }

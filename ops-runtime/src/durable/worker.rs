@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Registry;
-use crate::durable::attempt::{Attempted, Signals};
+use crate::durable::attempt::{Attempted, Signals, Terms};
 use crate::durable::engine::Delivery;
 use crate::durable::id::JobId;
 use crate::durable::jobs::{Jobs, check_queue};
@@ -20,6 +20,9 @@ use crate::durable::scope::{Gate, Scope};
 
 /// How long an engine is asked for jobs at a time. A worker that drains waits for it, so that no job is lost on its way.
 const PULL: Duration = Duration::from_secs(1);
+/// How often the gauges of a queue are set.
+#[cfg(feature = "metrics")]
+const MEASURE: Duration = Duration::from_secs(15);
 /// The shortest and the longest wait after an error of the engine.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
@@ -95,6 +98,8 @@ impl Worker {
                 signals: signals.clone(),
                 tasks: tasks.clone(),
             });
+            #[cfg(feature = "metrics")]
+            tasks.spawn(measure(jobs.clone(), puller.queue.clone(), draining.clone()));
             tasks.spawn(puller.clone().hear());
             tasks.spawn(puller.pull());
         }
@@ -109,6 +114,20 @@ impl Worker {
         tasks.close();
         WorkerHandle { draining, signals, tasks }
     }
+}
+
+/// Sets the gauges of a queue, until the worker drains.
+#[cfg(feature = "metrics")]
+async fn measure(jobs: Jobs, queue: String, draining: CancellationToken) {
+    let measure = async {
+        loop {
+            if let Err(error) = jobs.record_stats(&queue).await {
+                tracing::debug!(%error, queue, "the queue was not measured");
+            }
+            tokio::time::sleep(MEASURE).await;
+        }
+    };
+    draining.run_until_cancelled(measure).await;
 }
 
 /// A worker that runs.
@@ -208,11 +227,15 @@ impl Puller {
         self.running().insert(listed.clone(), closed.clone());
         let listed = Listed { puller: self.clone(), job: listed };
         async move {
-            let job = Arc::new(delivery.job.clone());
-            let jobs = job.identity.clone().map_or_else(|| self.jobs.clone(), |identity| self.jobs.scoped(identity));
-            let scope = Arc::new(Scope::new(jobs, job, self.gate.clone()));
+            let delivery = Arc::new(delivery);
+            let identity = delivery.job.identity.clone();
+            let jobs = identity.map_or_else(|| self.jobs.clone(), |identity| self.jobs.scoped(identity));
+            let spec = self.registry.spec(&delivery.job.operation);
+            let spec = spec.as_deref();
+            let terms = Terms::of(&delivery.job, spec);
+            let scope = Arc::new(Scope::new(jobs, delivery.clone(), terms.deadline, self.gate.clone()));
             let signals = Signals { closed, ..self.signals.clone() };
-            Attempted { registry: &self.registry, delivery: &delivery, scope, signals }.run().await;
+            Attempted { registry: &self.registry, delivery: &delivery, spec, terms, scope, signals }.run().await;
             drop((listed, place));
         }
     }

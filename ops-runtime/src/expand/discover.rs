@@ -8,6 +8,7 @@ impl Registry {
     ///
     /// # Errors
     /// Those of [`register_all`](Self::register_all).
+    #[doc(alias = "scanOperations")]
     pub fn discover(&self) -> Result<(), RegistryError> {
         let mut all: Vec<Registration> = inventory::iter::<Discovered>().map(|Discovered(make)| make()).collect();
         // The linker's order means nothing.

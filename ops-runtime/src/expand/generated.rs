@@ -12,7 +12,7 @@ pub use crate::binding::{
 pub use crate::content::ContentBlock;
 pub use crate::model::formats;
 pub use crate::model::operation::Webhook;
-pub use crate::spec::{Definition, Definitions, ErrorDefinition, OperationKind, OperationSpec, Schema};
+pub use crate::spec::{Definition, Definitions, ErrorDefinition, OperationKind, OperationSpec, RetryPolicy, Schema};
 pub use crate::{
     __error_answers as error_answers, __errors as errors, __json_schemas as json_schemas, __methods as methods,
     __names as names, __newtype as newtype, __record as record, __table as table, __tagged as tagged,

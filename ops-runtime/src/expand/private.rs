@@ -13,7 +13,7 @@ pub use crate::__submit as submit;
 pub use crate::access::AccessControl;
 pub use crate::adapter::Registration;
 pub use crate::binding::{HttpBinding, HttpBody, HttpParameter};
-pub use crate::spec::{ErrorDefinition, OperationSpec};
+pub use crate::spec::{ErrorDefinition, OperationSpec, RetryPolicy};
 pub use crate::{Call, Operation, Subscribe};
 pub use generate::{Sink, generate};
 pub use http::{EVENTS, Sent, SentAsJson, type_of_rest};

@@ -66,7 +66,10 @@ impl Waiting {
 }
 
 fn about(caller: &CallerId, id: &str, input: &Value) -> String {
-    json!([format!("{caller:?}"), id, input]).to_string()
+    // The order of names says nothing.
+    let mut about = json!([format!("{caller:?}"), id, input]);
+    about.sort_all_objects();
+    about.to_string()
 }
 
 /// Asks the user of the client whether the call may be made; the key tells this question from others of the same request.

@@ -108,7 +108,8 @@ impl Core {
                 Err(error) => answer(true, error.to_string()),
             };
         };
-        if approval.is_some_and(|key| self.approvals.waiting.redeem(key, caller, id, &input)) {
+        let is_approved = approval.is_some_and(|key| self.approvals.waiting.redeem(key, caller, id, &input));
+        if is_approved {
             options = options.with_extension(Approved);
         }
         options = options.with_extension(MadeBy(caller.clone()));
@@ -122,7 +123,9 @@ impl Core {
         };
         match outcome {
             Ok(envelope) => self.success(caller, envelope),
-            Err(error) if error.code().as_str() == approval::NEEDED => self.wait(caller, &entry, &input, &error),
+            Err(error) if error.code().as_str() == approval::NEEDED => {
+                self.wait(caller, &entry, &input, &error, approval.is_some())
+            }
             Err(error) => {
                 let error = self.public(principal, error, &entry.spec, &request);
                 self.failure(caller, &entry, &error).await
@@ -185,13 +188,27 @@ impl Core {
     }
 
     /// The answer of a call that somebody has to agree to, where the client can't ask.
-    fn wait(&self, caller: &CallerId, entry: &Entry, input: &Value, error: &CallError) -> ResponseEnvelope<Payload> {
+    fn wait(
+        &self,
+        caller: &CallerId,
+        entry: &Entry,
+        input: &Value,
+        error: &CallError,
+        had_key: bool,
+    ) -> ResponseEnvelope<Payload> {
         if !self.approvals.by_answer {
             return answer(true, format!("{}: {}", error.code(), error.message()));
         }
         let key = self.approvals.waiting.add(caller, &entry.spec.id, input);
+        let why = match had_key {
+            true => {
+                "The approval is not one of this call: its key is unknown, was used already or is over an hour old, or \
+                     the id or the input are others than those that the user agreed to. "
+            }
+            false => "",
+        };
         let text = format!(
-            "This call waits. Ask the user: {}\n\nAfter a yes, `call` it again with the same id and input, and with \
+            "{why}This call waits. Ask the user: {}\n\nAfter a yes, `call` it again with the same id and input, and with \
              \"approval\": \"{key}\". After a no, leave it.",
             approval::question(&entry.spec, input)
         );

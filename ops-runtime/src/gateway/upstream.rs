@@ -45,7 +45,7 @@ impl Document {
             let mut options = ReadOptions::new().with_examples();
             options.namespace.clone_from(&tools.namespace);
             openapi::load(&location, &FileSource::new(), &options)
-                .map(|(api, told)| (mocked(api.operations), told))
+                .map(|(api, told)| (mocked(api.compacted().operations), told))
                 .map_err(CallError::from)
         } else {
             from_openapi_file(&location, config).map(|imported| (imported.registrations, imported.diagnostics))
@@ -56,10 +56,11 @@ impl Document {
         };
         // Only a list of tools is read as one: of any other file, the reader of APIs knows what is wrong.
         let (api, diagnostics) = crate::mcp::load(&location, &FileSource::new(), &tools).map_err(|_| refused)?;
+        let operations = api.compacted().operations;
         let operations = if is_mock {
-            mocked(api.operations)
+            mocked(operations)
         } else {
-            api.operations.into_iter().map(|spec| Registration::new(spec, Handler::endpoint(Unconnected))).collect()
+            operations.into_iter().map(|spec| Registration::new(spec, Handler::endpoint(Unconnected))).collect()
         };
         Ok(Read { operations, diagnostics })
     }

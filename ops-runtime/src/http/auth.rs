@@ -16,6 +16,7 @@ use url::Url;
 
 use super::invalid;
 use crate::CallError;
+use crate::model::secrets::Secrets;
 
 pub(super) use environment::Environment;
 pub use exchange::TokenExchange;
@@ -142,6 +143,18 @@ impl Auth {
             *prefix = text.into();
         }
         self
+    }
+
+    /// Adds what must not show, save the tokens that are fetched.
+    fn collect(&self, secrets: &mut Secrets) {
+        match self {
+            Self::Bearer(token) => secrets.add(token.expose()),
+            Self::Basic { user, password } => secrets.add_basic(user, password.expose()),
+            Self::ApiKey { key, .. } => secrets.add(key.expose()),
+            Self::ClientCredentials(credentials) => credentials.collect(secrets),
+            Self::Exchange(exchange) => exchange.collect(secrets),
+            Self::Token(_) | Self::PassOn => {}
+        }
     }
 
     /// The header that carries the credentials, marked as sensitive; `None` if a token must be fetched first.

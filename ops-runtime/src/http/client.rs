@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use http::header::AUTHORIZATION;
 use serde_json::Value;
 use url::Url;
 
 use super::HttpConfig;
+use super::carried::Carried;
 use super::config::Checked;
 use super::events::{self, Items};
 use super::exchange::Exchange;
@@ -127,7 +129,8 @@ impl Remote {
         let plan = plan.for_caller(token, request.uri(), &settings)?;
         let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
         let trace = settings.trace_context.then(|| Trace::of(context));
-        Ok(Exchange { settings, request, plan, label: Label::of(spec), own: options.headers, trace, deadline })
+        let carried = Carried::new(settings.clone(), plan, options.headers);
+        Ok(Exchange { settings, request, carried, label: Label::of(spec), trace, deadline })
     }
 }
 
@@ -143,15 +146,15 @@ impl Endpoint for Remote {
         let streams = context.extension::<Bodies>().is_some_and(Bodies::wants_output);
         Box::pin(async move {
             let mut exchange = exchange?;
-            let settings = exchange.settings.clone();
-            limited(settings.timeout, async {
+            let (settings, carried) = (exchange.settings.clone(), exchange.carried.clone());
+            let answered = limited(settings.timeout, async {
                 let response = exchange.run().await?;
                 if streams {
                     return response::stream(response, settings.max_response, settings.idle_timeout).await;
                 }
                 response::read(response, &described, settings.max_response).await
-            })
-            .await
+            });
+            answered.await.map_err(|error| carried.error(error))
         })
     }
 
@@ -165,12 +168,13 @@ impl Endpoint for Remote {
         let items = Items::of(spec);
         Box::pin(async move {
             let mut exchange = exchange?;
-            let settings = exchange.settings.clone();
-            limited(settings.timeout, async {
+            let (settings, carried) = (exchange.settings.clone(), exchange.carried.clone());
+            let opened = limited(settings.timeout, async {
                 let response = exchange.run().await?;
                 events::open(response, items, exchange).await
-            })
-            .await
+            });
+            let items = opened.await.map_err(|error| carried.error(error))?;
+            Ok(items.map(move |item| item.map_err(|error| carried.error(error))).boxed())
         })
     }
 

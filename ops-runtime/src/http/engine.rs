@@ -21,7 +21,7 @@ use tower_service::Service;
 use url::Url;
 
 use super::destinations::{Home, Resolver};
-use super::{Destinations, RequestBody};
+use super::{Destinations, RequestBody, tls};
 use crate::{CallError, ErrorCode};
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
@@ -241,13 +241,8 @@ impl Connecting {
 
 /// The settings that every HTTP client of this crate shares.
 pub(crate) fn builder() -> reqwest::ClientBuilder {
-    // TLS needs a cryptography provider, and the program may have installed one. `ring` builds in a fraction of the
-    // time that the default of rustls takes. It does no harm if another thread installs one first.
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
     // Another crate of the program may have switched on the features of reqwest by which these are on by default.
-    reqwest::Client::builder().connect_timeout(CONNECT).no_gzip().no_brotli().no_deflate().no_zstd()
+    tls::shared(reqwest::Client::builder()).connect_timeout(CONNECT).no_gzip().no_brotli().no_deflate().no_zstd()
 }
 
 impl HttpEngine {
@@ -354,10 +349,12 @@ where
 {
     fn send(&self, request: Request<RequestBody>) -> BoxFuture<'static, Result<EngineResponse, SendError>> {
         let mut service = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let uri = request.uri().clone();
         Box::pin(async move {
             let failed = |error: S::Error| {
                 let error = error.into();
-                let (transient, failure) = (is_transient(&*error), failure("the request failed", &*error));
+                let what = format!("the request to {} failed", server(&uri));
+                let (transient, failure) = (is_transient(&*error), failure(&what, &*error));
                 SendError { transient, error: if transient { failure.transient() } else { failure } }
             };
             poll_fn(|cx| service.poll_ready(cx)).await.map_err(failed)?;
@@ -365,6 +362,14 @@ where
             Ok(response.map(ResponseBody::new))
         })
     }
+}
+
+/// The server of a URL, without what may be a secret.
+fn server(uri: &http::Uri) -> String {
+    let host = uri.host().unwrap_or("a server");
+    let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
+    let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}{host}{port}")
 }
 
 /// True if the connection could not be made or broke, so that a retry may succeed.

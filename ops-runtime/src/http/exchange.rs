@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::RequestBody;
-use super::auth::Plan;
+use super::carried::Carried;
 use super::engine::EngineResponse;
 use super::per_call::replace;
 use super::redirect;
@@ -24,10 +24,9 @@ use crate::CallError;
 pub(super) struct Exchange {
     pub(super) settings: Arc<Settings>,
     pub(super) request: Request<RequestBody>,
-    pub(super) plan: Plan,
+    /// The credentials, and the headers that the call itself set.
+    pub(super) carried: Arc<Carried>,
     pub(super) label: Label,
-    /// The headers that the call itself set, which win over all others.
-    pub(super) own: HeaderMap,
     pub(super) trace: Option<Trace>,
     /// After this time no response is of use.
     pub(super) deadline: Option<Instant>,
@@ -42,8 +41,8 @@ impl Exchange {
         self.request.body_mut().measure().await?;
         let settings = &self.settings;
         let mut schedule = Schedule::of(settings.retry.as_ref(), &self.request);
-        let mut credentials = self.plan.apply(settings, None).await?;
-        let mut may_renew = self.plan.is_renewable() && self.request.body().is_repeatable();
+        let mut credentials = self.carried.apply(None).await?;
+        let mut may_renew = self.carried.plan.is_renewable() && self.request.body().is_repeatable();
         let mut sent = Sent::default();
         loop {
             sent.try_again();
@@ -51,9 +50,10 @@ impl Exchange {
             credentials.put(&mut request)?;
             self.put_own(request.headers_mut());
             let result = redirect::send(settings, request, &credentials, &self.label, &mut sent).await;
+            self.carried.sent(sent.take_headers());
             let refused = result.as_ref().is_ok_and(|answer| answer.status() == 401);
             if refused && std::mem::take(&mut may_renew) {
-                let renewed = self.plan.apply(settings, Some(&credentials)).await?;
+                let renewed = self.carried.apply(Some(&credentials)).await?;
                 if !renewed.same_tokens(&credentials) {
                     credentials = renewed;
                     continue;
@@ -74,14 +74,17 @@ impl Exchange {
                 let retries = sent.attempt().saturating_sub(1);
                 return match result {
                     Ok(mut answer) => {
-                        answer.response.extensions_mut().insert(Retries(retries));
+                        let extensions = answer.response.extensions_mut();
+                        extensions.insert(Retries(retries));
+                        extensions.insert(self.carried.kept());
                         Ok(answer.response)
                     }
                     Err(failed) => Err(with_retries(failed.error, retries)),
                 };
             };
             let status = result.as_ref().ok().map(|answer| answer.status().as_u16());
-            let error = result.as_ref().err().map(|failed| failed.error.message().to_owned());
+            let error = result.as_ref().err();
+            let error = error.map(|failed| self.carried.secrets().text(failed.error.message()).into_owned());
             let (operation, attempt) = (&self.label.operation, sent.attempt());
             warn!(operation, attempt, status, error, ?delay, "the request is sent again");
             // Dropping the unused response frees its connection during the wait.
@@ -93,7 +96,7 @@ impl Exchange {
     /// Puts the call's own headers in the place of others, and its trace.
     fn put_own(&self, headers: &mut HeaderMap) {
         // Cookies were joined with those of parameters, and then with those of the credentials.
-        replace(headers, &self.own, |name| name == COOKIE);
+        replace(headers, &self.carried.own, |name| name == COOKIE);
         if let Some(trace) = &self.trace {
             trace.put(headers);
         }

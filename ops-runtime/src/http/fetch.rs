@@ -1,15 +1,17 @@
 //! Documents by their URL.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION};
-use http::{HeaderValue, Method, Request};
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue, Method, Request};
 use url::Url;
 
 use super::HttpClient;
 use super::RequestBody;
 use super::address::{is_http, same_origin};
-use super::auth::{Applied, take_credentials};
+use super::auth::{Applied, Plan, take_credentials};
+use super::carried::Carried;
 use super::config::Checked;
 use super::engine::SendError;
 use super::redirect::{Answer, harmless, location, send, target};
@@ -17,6 +19,7 @@ use super::response::{self, Collected, collect};
 use super::send::{Label, Sent, limited, request, send_one};
 use super::settings::Settings;
 use crate::CallError;
+use crate::model::secrets::Kept;
 
 impl HttpClient {
     /// Fetches a document by its URL.
@@ -66,6 +69,8 @@ pub(crate) struct Document {
     pub(crate) text: String,
     /// The URL that gave it, after redirects; relative references of the document start there.
     pub(crate) url: String,
+    /// What knows the secrets that the request held.
+    pub(crate) secrets: Kept,
 }
 
 async fn fetch(checked: &Checked, url: &str, reach: Reach, limit: usize) -> Result<Document, CallError> {
@@ -75,19 +80,28 @@ async fn fetch(checked: &Checked, url: &str, reach: Reach, limit: usize) -> Resu
         .filter(is_http)
         .ok_or_else(|| CallError::execution("the document's URL is no http or https URL"))?;
     let own = take_credentials(&mut url)?;
-    let mut headers = settings.headers.clone();
-    let mut credentials = Applied::default();
-    if settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url)) {
-        credentials = checked.credentials.of_documents().apply(settings, None).await?;
-    } else {
-        headers = harmless(&headers);
-    }
+    let own: HeaderMap = own.map(|own| own.to_header()).transpose()?.flatten().into_iter().collect();
+    let is_home = settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url));
+    let plan = if is_home { checked.credentials.of_documents() } else { Plan::default() };
+    let carried = Carried::new(settings.clone(), plan, own);
+    let fetched = fetch_with(&carried, url, is_home, reach, limit).await;
+    fetched.map_err(|error| carried.error(error))
+}
+
+async fn fetch_with(
+    carried: &Arc<Carried>,
+    url: Url,
+    is_home: bool,
+    reach: Reach,
+    limit: usize,
+) -> Result<Document, CallError> {
+    let settings = &carried.settings;
+    let mut headers = if is_home { settings.headers.clone() } else { harmless(&settings.headers) };
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, application/yaml, */*;q=0.5"));
     let mut request = request(Method::GET, &url, headers, RequestBody::default())?;
+    let credentials = carried.apply(None).await?;
     credentials.put(&mut request)?;
-    if let Some((_, value)) = own.map(|own| own.to_header()).transpose()?.flatten() {
-        request.headers_mut().insert(AUTHORIZATION, value);
-    }
+    request.headers_mut().extend(carried.own.clone());
     let sent = match reach {
         Reach::Anywhere => send(settings, request, &credentials, &Label::default(), &mut Sent::default()).await,
         Reach::Origin => send_within(settings, request, &url, &credentials).await,
@@ -102,7 +116,7 @@ async fn fetch(checked: &Checked, url: &str, reach: Reach, limit: usize) -> Resu
     match collect(body, limit).await {
         Collected::Whole(bytes) => {
             let text = response::decode(&meta, &bytes);
-            Ok(Document { text, url })
+            Ok(Document { text, url, secrets: carried.kept() })
         }
         Collected::Cut(_) => Err(response::too_large(limit)),
         Collected::Broken(error) => Err(error),

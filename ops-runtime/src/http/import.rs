@@ -57,6 +57,7 @@ impl IntoIterator for Imported {
 /// # Errors
 /// If the text is no OpenAPI document, or if the configuration is wrong. References to other documents are not
 /// followed; a diagnostic says so.
+#[doc(alias = "FromOpenAPI")]
 pub fn from_openapi(document: &str, config: HttpConfig) -> Result<Imported, CallError> {
     const NAME: &str = "document";
     let source = BTreeMap::from([(NAME.to_owned(), document.to_owned())]);
@@ -127,17 +128,18 @@ pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported,
     let options = options(&config);
     let client = HttpClient::new(config)?;
     let document = client.fetch(url).await?;
-    let root = document.url;
+    let (root, secrets) = (document.url, document.secrets);
     let mut left = options.max_bytes.min(client.checked().settings.max_response).saturating_sub(document.text.len());
     let mut asked = 1;
     let mut fetched = Fetched { texts: BTreeMap::from([(root.clone(), Ok(document.text))]), wanted: Mutex::default() };
     let mut rounds = 0;
-    let (mut api, diagnostics) = loop {
+    let (mut api, mut diagnostics) = loop {
         let read = openapi::load(&root, &fetched, &options);
         let wanted = std::mem::take(&mut *fetched.wanted.lock().unwrap_or_else(PoisonError::into_inner));
         rounds += 1;
         if wanted.is_empty() || rounds > ROUNDS {
-            break read?;
+            // A server may have said again what it was sent, as a document.
+            break read.map_err(|error| CallError::from(error).without_kept(&secrets))?;
         }
         for location in wanted {
             // A document that cannot be fetched affects only what refers to it; it still counts towards the limit.
@@ -156,6 +158,10 @@ pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported,
     };
     if let Ok(root) = Url::parse(&root) {
         api.operations.iter_mut().for_each(|operation| locate(&mut operation.binding, &root));
+    }
+    if !diagnostics.is_empty() {
+        let secrets = secrets.secrets();
+        diagnostics = diagnostics.into_iter().map(|diagnostic| secrets.diagnostic(diagnostic)).collect();
     }
     bind(api, diagnostics, &client)
 }
@@ -176,7 +182,9 @@ fn options(config: &HttpConfig) -> ReadOptions {
 }
 
 fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<Imported, CallError> {
-    Ok(Imported { registrations: client.registrations(api.operations), webhooks: api.webhooks, diagnostics })
+    // Most operations of a large document are never called.
+    let Api { operations, webhooks, .. } = api.compacted();
+    Ok(Imported { registrations: client.registrations(operations), webhooks, diagnostics })
 }
 
 /// Resolves a relative server URL against the document's URL.

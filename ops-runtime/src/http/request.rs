@@ -139,7 +139,9 @@ fn base(binding: &HttpBinding, settings: &Settings, options: &PerCall) -> Result
         return Ok(url.clone());
     }
     let Some(server) = binding.server.as_deref() else {
-        return Err(CallError::execution("no base URL is set, and the operation names no server"));
+        return Err(CallError::execution(
+            "no base URL is set, and the operation names no server: set one with `with_base_url`",
+        ));
     };
     let server = server::filled(server, &binding.server_variables, &settings.server_variables)?;
     match Url::parse(&server) {

@@ -20,6 +20,7 @@ use super::engine::{EngineResponse, failure};
 use super::media::{self, Described, Form, charset};
 use crate::model::media::{Media, essence};
 use crate::model::parameters::parameter;
+use crate::model::secrets::Kept;
 use crate::{Body as Streamed, CallError, HttpMeta, Payload, ResponseEnvelope};
 
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub(super) fn meta(parts: &Parts) -> HttpMeta {
     let content_type = parts.headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
     let mut meta = HttpMeta::new(parts.status.as_u16(), content_type);
     meta.retries = parts.extensions.get::<Retries>().map(|retries| retries.0.into()).filter(|retries| *retries > 0);
+    meta.secrets = parts.extensions.get::<Kept>().cloned().unwrap_or_default();
     for name in parts.headers.keys() {
         let mut values = parts.headers.get_all(name).iter().map(text);
         if name == SET_COOKIE {

@@ -52,12 +52,19 @@ pub(super) struct Sent {
     requests: u32,
     /// The number of the current try.
     attempt: u32,
+    /// The headers of those that functions of the user's have seen, which may have added some.
+    headers: Vec<HeaderMap>,
 }
 
 impl Sent {
     /// Counts another try.
     pub(super) fn try_again(&mut self) {
         self.attempt = self.attempt.saturating_add(1);
+    }
+
+    /// The headers of requests as functions of the user's left them.
+    pub(super) fn take_headers(&mut self) -> Vec<HeaderMap> {
+        std::mem::take(&mut self.headers)
     }
 
     /// The number of the current try; the first is 1.
@@ -103,6 +110,9 @@ pub(super) async fn send_led(
         };
         let (operation, attempt) = (label.operation.as_str(), sent.attempt());
         let sending = settings.hooks.before(operation, attempt, &mut request)?;
+        if !settings.hooks.before.is_empty() {
+            sent.headers.push(request.headers().clone());
+        }
         let response = match (home, &settings.led) {
             (Some(home), Some(led)) => led.send(home, request).await,
             _ => settings.engine.send(request).await,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rmcp::model::{
     ClientCapabilities, ElicitationCapability, FormElicitationCapability, RootsCapabilities, SamplingCapability,
-    UrlElicitationCapability,
+    TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use serde_json::{Map, Value, json};
 
@@ -127,6 +127,8 @@ impl Asks {
         }
         capabilities.sampling = self.sampling.is_some().then(SamplingCapability::default);
         capabilities.roots = self.roots.is_some().then(RootsCapabilities::default);
+        // A call may be answered by a task: since 2026-07-28, as this extension.
+        capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), Map::new())].into());
         capabilities
     }
 
@@ -204,7 +206,7 @@ mod tests {
         assert_eq!(asks.answer("sampling/createMessage", json!({})).await.unwrap_err().0, -32601);
         assert_eq!(asks.answer("tasks/get", json!({})).await.unwrap_err().0, -32601);
         let capabilities = serde_json::to_value(asks.capabilities()).unwrap();
-        assert_eq!(capabilities, json!({}));
+        assert_eq!(capabilities, json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } }));
     }
 
     #[tokio::test]

@@ -2,11 +2,13 @@
 
 mod caller;
 mod catalog;
+mod given;
 mod interceptor;
 mod link;
 mod session;
 mod start;
 mod stdio;
+mod task;
 
 #[cfg(feature = "mcp-auth")]
 mod auth;
@@ -25,6 +27,8 @@ pub use session::McpServerInfo;
 use super::config::McpServerConfig;
 use crate::mcp::Snapshot;
 use crate::model::futures::BoxFuture;
+#[cfg(feature = "mcp-auth")]
+use crate::model::secrets::Secrets;
 use crate::run::registry::WeakRegistry;
 use crate::{
     CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, Registration, Registry,
@@ -99,6 +103,7 @@ impl McpClient {
     /// If the server cannot be started or reached, or answers with an error; a `TIMEOUT` if it does not answer in time.
     /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict) also if an operation of
     /// [`with_operations`](McpServerConfig::with_operations) is missing or differs.
+    #[doc(alias = "createMCPClient")]
     pub async fn connect(config: McpServerConfig) -> Result<Self, CallError> {
         let name = config.namespace.clone().unwrap_or_else(|| match &config.target {
             super::config::Target::Stdio(stdio) => stdio.shown().to_owned(),
@@ -286,7 +291,8 @@ impl Inner {
     async fn authorization(&self) -> Result<Option<&auth::Authorization>, CallError> {
         match (&self.config.oauth, &self.config.target) {
             (Some(oauth), super::config::Target::Http(http)) => {
-                self.authorization.get_or_try_init(|| auth::Authorization::new(oauth, http)).await.map(Some)
+                let made = self.authorization.get_or_try_init(|| auth::Authorization::new(oauth, http)).await;
+                made.map(Some).map_err(|error| error.without(&Secrets::of(&self.config)))
             }
             _ => Ok(None),
         }
@@ -389,8 +395,15 @@ impl Endpoint for Remote {
             };
             let arguments = arguments(&called, input)?;
             let session = inner.session().await?;
-            let result = session.call_tool(tool, arguments, context.progress().cloned()).await?;
-            super::decode(&called, result)
+            let needs_task = inner.catalog().tasks.contains(&tool);
+            let mut result = session.call(tool, arguments, context.progress().cloned(), needs_task).await?;
+            if result.get("isError") == Some(&Value::Bool(true)) {
+                // What a failed tool says is an error, as which callers see it.
+                session.given.secrets().value(&mut result);
+            }
+            let mut envelope = super::decode(&called, result).map_err(|error| session.given.error(error))?;
+            envelope.meta.keep(session.given.kept());
+            Ok(envelope)
         })
     }
 }

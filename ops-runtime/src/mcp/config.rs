@@ -2,6 +2,7 @@
 
 mod file;
 mod interpolate;
+mod secrets;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -141,6 +142,8 @@ pub struct McpServerConfig {
     pub(super) operations: Vec<SpecRef>,
     pub(super) asks: Asks,
     pub(super) extra: Map<String, Value>,
+    /// The variables that were filled into the strings of a file, by their names.
+    pub(super) filled: Vec<(String, String)>,
     #[cfg(feature = "mcp-auth")]
     pub(super) oauth: Option<super::oauth::McpOAuth>,
 }
@@ -194,6 +197,7 @@ impl McpServerConfig {
             operations: Vec::new(),
             asks: Asks::default(),
             extra: Map::new(),
+            filled: Vec::new(),
             #[cfg(feature = "mcp-auth")]
             oauth: None,
         }

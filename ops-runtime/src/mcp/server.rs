@@ -35,6 +35,11 @@
 //! A handler reaches the client that called its tool by [`McpPeer::of`]: it can ask the user (elicitation) or the model
 //! (sampling). What it reports by [`Context::report`](crate::Context::report) are progress notifications.
 //!
+//! # Tasks
+//!
+//! With the feature `durable`, `McpServer::with_tasks` runs calls as durable jobs that clients poll, cancel and read: the
+//! tasks of 2025-11-25, and the extension of 2026-07-28. `McpTasks` says more.
+//!
 //! # Errors
 //!
 //! An unknown tool is an error of the protocol. Every other failure is a result with `isError`: `CODE: message`, then
@@ -62,17 +67,22 @@ mod listen;
 mod name;
 mod options;
 mod peer;
+mod question;
 mod result;
 mod schema;
 mod served;
 mod sessions;
 mod shared;
+#[cfg(feature = "durable")]
+mod tasks;
 mod tool;
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+#[cfg(feature = "durable")]
+use futures_util::future::FutureExt;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -81,6 +91,8 @@ pub use self::body::McpBody;
 pub use self::http::McpService;
 pub use self::options::McpServerOptions;
 pub use self::peer::McpPeer;
+#[cfg(feature = "durable")]
+pub use self::tasks::{McpTasks, TaskSupport};
 pub use crate::model::unauthorized::Unauthorized;
 
 use self::handler::Connection;
@@ -112,6 +124,7 @@ McpServer::new(registry).with_options(McpServerOptions::new("calculator", "1.0.0
 ```
 "#
 )]
+#[doc(alias = "FastMCP")]
 pub struct McpServer(Shared);
 
 impl McpServer {
@@ -125,6 +138,8 @@ impl McpServer {
             naming: None,
             cache: Cache::default(),
             states: States::random(),
+            #[cfg(feature = "durable")]
+            tasks: None,
         })
     }
 
@@ -147,6 +162,17 @@ impl McpServer {
     #[must_use]
     pub fn with_state_key(mut self, key: [u8; 32]) -> Self {
         self.0.states = States::new(key);
+        self
+    }
+
+    /// Serves calls as tasks, which are durable jobs: [`Jobs`](crate::durable::Jobs), or [`McpTasks`] with what more
+    /// there is to say.
+    ///
+    /// A [`Worker`](crate::durable::Worker) of these jobs must run, with the operations that are served.
+    #[cfg(feature = "durable")]
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: impl Into<McpTasks>) -> Self {
+        self.0.tasks = Some(tasks.into());
         self
     }
 
@@ -192,7 +218,14 @@ impl McpServer {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let running = match Connection::new(Arc::new(self.0)).serve((read, write)).await {
+        #[cfg(feature = "durable")]
+        let serving = match &self.0.tasks {
+            Some(_) => Connection::new(Arc::new(self.0)).serve(tasks::Pipe::new(read, write)).boxed(),
+            None => Connection::new(Arc::new(self.0)).serve((read, write)).boxed(),
+        };
+        #[cfg(not(feature = "durable"))]
+        let serving = Connection::new(Arc::new(self.0)).serve((read, write));
+        let running = match serving.await {
             Ok(running) => running,
             // A client looked if there is a server, and went away.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -3,8 +3,11 @@
 //! The pipeline asks here, and knows no protocol itself: is it an error, which alternative of the output is it, and what
 //! takes the place of data that should have come. A new binding says so here, too.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
+use crate::model::secrets::Kept;
 use crate::record;
 use crate::{
     Binding, CallError, ContentBlock, ErrorCode, McpMeta, McpOutput, OperationKind, OperationSpec, ResponseMeta,
@@ -35,6 +38,38 @@ impl ResponseMeta {
                 ("contentType".to_owned(), http.content_type.clone().into()),
             ]),
             Self::Local(_) | Self::Mcp(_) => Map::new(),
+        }
+    }
+
+    /// What knows the secrets that the server was given, which no error and no log may hold.
+    pub(crate) fn secrets(&self) -> Option<&Kept> {
+        match self {
+            Self::Http(http) => Some(&http.secrets),
+            Self::Mcp(mcp) => Some(&mcp.secrets),
+            Self::Local(_) => None,
+        }
+    }
+
+    /// Words of the answer for the log, without the secrets.
+    pub(crate) fn words<'w>(&self, words: &'w str) -> Cow<'w, str> {
+        self.secrets().map_or(Cow::Borrowed(words), |secrets| secrets.text(words))
+    }
+
+    /// Keeps what knows the secrets that the server was given.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn keep(&mut self, secrets: Kept) {
+        match self {
+            Self::Http(http) => http.secrets = secrets,
+            Self::Mcp(mcp) => mcp.secrets = secrets,
+            Self::Local(_) => {}
+        }
+    }
+
+    /// An error about the answer, without the secrets that the server may have said again in it.
+    pub(crate) fn told(&self, error: CallError) -> CallError {
+        match self.secrets() {
+            Some(secrets) => error.without_kept(secrets),
+            None => error,
         }
     }
 

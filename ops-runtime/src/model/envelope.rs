@@ -13,10 +13,11 @@ mod json;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
+use crate::model::clock::now;
+use crate::model::secrets::Kept;
 use crate::model::text::readable;
 use crate::{ContentBlock, Text};
 
@@ -43,6 +44,7 @@ impl<T> ResponseEnvelope<T> {
 
     /// Wraps the result of a handler in this process, with the current time.
     #[doc(alias = "localEnvelope")]
+    #[inline]
     pub fn local(data: T, operation_id: impl Into<Text>) -> Self {
         Self::new(data, LocalMeta { operation_id: operation_id.into(), timestamp: now() })
     }
@@ -77,14 +79,6 @@ impl<T> ResponseEnvelope<T> {
     pub fn try_map<U, E>(self, f: impl FnOnce(T) -> Result<U, E>) -> Result<ResponseEnvelope<U>, E> {
         Ok(ResponseEnvelope { data: f(self.data)?, meta: self.meta, warnings: self.warnings })
     }
-}
-
-/// Milliseconds since the Unix epoch; a clock before it counts as 0.
-#[inline]
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Not `as_millis`, whose 128 bits would slow down every call.
-    now.as_secs().saturating_mul(1000).saturating_add(u64::from(now.subsec_millis()))
 }
 
 /// The origin of a result, distinguished by `source` in JSON.
@@ -151,7 +145,8 @@ impl From<McpMeta> for ResponseMeta {
 pub struct LocalMeta {
     /// The id of the operation, `namespace.name`.
     pub operation_id: Text,
-    /// When the result was wrapped, in milliseconds since the Unix epoch.
+    /// When the result was wrapped, in milliseconds since the Unix epoch. On Linux it may be some milliseconds earlier,
+    /// as the system's coarse clock is read.
     pub timestamp: u64,
 }
 
@@ -171,6 +166,8 @@ pub struct HttpMeta {
     pub set_cookie: Vec<String>,
     /// How often the request was sent again before this response came; `None` if it was sent once.
     pub retries: Option<u64>,
+    /// What knows the secrets that the request held. Not part of the JSON.
+    pub(crate) secrets: Kept,
 }
 
 impl HttpMeta {
@@ -216,6 +213,8 @@ pub struct McpMeta {
     pub structured_content: Option<Value>,
     /// Extensions of the protocol (`_meta` in JSON).
     pub meta: Option<Map<String, Value>>,
+    /// What knows the secrets that the server was given. Not part of the JSON.
+    pub(crate) secrets: Kept,
 }
 
 impl McpMeta {

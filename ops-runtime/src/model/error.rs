@@ -28,6 +28,8 @@
 //! );
 //! ```
 
+#[cfg(feature = "registry")]
+mod hidden;
 mod json;
 mod response;
 mod status;
@@ -92,7 +94,7 @@ error_codes! {
     Aborted = "ABORTED",
     /// The handler or the transport failed.
     ExecutionError = "EXECUTION_ERROR",
-    /// An MCP tool ran and reported a failure; the error has the whole answer.
+    /// An MCP tool ran and reported a failure; the error has the whole result.
     ToolError = "TOOL_ERROR",
     /// A failure that is not an error value, such as a panic.
     UnknownError = "UNKNOWN_ERROR",

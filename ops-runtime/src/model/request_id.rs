@@ -97,7 +97,7 @@ impl Number {
                 *slot = byte;
             }
         };
-        let digit = |n: u64| char::from_digit(u32::try_from(n & 15).unwrap_or(0), 16).map_or(b'0', |digit| digit as u8);
+        let digit = |n: u64| b"0123456789abcdef".get((n & 15) as usize).copied().unwrap_or(b'0');
         loop {
             put(digit(number));
             number >>= 4;

@@ -22,6 +22,7 @@ use crate::pointer;
 ///
 /// It can be written in a const: it is parsed when the value is first needed, and the value is then kept.
 #[derive(Clone)]
+#[doc(alias = "FromSchema")]
 pub struct Schema(Repr);
 
 #[derive(Clone)]
@@ -33,6 +34,12 @@ enum Repr {
     #[allow(dead_code, reason = "only macros make it")]
     Type(fn() -> Value),
     Json(Arc<Value>),
+    /// A value that is kept as its text: see [`Schema::compacted`].
+    #[cfg_attr(
+        not(all(feature = "http", feature = "openapi")),
+        allow(dead_code, reason = "only imported documents are kept so")
+    )]
+    Compact(Arc<str>),
 }
 
 impl Schema {
@@ -55,7 +62,7 @@ impl Schema {
             Repr::Any => true,
             Repr::Json(value) => is_any(value),
             Repr::Text(text) => matches!(text.trim(), "true" | "{}"),
-            Repr::Make(_) | Repr::Type(_) => false,
+            Repr::Make(_) | Repr::Type(_) | Repr::Compact(_) => false,
         }
     }
 
@@ -79,6 +86,17 @@ impl Schema {
         Some(make().get("title")?.as_str()?.to_owned())
     }
 
+    /// The same schema, kept as text: a fraction of a tree's memory, but parsed each time that its value is needed.
+    ///
+    /// A schema that its text would not give back exactly stays as it is.
+    #[cfg(all(feature = "http", feature = "openapi"))]
+    pub(crate) fn compacted(self) -> Self {
+        match &self.0 {
+            Repr::Json(value) if reads_back(value) => Self(Repr::Compact(value.to_string().into())),
+            _ => self,
+        }
+    }
+
     /// The schema as JSON, whose `$ref`s lead to definitions beside it:
     /// [`OperationSpec::input_schema`](crate::spec::OperationSpec::input_schema) has these, too.
     ///
@@ -88,6 +106,7 @@ impl Schema {
         Ok(match &self.0 {
             Repr::Any => Cow::Owned(Value::Object(Map::new())),
             Repr::Text(text) => Cow::Owned(serde_json::from_str(text)?),
+            Repr::Compact(text) => Cow::Owned(serde_json::from_str(text)?),
             Repr::Make(make) => Cow::Owned(make()),
             Repr::Type(make) => {
                 let mut schema = make();
@@ -142,6 +161,29 @@ fn is_any(value: &Value) -> bool {
         Value::Object(object) => object.is_empty(),
         _ => false,
     }
+}
+
+/// True if the text of a value is parsed to the same value.
+///
+/// `serde_json` parses no more than 128 levels, and by default some fractions to their neighbours.
+#[cfg(all(feature = "http", feature = "openapi"))]
+fn reads_back(value: &Value) -> bool {
+    const DEPTH: usize = 100;
+    let mut stack = vec![(value, 0)];
+    while let Some((value, depth)) = stack.pop() {
+        match value {
+            Value::Object(_) | Value::Array(_) if depth == DEPTH => return false,
+            Value::Object(object) => stack.extend(object.values().map(|value| (value, depth + 1))),
+            Value::Array(items) => stack.extend(items.iter().map(|value| (value, depth + 1))),
+            Value::Number(number)
+                if number.is_f64() && serde_json::from_str(&number.to_string()).ok().as_ref() != Some(number) =>
+            {
+                return false;
+            }
+            _ => {}
+        }
+    }
+    true
 }
 
 fn own_definition(root: &Value, name: &str) -> bool {
@@ -269,5 +311,47 @@ impl Default for Definitions {
 impl PartialEq for Definitions {
     fn eq(&self, other: &Self) -> bool {
         self.same_table(other) || self.as_slice() == other.as_slice()
+    }
+}
+
+#[cfg(all(test, feature = "http", feature = "openapi"))]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(depth: usize) -> Value {
+        (0..depth).fold(json!({}), |inner, _| json!({ "items": inner }))
+    }
+
+    #[test]
+    fn compacted_schemas_are_the_same() {
+        let numbers =
+            json!([u64::MAX, i64::MIN, 1, 1.0, -0.0, 0.1, 1e-300, 5e-324, f64::MAX, 123_456_789_012_345_680.0]);
+        let mut seed = 7_u64;
+        let random = (0..2_000).map(|_| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            f64::from_bits(seed)
+        });
+        let random: Vec<Value> =
+            random.filter(|number| number.is_finite()).map(|number| json!({ "const": number })).collect();
+        let others = [
+            json!({ "enum": numbers, "z": 1, "a": { "y": "\u{0}\u{7f}\u{2028}\"\\/ü😀", "b": null } }),
+            json!({ "$ref": "#/$defs/Pet" }),
+            json!(false),
+            nested(90),
+            nested(200),
+        ];
+        for value in random.into_iter().chain(others) {
+            let schema = Schema::from(value.clone());
+            let compact = schema.clone().compacted();
+            assert_eq!(compact.to_value().unwrap().to_string(), value.to_string());
+            assert_eq!(compact, schema);
+            assert_eq!(serde_json::to_string(&compact).unwrap(), serde_json::to_string(&schema).unwrap());
+            assert_eq!((compact.is_any(), compact.is_made()), (false, false));
+        }
+        assert!(matches!(Schema::from(nested(90)).compacted().0, Repr::Compact(_)));
+        assert!(matches!(Schema::from(nested(200)).compacted().0, Repr::Json(_)));
+        assert!(Schema::from(json!({})).compacted().is_any());
     }
 }

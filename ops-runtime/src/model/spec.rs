@@ -19,10 +19,12 @@ mod pattern;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::model::retry::{RetryPolicy, SpecRetry};
 use crate::model::text::{List, Text, set};
 use crate::model::texts::TextList;
 use crate::{AccessControl, Binding, Definitions, ErrorDefinition, HttpBinding, McpBinding, Schema};
@@ -71,6 +73,7 @@ pub struct OperationSpec {
     pub definitions: Definitions,
     /// The time limit of a call, from when its handler first waits; for a subscription, until its first item.
     pub timeout: Option<Duration>,
+    pub(crate) retry: Option<SpecRetry>,
     /// True if callers should stop using it.
     pub deprecated: bool,
     /// Any other data of an adapter or a user (`_meta` in JSON).
@@ -93,6 +96,7 @@ impl OperationSpec {
             binding: Binding::Local,
             definitions: Definitions::EMPTY,
             timeout: None,
+            retry: None,
             deprecated: false,
             meta: None,
         }
@@ -148,6 +152,18 @@ impl OperationSpec {
         self.id.split_once('.').map_or(self.id.as_ref(), |(_, name)| name)
     }
 
+    /// When and how often a failed attempt of a durable call is repeated. `None` if the operation does not say.
+    ///
+    /// It counts for jobs only, and only if their submitter has no policy; other calls have one attempt.
+    pub fn retry(&self) -> Option<&RetryPolicy> {
+        self.retry.as_deref()
+    }
+
+    /// Sets when and how often a failed attempt of a durable call is repeated, in a spec met at run time.
+    pub fn set_retry(&mut self, policy: Option<RetryPolicy>) {
+        self.retry = policy.map(|policy| SpecRetry::Shared(Arc::new(policy)));
+    }
+
     /// The binding to a tool of an MCP server, if there is one.
     pub fn mcp(&self) -> Option<&McpBinding> {
         match &self.binding {
@@ -162,6 +178,20 @@ impl OperationSpec {
             Binding::Http(http) => Some(http),
             _ => None,
         }
+    }
+}
+
+/// Schemas kept as text.
+#[cfg(all(feature = "http", feature = "openapi"))]
+impl OperationSpec {
+    fn compacted(mut self) -> Self {
+        self.input = self.input.compacted();
+        self.output = self.output.compacted();
+        if !self.errors.is_empty() {
+            let error = |error: ErrorDefinition| ErrorDefinition { schema: error.schema.compacted(), ..error };
+            self.errors = self.errors.into_owned().into_iter().map(error).collect();
+        }
+        self
     }
 }
 
@@ -282,6 +312,22 @@ impl OperationSpec {
         self
     }
 
+    /// Sets when and how often a failed attempt of a durable call is repeated.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ops_runtime::spec::{OperationSpec, RetryPolicy};
+    ///
+    /// static CHARGE: OperationSpec = OperationSpec::mutation("shop.charge")
+    ///     .with_retry(const { &RetryPolicy::new(5).with_codes(&["BUSY"]).with_deadline(Duration::from_secs(3600)) });
+    /// assert_eq!(CHARGE.retry().map(|policy| policy.attempts), Some(5));
+    /// ```
+    #[must_use]
+    pub const fn with_retry(mut self, policy: &'static RetryPolicy) -> Self {
+        set(&mut self.retry, Some(SpecRetry::Static(policy)));
+        self
+    }
+
     /// Marks the operation as deprecated.
     #[must_use]
     pub const fn with_deprecated(mut self) -> Self {
@@ -333,5 +379,15 @@ impl Api {
         }
         self.webhooks = webhooks;
         self
+    }
+
+    /// The same API with its schemas kept as text, which takes a fraction of the memory of their trees.
+    #[cfg(all(feature = "http", feature = "openapi"))]
+    pub(crate) fn compacted(self) -> Self {
+        let Self { definitions, operations, webhooks } = self;
+        let table = definitions.as_slice().iter().cloned();
+        let table = table.map(|own| crate::Definition { schema: own.schema.compacted(), ..own }).collect();
+        let compacted = |specs: Vec<OperationSpec>| specs.into_iter().map(OperationSpec::compacted).collect();
+        Self::new(Definitions::new(table), compacted(operations)).with_webhooks(compacted(webhooks))
     }
 }

@@ -90,7 +90,7 @@ pub const IDENTITY_SCHEMA: &str = schema!(Identity);
 /// Schema of an [`OperationSpec`](crate::OperationSpec).
 #[doc(alias = "OperationSpecSchema")]
 pub const OPERATION_SPEC_SCHEMA: &str = schema!(
-    OperationSpec Schema ErrorDefinition AccessControl Binding HttpBinding McpBinding ServerVariable SecurityRequirement
+    OperationSpec Schema RetryPolicy ErrorDefinition AccessControl Binding HttpBinding McpBinding ServerVariable SecurityRequirement
     SecurityScheme HttpParameter HttpBody HttpField HttpFixed HttpResponse
 );
 
@@ -131,7 +131,7 @@ pub(crate) static CONTENT_BLOCK_DEFINITIONS: &[crate::Definition] = &[
 
 /// Schema of a frame about the link between two peers: see [`call`](crate::call).
 pub const LINK_FRAME_SCHEMA: &str = schema!(
-    LinkFrame LinkCredit LinkAnnounce LinkRunning OperationSpec Schema ErrorDefinition AccessControl Binding
+    LinkFrame LinkCredit LinkAnnounce LinkRunning OperationSpec Schema RetryPolicy ErrorDefinition AccessControl Binding
     HttpBinding McpBinding ServerVariable SecurityRequirement SecurityScheme HttpParameter HttpBody HttpField HttpFixed
     HttpResponse
 );

@@ -6,13 +6,6 @@ enum Open {
     Object { key: Option<String> },
 }
 
-/// Returns the number of bytes before a position that `serde_json` gives: the line from 1, and the bytes of that line.
-pub(super) fn offset(text: &[u8], line: usize, column: usize) -> usize {
-    let before = line.saturating_sub(1);
-    let lines = text.split_inclusive(|byte| *byte == b'\n').take(before);
-    (lines.map(<[u8]>::len).sum::<usize>() + column).min(text.len())
-}
-
 /// Returns the pointer of the value that is read or has just been read at `offset`.
 pub(super) fn of_value(text: &[u8], offset: usize) -> String {
     pointer(&scan(text.get(..offset).unwrap_or(text)).open)
@@ -48,7 +41,7 @@ struct Scanned {
     closed: bool,
 }
 
-/// Follows a text that is right up to its end, as far as `serde_json` read it.
+/// Follows a text that is right up to its end, as far as it was read.
 fn scan(text: &[u8]) -> Scanned {
     let mut open = Vec::new();
     let mut closed = false;
@@ -96,7 +89,7 @@ fn string_end(token: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_container, of_value, offset};
+    use super::{of_container, of_value};
 
     #[test]
     fn a_pointer_follows_the_text() {
@@ -126,14 +119,5 @@ mod tests {
                 "{text}"
             );
         }
-    }
-
-    #[test]
-    fn an_offset_counts_lines() {
-        assert_eq!(offset(b"ab\ncd\n\ne", 1, 2), 2);
-        assert_eq!(offset(b"ab\ncd\n\ne", 2, 1), 4);
-        assert_eq!(offset(b"ab\ncd\n\ne", 4, 1), 8);
-        assert_eq!(offset(b"ab", 9, 9), 2);
-        assert_eq!(offset(b"", 0, 0), 0);
     }
 }

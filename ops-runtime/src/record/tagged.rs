@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::vec;
 
 use serde_core::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
@@ -11,7 +12,8 @@ use serde_core::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::buffer::{Buffer, Key};
-use super::decode::below;
+use super::decode::{below, in_text};
+use super::json::KEPT;
 use super::names::Scalar;
 use super::reader::declares;
 use super::{Reader, Record};
@@ -20,8 +22,51 @@ use super::{Reader, Record};
 pub struct Tagged<'de, 'a, A> {
     name: &'static str,
     tag: Option<Buffer<'de>>,
-    before: Vec<(Key<'de>, Buffer<'de>)>,
+    before: Vec<(Key<'de>, Kept<'de>)>,
     rest: &'a mut A,
+}
+
+/// A value before the tag: its text, if it comes from one, which is read when the type is known.
+enum Kept<'de> {
+    Text(&'de str),
+    Value(Buffer<'de>),
+}
+
+impl<'de> Kept<'de> {
+    /// Reads the value as the property `key`.
+    #[inline]
+    fn read<V: DeserializeSeed<'de>, E: Error>(self, key: &str, seed: V) -> Result<V::Value, E> {
+        match self {
+            Self::Text(text) => in_text(text, seed).map_err(|error: E| below(key, &error)),
+            Self::Value(value) => seed.deserialize(value.reader()).map_err(|error: E| below(key, &error)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Kept<'de> {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_newtype_struct(KEPT, KeptVisitor)
+    }
+}
+
+struct KeptVisitor;
+
+impl<'de> Visitor<'de> for KeptVisitor {
+    type Value = Kept<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    #[inline]
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Kept<'de>, E> {
+        Ok(Kept::Text(text))
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, d: D) -> Result<Kept<'de>, D::Error> {
+        Buffer::deserialize(d).map(Kept::Value)
+    }
 }
 
 impl<A, T: Record> Reader<A, T> {
@@ -88,7 +133,8 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
             map.insert(self.name.to_owned(), Value::deserialize(tag.reader())?);
         }
         for (key, value) in self.before {
-            map.insert(key.0.into_owned(), Value::deserialize(value.reader())?);
+            let value = value.read(&key.0, PhantomData)?;
+            map.insert(key.0.into_owned(), value);
         }
         while let Some((key, value)) = self.rest.next_entry()? {
             map.insert(key, value);
@@ -149,7 +195,7 @@ pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Err
 struct Chain<'de, 'a, A> {
     name: &'static str,
     tag: Option<Buffer<'de>>,
-    before: vec::IntoIter<(Key<'de>, Buffer<'de>)>,
+    before: vec::IntoIter<(Key<'de>, Kept<'de>)>,
     rest: &'a mut A,
     next: Next<'de>,
 }
@@ -157,7 +203,7 @@ struct Chain<'de, 'a, A> {
 /// Where the value that belongs to the current key is.
 enum Next<'de> {
     Tag(Buffer<'de>),
-    Before(Key<'de>, Buffer<'de>),
+    Before(Key<'de>, Kept<'de>),
     Rest,
 }
 
@@ -180,12 +226,11 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        let (key, value) = match std::mem::replace(&mut self.next, Next::Rest) {
-            Next::Rest => return self.rest.next_value_seed(seed),
-            Next::Tag(value) => (Key(Cow::Borrowed(self.name)), value),
-            Next::Before(key, value) => (key, value),
-        };
-        seed.deserialize(value.reader()).map_err(|error: A::Error| below(&key.0, &error))
+        match std::mem::replace(&mut self.next, Next::Rest) {
+            Next::Rest => self.rest.next_value_seed(seed),
+            Next::Tag(value) => Kept::Value(value).read(self.name, seed),
+            Next::Before(key, value) => value.read(&key.0, seed),
+        }
     }
 }
 

@@ -320,6 +320,7 @@ pub struct Env {
 
 impl Context {
     /// The operations of the registry, to be called on behalf of this call.
+    #[doc(alias = "buildEnv")]
     pub fn env(&self) -> Env {
         Env::new(self.clone(), None)
     }

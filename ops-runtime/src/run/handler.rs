@@ -365,7 +365,7 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         input: Payload,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        self.run(spec, &input, context, encode_text)
+        self.run(spec, &input, context, encode_bytes)
     }
 }
 
@@ -451,39 +451,43 @@ fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
     crate::record::from_value(input).map_err(|error| crate::run::payload::invalid_input(Op::SPEC, &error))
 }
 
+/// What a handler returned, in an envelope: of its own if it returned none.
+fn enveloped<T>(reply: Reply<T>, id: crate::Text) -> ResponseEnvelope<T> {
+    match reply {
+        Reply::Value(data) => ResponseEnvelope::local(data, id),
+        Reply::Envelope(envelope) => envelope,
+    }
+}
+
 /// An answer as JSON text.
 fn encode_text<T: serde_core::Serialize>(
     reply: Reply<T>,
     id: crate::Text,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    let envelope = match reply {
-        Reply::Value(data) => ResponseEnvelope::local(data, id),
-        Reply::Envelope(envelope) => envelope,
-    };
-    envelope.try_map(|data| Ok(Payload::Raw(crate::run::payload::to_text(&data)?)))
+    enveloped(reply, id).try_map(|data| Ok(Payload::Raw(crate::run::payload::to_text(&data)?)))
 }
 
-/// An answer whose data are sent as they are if they are a body, and else as JSON text.
+/// An answer whose data are sent as they are if they are a body, and else as the bytes of JSON text.
 fn encode_body<T: serde_core::Serialize + 'static>(
     reply: Reply<T>,
     id: crate::Text,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    let envelope = match reply {
-        Reply::Value(data) => ResponseEnvelope::local(data, id),
-        Reply::Envelope(envelope) => envelope,
-    };
-    envelope.try_map(|data| match (&data as &dyn Any).downcast_ref::<Body>() {
+    enveloped(reply, id).try_map(|data| match (&data as &dyn Any).downcast_ref::<Body>() {
         Some(body) => Ok(Payload::Body(body.clone())),
-        None => Ok(Payload::Raw(crate::run::payload::to_text(&data)?)),
+        None => Ok(Payload::Json(crate::run::payload::to_bytes(&data)?)),
     })
 }
 
+/// An answer as the bytes of JSON text, for a server that sends them.
+fn encode_bytes<T: serde_core::Serialize>(
+    reply: Reply<T>,
+    id: crate::Text,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    enveloped(reply, id).try_map(|data| Ok(Payload::Json(crate::run::payload::to_bytes(&data)?)))
+}
+
 fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
-    let envelope = match reply {
-        Reply::Value(data) => ResponseEnvelope::local(data, id),
-        Reply::Envelope(envelope) => envelope,
-    };
-    envelope.try_map(|data| Ok(Payload::Value(crate::run::payload::to_value(&data)?)))
+    enveloped(reply, id).try_map(|data| Ok(Payload::Value(crate::run::payload::to_value(&data)?)))
 }
 
 /// Takes a value for what it is: an envelope, or data to be wrapped.

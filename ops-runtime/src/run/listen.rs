@@ -1,5 +1,7 @@
 //! Serving a listener over HTTP/1.1, with limits on the number of connections and on slow clients.
 
+mod head;
+
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
@@ -14,14 +16,15 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::run::pace::{Cost, Pace, in_turns};
+use self::head::{Sending, Watch};
+use crate::run::pace::{Cost, Pace, Turns};
 
 /// What a server of its own allows.
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +40,11 @@ pub(crate) struct Limits {
     pub(crate) shutdown_timeout: Duration,
 }
 
-/// Answers the requests of all connections until the token is cancelled.
+/// Answers the requests of all connections until the token is cancelled. What answers may run work of a request in other
+/// tasks, which take turns as the connection does by the same cost.
 ///
 /// # Errors
-/// If the listener cannot accept connections any more.
+/// If the listener cannot accept connections any more, or if the system gives no thread.
 pub(crate) async fn serve<F, Fut, B>(
     listener: TcpListener,
     limits: Limits,
@@ -48,15 +52,16 @@ pub(crate) async fn serve<F, Fut, B>(
     answer: F,
 ) -> io::Result<()>
 where
-    F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
+    F: Fn(Request<Incoming>, &Arc<Cost>) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Response<B>> + Send + 'static,
-    B: http_body::Body + Send + 'static,
+    B: http_body::Body + Send + Unpin + 'static,
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let most = limits.max_connections.clamp(1, u32::MAX as usize).min(Semaphore::MAX_PERMITS);
     let room = Arc::new(Semaphore::new(most));
-    let pace = Pace::new();
+    let pace = Pace::one_by_one();
+    let watch = Watch::new(limits.head_timeout)?;
     let graceful = if limits.shutdown_timeout.is_zero() { CancellationToken::new() } else { cancel.clone() };
     let accept = async {
         loop {
@@ -72,23 +77,20 @@ where
             };
             let _ = stream.set_nodelay(true);
             let (answer, cost, graceful) = (answer.clone(), Cost::new(&pace), graceful.clone());
+            let requests = watch.connection();
             tokio::spawn(async move {
-                let of_requests = cost.clone();
-                let service = service_fn(move |mut request: Request<Incoming>| {
-                    let in_work = of_requests.request();
-                    // What runs the request's call takes turns, too.
-                    request.extensions_mut().insert(of_requests.clone());
-                    let answer = answer(request);
+                let (head, of_requests) = (requests.clone(), cost.clone());
+                let service = service_fn(move |request: Request<Incoming>| {
+                    let (in_flight, in_work) = (requests.begin(), of_requests.request());
+                    let answer = answer(request, &of_requests);
                     async move {
                         let answer = answer.await;
                         drop(in_work);
-                        Ok::<_, Infallible>(answer)
+                        Ok::<_, Infallible>(answer.map(|body| Sending::new(body, in_flight)))
                     }
                 });
                 let stream = TokioIo::new(Patient { stream, stall: limits.stall_timeout, timer: None });
                 let connection = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(limits.head_timeout)
                     // The least that the library takes.
                     .max_buf_size(limits.max_head.max(8 << 10))
                     .serve_connection(stream, service);
@@ -101,7 +103,15 @@ where
                     }
                     connection.await
                 };
-                if let Err(error) = in_turns(connection, cost).await {
+                let (mut connection, mut turns) = (pin!(connection), Turns::default());
+                let work = |task: &mut Context<'_>, _| match connection.as_mut().poll(task) {
+                    Poll::Pending => head.poll_late(task).map(|()| {
+                        tracing::debug!("a connection ended: the head of a request did not come in time");
+                        Ok(())
+                    }),
+                    ended => ended,
+                };
+                if let Err(error) = turns.run(&cost, work).await {
                     tracing::debug!(%error, "a connection ended");
                 }
                 drop(permit);

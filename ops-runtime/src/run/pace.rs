@@ -6,6 +6,10 @@
 //! is served as if the others were not there, and those get as much as there is. A new peer waits with them until it is
 //! known what it asks for; if new peers ask for much together, they wait for each other. Pieces of work that are short are
 //! done one after the other before the runtime looks for anything else: to look costs as much as a short piece.
+//!
+//! Connections of HTTP/1 have one request each in work. If all ask for about the same, the runtime serves them in the order
+//! in which they come, which is fair already: they take turns only while one asks for far more than another, or some ask
+//! for little. A peer with many requests at once has a queue of its own, so that the order of the runtime is not fair.
 
 #![allow(dead_code, reason = "each server uses its part")]
 
@@ -29,6 +33,14 @@ const LOOK: Duration = Duration::from_millis(2);
 /// A peer asks for much if it takes one part in so many of a processor, as far as it is let.
 const MUCH: u32 = 50;
 
+/// A connection that has one request at a time asks for little, so that others wait for it, if it takes one part in so many
+/// of a processor at most, or of what each of those takes that ask for much one part in [`LESS`].
+const FEW: u32 = 200;
+const LESS: u32 = 2;
+
+/// Peers ask for about the same if none takes so many times what another takes.
+const ALIKE: u32 = 4;
+
 /// How long a peer keeps its turn while a request of its is in work: what answers it may run in other tasks.
 const KEEP: Duration = Duration::from_millis(5);
 
@@ -41,17 +53,24 @@ const SHORT: Duration = Duration::from_micros(250);
 /// For how long a peer that asked for much counts among those that do; and for how long one that asked for little.
 const LATELY: Duration = Duration::from_millis(100);
 
+/// For how long peers count as unlike after one asked for far more than another: in turns they get the same.
+const UNLIKE: Duration = Duration::from_secs(1);
+
 /// Who asks for much, of all peers of a server.
 pub(crate) struct Pace {
     processors: usize,
+    /// Whether peers that ask for about the same go on without turns.
+    spares_alike: bool,
     /// A turn for each processor but one. The last processor's turn is given while no peer asks for little.
     turns: Arc<Semaphore>,
     last_turn: Arc<Semaphore>,
     /// What was done in turns since everything else came first, in nanoseconds.
     done: AtomicU64,
     busy: Mutex<Busy>,
-    /// When a peer asked for little, and when there were too many that ask for much, in milliseconds since the beginning.
+    /// When a peer asked for little, when one asked for far more than another, and when there were too many that ask for
+    /// much, in milliseconds since the beginning.
     little: AtomicU64,
+    unlike: AtomicU64,
     crowded: AtomicU64,
     /// What peers took of which nothing is known yet, in nanoseconds, since the time in milliseconds.
     new_took: AtomicU64,
@@ -60,26 +79,45 @@ pub(crate) struct Pace {
 }
 
 struct Busy {
-    /// Until when each of them counts.
-    peers: HashMap<u64, Instant>,
+    peers: HashMap<u64, Asked>,
     swept: Instant,
     next: u64,
 }
 
+/// What a peer asked for that asks for much.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// Until when it counts.
+    until: Instant,
+    /// The least and the most of its last two shares of a processor, in millionths. One alone may be chance: a thread that
+    /// has to wait for a processor takes the time of the peer whose work it was at.
+    least: u32,
+    most: u32,
+    last: u32,
+}
+
 impl Pace {
+    /// For peers that have many requests at once.
     pub(crate) fn new() -> Arc<Self> {
-        Self::of(std::thread::available_parallelism().map_or(1, NonZero::get))
+        Self::of(std::thread::available_parallelism().map_or(1, NonZero::get), false)
     }
 
-    fn of(processors: usize) -> Arc<Self> {
+    /// For peers that have one request at a time.
+    pub(crate) fn one_by_one() -> Arc<Self> {
+        Self::of(std::thread::available_parallelism().map_or(1, NonZero::get), true)
+    }
+
+    fn of(processors: usize, spares_alike: bool) -> Arc<Self> {
         let now = Instant::now();
         Arc::new(Self {
             processors,
+            spares_alike,
             turns: Arc::new(Semaphore::new((processors - 1).max(1))),
             last_turn: Arc::new(Semaphore::new(usize::from(processors > 1))),
             done: AtomicU64::new(0),
             busy: Mutex::new(Busy { peers: HashMap::new(), swept: now, next: 0 }),
             little: AtomicU64::new(0),
+            unlike: AtomicU64::new(0),
             crowded: AtomicU64::new(0),
             new_took: AtomicU64::new(0),
             new_since: AtomicU64::new(0),
@@ -95,12 +133,17 @@ impl Pace {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.at(Instant::now())
     }
 
-    fn note(&self, time: &AtomicU64) {
+    /// A time in milliseconds since the beginning.
+    fn at(&self, time: Instant) -> u64 {
+        u64::try_from(time.saturating_duration_since(self.began).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn note(&self, time: &AtomicU64, now: Instant) {
         // Never the beginning, which stands for never.
-        let now = self.now().max(1);
+        let now = self.at(now).max(1);
         let noted = time.load(Ordering::Relaxed);
         // Seldom written, for all peers share it.
         if noted == 0 || now > noted + 20 {
@@ -109,8 +152,12 @@ impl Pace {
     }
 
     fn is_late(&self, time: &AtomicU64) -> bool {
+        self.is_within(time, LATELY)
+    }
+
+    fn is_within(&self, time: &AtomicU64, span: Duration) -> bool {
         let time = time.load(Ordering::Relaxed);
-        time > 0 && u128::from(self.now().saturating_sub(time)) <= LATELY.as_millis()
+        time > 0 && u128::from(self.now().saturating_sub(time)) <= span.as_millis()
     }
 
     /// A turn that nobody else has.
@@ -125,8 +172,8 @@ impl Pace {
     }
 
     /// Counts what a new peer took. Many may come, take little and go, and together ask for much.
-    fn new_took(&self, time: Duration) {
-        let now = self.now();
+    fn new_took(&self, time: Duration, at: Instant) {
+        let now = self.at(at);
         let since = self.new_since.load(Ordering::Relaxed);
         let within = Duration::from_millis(now.saturating_sub(since));
         let took = self.new_took.fetch_add(nanoseconds(time), Ordering::Relaxed);
@@ -134,33 +181,53 @@ impl Pace {
             self.new_since.store(now, Ordering::Relaxed);
             self.new_took.store(0, Ordering::Relaxed);
         } else if Duration::from_nanos(took).saturating_add(time) > LATELY / NEW_MUCH {
-            self.note(&self.crowded);
+            self.note(&self.crowded, at);
         }
     }
 
-    /// Counts a peer that asks for much; whether there are more of them than processors.
-    fn crowds(&self, peer: u64) -> bool {
+    /// True if there are too many peers that ask for much, and a share is far less than that of each.
+    fn is_little(&self, share: u32) -> bool {
+        let now = Instant::now();
+        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut most = busy.peers.values().filter(|asked| asked.until > now).map(|asked| asked.most);
+        busy.peers.len() > self.processors && most.all(|most| most / LESS >= share)
+    }
+
+    /// Counts a peer that asks for much, and its share of a processor in millionths; whether those that do have to take
+    /// turns.
+    fn crowds(&self, peer: u64, share: u32) -> bool {
         let now = Instant::now();
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         if now.duration_since(busy.swept) >= LATELY / 10 {
-            busy.peers.retain(|_, until| *until > now);
+            busy.peers.retain(|_, asked| asked.until > now);
             busy.swept = now;
         }
-        busy.peers.insert(peer, now + LATELY);
-        let is_crowded = busy.peers.len() > self.processors;
+        let before = busy.peers.get(&peer).map_or(share, |asked| asked.last);
+        let (least, most) = (before.min(share), before.max(share));
+        busy.peers.insert(peer, Asked { until: now + LATELY, least, most, last: share });
+        if busy.peers.len() <= self.processors {
+            return false;
+        }
+        let greatest = busy.peers.values().map(|asked| asked.least).max().unwrap_or(share);
+        let smallest = busy.peers.values().map(|asked| asked.most).min().unwrap_or(share);
         drop(busy);
+        if greatest / ALIKE >= smallest {
+            self.note(&self.unlike, now);
+        }
+        let is_crowded = !self.spares_alike || self.is_late(&self.little) || self.is_within(&self.unlike, UNLIKE);
         if is_crowded {
-            self.note(&self.crowded);
+            self.note(&self.crowded, now);
         }
         is_crowded
     }
 }
 
-/// What is known of a peer: nothing yet, that it asks for little, for much, or for much where others do.
+/// What is known of a peer: nothing yet, that it asks for little, for something, for much, or for much where others do.
 const NEW: u8 = 0;
 const LITTLE: u8 = 1;
-const MUCH_ALONE: u8 = 2;
-const PACED: u8 = 3;
+const SOME: u8 = 2;
+const MUCH_ALONE: u8 = 3;
+const PACED: u8 = 4;
 
 /// What one peer has cost since it was last looked at.
 pub(crate) struct Cost {
@@ -170,7 +237,8 @@ pub(crate) struct Cost {
     /// In nanoseconds, like the time for which it waited for a turn.
     took: AtomicU64,
     waited: AtomicU64,
-    since: Mutex<Instant>,
+    /// When it was last looked at, in nanoseconds since the beginning.
+    since: AtomicU64,
     /// How many requests of the peer are in work that should be answered in one turn, and whether one is.
     in_work: AtomicUsize,
     is_kept: AtomicBool,
@@ -181,7 +249,8 @@ pub(crate) struct Cost {
 impl Cost {
     pub(crate) fn new(pace: &Arc<Pace>) -> Arc<Self> {
         let [took, waited] = [0; 2].map(AtomicU64::new);
-        let (peer, since, known) = (pace.peer(), Mutex::new(Instant::now()), AtomicU8::new(NEW));
+        let since = AtomicU64::new(nanoseconds(pace.began.elapsed()));
+        let (peer, known) = (pace.peer(), AtomicU8::new(NEW));
         let (in_work, is_kept) = (AtomicUsize::new(0), AtomicBool::new(false));
         Arc::new(Self { pace: pace.clone(), peer, known, took, waited, since, in_work, is_kept, turn: Arc::default() })
     }
@@ -193,37 +262,43 @@ impl Cost {
         InWork(self.clone())
     }
 
-    /// Notes time that was taken.
-    fn add(&self, time: Duration) {
+    /// Notes time that was taken until now.
+    fn add(&self, time: Duration, now: Instant) {
         let took = self.took.fetch_add(nanoseconds(time), Ordering::Relaxed);
         let took = Duration::from_nanos(took).saturating_add(time);
         let known = self.known.load(Ordering::Relaxed);
-        let is_little = known == LITTLE;
         match known {
-            LITTLE => self.pace.note(&self.pace.little),
-            NEW => self.pace.new_took(time),
+            LITTLE => self.pace.note(&self.pace.little, now),
+            NEW => self.pace.new_took(time, now),
             _ => {}
         }
-        if took >= LOOK || !is_little {
-            self.look(took);
+        if took < LOOK && matches!(known, LITTLE | SOME) {
+            return;
+        }
+        let now = nanoseconds(now.saturating_duration_since(self.pace.began));
+        let since = self.since.load(Ordering::Relaxed);
+        let within = Duration::from_nanos(now.saturating_sub(since));
+        // Of two tasks that look at the same time, one does.
+        if (took >= LOOK || within >= LATELY)
+            && self.since.compare_exchange(since, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            self.look(took, within);
         }
     }
 
     #[cold]
-    fn look(&self, took: Duration) {
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        let within = since.elapsed();
-        if took < LOOK && within < LATELY {
-            return;
-        }
-        *since = Instant::now();
+    fn look(&self, took: Duration, within: Duration) {
         self.took.store(0, Ordering::Relaxed);
         let waited = Duration::from_nanos(self.waited.swap(0, Ordering::Relaxed));
-        let asks_much = took.saturating_mul(MUCH) >= within.saturating_sub(waited);
-        let known = match asks_much {
-            false => LITTLE,
-            true if self.pace.crowds(self.peer) => PACED,
-            true => MUCH_ALONE,
+        let within = within.saturating_sub(waited);
+        let share = millionths(took, within);
+        let known = if took.saturating_mul(MUCH) < within {
+            let is_some = self.pace.spares_alike && took.saturating_mul(FEW) >= within && !self.pace.is_little(share);
+            if is_some { SOME } else { LITTLE }
+        } else if self.pace.crowds(self.peer, share) {
+            PACED
+        } else {
+            MUCH_ALONE
         };
         self.known.store(known, Ordering::Relaxed);
     }
@@ -265,6 +340,12 @@ impl Cost {
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What part of a time was taken, in millionths; the whole at most.
+fn millionths(took: Duration, within: Duration) -> u32 {
+    let share = took.as_nanos().saturating_mul(1_000_000) / within.as_nanos().max(1);
+    u32::try_from(share).unwrap_or(u32::MAX).min(1_000_000)
 }
 
 /// A request that is in work, until this is dropped.
@@ -317,12 +398,12 @@ impl Turns {
         Self { is_reader: true, ..Self::default() }
     }
 
-    /// Does a piece of work, when it may be done, and notes what it costs.
+    /// Does a piece of work, when it may be done, and notes what it costs. The work is told when it begins.
     pub(crate) fn poll<T>(
         &mut self,
         cost: &Arc<Cost>,
         task: &mut Task<'_>,
-        work: impl FnOnce(&mut Task<'_>) -> Poll<T>,
+        work: impl FnOnce(&mut Task<'_>, Instant) -> Poll<T>,
     ) -> Poll<T> {
         let mut turn = None;
         if self.kept.as_mut().is_some_and(|kept| kept.until.as_mut().poll(task).is_ready()) {
@@ -342,9 +423,10 @@ impl Turns {
             turn = Some(given);
         }
         let began = Instant::now();
-        let polled = work(task);
-        let took = began.elapsed();
-        cost.add(took);
+        let polled = work(task, began);
+        let ended = Instant::now();
+        let took = ended.saturating_duration_since(began);
+        cost.add(took, ended);
         if turn.is_some() || self.kept.is_some() {
             cost.pace.done.fetch_add(nanoseconds(took), Ordering::Relaxed);
         }
@@ -360,13 +442,21 @@ impl Turns {
         }
         polled
     }
+
+    /// Does pieces of work until there is a result.
+    pub(crate) async fn run<T>(
+        &mut self,
+        cost: &Arc<Cost>,
+        mut work: impl FnMut(&mut Task<'_>, Instant) -> Poll<T>,
+    ) -> T {
+        poll_fn(|task| self.poll(cost, task, &mut work)).await
+    }
 }
 
 /// Runs a task of a peer in turns.
 pub(crate) async fn in_turns<T>(task: impl Future<Output = T>, cost: Arc<Cost>) -> T {
     let mut task = pin!(task);
-    let mut turns = Turns::default();
-    poll_fn(|context| turns.poll(&cost, context, |context| task.as_mut().poll(context))).await
+    Turns::default().run(&cost, |context, _| task.as_mut().poll(context)).await
 }
 
 #[cfg(test)]
@@ -377,36 +467,68 @@ mod tests {
 
     #[test]
     fn few_that_ask_for_much_do_not_wait() {
-        let pace = Pace::of(2);
+        let pace = Pace::of(2, false);
         let costs = [0; 3].map(|_| Cost::new(&pace));
         let paced = |cost: &Cost| cost.turn(false).is_some();
         for cost in &costs[..2] {
             assert!(!paced(cost));
-            cost.add(MS * 10);
+            cost.add(MS * 10, Instant::now());
             assert!(!paced(cost));
         }
         // The third is one too many, which the others learn when they are looked at next.
-        costs[2].add(MS * 10);
+        costs[2].add(MS * 10, Instant::now());
         assert!(paced(&costs[2]) && !paced(&costs[0]));
-        costs[0].add(MS * 10);
+        costs[0].add(MS * 10, Instant::now());
         assert!(paced(&costs[0]));
         // Who is new waits with them.
         let new = Cost::new(&pace);
         assert!(paced(&new));
         std::thread::sleep(LATELY * 2);
-        new.add(MS);
+        new.add(MS, Instant::now());
         assert!(!paced(&new));
         // They are forgotten when they ask for no more.
-        costs[0].add(MS);
+        costs[0].add(MS, Instant::now());
         assert!(!paced(&costs[0]) && !paced(&Cost::new(&pace)));
+    }
+
+    #[test]
+    fn those_that_ask_for_the_same_do_not_wait() {
+        let pace = Pace::of(2, true);
+        let costs = [0; 4].map(|_| Cost::new(&pace));
+        // Takes so many of 100 ms.
+        let took = |cost: &Cost, time: Duration| {
+            let now = Duration::from_nanos(cost.since.load(Ordering::Relaxed)) + MS * 100;
+            cost.add(time, pace.began + now);
+            cost.turn(false).is_some()
+        };
+        for cost in costs.iter().chain(&costs) {
+            assert!(!took(cost, MS * 10));
+        }
+        // Once is chance.
+        assert!(!took(&costs[0], MS * 80) && !took(&costs[0], MS * 10) && !took(&costs[0], MS * 80));
+        // Twice is more than others ask for, who are told when they are looked at next.
+        assert!(took(&costs[0], MS * 80));
+        assert!(took(&costs[1], MS * 10));
+        // In turns they get the same, which changes nothing for a while.
+        assert!(took(&costs[0], MS * 10) && took(&costs[1], MS * 10));
+        pace.unlike.store(0, Ordering::Relaxed);
+        assert!(!took(&costs[0], MS * 10));
+        // Others wait for those that ask for little, which is little beside them.
+        let some = [0; 2].map(|_| Cost::new(&pace));
+        for cost in &costs {
+            took(cost, MS * 3);
+            took(cost, MS * 3);
+        }
+        assert!(!took(&some[0], MS * 8 / 5) && !took(&some[0], MS * 8 / 5) && !took(&costs[0], MS * 3));
+        assert!(!took(&some[1], MS) && !took(&some[1], MS) && took(&costs[0], MS * 3));
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn short_work_is_done_at_once() {
-        let pace = Pace::of(2);
+        let pace = Pace::of(2, false);
         let costs = [0; 4].map(|_| Cost::new(&pace));
         for cost in costs.iter().chain(&costs) {
-            cost.add(MS * 10);
+            cost.add(MS * 10, Instant::now());
         }
         // What is ready meanwhile waits until the work in turns has taken its time.
         let others = Arc::new(AtomicUsize::new(0));
@@ -417,7 +539,7 @@ mod tests {
         let mut turns = Turns::default();
         let mut piece = async |cost: &Arc<Cost>, done: Duration| {
             pace.done.store(nanoseconds(done), Ordering::Relaxed);
-            let work = |_: &mut Task<'_>| {
+            let work = |_: &mut Task<'_>, _: Instant| {
                 std::thread::sleep(SHORT);
                 Poll::Ready(others.load(Ordering::Relaxed))
             };
@@ -433,15 +555,15 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_turn_is_given_to_one_of_a_peer_at_a_time() {
-        let pace = Pace::of(3);
+        let pace = Pace::of(3, false);
         let costs = [0; 5].map(|_| Cost::new(&pace));
         let little = Cost::new(&pace);
         tokio::time::sleep(LATELY * 2).await;
-        little.add(MS / 10);
+        little.add(MS / 10, Instant::now());
         for cost in costs.iter().chain(&costs) {
-            cost.add(MS * 10);
+            cost.add(MS * 10, Instant::now());
         }
-        little.add(MS / 10);
+        little.add(MS / 10, Instant::now());
         let wait = |next: Option<Next>| async {
             match next.unwrap() {
                 Next::Now(turn) => turn,
@@ -453,7 +575,7 @@ mod tests {
         assert!(turn(&costs[0]).await.is_err());
         // But for what reads the peer, after a while.
         drop(tokio::time::timeout(LATELY * 4, wait(costs[0].turn(true))).await.unwrap());
-        little.add(MS / 10);
+        little.add(MS / 10, Instant::now());
         let second = turn(&costs[1]).await.unwrap();
         // The last processor is for those that ask for little, as one did lately.
         assert!(turn(&costs[2]).await.is_err());

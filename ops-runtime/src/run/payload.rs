@@ -87,12 +87,19 @@ pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<Box<RawValue>, CallErro
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
 }
 
+/// A value as the bytes of JSON text, in the piece of memory that they were written to: it is not cut to size.
+pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Bytes, CallError> {
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
+}
+
 /// An input that came as JSON of either form, as a value.
 pub(crate) fn input_value(spec: &OperationSpec, input: Payload) -> Result<Value, CallError> {
     match input {
         Payload::Value(value) => Ok(value),
-        Payload::Json(text) => crate::record::from_slice(&text).map_err(|error| invalid_input(spec, &error)),
-        Payload::Raw(text) => crate::record::from_str(text.get()).map_err(|error| invalid_input(spec, &error)),
+        Payload::Json(text) => crate::record::parse(&text).map_err(|error| invalid_input(spec, &error)),
+        Payload::Raw(text) => crate::record::parse(text.get().as_bytes()).map_err(|error| invalid_input(spec, &error)),
         Payload::Body(body) => to_value(&body),
     }
 }

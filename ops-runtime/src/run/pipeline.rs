@@ -339,7 +339,7 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
     if checked {
         return Ok(envelope);
     }
-    Ok(output::dynamic(&entry, policy, envelope)?.map(Payload::Value))
+    output::passed_on(&entry, policy, envelope)
 }
 
 /// Runs a query or a mutation for a caller elsewhere that has been told the output's schema and will hold us to it.
@@ -367,19 +367,23 @@ pub(crate) async fn answer(
 
 /// As [`answer`], for a server that sends text and bytes: what needs no check is not parsed.
 #[allow(dead_code, reason = "only servers that promise a schema ask for it")]
-pub(crate) async fn answer_text(
+// The call is started at once, and not by an async fn, whose future would hold the call and the input twice.
+pub(crate) fn answer_text(
     call: Invocation,
     entry: &Arc<Entry>,
     input: Payload,
-) -> Result<ResponseEnvelope<Payload>, CallError> {
+) -> impl Future<Output = Result<ResponseEnvelope<Payload>, CallError>> + Send {
     let policy = call.policy;
-    let (guard, checked) = start_served(call, entry, input, has_own_types(entry), Endpoint::call_text)?;
-    let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
-    // Bytes have no schema.
-    if checked || matches!(envelope.data, Payload::Body(_)) {
-        return Ok(envelope);
+    let started = start_served(call, entry, input, has_own_types(entry), Endpoint::call_text);
+    async move {
+        let (guard, checked) = started?;
+        let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
+        // Bytes have no schema.
+        if checked || matches!(envelope.data, Payload::Body(_)) {
+            return Ok(envelope);
+        }
+        output::conforming_text(entry, policy, envelope)
     }
-    Ok(output::conforming(entry, policy, envelope)?.map(Payload::Value))
 }
 
 /// True if [`answer_text`] reads the operation's own type from text, without a check of the input's schema.

@@ -140,6 +140,7 @@ impl Action {
     }
 }
 
-fn ends_with_parameter(spec: &OperationSpec) -> bool {
+/// True if the path of an operation ends with a parameter: it is about one thing.
+pub(super) fn ends_with_parameter(spec: &OperationSpec) -> bool {
     spec.http().is_some_and(|http| http.path.trim_end_matches('/').ends_with('}'))
 }

@@ -8,9 +8,11 @@ use std::collections::HashSet;
 
 use super::action::Action;
 use super::index::{Index, Term};
+use super::meaning::pieces;
 use super::synonyms::{self, LONGEST_PHRASE, Meanings};
+use super::text::cut;
 use super::words::{Stems, is_weak_word};
-use tokens::{Token, tokens};
+use tokens::{MAX_BYTES, Token, tokens};
 
 /// How many words and phrases of a question count.
 const MAX_CONCEPTS: usize = 24;
@@ -20,6 +22,14 @@ const MAX_GAP: usize = 4;
 
 /// Words that say whose something is.
 const OWN: &[&str] = &["me", "mine", "my"];
+
+/// Words that ask for one thing, and those that ask for all.
+const ONE: &[&str] = &["id", "one", "particular", "single", "specific", "this"];
+const MANY: &[&str] = &["all", "each", "every", "list", "which"];
+
+/// So many operations have a word that the index does not know, and what fewer have is no rarer.
+const UNKNOWN: f32 = 30.0;
+const RARE: f32 = 8.0;
 
 /// How much a verb matters that is one of [`Action`], what follows the verb, `my`, and a word beside its phrase.
 const VERB: f32 = 0.85;
@@ -64,6 +74,15 @@ pub(super) struct Question {
     pub(super) action: Action,
     /// How sure that is: less than 1 if no verb says it.
     pub(super) certainty: f32,
+    /// What it means as a whole.
+    pub(super) meaning: Vec<f32>,
+    /// What each of its words means, and how much it matters.
+    pub(super) words: Vec<(Vec<f32>, f32)>,
+    /// Which of the concepts are the verb and what follows it.
+    pub(super) verb: Option<usize>,
+    pub(super) object: Option<usize>,
+    /// 1 if one thing is asked for, -1 if all are, and 0 if neither or both are said.
+    pub(super) wants_one: f32,
 }
 
 impl Question {
@@ -88,11 +107,21 @@ impl Question {
         let Reader { intent, verb, mut concepts, .. } = reader;
         let object =
             concepts.iter_mut().enumerate().find(|(at, concept)| Some(*at) != verb && concept.importance > 0.8);
-        if let Some((_, object)) = object {
+        let object = object.map(|(at, object)| {
             object.importance *= OBJECT;
-        }
+            at
+        });
         let (action, certainty) = intent.unwrap_or_else(|| intent::implied(&tokens));
-        Self { concepts, action, certainty }
+        let meaning = pieces().meaning(cut(text, MAX_BYTES));
+        let words = tokens.iter().filter(|token| !token.is_stop).map(|token| {
+            let has = index.term(&token.stem).map_or(UNKNOWN, |term| index.postings(term).len() as f32);
+            let rarity = (1.0 + index.operations.len() as f32 / (has + RARE)).ln();
+            (pieces().meaning(&token.word), token.importance * rarity)
+        });
+        let words = words.collect();
+        let says = |words: &[&str]| f32::from(u8::from(tokens.iter().any(|token| token.is_any(words))));
+        let wants_one = says(ONE) - says(MANY);
+        Self { concepts, action, certainty, meaning, words, verb, object, wants_one }
     }
 }
 

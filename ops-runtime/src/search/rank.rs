@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::features::Features;
 use super::index::{GAP, Index, Term};
 use super::question::{Concept, Meaning, Question};
 use super::spread;
@@ -23,6 +24,13 @@ const NAMESPACE: f32 = 0.7;
 const NOTHING_ELSE: f32 = 1.6;
 const SAME_ORDER: f32 = 0.35;
 
+/// The power of that, fitted with the weights of [`Features`].
+const KEYS: f32 = 0.6;
+
+/// How much depends on how near an operation is to the question by what both mean: a nearness of 1 rather than 0 makes the
+/// score `e` to this power.
+const MEANING: f32 = 5.0;
+
 /// A word counts as being there if it counts for so much: less is a mention.
 const THERE: f32 = 0.4;
 
@@ -31,8 +39,10 @@ pub(super) fn rank(index: &Index, question: &Question, limit: usize) -> Vec<(usi
     let first = Matches::new(index, question);
     let mut found = first.best(index, CANDIDATES.max(limit));
     let keys = Keys::new(question, &first.worth);
+    let mut features = Features::new(index, question, &first.worth, &found);
     for (operation, score) in &mut found {
-        *score *= keys.factor(index, *operation);
+        *score *= keys.factor(index, *operation).powf(KEYS) * features.weigh(*operation).exp();
+        *score *= (MEANING * index.meanings.nearness(*operation, &question.meaning)).exp();
         if let Some(operation) = index.operations.get(*operation) {
             *score *= operation.action.fit(question.action).powf(question.certainty);
             if operation.deprecated {

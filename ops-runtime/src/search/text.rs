@@ -72,9 +72,34 @@ impl Field {
         }
     }
 
+    /// A bit for the words there.
+    pub(super) const fn bit(self) -> u8 {
+        match self {
+            Self::Name => 1,
+            Self::Namespace => 2,
+            Self::Title => 4,
+            Self::Path => 8,
+            Self::Tags => 16,
+            Self::Lead => 32,
+            Self::Description => 64,
+            Self::Parameter | Self::About => 128,
+            Self::Action => 0,
+        }
+    }
+
     /// True if words without meaning are left out there.
     pub(super) const fn is_prose(self) -> bool {
         matches!(self, Self::Lead | Self::Description | Self::About)
+    }
+
+    /// True if the words there are a part of what the operation means. A title that was taken from the description is not, as
+    /// the description says it again.
+    pub(super) const fn has_meaning(self, spec: &OperationSpec) -> bool {
+        match self {
+            Self::Name | Self::Namespace | Self::Lead => true,
+            Self::Title => spec.title.is_some(),
+            _ => false,
+        }
     }
 }
 

@@ -3,15 +3,15 @@
 use std::sync::OnceLock;
 
 use axum::body::Body;
+use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, InvalidHeaderValue};
 use http::{HeaderValue, Response, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use serde_json::value::RawValue;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::accept::{Accept, ENVELOPE};
+use super::limits::Taken;
 use super::problem::Problem;
 use crate::model::media::{Form, Media, OCTETS, charset, essence, form, is_range};
 use crate::normalise::Validator;
@@ -55,14 +55,16 @@ pub(super) fn response(
         let text = serde_json::to_string(&envelope).map_err(|_| failed())?;
         return Ok(respond(StatusCode::OK, ENVELOPE, text));
     }
-    let data = match (data, binding) {
-        // JSON that the only success is passes as it is.
-        (Payload::Raw(text), None) => return Ok(respond(StatusCode::OK, JSON, String::from(Box::<str>::from(text)))),
-        (Payload::Raw(text), Some((binding, _))) => match (binding.responses.as_ref(), meta.as_http()) {
-            ([only], None) if is_json(only) => return Ok(raw(only, text)),
-            _ => value(Payload::Raw(text))?,
+    let data = match text(data) {
+        // JSON that the response is passes as it is.
+        Ok(text) => match binding {
+            None => return Ok(respond(StatusCode::OK, JSON, text)),
+            Some((binding, _)) => match (as_text(binding, &meta), text) {
+                (Some((status, described)), text) => return Ok(raw(status, described, text)),
+                (None, text) => value(Payload::Json(text))?,
+            },
         },
-        (data, _) => value(data)?,
+        Err(data) => value(data)?,
     };
     let Some((binding, variants)) = binding else {
         return Ok(respond(StatusCode::OK, JSON, data.to_string()));
@@ -103,13 +105,29 @@ fn is_json(response: &HttpResponse) -> bool {
         && response.content_type.as_deref().is_some_and(is_json)
 }
 
-fn raw(described: &HttpResponse, text: Box<RawValue>) -> Response<Body> {
-    let status = match described.status {
-        StatusRange::Exact(status) => StatusCode::from_u16(status).unwrap_or(StatusCode::OK),
-        _ => StatusCode::OK,
+/// The text of an answer, if it is text.
+fn text(data: Payload) -> Result<Bytes, Payload> {
+    match data {
+        Payload::Raw(text) => Ok(String::from(Box::<str>::from(text)).into()),
+        Payload::Json(text) => Ok(text),
+        data => Err(data),
+    }
+}
+
+/// The response that JSON text is as it stands, with its status: the only one, or that which another server sent.
+fn as_text<'a>(binding: &'a HttpBinding, meta: &ResponseMeta) -> Option<(u16, &'a HttpResponse)> {
+    let Some(meta) = meta.as_http() else {
+        let [only] = binding.responses.as_ref() else { return None };
+        let StatusRange::Exact(status) = only.status else { return None };
+        return is_json(only).then_some((status, only));
     };
+    let described = binding.response(meta.status_code, &meta.content_type)?;
+    (meta.status_code / 100 == 2 && is_json(described)).then_some((meta.status_code, described))
+}
+
+fn raw(status: u16, described: &HttpResponse, text: Bytes) -> Response<Body> {
     let content_type = described.content_type.as_deref().unwrap_or(JSON);
-    respond(status, content_type.trim(), String::from(Box::<str>::from(text)))
+    respond(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), content_type.trim(), text)
 }
 
 /// The response that is bytes, which are read as the client takes them; `permit` counts it as open.
@@ -122,7 +140,7 @@ pub(super) async fn bytes(
     binding: Option<&HttpBinding>,
     meta: &ResponseMeta,
     body: crate::Body,
-    permit: OwnedSemaphorePermit,
+    permit: Taken,
 ) -> Result<Response<Body>, Problem> {
     let length = body.length().await.map_err(|error| {
         tracing::error!(%error, "a file that is the result of an operation can't be read");

@@ -1,6 +1,7 @@
 //! The call of an operation in the sender's name, and what becomes of its result or its failure.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -31,14 +32,15 @@ const PREFER: &str = "prefer";
 
 impl Incoming<'_> {
     /// Runs an operation, and makes the response.
-    pub(super) async fn run(
+    // Not an async fn: its future would hold the input twice.
+    pub(super) fn run(
         &self,
         entry: &Arc<Entry>,
         route: Option<&Route>,
         identity: Option<Arc<Identity>>,
         input: Payload,
         bodies: Bodies,
-    ) -> Result<Response<Body>, Problem> {
+    ) -> impl Future<Output = Result<Response<Body>, Problem>> + Send {
         let bound = route.and_then(|route| Some((route.binding()?, &route.variants)));
         let binding = bound.map(|(binding, _)| binding);
         let span = tracing::debug_span!(
@@ -49,7 +51,7 @@ impl Incoming<'_> {
         );
         self.meter.operation(&entry.spec.id);
         let is_stream = entry.spec.kind == OperationKind::Subscription;
-        let work = async {
+        let work = async move {
             if is_stream {
                 let input = input_value(input)?;
                 return Box::pin(self.stream(entry, binding, identity, input)).await;
@@ -72,7 +74,7 @@ impl Incoming<'_> {
                 }
             }
         };
-        work.instrument(span).await
+        work.instrument(span)
     }
 
     async fn stream(

@@ -1,6 +1,7 @@
 //! From a request to the input of its operation, and what is told of a request that is none.
 //!
-//! Futures of what most requests do not need are in boxes: each request would have to find room for them.
+//! Futures of what most requests do not need are in boxes: each request would have to find room for them. So are parts of
+//! the others: allocators have pieces of up to a kilobyte at hand, and one future for all would be larger.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,6 +24,20 @@ use crate::model::media::{self, Media, essence};
 use crate::run::pipeline;
 use crate::run::registry::Entry;
 use crate::{Bodies, Identity, OutputPolicy, Payload};
+
+/// A request that was read.
+struct Read<'m, 'p> {
+    /// The operation that it is for.
+    found: &'m Match<'p>,
+    input: Payload,
+    bodies: Bodies,
+    /// The body, unless it is a stream.
+    bytes: Option<Bytes>,
+}
+
+fn nothing_there() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path")
+}
 
 impl Incoming<'_> {
     /// Reads the text of the input of a call by id: the body, or a parameter of a request that has none.
@@ -58,12 +73,29 @@ impl Incoming<'_> {
         B: http_body::Body + Send + 'static,
         B::Error: fmt::Display,
     {
+        self.choose(&mut matches, identity.as_deref())?;
+        let mut held = self.server.limits.admit()?;
+        self.server.limits.values(&mut held, self.parts.uri.query().unwrap_or_default().as_bytes())?;
+        let Read { found, input, bodies, bytes } = self.read(&matches, &mut held, body).await?;
+        let failed = {
+            let run = self.run(&found.route.entry, Some(&found.route), identity, input, bodies);
+            match (Box::pin(run).await, bytes) {
+                (Err(problem), Some(bytes)) if problem.status == StatusCode::UNPROCESSABLE_ENTITY => (bytes, problem),
+                (answered, _) => return answered,
+            }
+        };
+        // An operation's own type tells only the first of its faults.
+        Err(Box::pin(self.all_faults(found, failed.0, failed.1)).await)
+    }
+
+    /// Leaves the operations that the caller may run, those first that the client's `Accept` means.
+    fn choose(&self, matches: &mut Vec<Match<'_>>, identity: Option<&Identity>) -> Result<(), Problem> {
         // Of one that gives a result and one that streams, the client's `Accept` chooses.
         let wants_stream = matches.iter().any(|found| found.route.is_stream() && self.names_stream(found));
         matches.sort_by_key(|found| found.route.is_stream() != wants_stream);
         // Who may run none of them need not send a body.
         let mut refused = None;
-        matches.retain(|found| match self.admit(&found.route.entry, identity.as_deref()) {
+        matches.retain(|found| match self.admit(&found.route.entry, identity) {
             Ok(()) => true,
             Err(problem) => {
                 refused.get_or_insert(problem);
@@ -71,39 +103,47 @@ impl Incoming<'_> {
             }
         });
         if matches.is_empty() {
-            return Err(
-                refused.unwrap_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"))
-            );
+            return Err(refused.unwrap_or_else(nothing_there));
         }
-        matches.iter().try_for_each(|found| self.plain(found.route.binding()))?;
-        let mut held = self.server.limits.admit()?;
-        self.server.limits.values(&mut held, self.parts.uri.query().unwrap_or_default().as_bytes())?;
-        if let [found] = matches.as_slice()
-            && let Some((input, placeholder)) = self.streamed(found).await
+        matches.iter().try_for_each(|found| self.plain(found.route.binding()))
+    }
+
+    /// Reads the input of the first operation that the request is meant for.
+    async fn read<'m, 'p, B>(&self, matches: &'m [Match<'p>], held: &mut Held, body: B) -> Result<Read<'m, 'p>, Problem>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: fmt::Display,
+    {
+        if let [found] = matches
+            && self.may_stream(found)
+            && let Some((input, placeholder)) = Box::pin(self.streamed(found)).await
         {
             let allowed = self.server.limits.upload(&body)?;
             let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
             let upload = upload::stream_of(body, content_type.unwrap_or_default(), allowed);
             let bodies = Bodies::of(placeholder, upload);
-            return self.run(&found.route.entry, Some(&found.route), identity, Payload::Value(input), bodies).await;
+            return Ok(Read { found, input: Payload::Value(input), bodies, bytes: None });
         }
-        let bytes = self.server.limits.read(&mut held, body).await?;
-        if let [found] = matches.as_slice()
+        let bytes = match body.is_end_stream() {
+            true => Bytes::new(),
+            false => Box::pin(self.server.limits.read(held, body)).await?,
+        };
+        if let [found] = matches
             && let Some(text) = self.text(found, &bytes)
         {
-            let (entry, route) = (&found.route.entry, Some(&*found.route));
-            let answered = self.run(entry, route, identity, Payload::Json(text), Bodies::default()).await;
-            return self.with_all_faults(found, bytes, answered).await;
+            return Ok(Read { found, input: Payload::Json(text), bodies: Bodies::default(), bytes: Some(bytes) });
         }
+        Box::pin(self.first_meant(matches, bytes)).await
+    }
+
+    async fn first_meant<'m, 'p>(&self, matches: &'m [Match<'p>], bytes: Bytes) -> Result<Read<'m, 'p>, Problem> {
         let mut problem = None;
-        for found in &matches {
+        for found in matches {
             let Some(request) = self.request(found) else { continue };
-            match Box::pin(read::input(&request, Content::Bytes(bytes.clone()))).await {
+            match read::input(&request, Content::Bytes(bytes.clone())).await {
                 Ok(input) => {
-                    let (entry, route) = (&found.route.entry, Some(&*found.route));
                     let input = Payload::Value(Value::Object(input));
-                    let answered = self.run(entry, route, identity, input, Bodies::default()).await;
-                    return self.with_all_faults(found, bytes, answered).await;
+                    return Ok(Read { found, input, bodies: Bodies::default(), bytes: Some(bytes) });
                 }
                 Err(refused) => {
                     let is_other = matches!(refused, Refused::Other(_));
@@ -114,7 +154,7 @@ impl Incoming<'_> {
                 }
             }
         }
-        Err(problem.unwrap_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path")))
+        Err(problem.unwrap_or_else(nothing_there))
     }
 
     fn request<'r>(&'r self, found: &'r Match<'r>) -> Option<read::Request<'r>> {
@@ -138,41 +178,31 @@ impl Incoming<'_> {
         read::text(&self.request(found)?, bytes)
     }
 
-    /// A refusal of an input with all that is wrong with it: an operation's own type tells only the first.
-    async fn with_all_faults(
-        &self,
-        found: &Match<'_>,
-        bytes: Bytes,
-        answered: Result<Response<Body>, Problem>,
-    ) -> Result<Response<Body>, Problem> {
-        match answered {
-            Err(problem) if problem.status == StatusCode::UNPROCESSABLE_ENTITY => {
-                Err(Box::pin(self.all_faults(found, bytes)).await.unwrap_or(problem))
-            }
-            answered => answered,
-        }
-    }
-
-    /// What is wrong with a request whose text is no input; `None` if the input is fine, and the call failed otherwise.
-    async fn all_faults(&self, found: &Match<'_>, bytes: Bytes) -> Option<Problem> {
+    /// What is wrong with a request whose text is no input; the problem as it was if the input is fine, and the call failed
+    /// otherwise.
+    async fn all_faults(&self, found: &Match<'_>, bytes: Bytes, problem: Problem) -> Problem {
         let entry = &found.route.entry;
-        match read::input(&self.request(found)?, Content::Bytes(bytes)).await {
-            Err(refused) => Some(refusal(entry, refused)),
+        let Some(request) = self.request(found) else { return problem };
+        match read::input(&request, Content::Bytes(bytes)).await {
+            Err(refused) => refusal(entry, refused),
             Ok(input) => {
                 let checked = entry.schemas.check_input(&entry.spec, &Value::Object(input));
-                checked.err().map(|error| Problem::of_error(&error, &entry.spec))
+                checked.err().map_or(problem, |error| Problem::of_error(&error, &entry.spec))
             }
         }
     }
 
-    /// The input with a text in the place of its body, and that text, if the body is bytes that the handler takes as a
-    /// stream.
+    /// True if the body is bytes that the handler may take as a stream.
+    fn may_stream(&self, found: &Match<'_>) -> bool {
+        let has_handler = found.route.entry.handler.is_some() && !found.route.is_stream();
+        has_handler && self.request(found).is_some_and(|request| request.streams().is_some())
+    }
+
+    /// The input with a text in the place of its body, and that text, if the handler takes the body as a stream.
     async fn streamed(&self, found: &Match<'_>) -> Option<(Value, String)> {
-        let request = self.request(found)?;
-        let handler = found.route.entry.handler.as_ref().filter(|_| !found.route.is_stream())?;
-        request.streams()?;
+        let (request, handler) = (self.request(found)?, found.route.entry.handler.as_ref()?);
         let placeholder = handover::placeholder();
-        let input = Box::pin(read::input(&request, Content::Stream(placeholder.clone()))).await.ok()?;
+        let input = read::input(&request, Content::Stream(placeholder.clone())).await.ok()?;
         let (input, bodies) = (Value::Object(input), Bodies::of(placeholder.clone(), crate::Body::default()));
         handler.erased.takes_bodies(&input, &bodies).then_some((input, placeholder))
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use bytes::{Buf, Bytes, BytesMut};
 use futures_util::poll;
 use http::StatusCode;
 use http_body_util::BodyExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::options::HttpServerOptions;
@@ -26,34 +26,73 @@ const SMALL: usize = 64;
 /// What all requests share.
 #[derive(Debug)]
 pub(super) struct Limits {
-    requests: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
-    max_streams: usize,
-    bytes: Arc<Semaphore>,
-    max_bytes: usize,
+    requests: Arc<Room>,
+    streams: Arc<Room>,
+    /// The memory for bodies.
+    bytes: Arc<Room>,
     max_body: usize,
     max_upload: Option<u64>,
     read_timeout: Duration,
 }
 
+/// How much there is of something, and how much of that is taken. A counter: a semaphore has a queue, and its lock.
+#[derive(Debug)]
+struct Room {
+    most: usize,
+    taken: AtomicUsize,
+}
+
+/// A part of what there is, which is given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Taken {
+    room: Arc<Room>,
+    amount: usize,
+}
+
 /// What a request holds until it is answered.
 #[derive(Debug)]
 pub(super) struct Held {
-    _request: OwnedSemaphorePermit,
-    bytes: Option<OwnedSemaphorePermit>,
+    _request: Taken,
+    bytes: Taken,
+}
+
+impl Room {
+    fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most: most.max(1), taken: AtomicUsize::new(0) })
+    }
+
+    fn take(self: &Arc<Self>, amount: usize) -> Option<Taken> {
+        let mut taken = Taken { room: self.clone(), amount: 0 };
+        taken.more(amount).then_some(taken)
+    }
+}
+
+impl Taken {
+    /// Takes more. False if there is not that much.
+    fn more(&mut self, amount: usize) -> bool {
+        let fits = |taken: usize| taken.checked_add(amount).filter(|all| *all <= self.room.most);
+        let is_there = self.room.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        if is_there {
+            self.amount += amount;
+        }
+        is_there
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.amount > 0 {
+            self.room.taken.fetch_sub(self.amount, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Limits {
     pub(super) fn new(options: &HttpServerOptions) -> Self {
-        let semaphore = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
-        // The highest number of permits that can be taken at once.
-        let max_bytes = options.max_bodies.clamp(1, u32::MAX as usize);
         Self {
-            requests: semaphore(options.max_requests),
-            streams: semaphore(options.max_streams),
-            max_streams: options.max_streams.clamp(1, Semaphore::MAX_PERMITS),
-            bytes: semaphore(max_bytes),
-            max_bytes,
+            requests: Room::new(options.max_requests),
+            streams: Room::new(options.max_streams),
+            bytes: Room::new(options.max_bodies),
             max_body: options.max_body,
             max_upload: options.max_upload,
             read_timeout: options.read_timeout,
@@ -62,15 +101,15 @@ impl Limits {
 
     /// Lets a request in.
     pub(super) fn admit(&self) -> Result<Held, Problem> {
-        match self.requests.clone().try_acquire_owned() {
-            Ok(request) => Ok(Held { _request: request, bytes: None }),
-            Err(_) => Err(Problem::busy("too many requests are in flight")),
+        match self.requests.take(1) {
+            Some(request) => Ok(Held { _request: request, bytes: Taken { room: self.bytes.clone(), amount: 0 } }),
+            None => Err(Problem::busy("too many requests are in flight")),
         }
     }
 
     /// Lets a stream be opened.
-    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.streams.clone().try_acquire_owned().map_err(|_| Problem::busy("too many streams are open"))
+    pub(super) fn stream(&self) -> Result<Taken, Problem> {
+        self.streams.take(1).ok_or_else(|| Problem::busy("too many streams are open"))
     }
 
     /// What a body may take that a handler reads as a stream.
@@ -87,7 +126,7 @@ impl Limits {
 
     /// How many streams are open.
     pub(super) fn open_streams(&self) -> usize {
-        self.max_streams.saturating_sub(self.streams.available_permits())
+        self.streams.taken.load(Ordering::Relaxed)
     }
 
     /// Reads the body of a request.
@@ -114,7 +153,7 @@ impl Limits {
                 if first.len() + rest.len() + length > self.max_body {
                     return Err(too_large());
                 }
-                self.hold(held, length)?;
+                hold(held, length)?;
                 // Most bodies come in one piece, which is kept as it is.
                 let data = data.copy_to_bytes(length);
                 if first.is_empty() && rest.is_empty() {
@@ -134,7 +173,7 @@ impl Limits {
             // Most bodies are there already, and need no timer.
             match poll!(&mut read) {
                 Poll::Ready(read) => read?,
-                Poll::Pending => timeout(self.read_timeout, read).await.unwrap_or_else(|_| Err(late()))?,
+                Poll::Pending => Box::pin(timeout(self.read_timeout, read)).await.unwrap_or_else(|_| Err(late()))?,
             }
         };
         self.values(held, &bytes)?;
@@ -144,23 +183,16 @@ impl Limits {
     /// Holds what will be made of a text: each comma, colon and bracket of JSON is a value, and so is each pair of a form.
     pub(super) fn values(&self, held: &mut Held, text: &[u8]) -> Result<(), Problem> {
         let nodes = text.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{' | b'&' | b';')).count();
-        if nodes > self.max_bytes / NODE {
+        if nodes > self.bytes.most / NODE {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the request has too many values"));
         }
         // Counting is not worth it for a small request.
-        if nodes > SMALL { self.hold(held, nodes.saturating_mul(NODE)) } else { Ok(()) }
+        if nodes > SMALL { hold(held, nodes.saturating_mul(NODE)) } else { Ok(()) }
     }
+}
 
-    fn hold(&self, held: &mut Held, bytes: usize) -> Result<(), Problem> {
-        let busy = || Problem::busy("too many bytes are in flight");
-        let more = u32::try_from(bytes).map_err(|_| busy())?;
-        let permit = self.bytes.clone().try_acquire_many_owned(more).map_err(|_| busy())?;
-        match &mut held.bytes {
-            Some(held) => held.merge(permit),
-            None => held.bytes = Some(permit),
-        }
-        Ok(())
-    }
+fn hold(held: &mut Held, bytes: usize) -> Result<(), Problem> {
+    if held.bytes.more(bytes) { Ok(()) } else { Err(Problem::busy("too many bytes are in flight")) }
 }
 
 fn too_large(most: u64) -> Problem {

@@ -21,6 +21,9 @@ const CLIENT_CLOSED: u16 = 499;
 pub(super) struct Metrics {
     /// Who may read it.
     pub(super) access: AccessControl,
+    /// Whose queues are told, too.
+    #[cfg(feature = "durable")]
+    pub(super) jobs: Option<crate::durable::Jobs>,
     in_flight: AtomicUsize,
     /// By operation; requests that lead to none have an empty name. Names of others' making are no labels.
     operations: RwLock<BTreeMap<Text, Arc<Counts>>>,
@@ -38,7 +41,18 @@ struct Counts {
 
 impl Metrics {
     pub(super) fn new(access: AccessControl) -> Self {
-        Self { access, in_flight: AtomicUsize::new(0), operations: RwLock::default() }
+        Self {
+            access,
+            #[cfg(feature = "durable")]
+            jobs: None,
+            in_flight: AtomicUsize::new(0),
+            operations: RwLock::default(),
+        }
+    }
+
+    #[cfg(feature = "durable")]
+    pub(super) fn with_jobs(self, jobs: Option<crate::durable::Jobs>) -> Self {
+        Self { jobs, ..self }
     }
 
     fn record(&self, operation: &Text, status: u16, duration: Duration) {

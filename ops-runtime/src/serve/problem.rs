@@ -105,7 +105,12 @@ impl Problem {
             status = own;
         }
         if status.is_server_error() && *error.code() == ErrorCode::ValidationError {
-            let detail = "the operation failed: its result does not match its schema";
+            // Of a call that the handler made, the caller knows nothing.
+            let is_own = error.operation().is_none_or(|operation| operation == spec.id);
+            let detail = match is_own {
+                true => "the operation failed: its result does not match its schema",
+                false => "the operation failed: a call that it makes was refused or gave what it should not",
+            };
             return Self { code: Some(error.code().to_string()), ..Self::new(status, detail) };
         }
         let mut members = Map::new();

@@ -8,7 +8,7 @@ use arc_swap::ArcSwapOption;
 
 use super::answer::Variants;
 use super::document::Texts;
-use super::pattern::{Pattern, Rank, canonical};
+use super::pattern::{Pattern, Rank, canonical, cut};
 use super::read::Shapes;
 use crate::model::binding::template::{Piece, is_dots, pieces};
 use crate::model::media::{Form, essence, form, is_range};
@@ -162,11 +162,8 @@ impl Routes {
     /// The operations for a method, a path and a query.
     pub(super) fn find<'p>(&self, method: &str, path: &'p str, query: &str) -> Found<'p> {
         let path = path.strip_prefix('/').unwrap_or(path);
-        if path.split('/').any(is_dots) {
-            return Found::Nothing;
-        }
-        let mut all = Vec::new();
-        self.root.find(Some(path), &mut Vec::new(), &mut all);
+        let (mut texts, mut all) = (Vec::new(), Vec::with_capacity(1));
+        self.root.find(Some(path), &mut texts, &mut all);
         if all.iter().any(|place| !place.route.fixed.is_empty()) {
             let pairs: Vec<_> = query.split('&').map(canonical).collect();
             all.retain(|Place { route, .. }| route.fixed.iter().all(|fixed| pairs.iter().any(|pair| pair == fixed)));
@@ -229,8 +226,10 @@ impl Node {
             found.extend(self.routes.iter().map(|route| Place { node, route, texts: texts.clone() }));
             return;
         };
-        let (segment, rest) =
-            segments.split_once('/').map_or((segments, None), |(segment, rest)| (segment, Some(rest)));
+        let (segment, rest) = cut(segments, b'/');
+        if is_dots(segment) {
+            return;
+        }
         let segment = canonical(segment);
         if let Some(node) = self.literals.get(segment.as_ref()) {
             node.find(rest, texts, found);

@@ -2,10 +2,12 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll};
 
 use axum::body::Body;
+use futures_util::FutureExt;
 use http::header::HeaderName;
 use http::{HeaderValue, Request, Response, StatusCode};
 
@@ -19,6 +21,7 @@ use super::place::Place;
 use super::problem::Problem;
 use super::read;
 use crate::model::request_id::Number;
+use crate::run::registry::Entry;
 use crate::{Bodies, BoxFuture, Payload};
 
 /// Every response has the id by which the server's log knows its request.
@@ -44,34 +47,39 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let server = self.0.clone();
-        Box::pin(async move { Ok(server.respond(request).await) })
+        Box::pin(self.0.clone().respond(request).map(Ok))
     }
 }
 
 impl Shared {
     /// The response to a request, whatever becomes of it.
-    pub(super) async fn respond<B>(&self, request: Request<B>) -> Response<Body>
+    // Not an async fn, whose future would hold the request twice: it is made for each request.
+    pub(super) fn respond<B>(
+        self: Arc<Self>,
+        request: Request<B>,
+    ) -> impl Future<Output = Response<Body>> + Send + 'static
     where
         B: http_body::Body + Send + 'static,
         B::Error: fmt::Display,
     {
         let (parts, body) = request.into_parts();
-        let number = Number::next();
-        let meter = Meter::start(self.metrics.as_ref());
-        let accept = Accept::of(&parts.headers);
-        let incoming = Incoming { server: self, parts: &parts, number, accept, meter: &meter };
-        let answered = incoming.answer(body).await;
-        let mut buffer = [0; Number::LENGTH];
-        let id = number.write(&mut buffer);
-        let mut response = answered.unwrap_or_else(|problem| problem.into_response(id));
-        meter.end(response.status());
-        let headers = response.headers_mut();
-        headers.insert(NO_SNIFF, HeaderValue::from_static("nosniff"));
-        if let Ok(id) = HeaderValue::from_str(id) {
-            headers.insert(REQUEST_ID, id);
+        async move {
+            let number = Number::next();
+            let meter = Meter::start(self.metrics.as_ref());
+            let accept = Accept::of(&parts.headers);
+            let incoming = Incoming { server: &self, parts: &parts, number, accept, meter: &meter };
+            let answered = incoming.answer(body).await;
+            let mut buffer = [0; Number::LENGTH];
+            let id = number.write(&mut buffer);
+            let mut response = answered.unwrap_or_else(|problem| problem.into_response(id));
+            meter.end(response.status());
+            let headers = response.headers_mut();
+            headers.insert(NO_SNIFF, HeaderValue::from_static("nosniff"));
+            if let Ok(id) = HeaderValue::from_str(id) {
+                headers.insert(REQUEST_ID, id);
+            }
+            response
         }
-        response
     }
 }
 
@@ -93,7 +101,9 @@ impl Incoming<'_> {
             ));
         }
         let routes = self.server.cache.get(&self.server.registry, &self.server.filters);
-        match self.place(&routes)? {
+        // Not as what is matched on, whose error would be kept until the end.
+        let place = self.place(&routes)?;
+        match place {
             Place::Health => Ok(answer::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
             Place::Document(written) => Ok(self.document(&routes, written)),
             #[cfg(feature = "docs-page")]
@@ -102,24 +112,35 @@ impl Incoming<'_> {
                 let identity = self.identify().await?;
                 identity::allows(&metrics.access, identity.as_deref()).map_err(|lack| self.lacking(lack))?;
                 let text = metrics.text(self.server.limits.open_streams(), |id| routes.entry(id).is_some());
+                #[cfg(feature = "durable")]
+                let text = match &metrics.jobs {
+                    Some(jobs) => text + &super::jobs::text(jobs).await,
+                    None => text,
+                };
                 Ok(answer::respond(StatusCode::OK, metrics::CONTENT_TYPE, text))
             }
-            Place::ById(entry) => {
-                let identity = self.identify().await?;
-                self.admit(&entry, identity.as_deref())?;
-                self.plain(None)?;
-                let (_held, text) = Box::pin(self.text_by_id(body)).await?;
-                let input = match text.is_empty() {
-                    true => Payload::Value(read::nothing(&entry.spec)),
-                    false => Payload::Json(text.clone()),
-                };
-                let answered = self.run(&entry, None, identity, input, Bodies::default()).await;
-                answered.map_err(|problem| all_violations(&entry, &text, problem))
-            }
+            Place::ById(entry) => Box::pin(self.by_id(entry, body)).await,
             Place::Bound(matches) => {
                 let identity = self.identify().await?;
                 self.bound(matches, identity, body).await
             }
         }
+    }
+
+    async fn by_id<B>(&self, entry: Arc<Entry>, body: B) -> Result<Response<Body>, Problem>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: fmt::Display,
+    {
+        let identity = self.identify().await?;
+        self.admit(&entry, identity.as_deref())?;
+        self.plain(None)?;
+        let (_held, text) = self.text_by_id(body).await?;
+        let input = match text.is_empty() {
+            true => Payload::Value(read::nothing(&entry.spec)),
+            false => Payload::Json(text.clone()),
+        };
+        let answered = self.run(&entry, None, identity, input, Bodies::default()).await;
+        answered.map_err(|problem| all_violations(&entry, &text, problem))
     }
 }

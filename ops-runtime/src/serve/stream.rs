@@ -9,12 +9,12 @@ use futures_util::{StreamExt, stream};
 use http::header::{CACHE_CONTROL, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::accept::Accept;
 use super::answer::respond;
+use super::limits::Taken;
 use super::problem::Problem;
 use crate::model::media::{Media, essence};
 use crate::model::request_id::RequestId;
@@ -150,7 +150,7 @@ pub(super) struct Streaming {
     pub(super) last_event: Option<String>,
     pub(super) cancel: CancellationToken,
     /// Counts the stream as open.
-    pub(super) _permit: OwnedSemaphorePermit,
+    pub(super) _permit: Taken,
 }
 
 /// The stream as it is sent.

@@ -111,6 +111,21 @@ impl crate::broker_faults::Brokered for NatsHarness {
     }
 }
 
+/// Of several servers joined by commas, one that is there is enough.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_several_servers() {
+    let server = Server::nats(&[]).await;
+    let probe = Arc::new(Probe::default());
+    let urls = format!("nats://127.0.0.1:9, nats://{}", server.address());
+    let nats = Nats::connect(&urls, NatsConfig::new()).await.unwrap();
+    let worker = nats.serve(CallHandler::new(registry(&probe))).await.unwrap();
+    let remote = Nats::connect(&urls, NatsConfig::new()).await.unwrap().remote().await.unwrap();
+    assert_eq!(remote.call("test.about", json!({})).await.unwrap().data["identity"], Value::Null);
+    worker.stop().await;
+    let error = Nats::connect(",", NatsConfig::new()).await.unwrap_err();
+    assert!(error.message().contains("no NATS server is named"), "{error}");
+}
+
 async fn bare(server: &Server) -> async_nats::Client {
     async_nats::connect(format!("nats://{}", server.address())).await.unwrap()
 }

@@ -11,7 +11,7 @@ use ops_runtime::durable::{AnyJob, JobStatus, Jobs, RetryPolicy, SubmitOptions, 
 use crate::operations::{Probe, registry};
 
 /// The lease that engines have in the suite.
-pub(crate) const LEASE: Duration = Duration::from_millis(1_000);
+pub(crate) const LEASE: Duration = Duration::from_millis(2_000);
 /// Maximum size of inputs and results in the suite.
 pub(crate) const MAX_SIZE: usize = 64 * 1024;
 

@@ -8,11 +8,12 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::routing::any;
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::binding::{HttpBinding, HttpParameter};
+use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter};
 use ops_runtime::durable::{AnyJob, Jobs, RetryPolicy, SubmitOptions, Worker};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{CallError, Context, HttpClient, HttpConfig, Registry};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The idempotency keys of requests, in the order in which they came.
 type Keys = Arc<Mutex<Vec<Option<String>>>>;
@@ -60,8 +61,7 @@ async fn run(jobs: &Jobs, id: &str, input: Value) -> AnyJob {
     job
 }
 
-#[tokio::test]
-async fn the_key_of_a_job_is_sent_with_each_attempt() {
+pub(crate) async fn the_key_of_a_job_is_sent_with_each_attempt() {
     let (url, keys) = server().await;
     let jobs = Jobs::in_process();
     let worker = Worker::new(jobs.clone(), registry(&url)).start();
@@ -78,5 +78,51 @@ async fn the_key_of_a_job_is_sent_with_each_attempt() {
     run(&jobs, "own.nested", json!({})).await;
     let expected = [key, Some(other.id().token().to_owned()), Some("mine".to_owned()), None, None];
     assert_eq!(*keys.lock().unwrap(), expected);
+    worker.drain().await;
+}
+
+/// A server that fails the first request, and what it got byte by byte.
+async fn raw_server() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let requests = seen.clone();
+    tokio::spawn(async move {
+        for status in ["502 Bad Gateway", "200 OK"] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            // The body is an object, and ends the request.
+            while !request.ends_with(b"}") {
+                assert!(stream.read_buf(&mut request).await.unwrap() > 0);
+            }
+            requests.lock().unwrap().push(String::from_utf8(request).unwrap());
+            let length = "content-type: application/json\r\ncontent-length: 6\r\nconnection: close";
+            let response = format!("HTTP/1.1 {status}\r\n{length}\r\n\r\n\"fine\"");
+            stream.write_all(response.as_bytes()).await.unwrap();
+        }
+    });
+    (url, seen)
+}
+
+pub(crate) async fn both_attempts_send_the_same_bytes() {
+    let (url, seen) = raw_server().await;
+    let mut binding = HttpBinding::new("POST", "/payments");
+    binding.parameters = vec![HttpParameter::header("idempotency-key")].into();
+    binding.bodies = vec![HttpBody::new("application/json").with_rest()].into();
+    let mut spec = OperationSpec::new(OperationKind::Mutation, "shop", "pay").unwrap();
+    spec.binding = ops_runtime::binding::Binding::Http(binding);
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let registry = Registry::new();
+    registry.register_all(client.bind([spec]).unwrap()).unwrap();
+    let jobs = Jobs::in_process();
+    let worker = Worker::new(jobs.clone(), registry).start();
+    let job = run(&jobs, "shop.pay", json!({ "cents": 1200 })).await;
+    let seen = seen.lock().unwrap().clone();
+    let [first, second] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!(first, second);
+    let (head, body) = first.split_once("\r\n\r\n").unwrap();
+    assert_eq!(body, r#"{"cents":1200}"#);
+    let keys: Vec<_> = head.lines().filter(|line| line.to_ascii_lowercase().starts_with("idempotency-key")).collect();
+    assert_eq!(keys, [format!("idempotency-key: {}", job.id().token())]);
     worker.drain().await;
 }

@@ -24,8 +24,7 @@ impl Harness for InProcessHarness {
 }
 
 /// What is kept ends with its retention, so that memory is flat.
-#[tokio::test]
-async fn nothing_is_kept_for_ever() {
+pub(crate) async fn nothing_is_kept_for_ever() {
     let harness = InProcessHarness::start().await;
     let probe = std::sync::Arc::default();
     let jobs = Jobs::new(harness.engine().await);

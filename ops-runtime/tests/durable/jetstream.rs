@@ -20,6 +20,25 @@ async fn servers(count: usize) -> &'static Servers {
     servers.get_or_init(|| Servers::start(count, "2m")).await
 }
 
+/// Removes what the case has left: with all of them, the servers would have a thousand groups to keep.
+impl<const SERVERS: usize> Drop for JetStreamHarness<SERVERS> {
+    fn drop(&mut self) {
+        let names = ["schedules", "queue-jobs", "queue-slow"].map(|name| format!("{}-{name}", self.prefix));
+        // Not in the threads of the case, which end now.
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let url = servers(SERVERS).await.url();
+                let client = async_nats::connect(url.split(',').collect::<Vec<_>>()).await.unwrap();
+                for name in names {
+                    // Some cases use no queue, or one.
+                    let _ = async_nats::jetstream::new(client.clone()).delete_stream(name).await;
+                }
+            });
+        });
+    }
+}
+
 impl<const SERVERS: usize> Harness for JetStreamHarness<SERVERS> {
     type Engine = JetStream;
 

@@ -2,6 +2,9 @@
 //!
 //! An engine takes part by an implementation of [`harness::Harness`] and a line `conformance!(name, Harness);`. What is of
 //! one engine only stands in its own file.
+//!
+//! Cases mostly wait: for leases, delays and deadlines. So many more run side by side than there are processors, which the
+//! usual harness of tests cannot be told by a program; the arguments are those of `cargo test`.
 
 mod cases;
 mod harness;
@@ -17,13 +20,17 @@ mod operations;
 #[path = "../jetstream/servers.rs"]
 mod servers;
 
+use libtest_mimic::{Arguments, Trial};
+
+/// How many cases run at a time, unless `--test-threads` says otherwise.
+const AT_ONCE: usize = 16;
+
 /// Makes a test of every case over one engine.
 macro_rules! conformance {
-    ($name:ident, $harness:ty) => {
-        mod $name {
-            crate::conformance!(@cases $harness;
+    ($trials:expr, $name:literal, $harness:ty) => {
+            conformance!(@cases $trials, $name, $harness;
                 engine: an_id_is_submitted_once, one_ending_wins, a_lease_ends, what_is_given_back, never_too_many,
-                    steps_are_kept_once;
+                    steps_are_kept_once, what_is_listed;
                 submit: typed_and_by_id, taken_up_by_its_id, waits_for_a_worker, many_at_once, there_is_no_such_job,
                     of_another_operation, big_inputs_and_results, access_is_checked_when_it_runs,
                     jobs_of_others_are_not_found, handlers_know_their_job, a_subscription_is_no_job, names_of_queues, progress_is_a_stream;
@@ -32,7 +39,8 @@ macro_rules! conformance {
                 times: delayed, at_a_time, the_deadline_passes_without_a_worker, the_deadline_passes_in_the_handler,
                     the_deadline_leaves_no_time_for_another_attempt;
                 retries: until_it_succeeds, until_attempts_are_used_up, what_is_never_tried_again,
-                    codes_that_the_policy_names, policies_by_pattern, waits_grow, a_panic_is_a_failure;
+                    codes_that_the_policy_names, policies_by_pattern, policies_of_operations,
+                    deadlines_of_operations, waits_grow, a_panic_is_a_failure;
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
                     with_its_steps, by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
@@ -46,22 +54,44 @@ macro_rules! conformance {
                     a_slow_job_keeps_its_lease;
                 schedules: each_time_once, replaced_and_removed, by_cron, of_others, what_cannot_be_scheduled;
             );
-        }
     };
-    (@cases $harness:ty; $($module:ident: $($case:ident),+;)+) => {$(mod $module {$(
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn $case() {
-            crate::harness::limited(crate::cases::$module::$case::<$harness>()).await;
-        }
-    )+})+};
+    (@cases $trials:expr, $name:literal, $harness:ty; $($module:ident: $($case:ident),+;)+) => {$($(
+        let name = concat!($name, "::", stringify!($module), "::", stringify!($case));
+        $trials.push(trial(name, || crate::cases::$module::$case::<$harness>()));
+    )+)+};
 }
-use conformance;
 
-conformance!(in_process_conforms, crate::in_process::InProcessHarness);
-#[cfg(feature = "jetstream")]
-conformance!(jetstream_conforms, crate::jetstream::JetStreamHarness<1>);
-#[cfg(feature = "jetstream")]
-conformance!(jetstream_of_three_conforms, crate::jetstream::JetStreamHarness<3>);
+/// A test with threads of its own.
+fn trial<F: Future<Output = ()>>(name: &str, run: impl FnOnce() -> F + Send + 'static) -> Trial {
+    Trial::test(name, || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        runtime.block_on(harness::limited(run()));
+        Ok(())
+    })
+}
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    let mut trials = vec![trial("in_process::nothing_is_kept_for_ever", in_process::nothing_is_kept_for_ever)];
+    #[cfg(feature = "http")]
+    trials.extend([
+        trial("http::the_key_of_a_job_is_sent_with_each_attempt", http::the_key_of_a_job_is_sent_with_each_attempt),
+        trial("http::both_attempts_send_the_same_bytes", http::both_attempts_send_the_same_bytes),
+    ]);
+    #[cfg(feature = "metrics")]
+    trials.push(Trial::test("metrics::jobs_are_counted", || {
+        metrics::jobs_are_counted();
+        Ok(())
+    }));
+    // The longest first.
+    #[cfg(feature = "jetstream")]
+    conformance!(trials, "jetstream_of_three_conforms", crate::jetstream::JetStreamHarness<3>);
+    #[cfg(feature = "jetstream")]
+    conformance!(trials, "jetstream_conforms", crate::jetstream::JetStreamHarness<1>);
+    conformance!(trials, "in_process_conforms", crate::in_process::InProcessHarness);
+    libtest_mimic::run(&arguments, trials).exit();
+}
 
 /// The server of the tests.
 #[cfg(feature = "jetstream")]

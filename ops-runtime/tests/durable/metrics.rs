@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
@@ -22,7 +23,13 @@ impl Sums {
         let labels: BTreeMap<_, _> = key.labels().map(|label| (label.key(), label.value())).collect();
         Arc::new(One(self.clone(), format!("{} {labels:?}", key.name())))
     }
+
+    fn of(&self, name: &str) -> f64 {
+        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
+    }
 }
+
+const AGE: &str = r#"ops_jobs_oldest_age_seconds {"queue": "jobs"}"#;
 
 impl One {
     fn add(&self, value: f64) {
@@ -47,7 +54,9 @@ impl GaugeFn for One {
         self.add(-value);
     }
 
-    fn set(&self, _: f64) {}
+    fn set(&self, value: f64) {
+        self.0.0.lock().unwrap().insert(self.1.clone(), value);
+    }
 }
 
 impl HistogramFn for One {
@@ -76,8 +85,7 @@ impl Recorder for Sums {
 }
 
 // One thread, whose recorder is not that of other tests.
-#[test]
-fn jobs_are_counted() {
+pub(crate) fn jobs_are_counted() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sums = Sums::default();
     metrics::with_local_recorder(&sums, || {
@@ -91,14 +99,33 @@ fn jobs_are_counted() {
             submit("test.add", json!({ "a": 1, "b": 1 }), "a").await.result().await.unwrap();
             submit("test.work", json!({ "name": "b", "fails": 9 }), "b").await.result().await.unwrap_err();
             let lost = submit("test.lost", json!({}), "c").await;
-            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
             lost.cancel().await.unwrap();
             worker.drain().await;
+            // What is left, and how old the oldest is. A delayed job is open, and not due.
+            let old = submit("test.add", json!({ "a": 1 }), "d").await;
+            let delayed = attempts(1).with_delay(Duration::from_secs(600));
+            jobs.submit_by_id("test.add", json!({ "a": 1 }), delayed).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            let since = Instant::now();
+            submit("test.add", json!({ "a": 1 }), "e").await;
+            let stats = jobs.record_stats("jobs").await.unwrap();
+            assert_eq!((stats.open, stats.dead), (3, 1));
+            let oldest = stats.oldest.unwrap();
+            assert!(oldest >= Duration::from_millis(250) && oldest < Duration::from_secs(60), "{oldest:?}");
+            assert_eq!(sums.of(AGE), oldest.as_secs_f64());
+            old.cancel().await.unwrap();
+            jobs.record_stats("jobs").await.unwrap();
+            // Times of jobs are in whole milliseconds.
+            assert!(sums.of(AGE) <= since.elapsed().as_secs_f64() + 0.001);
+            assert_eq!(
+                (sums.of(r#"ops_jobs_open {"queue": "jobs"}"#), sums.of(r#"ops_jobs_dead {"queue": "jobs"}"#)),
+                (2.0, 1.0)
+            );
         });
     });
-    let sums = sums.0.lock().unwrap();
-    let of = |name: &str| sums.get(name).copied().unwrap_or_default();
-    assert_eq!(of(r#"ops_jobs_submitted_total {"known": "false", "queue": "jobs"}"#), 3.0);
+    let of = |name: &str| sums.of(name);
+    assert_eq!(of(r#"ops_jobs_submitted_total {"known": "false", "queue": "jobs"}"#), 6.0);
     assert_eq!(of(r#"ops_jobs_submitted_total {"known": "true", "queue": "jobs"}"#), 1.0);
     assert_eq!(of(r#"ops_job_attempts_total {"operation": "test.add", "outcome": "done"}"#), 1.0);
     assert_eq!(of(r#"ops_job_attempts_total {"operation": "test.work", "outcome": "retry"}"#), 2.0);
@@ -106,5 +133,5 @@ fn jobs_are_counted() {
     assert_eq!(of(r#"ops_job_attempt_duration_seconds {"operation": "test.work"}"#), 3.0);
     assert_eq!(of("ops_jobs_running {}"), 0.0);
     // Only operations that there are become labels.
-    assert!(!sums.keys().any(|key| key.contains("lost")));
+    assert!(!sums.0.lock().unwrap().keys().any(|key| key.contains("lost")));
 }

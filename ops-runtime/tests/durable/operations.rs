@@ -107,6 +107,41 @@ pub(crate) async fn patient(context: &Context, fails: u32) -> Result<u32, CallEr
     Ok(context.attempt())
 }
 
+/// Fails with `BUSY`, which its own policy repeats: five attempts in all.
+#[operation(
+    namespace = "test",
+    kind = mutation,
+    retry(attempts = 5, backoff = "20ms", max_backoff = "40ms", errors(BUSY)),
+    errors(BUSY)
+)]
+pub(crate) async fn stubborn(context: &Context, fails: u32) -> Result<u32, CallError> {
+    fail_first(context, Some(fails), Some("BUSY".into()))?;
+    Ok(context.attempt())
+}
+
+/// Always fails, and is given up by its own policy after some time.
+#[operation(
+    namespace = "test",
+    kind = mutation,
+    retry(attempts = 1_000, backoff = "50ms", factor = 1, deadline = "3s")
+)]
+pub(crate) async fn hasty(context: &Context, name: String) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    fail_first(context, Some(u32::MAX), None)?;
+    Ok(context.attempt())
+}
+
+/// Waits for a step that is stubborn, and for one that is hasty.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn delegates(context: &Context, name: String) -> Result<(u32, String), CallError> {
+    let attempt = context.once::<Stubborn>("stubborn", StubbornInput { fails: 4 }).await?.data;
+    let code = match context.once::<Hasty>("hasty", HastyInput { name }).await {
+        Ok(_) => String::new(),
+        Err(error) => error.code().to_string(),
+    };
+    Ok((attempt, code))
+}
+
 /// As `work`, in another queue.
 #[operation(namespace = "slow", kind = mutation)]
 pub(crate) async fn render(context: &Context, name: String) -> Result<u32, CallError> {
@@ -253,6 +288,9 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Echo).unwrap();
     registry.register(Work).unwrap();
     registry.register(Patient).unwrap();
+    registry.register(Stubborn).unwrap();
+    registry.register(Hasty).unwrap();
+    registry.register(Delegates).unwrap();
     registry.register(Render).unwrap();
     registry.register(Gate).unwrap();
     registry.register(Hang).unwrap();

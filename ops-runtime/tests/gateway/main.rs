@@ -10,4 +10,5 @@ mod fixture;
 #[cfg(feature = "program")]
 mod programs;
 mod results;
+mod secrets;
 mod tools;

@@ -8,7 +8,7 @@ use ops_runtime::binding::{
     ParameterStyle, StatusRange,
 };
 use ops_runtime::record::{from_value, to_value};
-use ops_runtime::spec::{Definition, ErrorDefinition, OperationKind, OperationSpec, Schema};
+use ops_runtime::spec::{Definition, ErrorDefinition, OperationKind, OperationSpec, RetryPolicy, Schema};
 use ops_runtime::wire;
 use serde_json::json;
 
@@ -142,6 +142,34 @@ fn a_short_timeout_does_not_become_none() {
     assert_eq!(json["timeout"], 1);
     let json = to_value(&OperationSpec::query("a.b").with_timeout(Duration::MAX)).unwrap();
     assert_eq!(json["timeout"], u64::MAX);
+}
+
+#[test]
+fn a_retry_policy_is_read_back() {
+    const SPEC: OperationSpec = OperationSpec::query("a.b")
+        .with_retry(const { &RetryPolicy::new(5).with_codes(&["BUSY"]).with_deadline(Duration::from_secs(3600)) });
+    let json = to_value(&SPEC).unwrap();
+    let text = json!({
+        "attempts": 5, "firstWait": 1000, "maxWait": 300_000, "factor": 2, "codes": ["BUSY"], "deadline": 3_600_000,
+    });
+    assert_eq!(json["retry"], text);
+    assert_eq!(from_value::<OperationSpec>(&json).unwrap(), SPEC);
+    let mut least = json.clone();
+    least["retry"] = json!({ "attempts": 2 });
+    assert_eq!(from_value::<OperationSpec>(&least).unwrap().retry(), Some(&RetryPolicy::new(2)));
+    least["retry"] = json!(null);
+    assert_eq!(from_value::<OperationSpec>(&least).unwrap().retry(), None);
+    least["retry"] = json!({ "backoff": 5 });
+    assert!(from_value::<OperationSpec>(&least).is_err());
+    refused(wire::OPERATION_SPEC_SCHEMA, &[least]);
+}
+
+/// The spec of an operation without a policy has two words for it, of 640 bytes.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn a_retry_policy_is_behind_a_pointer() {
+    assert!(size_of::<OperationSpec>() <= 640, "{} bytes", size_of::<OperationSpec>());
+    println!("a spec has {} bytes, a policy {}", size_of::<OperationSpec>(), size_of::<RetryPolicy>());
 }
 
 #[test]

@@ -143,7 +143,10 @@ async fn a_service_of_the_users() {
     client.add([get("hello"), get("fails")]).unwrap();
     assert_eq!(client.call("t.hello", json!({})).await.unwrap().data, "GET /hello");
     let error = client.call("t.fails", json!({})).await.unwrap_err();
-    assert_eq!(error.to_string(), "t.fails: EXECUTION_ERROR: the request failed: the cable is cut");
+    assert_eq!(
+        error.to_string(),
+        "t.fails: EXECUTION_ERROR: the request to https://nowhere.test failed: the cable is cut"
+    );
 }
 
 /// Two versions of an API in one namespace.

@@ -68,11 +68,13 @@ async fn a_response_without_end() {
 #[tokio::test]
 async fn nobody_there() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/?secret=hush", listener.local_addr().unwrap());
+    let address = listener.local_addr().unwrap();
+    let url = format!("http://{address}/?secret=hush");
     drop(listener);
     let error = call(HttpConfig::new().with_base_url(url), "x").await.unwrap_err();
     assert_eq!(error.code().as_str(), "EXECUTION_ERROR");
-    assert!(error.message().starts_with("the request failed: ") && !error.message().contains("hush"), "{error}");
+    let told = format!("the request to http://{address} failed: ");
+    assert!(error.message().starts_with(&told) && !error.message().contains("hush"), "{error}");
 }
 
 #[tokio::test]

@@ -12,5 +12,6 @@ mod hooks;
 mod options;
 mod resilience;
 mod script;
+mod secrets;
 mod server;
 mod streams;

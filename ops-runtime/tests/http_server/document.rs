@@ -225,3 +225,49 @@ async fn types_have_their_names() {
     assert_eq!(names, ["Home", "Pet", "Problem"]);
     assert_eq!(document["components"]["schemas"]["Pet"]["properties"]["friends"]["items"], pet);
 }
+
+/// A thing whose size has a default: it may be left out of an input, and is always in an output.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Thing {
+    #[serde(default)]
+    size: u32,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Part {
+    #[serde(default)]
+    name: String,
+}
+
+/// Adds a thing.
+#[operation(namespace = "shop", http = "POST /things")]
+async fn add_thing(thing: Thing) -> Thing {
+    thing
+}
+
+/// Changes a thing.
+#[operation(namespace = "shop", http = "PUT /things/{id}")]
+async fn change_thing(id: u64, thing: Thing) -> Vec<Thing> {
+    vec![thing; usize::from(id > 0)]
+}
+
+#[tokio::test]
+async fn a_type_that_takes_other_json_than_it_gives_has_two_names() {
+    let registry = Registry::new();
+    registry.register(AddThing).unwrap();
+    registry.register(ChangeThing).unwrap();
+    let document: Value = serde_json::from_str(&get(HttpServer::new(registry), "/openapi.json").await.2).unwrap();
+    let names: Vec<&String> = document["components"]["schemas"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["Part", "PartOutput", "Problem", "Thing", "ThingOutput"]);
+    let (add, change) = (&document["paths"]["/things"]["post"], &document["paths"]["/things/{id}"]["put"]);
+    let name = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    for operation in [add, change] {
+        assert_eq!(operation["requestBody"]["content"]["application/json"]["schema"], name("Thing"));
+    }
+    let given = |operation: &Value| operation["responses"]["200"]["content"]["application/json"]["schema"].clone();
+    assert_eq!((given(add), &given(change)["items"]), (name("ThingOutput"), &name("ThingOutput")));
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Thing"]["properties"]["parts"]["items"], name("Part"));
+    assert_eq!(schemas["ThingOutput"]["properties"]["parts"]["items"], name("PartOutput"));
+}

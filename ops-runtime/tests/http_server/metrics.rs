@@ -136,3 +136,23 @@ async fn who_may_read_them() {
     let alone = HttpServer::new(registry()).with_metrics(AccessControl::NONE.with_scopes(&["metrics:read"]));
     assert_eq!(serve(alone).await.get("/metrics").await.status, 401);
 }
+
+#[cfg(feature = "durable")]
+#[tokio::test]
+async fn queues_of_jobs() {
+    use ops_runtime::durable::{Jobs, SubmitOptions};
+
+    let jobs = Jobs::in_process().with_queue("slow.*", "slow");
+    for id in ["math.add", "math.add", "slow.math"] {
+        jobs.submit_by_id(id, serde_json::json!({}), SubmitOptions::new()).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let server = serve(HttpServer::new(registry()).with_metrics(AccessControl::NONE).with_jobs(jobs)).await;
+    let lines = lines(&server).await;
+    for (queue, open) in [("jobs", 2.0), ("slow", 1.0)] {
+        let gauge = |name: &str| value(&lines, &format!("ops_jobs_{name}{{queue=\"{queue}\"}} ")).unwrap();
+        assert_eq!((gauge("open"), gauge("dead")), (open, 0.0));
+        assert!((0.05..60.0).contains(&gauge("oldest_age_seconds")), "{lines:?}");
+    }
+    assert_eq!(lines.iter().filter(|line| line.starts_with("# TYPE ops_jobs_")).count(), 3);
+}

@@ -101,7 +101,7 @@ async fn delays_tries_and_lost_leases() {
     each(async |servers| {
         let engine = servers.engine(config()).await;
         let mut later = job(1, 1);
-        later.not_before = Some(engine.now() + 1_500);
+        later.not_before = Some(engine.now() + 5_000);
         assert!(engine.submit(&later).await.unwrap().is_none());
         assert!(matches!(engine.submit(&later).await.unwrap(), Some(Stored::Open { .. })));
         assert_eq!(engine.stats("jobs").await.unwrap().open, 1);
@@ -112,12 +112,12 @@ async fn delays_tries_and_lost_leases() {
         // A failed attempt, and one whose worker died.
         let mut tries = Tries::default();
         tries.attempts = 1;
-        tries.next = Some(engine.now() + 1_000);
+        tries.next = Some(engine.now() + 5_000);
         tries.history.push(FailedAttempt::new(1, engine.now(), CallError::execution("no")));
-        engine.again(&delivery, &tries, Duration::from_secs(1)).await.unwrap();
+        engine.again(&delivery, &tries, Duration::from_secs(5)).await.unwrap();
         let Some(Stored::Open { tries: stored, .. }) = engine.read(&later.id).await.unwrap() else { panic!() };
         assert_eq!(stored, tries);
-        nothing(&engine, Duration::from_millis(600)).await;
+        nothing(&engine, Duration::from_secs(1)).await;
         let delivery = pull_one(&engine).await;
         assert_eq!((delivery.deliveries, &delivery.tries), (2, &tries));
         assert!(engine.extend(&delivery).await.unwrap());

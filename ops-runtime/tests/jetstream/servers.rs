@@ -13,10 +13,41 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::NATS_SERVER as PROGRAM;
+
+/// What servers are started with beside the usual.
+pub(crate) struct Settings {
+    /// The ports for clients, other servers and the monitor of each.
+    pub(crate) ports: Vec<[u16; 3]>,
+    /// Their `sync_interval`.
+    pub(crate) sync: String,
+    /// What stands in the configuration of each about its cluster.
+    pub(crate) clusters: Vec<String>,
+    /// Where each keeps what it stores, unless in the folder of all.
+    pub(crate) stores: Vec<PathBuf>,
+}
+
+impl Settings {
+    /// Those of so many servers, which are a cluster if they are several.
+    pub(crate) fn new(count: usize, sync: &str) -> Self {
+        // All at a time, so that none is given twice.
+        let sockets: Vec<_> = (0..count * 3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let port = |socket: &TcpListener| socket.local_addr().unwrap().port();
+        let ports: Vec<_> = sockets.chunks(3).map(|three| [0, 1, 2].map(|place| port(&three[place]))).collect();
+        let routes: Vec<_> = ports.iter().map(|[_, route, _]| format!("\"nats://127.0.0.1:{route}\"")).collect();
+        let routes = routes.join(", ");
+        let cluster = |[_, route, _]: &[u16; 3]| match count {
+            1 => String::new(),
+            _ => format!("cluster {{ name: c, listen: \"127.0.0.1:{route}\", routes: [{routes}] }}\n"),
+        };
+        let clusters = ports.iter().map(cluster).collect();
+        Self { ports, sync: sync.to_owned(), clusters, stores: Vec::new() }
+    }
+}
 
 /// Servers that run.
 pub(crate) struct Servers {
@@ -26,6 +57,7 @@ pub(crate) struct Servers {
 
 struct Node {
     port: u16,
+    monitor: u16,
     configuration: PathBuf,
     child: Option<Child>,
 }
@@ -33,29 +65,26 @@ struct Node {
 impl Servers {
     /// One server, or several that are a cluster. `sync` is their `sync_interval`.
     pub(crate) async fn start(count: usize, sync: &str) -> Self {
+        Self::with(Settings::new(count, sync)).await
+    }
+
+    pub(crate) async fn with(settings: Settings) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("ops-jetstream-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
-        // All at a time, so that none is given twice.
-        let sockets: Vec<_> = (0..count * 2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<u16> = sockets.iter().map(|socket| socket.local_addr().unwrap().port()).collect();
-        drop(sockets);
-        let (ports, routes) = ports.split_at(count);
+        let Settings { ports, sync, clusters, stores } = settings;
         let mut servers = Self { nodes: Vec::new(), folder };
-        for (index, (port, route)) in ports.iter().zip(routes).enumerate() {
+        for (index, ([port, _, monitor], cluster)) in ports.into_iter().zip(clusters).enumerate() {
             let own = servers.folder.join(index.to_string());
             std::fs::create_dir_all(&own).unwrap();
-            let mut text = format!("server_name: n{index}\nlisten: \"127.0.0.1:{port}\"\n");
-            let store = own.join("store");
+            let mut text = format!("server_name: n{index}\nlisten: \"127.0.0.1:{port}\"\n{cluster}");
+            writeln!(text, "http: \"127.0.0.1:{monitor}\"").unwrap();
+            let (store, process) = (stores.get(index).cloned().unwrap_or(own.join("store")), own.join("server.pid"));
+            writeln!(text, "pid_file: {process:?}").unwrap();
             writeln!(text, "jetstream {{ store_dir: {store:?}, sync_interval: {sync} }}").unwrap();
-            if count > 1 {
-                let all: Vec<_> = routes.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
-                let all = all.join(", ");
-                writeln!(text, "cluster {{ name: c, listen: \"127.0.0.1:{route}\", routes: [{all}] }}").unwrap();
-            }
             let configuration = own.join("server.conf");
             std::fs::write(&configuration, text).unwrap();
-            servers.nodes.push(Node { port: *port, configuration, child: None });
+            servers.nodes.push(Node { port, monitor, configuration, child: None });
         }
         for node in &mut servers.nodes {
             node.start().await;
@@ -72,6 +101,27 @@ impl Servers {
     /// An engine on them, with a replica on each.
     pub(crate) async fn engine(&self, config: JetStreamConfig) -> JetStream {
         JetStream::connect(&self.url(), config.with_replicas(self.nodes.len())).await.unwrap()
+    }
+
+    /// The messages that all have received and sent so far.
+    pub(crate) async fn messages(&self) -> u64 {
+        let mut sum = 0;
+        for node in &self.nodes {
+            let variables = node.ask("/varz").await;
+            sum += ["in_msgs", "out_msgs"].map(|name| variables[name].as_u64().unwrap()).iter().sum::<u64>();
+        }
+        sum
+    }
+
+    /// The ids of their processes.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let process = |node: &Node| std::fs::read_to_string(node.configuration.with_extension("pid")).unwrap();
+        self.nodes.iter().map(|node| process(node).trim().parse().unwrap()).collect()
+    }
+
+    /// The processor time that all have used so far.
+    pub(crate) fn cpu(&self) -> Duration {
+        self.processes().into_iter().map(cpu_of).sum()
     }
 
     /// Ends one as a crash would.
@@ -103,6 +153,15 @@ impl Node {
         panic!("{PROGRAM} does not listen: run tests/peers/install");
     }
 
+    /// What its monitor says.
+    async fn ask(&self, path: &str) -> serde_json::Value {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.monitor)).await.unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap()
+    }
+
     /// Ends it at once, without a chance to write anything.
     fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -110,6 +169,15 @@ impl Node {
             let _ = child.wait();
         }
     }
+}
+
+/// The processor time that a process has used so far.
+pub(crate) fn cpu_of(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // After the name, which may have spaces: the 14th and 15th field are ticks, of which a second has 100.
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(ticks * 10)
 }
 
 impl Drop for Servers {

@@ -165,6 +165,8 @@ async fn servers_of_all_ages_are_understood() {
         ("odd", "2025-11-25"),
         ("old", "2025-11-25"),
         ("new", "2026-07-28"),
+        // It is taken for an old one first, as it says nothing for long.
+        ("new late", "2026-07-28"),
     ] {
         let client = connect(faulty(faults)).await;
         assert_eq!(client.server_info().protocol_version, protocol, "{faults}");

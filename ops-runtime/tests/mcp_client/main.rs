@@ -6,3 +6,4 @@ mod http;
 mod oauth;
 mod peers;
 mod servers;
+mod tasks;

@@ -86,6 +86,12 @@ async fn serve(
             let back = format!("{}?code=c0de&state={}", query["redirect_uri"], query["state"]);
             reply(302, &[("location", &back)], &Value::Null)
         }
+        "/token" if form.contains("c0de-of-ann") => {
+            // Says again all that it was sent.
+            let given = headers.get("authorization").map_or("", |given| given.to_str().unwrap());
+            let told = json!({ "error": "invalid_client", "error_description": format!("no {given} {form}") });
+            reply(400, &[], &told)
+        }
         "/token" => {
             let mut good = server.good.lock().unwrap();
             *good += 1;
@@ -204,4 +210,25 @@ async fn without_anybody_to_ask_the_server_refuses() {
     assert_eq!(error.details()["statusCode"], 401, "{error:?}");
     let error = McpClient::connect(config.with_oauth(McpOAuth::new("http://127.0.0.1:1/callback"))).await.unwrap_err();
     assert!(error.message().contains("with_prompt"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_sent_for_a_token_is_in_no_error() {
+    let server = Server::start().await;
+    let oauth = McpOAuth::new("http://127.0.0.1:1/callback")
+        .with_client("us", Some(Secret::from("cl1ent-s3cret")))
+        .with_prompt(|url| async move {
+            let url = url::Url::parse(&url).unwrap();
+            let state = url.query_pairs().find(|(name, _)| name == "state").unwrap().1;
+            Ok(format!("http://127.0.0.1:1/callback?code=c0de-of-ann&state={state}"))
+        });
+    let config = McpServerConfig::http(format!("{}/mcp", server.url)).with_namespace("safe").with_oauth(oauth);
+    let error = McpClient::connect(config).await.unwrap_err();
+    let told = format!("{error} {error:?}");
+    assert_eq!(server.count("/token"), 1, "{told}");
+    assert!(told.contains("invalid_client") && told.contains("***"), "{told}");
+    // The pair of id and secret, too.
+    for secret in ["cl1ent-s3cret", "dXM6Y2wxZW50LXMzY3JldA", "c0de-of-ann"] {
+        assert!(!told.contains(secret), "{secret} in {told}");
+    }
 }

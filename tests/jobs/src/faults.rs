@@ -1,13 +1,20 @@
-//! Jobs while workers, servers and submitters are killed.
+//! Jobs while something fails all the time.
+//!
+//! - `kill`: a worker is killed every second, a submitter every 5 s and a server every 15 s.
+//! - `network`: servers, workers and submitters are cut off from each other for 6 s of each 10, in turn by broken connections,
+//!   by silence to both sides, by silence to one, and by delays; a worker is killed every 5 s.
+//! - `disk`: the disk of a server is full for 8 s of each 20, then those of all three, in turn; a worker is killed every 5 s. A server whose disk
+//!   was full is started again, as `JetStream` ends there for good.
+//! - `clock`: the clock of a worker and of a submitter jumps by an hour or a day every 4 s; a worker is killed every 3 s.
 //!
 //! Every job that a submitter noted as acknowledged has to end exactly once, with its result or as a dead letter, and the
 //! queues have to be empty at the end. Each run of the handler adds a line to a file: how often a job ran is counted, and
-//! told; it may be more than once where a worker or a server died, but each job has one result, which names one run.
+//! told; it may be more than once where a worker or a server failed, but each job has one result, which names one run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,13 +27,19 @@ use ops_runtime::{CallError, Context, Registry, operation};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, interval, sleep};
 
-use crate::servers::Servers;
+use crate::disk::Disks;
+use crate::network::Network;
+use crate::servers::{Servers, Settings};
 
 /// The jobs that a submitter submits at a time.
 const AT_ONCE: u64 = 16;
 /// How many numbers a submitter has for itself.
 const OWN: u64 = 1_000_000;
 const WORKERS: usize = 3;
+const SERVERS: usize = 3;
+
+/// How long it may take until all jobs have ended.
+const SETTLES: Duration = Duration::from_secs(120);
 
 static FOLDER: OnceLock<String> = OnceLock::new();
 
@@ -73,7 +86,12 @@ fn options(number: u64) -> SubmitOptions {
     let retry = RetryPolicy::new(8).with_backoff(Duration::from_millis(100), Duration::from_secs(2));
     let options = SubmitOptions::new().with_key(number.to_string()).with_tenant(format!("t{}", number % 5));
     let options = options.with_retry(retry).with_retention(Duration::from_secs(3_600));
-    if number % 10 == 3 { options.with_delay(Duration::from_secs(2)) } else { options }
+    match number % 10 {
+        3 => options.with_delay(Duration::from_secs(2)),
+        // Much longer than it takes, and much shorter than clocks jump.
+        4 => options.with_timeout(Duration::from_secs(1_500)),
+        _ => options,
+    }
 }
 
 /// Submits jobs until it is killed, each twice, and notes those that were acknowledged.
@@ -94,9 +112,15 @@ pub(crate) async fn submitter(url: &str, folder: &str, first: u64) {
     futures_util::future::join_all((0..AT_ONCE).map(|_| submit())).await;
 }
 
-fn start(arguments: &[&str]) -> Child {
+/// Starts this program as a process of its own, with a clock that a file sets if there is one.
+fn start(arguments: &[&str], clock: Option<&Clock>) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    if let Some(clock) = clock {
+        // How long something takes is measured by another clock, which nobody sets.
+        command.env("LD_PRELOAD", &clock.library).env("FAKETIME_TIMESTAMP_FILE", &clock.file);
+        command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    }
     command.spawn().expect("a process")
 }
 
@@ -104,69 +128,238 @@ async fn kill(child: &mut Child) {
     child.kill().await.expect("it ends");
 }
 
-/// Runs all of it, and fails if a job was lost.
-pub(crate) async fn run(seconds: u64) {
+/// A clock of processes that can be set.
+struct Clock {
+    library: PathBuf,
+    file: PathBuf,
+}
+
+impl Clock {
+    fn new(folder: &str) -> Self {
+        let libraries = std::fs::read_dir("/usr/lib").expect("a folder").filter_map(Result::ok);
+        let library =
+            libraries.map(|entry| entry.path().join("faketime/libfaketimeMT.so.1")).find(|path| path.exists());
+        let clock = Self {
+            library: library.expect("libfaketime is missing: run tests/peers/install"),
+            file: Path::new(folder).join("clock"),
+        };
+        clock.set(0);
+        clock
+    }
+
+    /// Sets the clock so many seconds forward, or back.
+    fn set(&self, seconds: i64) {
+        // At once: who reads it half written would have another time.
+        let new = self.file.with_extension("new");
+        std::fs::write(&new, format!("{seconds:+}")).expect("the clock");
+        std::fs::rename(new, &self.file).expect("the clock");
+    }
+}
+
+/// What takes part, and what disturbs it.
+struct Field {
+    folder: String,
+    servers: Servers,
+    /// Where workers and submitters find the servers.
+    urls: [String; 2],
+    workers: Vec<Child>,
+    submitters: Vec<Child>,
+    /// How many submitters there were.
+    runs: u64,
+    network: Option<Network>,
+    disks: Option<Disks>,
+    clock: Option<Clock>,
+    /// Workers, submitters and servers.
+    killed: [usize; 3],
+    /// A server that is down, or whose disk is full, or all servers.
+    down: Vec<usize>,
+}
+
+impl Field {
+    async fn start(fault: &str, folder: String) -> Self {
+        let (mut network, mut disks, mut clock) = (None, None, None);
+        let servers = match fault {
+            "network" => {
+                let (between, servers) = Network::start("always").await;
+                network = Some(between);
+                servers
+            }
+            "disk" => {
+                let mounted = disks.insert(Disks::mount(Path::new(&folder), SERVERS));
+                Servers::with(Settings { stores: mounted.stores(), ..Settings::new(SERVERS, "always") }).await
+            }
+            "clock" => {
+                clock = Some(Clock::new(&folder));
+                Servers::start(SERVERS, "always").await
+            }
+            "kill" => Servers::start(SERVERS, "always").await,
+            _ => panic!("{fault} is no fault: kill, network, disk or clock"),
+        };
+        let urls = network.as_ref().map_or_else(|| [servers.url(), servers.url()], Network::urls);
+        // The streams are there before anything fails.
+        let mut field = Self {
+            folder,
+            servers,
+            urls,
+            workers: Vec::new(),
+            submitters: Vec::new(),
+            runs: 0,
+            network,
+            disks,
+            clock,
+            killed: [0; 3],
+            down: Vec::new(),
+        };
+        for index in 0..WORKERS {
+            let worker = field.worker(index);
+            field.workers.push(worker);
+        }
+        for _ in 0..2 {
+            let submitter = field.submitter();
+            field.submitters.push(submitter);
+        }
+        field
+    }
+
+    fn worker(&self, index: usize) -> Child {
+        start(&["worker", &self.urls[0], &self.folder], self.clock.as_ref().filter(|_| index == 0))
+    }
+
+    fn submitter(&mut self) -> Child {
+        self.runs += 1;
+        let clock = self.clock.as_ref().filter(|_| self.runs.is_multiple_of(2));
+        start(&["submitter", &self.urls[1], &self.folder, &(self.runs * OWN).to_string()], clock)
+    }
+
+    async fn kill_worker(&mut self, tick: u64) {
+        let index = tick as usize % WORKERS;
+        kill(&mut self.workers[index]).await;
+        self.workers[index] = self.worker(index);
+        self.killed[0] += 1;
+    }
+
+    async fn kill_submitter(&mut self) {
+        let place = (self.runs % 2) as usize;
+        kill(&mut self.submitters[place]).await;
+        self.submitters[place] = self.submitter();
+        self.killed[1] += 1;
+    }
+
+    fn kill_server(&mut self, index: usize) {
+        self.servers.kill(index);
+        self.killed[2] += 1;
+    }
+
+    /// Starts the servers that are down, with disks that are not full.
+    async fn up(&mut self) {
+        for index in std::mem::take(&mut self.down) {
+            if let Some(disks) = &self.disks {
+                disks.free(index);
+                self.kill_server(index);
+            }
+            self.servers.restart(index).await;
+        }
+    }
+
+    /// What fails in that second.
+    async fn second(&mut self, fault: &str, tick: u64) {
+        match fault {
+            "kill" => {
+                self.kill_worker(tick).await;
+                if tick.is_multiple_of(5) {
+                    self.kill_submitter().await;
+                }
+                if tick.is_multiple_of(15) {
+                    let index = (tick / 15) as usize % SERVERS;
+                    self.kill_server(index);
+                    self.down = vec![index];
+                } else if tick % 15 == 3 {
+                    self.up().await;
+                }
+            }
+            "network" => {
+                let network = self.network.as_ref().expect("proxies");
+                if tick.is_multiple_of(10) {
+                    println!("{tick} s: {}", network.disturb(tick / 10 - 1));
+                } else if tick % 10 == 6 {
+                    network.heal();
+                }
+                if tick % 5 == 3 {
+                    self.kill_worker(tick / 5).await;
+                }
+            }
+            "disk" => {
+                if tick % 20 == 5 {
+                    // One, all, the next.
+                    let round = (tick / 20) as usize;
+                    let one = round / 2 % SERVERS;
+                    self.down = if round.is_multiple_of(2) { vec![one] } else { (0..SERVERS).collect() };
+                    let disks = self.disks.as_ref().expect("disks");
+                    self.down.iter().for_each(|index| disks.fill(*index));
+                    println!("{tick} s: the disks of {:?} are full", self.down);
+                } else if tick % 20 == 13 {
+                    self.up().await;
+                }
+                if tick % 5 == 3 {
+                    self.kill_worker(tick / 5).await;
+                }
+            }
+            _ => {
+                if tick.is_multiple_of(4) {
+                    let seconds = [3_600, -3_600, 86_400, 0][(tick / 4) as usize % 4];
+                    self.clock.as_ref().expect("a clock").set(seconds);
+                    println!("{tick} s: a clock is {seconds:+} s wrong");
+                }
+                if tick % 3 == 2 {
+                    self.kill_worker(tick / 3).await;
+                }
+            }
+        }
+    }
+
+    /// Ends what disturbs and who submits. Returns how many jobs are open when no more end.
+    async fn settle(&mut self, engine: &Jobs) -> u64 {
+        if let Some(network) = &self.network {
+            network.heal();
+        }
+        self.up().await;
+        for submitter in &mut self.submitters {
+            kill(submitter).await;
+        }
+        let [workers, submitters, servers] = self.killed;
+        println!("killed: {workers} workers, {servers} servers, {submitters} submitters");
+        let begun = Instant::now();
+        loop {
+            let open = engine.stats("jobs").await.map_or(u64::MAX, |stats| stats.open);
+            if open == 0 || begun.elapsed() > SETTLES {
+                println!("open at the end: {open}, after {:.0} s", begun.elapsed().as_secs_f64());
+                return open;
+            }
+            sleep(Duration::from_millis(500)).await;
+        }
+    }
+}
+
+/// Lets that fail for so many seconds, and fails if a job was lost.
+pub(crate) async fn run(fault: &str, seconds: u64) {
     let folder = std::env::temp_dir().join(format!("ops-jobs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let folder = folder.to_str().expect("text").to_owned();
-    let mut servers = Servers::start(3, "always").await;
-    let url = servers.url();
-    let engine = jobs(&url).await;
-    let mut workers: Vec<_> = (0..WORKERS).map(|_| start(&["worker", &url, &folder])).collect();
-    let submitter = |run: u64| start(&["submitter", &url, &folder, &(run * OWN).to_string()]);
-    let mut submitters = vec![submitter(1), submitter(2)];
-    let mut runs = 2;
-    let until = Instant::now() + Duration::from_secs(seconds);
+    let mut field = Field::start(fault, folder.clone()).await;
+    // It looks on, and is not disturbed.
+    let engine = jobs(&field.servers.url()).await;
     let mut ticks = interval(Duration::from_secs(1));
-    let (mut tick, mut down) = (0_u64, None);
-    let mut killed = (0, 0, 0);
-    while Instant::now() < until {
+    ticks.tick().await;
+    for tick in 1..=seconds {
         ticks.tick().await;
-        tick += 1;
-        let worker = &mut workers[tick as usize % WORKERS];
-        kill(worker).await;
-        *worker = start(&["worker", &url, &folder]);
-        killed.0 += 1;
-        if tick.is_multiple_of(5) {
-            runs += 1;
-            let place = (runs % 2) as usize;
-            kill(&mut submitters[place]).await;
-            submitters[place] = submitter(runs);
-            killed.2 += 1;
-        }
-        if tick.is_multiple_of(15) {
-            let server = (tick / 15) as usize % 3;
-            servers.kill(server);
-            killed.1 += 1;
-            down = Some((server, tick));
-        }
-        if let Some((server, since)) = down
-            && tick >= since + 3
-        {
-            servers.restart(server).await;
-            down = None;
-        }
+        field.second(fault, tick).await;
     }
-    if let Some((server, _)) = down {
-        servers.restart(server).await;
-    }
-    for submitter in &mut submitters {
-        kill(submitter).await;
-    }
-    println!("killed: {} workers, {} servers, {} submitters", killed.0, killed.1, killed.2);
-    let late = Instant::now() + Duration::from_secs(120);
-    let open = loop {
-        let stats = engine.stats("jobs").await.expect("the numbers of the queue");
-        if stats.open == 0 || Instant::now() > late {
-            break stats.open;
-        }
-        sleep(Duration::from_millis(500)).await;
-    };
-    let failures = count(&engine, &folder).await + usize::from(open > 0);
-    println!("open at the end: {open}");
-    for worker in &mut workers {
+    let open = field.settle(&engine).await;
+    let failures = count(&engine, &folder, fault).await + usize::from(open > 0);
+    for worker in &mut field.workers {
         kill(worker).await;
     }
+    drop(field);
     if failures == 0 {
         let _ = std::fs::remove_dir_all(&folder);
     }
@@ -174,7 +367,7 @@ pub(crate) async fn run(seconds: u64) {
 }
 
 /// Compares what was acknowledged with how it ended. Returns how much is wrong.
-async fn count(engine: &Jobs, folder: &str) -> usize {
+async fn count(engine: &Jobs, folder: &str, fault: &str) -> usize {
     let read = |file: &str| std::fs::read_to_string(Path::new(folder).join(file)).unwrap_or_default();
     let mut ids = BTreeMap::<u64, JobId>::new();
     let (mut failures, mut repeats) = (0, 0);
@@ -193,7 +386,7 @@ async fn count(engine: &Jobs, folder: &str) -> usize {
         *effects.entry(number).or_default() += 1;
     }
     let dead: Vec<_> = engine.dead_letters().collect().await;
-    let (mut done, mut letters) = (0, 0);
+    let (mut done, mut letters, mut unlucky) = (0, 0, 0);
     for (number, id) in &ids {
         let job: Job<Sink> = engine.job(id.clone());
         match job.status().await {
@@ -204,7 +397,15 @@ async fn count(engine: &Jobs, folder: &str) -> usize {
                     println!("{number} {id} ({:?} runs): {other:?}", effects.get(number));
                 }
             },
-            Ok(JobStatus::Dead(_)) => letters += 1,
+            // Others that are dead lost too many workers, or their time: by a wrong clock.
+            Ok(JobStatus::Dead(error)) if fault == "clock" && number % 100 != 99 => {
+                failures += 1;
+                println!("{number} {id} ({:?} runs) is dead: {error}", effects.get(number));
+            }
+            Ok(JobStatus::Dead(_)) => {
+                letters += 1;
+                unlucky += usize::from(number % 100 != 99);
+            }
             other => {
                 failures += 1;
                 println!("{number} {id} ({:?} runs): {other:?}", effects.get(number));
@@ -213,7 +414,14 @@ async fn count(engine: &Jobs, folder: &str) -> usize {
     }
     let twice = effects.values().filter(|runs| **runs > 1).count();
     println!("acknowledged: {} jobs, {repeats} of them twice", ids.len());
-    println!("done: {done}, dead letters: {letters} ({} in the list)", dead.len());
+    println!(
+        "done: {done}, dead letters: {letters}, {unlucky} of which do not always fail ({} in the list)",
+        dead.len()
+    );
     println!("effects: {}, jobs that ran more than once: {twice}", effects.values().sum::<u64>());
+    if ids.is_empty() {
+        println!("nothing was acknowledged");
+        failures += 1;
+    }
     failures
 }

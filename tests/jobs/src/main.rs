@@ -1,7 +1,13 @@
-//! Durable calls on NATS `JetStream`: what they survive (`faults`), and what they cost (`bench`).
+//! Durable calls on NATS `JetStream`: what they survive (`faults`), how many of them (`million`), and what they cost (`bench`,
+//! `cost`).
 
 mod bench;
+mod disk;
 mod faults;
+mod million;
+mod network;
+#[path = "../../../ops-runtime/tests/call/proxy.rs"]
+mod proxy;
 #[path = "../../../ops-runtime/tests/jetstream/servers.rs"]
 mod servers;
 
@@ -13,13 +19,16 @@ async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["faults", seconds] => faults::run(seconds.parse().expect("seconds")).await,
+        ["faults", fault, seconds] => faults::run(fault, seconds.parse().expect("seconds")).await,
         ["worker", url, folder] => faults::worker(url, folder).await,
         ["submitter", url, folder, first] => faults::submitter(url, folder, first.parse().expect("a number")).await,
+        ["counter", url, jobs] => million::worker(url, jobs.parse().expect("a number")).await,
+        ["million", jobs] => million::run(jobs.parse().expect("a number")).await,
         ["bench", servers, sync, rounds] => {
             let (servers, rounds) = (servers.parse().expect("servers"), rounds.parse().expect("rounds"));
             bench::run(servers, sync, rounds).await;
         }
-        _ => panic!("faults SECONDS, or bench SERVERS SYNC ROUNDS"),
+        ["cost", engine, jobs] => bench::cost(engine, jobs.parse().expect("a number")).await,
+        _ => panic!("faults FAULT SECONDS, million JOBS, bench SERVERS SYNC ROUNDS, or cost ENGINE JOBS"),
     }
 }

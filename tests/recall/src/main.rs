@@ -1,5 +1,5 @@
 //! `tests/search DIR... QUESTIONS.tsv [--bound RECALL] [--quiet]`: how often a search finds the operation that answers a
-//! question. `tests/search` says what is read and printed.
+//! question. `tests/search` says what is read and printed. `tests/search DIR... --operations` prints what can be found.
 
 mod catalogue;
 mod questions;
@@ -11,31 +11,36 @@ use ops_runtime::search::SearchIndex;
 
 use crate::catalogue::Catalogue;
 
-const USAGE: &str = "usage: tests/search DIR... QUESTIONS.tsv [--bound RECALL] [--quiet]";
+const USAGE: &str = "usage: tests/search DIR... (QUESTIONS.tsv [--bound RECALL] [--quiet] | --operations)";
 
 /// The numbers of places that are counted.
 const PLACES: [usize; 3] = [1, 5, 10];
 
 struct Arguments {
     directories: Vec<String>,
-    questions: String,
+    /// The file of the questions. `None` if the operations are to be printed.
+    questions: Option<String>,
     /// The least recall at five.
     bound: Option<f64>,
     quiet: bool,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let (mut paths, mut bound, mut quiet) = (Vec::new(), None, false);
+    let (mut paths, mut bound, mut quiet, mut asks) = (Vec::new(), None, false, true);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--bound" => bound = Some(arguments.next().and_then(|bound| bound.parse().ok()).ok_or(USAGE)?),
             "--quiet" => quiet = true,
+            "--operations" => asks = false,
             _ if argument.starts_with('-') => return Err(USAGE.to_owned()),
             _ => paths.push(argument),
         }
     }
-    let questions = paths.pop().filter(|_| !paths.is_empty()).ok_or(USAGE)?;
+    let questions = if asks { paths.pop() } else { None };
+    if paths.is_empty() {
+        return Err(USAGE.to_owned());
+    }
     Ok(Arguments { directories: paths, questions, bound, quiet })
 }
 
@@ -51,10 +56,13 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<bool, String> {
-    let text =
-        std::fs::read_to_string(&arguments.questions).map_err(|error| format!("{}: {error}", arguments.questions))?;
+    let Some(file) = &arguments.questions else {
+        print_operations(&Catalogue::read(&arguments.directories)?);
+        return Ok(true);
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let catalogue = Catalogue::read(&arguments.directories)?;
-    let questions = questions::read(&text, &catalogue).map_err(|error| format!("{}: {error}", arguments.questions))?;
+    let questions = questions::read(&text, &catalogue).map_err(|error| format!("{file}: {error}"))?;
 
     let started = Instant::now();
     let index = SearchIndex::new(catalogue.operations());
@@ -92,4 +100,13 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
     println!("recall@1 {:.3} recall@5 {:.3} recall@10 {:.3}", recall[0], recall[1], recall[2]);
     Ok(is_good)
+}
+
+/// Prints the id, the title and the description of each operation in a line of its own, with tabs between them.
+fn print_operations(catalogue: &Catalogue) {
+    for operation in catalogue.operations() {
+        let texts =
+            [operation.id.as_ref(), operation.title.as_deref().unwrap_or_default(), operation.description.as_ref()];
+        println!("{}", texts.map(|text| text.replace(['\t', '\n', '\r'], " ")).join("\t"));
+    }
 }

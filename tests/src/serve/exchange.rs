@@ -56,6 +56,8 @@ pub enum Cause {
     ListOfOne,
     /// Several operations have the same method and path, and differ by what is not sent.
     SamePath,
+    /// Parameters stand side by side in the path: nothing tells where one ends.
+    SideBySide,
 }
 
 /// A request that did not come in as it was sent.
@@ -267,7 +269,27 @@ fn cause(
     if is_delimited {
         return Some(Cause::Delimiter);
     }
+    if is_side_by_side(binding, &made.input, came, faults) {
+        return Some(Cause::SideBySide);
+    }
     faults.iter().all(|fault| fault.sent == format!("[{}]", fault.came)).then_some(Cause::ListOfOne)
+}
+
+/// True if all faults are of parameters that stand side by side in the path, and came in together as they were sent.
+fn is_side_by_side(binding: &HttpBinding, sent: &Value, came: &Value, faults: &[Fault]) -> bool {
+    let mut found = Vec::new();
+    for segment in binding.path.split('/').filter(|segment| segment.contains("}{")) {
+        let names: Vec<&str> = segment.split(['{', '}']).filter(|name| !name.is_empty()).collect();
+        let texts = |input: &Value| -> String {
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            names.iter().filter_map(|name| input.get(name)).map(text).collect()
+        };
+        if texts(sent) != texts(came) {
+            return false;
+        }
+        found.extend(names);
+    }
+    faults.iter().all(|fault| found.iter().any(|name| fault.place == format!("/{name}")))
 }
 
 /// True if an empty list or object is in a value.

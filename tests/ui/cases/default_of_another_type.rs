@@ -1,7 +1,7 @@
 use ops_runtime::operation;
 
 #[operation(namespace = "shop")]
-pub async fn list(#[input(default = "ten")] limit: u32, #[input(default = 10)] name: &str) {
+pub async fn list(#[input(default = "ten")] limit: f64, #[input(default = 10)] name: &str) {
     let _ = (limit, name);
 }
 

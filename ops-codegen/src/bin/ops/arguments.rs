@@ -9,7 +9,7 @@ use ops_runtime::registry::OutputPolicy;
 const EXIT: &str = "\
 Exit status:
   0  all went well
-  1  the work failed: a file could not be written, or is not the command's own; `--check` found a difference; the call
+  1  the work failed: a file could not be written, or the command did not write it before; `--check` found a difference; the call
      gave an error
   2  the command was not understood: an argument, an operation, or an input that does not fit
   3  a document could not be read, or is no API document; of a folder, the others were taken";
@@ -23,6 +23,17 @@ Exit status:
   0  nothing breaks callers
   1  something breaks callers
   2  a version could not be read, or the command was not understood";
+
+const JOBS: &str = "\
+Environment:
+  NATS_URL                    the server, unless --server names it; it may have a name and a password
+  NATS_TOKEN                  a token to log in by, unless --token-env names another variable
+  NATS_USER, NATS_PASSWORD    a name and a password to log in by
+
+Exit status:
+  0  all went well
+  1  the server cannot be used, or a job was not changed
+  2  the command was not understood, or there is no such queue";
 
 const RUN: &str = "\
 The program is the body of an async function: `return await ops.shop.showPet({ petId: 7 })`. It has
@@ -60,7 +71,6 @@ pub(crate) enum Command {
     /// Run a JavaScript program that calls operations, in a sandbox
     #[command(after_help = RUN)]
     Run(RunArguments),
-    /// Answer the requests of a document with examples
     /// Put APIs and MCP servers behind one MCP server, or HTTP server, or answer with examples
     #[command(after_help = EXIT)]
     Serve(ServeArguments),
@@ -76,6 +86,9 @@ pub(crate) enum Command {
     /// Save the tools of an MCP server, for `ops generate` and for build scripts
     #[command(after_help = EXIT)]
     Snapshot(SnapshotArguments),
+    /// Show the jobs of durable calls on a NATS server, try dead letters again, and cancel
+    #[command(after_help = JOBS)]
+    Jobs(JobsArguments),
     /// Print a script that completes this command in a shell
     Completions {
         /// The shell
@@ -172,7 +185,7 @@ pub(crate) struct AddArguments {
 pub(crate) struct UpdateArguments {
     /// The document, by its name in ops.toml; by default all that have a source
     pub(crate) name: Option<String>,
-    /// Write nothing; fail if there is something new
+    /// Write nothing; fail if a file would change
     #[arg(long)]
     pub(crate) check: bool,
     /// Overwrite a file that was changed since it was fetched
@@ -201,13 +214,103 @@ pub(crate) struct InspectArguments {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct JobsArguments {
+    #[command(subcommand)]
+    pub(crate) command: JobsCommand,
+    /// The NATS servers, joined by commas; by default those of `NATS_URL`, or one on this machine
+    #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) server: Option<String>,
+    /// What the names of the jobs' streams begin with
+    #[arg(long, global = true, default_value = "ops")]
+    pub(crate) prefix: String,
+    /// Log in by the token that this environment variable holds
+    #[arg(long, global = true, value_name = "VAR")]
+    pub(crate) token_env: Option<String>,
+    /// Wait no longer than this many seconds for the server
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) timeout: u64,
+    /// Print JSON instead of a table
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobsCommand {
+    /// Show how many jobs each queue has, and how old the oldest is
+    Queues,
+    /// List jobs, those of each queue in the order in which they came
+    List {
+        #[command(flatten)]
+        choice: JobsChoice,
+        /// Only jobs of these states; by default those that are open, and dead letters
+        #[arg(long, value_enum, value_name = "STATE")]
+        state: Vec<JobsState>,
+    },
+    /// List dead letters with their last errors
+    Dead {
+        #[command(flatten)]
+        choice: JobsChoice,
+    },
+    /// Show all of a job: its input, its attempts and its result
+    Show {
+        /// The id of the job
+        job: String,
+    },
+    /// Try dead letters again, with all their attempts
+    Retry {
+        /// The ids of the jobs
+        #[arg(required = true)]
+        jobs: Vec<String>,
+    },
+    /// Cancel jobs that wait or run
+    Cancel {
+        /// The ids of the jobs
+        #[arg(required = true)]
+        jobs: Vec<String>,
+    },
+    /// Remove dead letters for good
+    Discard {
+        /// The ids of the jobs
+        #[arg(required = true)]
+        jobs: Vec<String>,
+    },
+}
+
+/// The choice of jobs.
+#[derive(Debug, Args)]
+pub(crate) struct JobsChoice {
+    /// Only jobs of this queue; by default of all
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) queue: Vec<String>,
+    /// Only jobs of operations that match; * is any text, ? any character
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) operation: Option<String>,
+    /// Show at most so many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+}
+
+/// The states of jobs that can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum JobsState {
+    /// Those that wait, run, or are tried again
+    Open,
+    /// Those that start later
+    Delayed,
+    /// Those with a result or an error, and those that were cancelled
+    Ended,
+    /// Dead letters
+    Dead,
+}
+
 /// An MCP server.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArguments {
     /// The MCP server at this URL
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: Option<String>,
-    /// The MCP servers of this file, as other programs have it: `mcpServers` or `servers`
+    /// The MCP servers of this configuration file: `mcpServers` or `servers`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// The server of that name in the file
@@ -260,7 +363,7 @@ pub(crate) struct CallArguments {
     pub(crate) spec: String,
     /// The operation: its name, its id, or 'METHOD path'
     pub(crate) operation: Option<String>,
-    /// Properties of the input, read as the operation's schema says; body.name=VALUE for what lies deeper, several times
+    /// Properties of the input, typed by the operation's schema; body.name=VALUE for a nested property, several times
     /// for a list
     #[arg(value_name = "NAME=VALUE")]
     pub(crate) values: Vec<String>,
@@ -336,8 +439,8 @@ pub(crate) struct ServeArguments {
     /// or URLs; with --mock over HTTP, one document, which may be - for standard input
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "config")]
     pub(crate) spec: Vec<String>,
-    /// Be an MCP server: for the host that starts this command (stdio, which is what it does if nothing else is said), or
-    /// at /mcp of the address of --http
+    /// Be an MCP server: for the host that starts this command (stdio, the default unless --http, or --mock without
+    /// --tools, makes it an HTTP server), or at /mcp of the address of --http
     #[arg(long, value_enum, value_name = "TRANSPORT")]
     pub(crate) mcp: Option<Transport>,
     /// Be an HTTP server at this address, with the page /docs; port 0 for any that is free
@@ -373,7 +476,7 @@ pub(crate) struct ServeArguments {
     /// Refuse calls of operations that match
     #[arg(long, value_name = "PATTERN")]
     pub(crate) deny: Vec<String>,
-    /// Tell of each call in this file, a line of JSON each
+    /// Log each call to this file, one JSON object a line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) audit: Option<PathBuf>,
     /// Read documents, servers, credentials and rules from this file (TOML)
@@ -432,32 +535,111 @@ impl From<Policy> for OutputPolicy {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use clap::{CommandFactory, Parser};
 
     use super::Arguments;
 
-    #[test]
-    fn each_command_of_the_readme_is_understood() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let text = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
-        let readme = text("README.md") + &text("docs/agents.md");
-        // Lines of shell blocks are whole commands; in the text, a command may be only named.
-        let lines = readme.lines().filter(|line| line.starts_with("ops "));
-        let lines: Vec<&str> = lines.map(|line| line.split(" #").next().unwrap()).collect();
-        let spans = readme.split('`').filter(|span| span.starts_with("ops "));
-        let spans: Vec<&str> = spans.filter(|span| !span.starts_with("ops help") && !lines.contains(span)).collect();
-        assert!(lines.len() > 9 && spans.len() > 2, "{lines:?} {spans:?}");
-        for command in lines.into_iter().chain(spans) {
-            let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_matches('\'')).collect();
-            if let ["ops", name] = words[..] {
-                assert!(Arguments::command().find_subcommand(name).is_some(), "`{command}`: no such subcommand");
-                continue;
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    }
+
+    /// The texts of the README and of all pages of the book, but the page of this command, which this test makes.
+    fn pages() -> Vec<String> {
+        let (mut texts, mut folders) = (Vec::new(), vec![root().join("docs/src")]);
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|it| it == "md") && !path.ends_with("reference/command.md") {
+                    texts.push(std::fs::read_to_string(path).unwrap());
+                }
             }
-            Arguments::try_parse_from(&words).unwrap_or_else(|error| panic!("`{command}`: {error}"));
-            let own = words.iter().filter(|word| word.starts_with("examples/"));
-            own.for_each(|path| assert!(root.join(path).exists(), "`{command}`: there is no {path}"));
         }
+        texts.push(std::fs::read_to_string(root().join("README.md")).unwrap());
+        texts
+    }
+
+    #[test]
+    fn each_command_of_the_pages_is_understood() {
+        let mut count = 0;
+        for page in pages() {
+            // Lines of shell blocks are whole commands; in the text, a command may be only named.
+            let lines = page.lines().filter(|line| line.starts_with("ops "));
+            let lines: Vec<&str> = lines.map(|line| line.split(" #").next().unwrap()).collect();
+            let spans = page.split('`').filter(|span| span.starts_with("ops ") && !span.contains('\n'));
+            let spans: Vec<&str> =
+                spans.filter(|span| !span.starts_with("ops help") && !lines.contains(span)).collect();
+            for command in lines.into_iter().chain(spans) {
+                count += 1;
+                let words = words(command);
+                match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                    ["ops", "--help"] => continue,
+                    // Only named, perhaps with an option.
+                    ["ops", name] => {
+                        let found = Arguments::command().find_subcommand(name).is_some();
+                        assert!(found, "`{command}`: no such subcommand");
+                        continue;
+                    }
+                    ["ops", name, option] if option.starts_with("--") => {
+                        let all = Arguments::command();
+                        let found = all.find_subcommand(name).is_some_and(|command| {
+                            command.get_arguments().any(|it| it.get_long() == option.strip_prefix("--"))
+                        });
+                        assert!(found, "`{command}`: no such option");
+                        continue;
+                    }
+                    _ => {}
+                }
+                Arguments::try_parse_from(&words).unwrap_or_else(|error| panic!("`{command}`: {error}"));
+                let own = words.iter().filter(|word| word.starts_with("examples/"));
+                own.for_each(|path| assert!(root().join(path).exists(), "`{command}`: there is no {path}"));
+            }
+        }
+        assert!(count > 40, "{count} commands");
+    }
+
+    /// The words of a command, of which some stand in single quotes.
+    fn words(command: &str) -> Vec<String> {
+        let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+        for c in command.chars() {
+            match c {
+                '\'' => quoted = !quoted,
+                ' ' if !quoted => words.extend((!word.is_empty()).then(|| std::mem::take(&mut word))),
+                c => word.push(c),
+            }
+        }
+        words.extend((!word.is_empty()).then_some(word));
+        words
+    }
+
+    /// The page of the book with all options; `UPDATE_GOLDEN=1` writes it.
+    #[test]
+    fn the_reference_has_every_option() {
+        let mut text = String::from(
+            "# The command\n\nMade from the command itself: what `ops --help` and `ops COMMAND --help` print.\n\n```text\n",
+        );
+        let mut command = Arguments::command().term_width(100);
+        command.build();
+        text.push_str(&command.render_long_help().to_string());
+        text.push_str("```\n");
+        let names: Vec<String> = command.get_subcommands().map(|it| it.get_name().to_owned()).collect();
+        for name in names.iter().filter(|name| *name != "help") {
+            let sub = command.find_subcommand_mut(name).unwrap();
+            text.push_str(&format!("\n## ops {name}\n\n```text\n{}```\n", sub.render_long_help()));
+            let nested: Vec<String> = sub.get_subcommands().map(|it| it.get_name().to_owned()).collect();
+            for of in nested.iter().filter(|of| *of != "help") {
+                let help = sub.find_subcommand_mut(of).unwrap().render_long_help();
+                text.push_str(&format!("\n### ops {name} {of}\n\n```text\n{help}```\n"));
+            }
+        }
+        let text: String = text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
+        let path = root().join("docs/src/reference/command.md");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == text, "{} is not what the command says: run the test with UPDATE_GOLDEN=1", path.display());
     }
 }

@@ -10,6 +10,7 @@ mod find;
 mod generate;
 mod input;
 mod inspect;
+mod jobs;
 mod manifest;
 mod modules;
 mod progress;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Add(arguments) => documents::add(&arguments),
         Command::Update(arguments) => documents::update(&arguments),
+        Command::Jobs(arguments) => jobs::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Completions { shell } => completions(shell),
     };

@@ -12,11 +12,13 @@ use crate::failure::Failure;
 const ADDRESS: &str = "127.0.0.1:8080";
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
-    if arguments.print_config {
-        return host::print();
-    }
     // Without MCP, a mock server is one for the requests of the document themselves.
-    if arguments.mock && arguments.mcp.is_none() && arguments.tools.is_none() && arguments.config.is_none() {
+    let is_mock_server =
+        arguments.mock && arguments.mcp.is_none() && arguments.tools.is_none() && arguments.config.is_none();
+    if arguments.print_config {
+        return host::print(arguments, is_mock_server);
+    }
+    if is_mock_server {
         return mock::run(arguments);
     }
     gateway::run(arguments)

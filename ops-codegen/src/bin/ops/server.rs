@@ -153,9 +153,11 @@ pub(crate) fn from_file(file: &Path, wanted: Option<&str>) -> Result<Vec<Server>
 /// True if a file is a configuration of MCP servers.
 pub(crate) fn is_config(file: &str) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
+    // An API's document lists servers, too, and may be large: few begin with anything but the version of OpenAPI.
+    let first = text.trim_start().strip_prefix('{').map(str::trim_start).unwrap_or_default();
+    let is_document = ["\"openapi\"", "\"swagger\""].iter().any(|key| first.starts_with(key));
     let holds = ["\"mcpServers\"", "\"servers\""].iter().any(|key| text.contains(key));
-    // An API's document may list servers, too.
-    holds && McpConfig::from_json_with(&text, |_| None).is_ok()
+    holds && !is_document && McpConfig::from_json_with(&text, |_| None).is_ok()
 }
 
 /// True if a file is a list of an MCP server's tools.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::call::PeerAuth;
 use crate::call::broker::Pace;
 use crate::call::heard::MAX_ANNOUNCED;
+use crate::nats::Login;
 
 /// How to connect, and what to believe.
 ///
@@ -23,13 +24,6 @@ pub struct NatsConfig {
     pub(super) auth: PeerAuth,
     pub(super) pace: Pace,
     pub(super) max_announced: usize,
-}
-
-#[derive(Clone)]
-pub(super) enum Login {
-    None,
-    Token(String),
-    User(String, String),
 }
 
 impl NatsConfig {
@@ -117,14 +111,9 @@ impl Default for NatsConfig {
 
 impl fmt::Debug for NatsConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let login = match self.login {
-            Login::None => "none",
-            Login::Token(_) => "token",
-            Login::User(..) => "user",
-        };
         f.debug_struct("NatsConfig")
             .field("prefix", &self.prefix)
-            .field("login", &login)
+            .field("login", &self.login)
             .field("peers", &self.auth)
             .field("pace", &self.pace)
             .finish()

@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions, Event, Subscriber};
+use async_nats::{Client, Event, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::NatsConfig;
-use super::config::Login;
 use super::subject;
 use crate::BoxFuture;
 use crate::CallError;
 use crate::call::broker::{Outbox, Pace, backoff};
 use crate::call::{Frame, Unsent};
+use crate::nats::servers;
 
 /// How many messages of one subscription wait for their reader, before more are lost.
 const WAITING: usize = 65_536;
@@ -47,12 +47,9 @@ impl Connection {
         let (is_up, up) = watch::channel(true);
         let connections = Arc::new(AtomicU64::new(0));
         let counting = connections.clone();
-        let options = match config.login.clone() {
-            Login::None => ConnectOptions::new(),
-            Login::Token(token) => ConnectOptions::with_token(token),
-            Login::User(name, password) => ConnectOptions::with_user_and_password(name, password),
-        };
-        let options = options
+        let options = config
+            .login
+            .options(url)
             .connection_timeout(pace.patience)
             // A server that is silent for that long is lost.
             .ping_interval((pace.lost_after / 2).max(Duration::from_millis(100)))
@@ -74,7 +71,7 @@ impl Connection {
                     }
                 }
             });
-        let client = options.connect(url).await.map_err(|error| refused(&error))?;
+        let client = options.connect(servers(url)?).await.map_err(|error| crate::nats::refused(url, &error))?;
         let outbox = Outbox::new();
         let writer = AbortOnDropHandle::new(tokio::spawn(write(client.clone(), outbox.clone())));
         let (prefix, max_announced) = (config.prefix.clone(), config.max_announced);

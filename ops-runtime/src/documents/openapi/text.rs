@@ -1,4 +1,4 @@
-//! Texts as JSON values: read as JSON, or else as YAML.
+//! Parsing of documents, as JSON or else as YAML.
 
 use std::borrow::Cow;
 

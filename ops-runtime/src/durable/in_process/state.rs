@@ -1,10 +1,11 @@
 //! The jobs of the engine in this process.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::durable::engine::{Delivery, QueueStats};
+use crate::durable::engine::{Delivery, JobPage, Listed, QueueStats};
 use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, ScheduleRecord, Stored, Tries};
 use crate::registry::{Progress, ProgressSink, ProgressStream};
@@ -36,6 +37,13 @@ struct Open {
     tries: Tries,
     deliveries: u64,
     place: Place,
+}
+
+impl Open {
+    /// True if the job could have started by now.
+    fn is_due(&self, now: u64) -> bool {
+        self.deliveries > 0 || self.job.start() <= now
+    }
 }
 
 /// Where an open job is.
@@ -312,7 +320,38 @@ impl State {
         let Some(queue) = self.queues.get(queue) else { return QueueStats::default() };
         let waiting: usize = queue.lanes.values().map(BTreeSet::len).sum();
         let running = queue.leased.iter().filter(|(until, _)| *until > now).count();
+        let waits = queue.lanes.values().flatten().map(|(.., id)| id);
+        let open = waits.chain(queue.leased.iter().map(|(_, id)| id)).filter_map(|id| self.opened(id));
+        let oldest = open.filter(|open| open.is_due(now)).map(|open| open.job.start()).min();
         QueueStats::new((waiting + queue.leased.len()) as u64, running as u64, queue.dead.len() as u64)
+            .with_oldest(oldest.map(|start| Duration::from_millis(now.saturating_sub(start))))
+    }
+
+    fn opened(&self, id: &JobId) -> Option<&Open> {
+        match self.jobs.get(id)? {
+            Kept::Open(open) => Some(open),
+            Kept::Ended(_) => None,
+        }
+    }
+
+    /// The queues that have jobs.
+    pub(super) fn queues(&self) -> Vec<String> {
+        let queues: BTreeSet<&str> = self.jobs.keys().map(JobId::queue).collect();
+        queues.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Jobs of a queue in the order of their ids, those after an id.
+    pub(super) fn list(&self, queue: &str, what: Listed, after: Option<&str>, most: usize, now: u64) -> JobPage {
+        let is_listed = |kept: &Kept| match kept {
+            Kept::Open(open) => what == if open.is_due(now) { Listed::Due } else { Listed::Delayed },
+            Kept::Ended(ended) => what == Listed::Ended && !ended.is_dead(),
+        };
+        let listed = self.jobs.iter().filter(|(id, kept)| {
+            id.queue() == queue && after.is_none_or(|after| id.as_str() > after) && is_listed(kept)
+        });
+        let jobs: Vec<_> = listed.take(most).filter_map(|(id, _)| Some((id.clone(), self.read(id)?))).collect();
+        let next = jobs.last().filter(|_| jobs.len() == most).map(|(id, _)| id.to_string());
+        JobPage::new(jobs, next)
     }
 }
 

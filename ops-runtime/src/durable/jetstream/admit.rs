@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::{AckKind, Message};
 
 use super::clock::millis_of;
-use super::core::{Core, DELIVERED, NOTE, from_json};
-use super::failure::unusable;
+use super::core::{Core, DELIVERED, from_json};
 use super::held::Lease;
+use super::write::note;
 use crate::CallError;
 use crate::durable::engine::Delivery;
 use crate::durable::record::{JobRecord, Tries};
+use crate::nats::unusable;
 
 /// A job of that age in milliseconds may have been delivered by a server that does not know it any more: no server is
 /// back, and no leader elected, within that time without a connection lost.
@@ -123,7 +124,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
         }
     }
     let Some(receipt) = message.reply.clone() else { return Ok(None) };
-    let note = headers.and_then(|headers| headers.get(NOTE)).map(|note| note.as_str().to_owned());
+    let note = headers.and_then(note).map(str::to_owned);
     let lease = Lease { receipt: receipt.clone(), sequence, delivered, note, since };
     let delivery = Delivery::new(job, receipt.as_str()).with_tries(deliveries, tries);
     Ok(Some(Admitted { delivery, lease, since }))

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::CallError;
 use crate::durable::engine::EngineLimits;
+use crate::nats::Login;
 
 /// The settings of [`JetStream`](super::JetStream); the defaults are on the safe side.
 #[derive(Clone)]
@@ -14,15 +15,10 @@ pub struct JetStreamConfig {
     pub(super) login: Login,
     pub(super) replicas: usize,
     pub(super) in_memory: bool,
+    /// True if streams are neither made nor compared.
+    pub(super) as_found: bool,
     pub(super) limits: EngineLimits,
     pub(super) patience: Duration,
-}
-
-#[derive(Clone)]
-pub(super) enum Login {
-    None,
-    Token(String),
-    User(String, String),
 }
 
 impl JetStreamConfig {
@@ -34,6 +30,7 @@ impl JetStreamConfig {
             login: Login::None,
             replicas: 3,
             in_memory: false,
+            as_found: false,
             limits: EngineLimits::DEFAULT.with_lanes(4),
             patience: Duration::from_secs(30),
         }
@@ -75,6 +72,16 @@ impl JetStreamConfig {
     #[must_use]
     pub fn with_memory_storage(mut self) -> Self {
         self.in_memory = true;
+        self
+    }
+
+    /// Takes the streams as they are: makes none, and compares no settings.
+    ///
+    /// For tools that look at jobs and change their fate, and need not know how the system is configured. Connecting fails if
+    /// nothing has been kept under the prefix. Workers and submitters say what they rely on instead.
+    #[must_use]
+    pub fn with_streams_as_found(mut self) -> Self {
+        self.as_found = true;
         self
     }
 
@@ -141,16 +148,12 @@ impl Default for JetStreamConfig {
 
 impl fmt::Debug for JetStreamConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let login = match self.login {
-            Login::None => "none",
-            Login::Token(_) => "token",
-            Login::User(..) => "user",
-        };
         f.debug_struct("JetStreamConfig")
             .field("prefix", &self.prefix)
-            .field("login", &login)
+            .field("login", &self.login)
             .field("replicas", &self.replicas)
             .field("in_memory", &self.in_memory)
+            .field("as_found", &self.as_found)
             .field("limits", &self.limits)
             .field("patience", &self.patience)
             .finish()

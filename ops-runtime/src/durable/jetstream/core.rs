@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
-use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
-use async_nats::{Client, ConnectOptions, Event, HeaderMap};
+use async_nats::{Client, Event, HeaderName};
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use serde::Serialize;
@@ -22,26 +22,24 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::clock::Clock;
-use super::config::{JetStreamConfig, Login};
-use super::failure::{Patience, jitter, unusable};
+use super::config::JetStreamConfig;
+use super::failure::{Patience, jitter};
 use super::held::Held;
 use super::notes::Notes;
 use super::streams;
 use super::subject::Subjects;
+use super::write::Write;
 use crate::CallError;
 use crate::model::random;
+use crate::nats::{refused, servers, unusable};
 
 /// How long one request to the server may take.
 const REQUEST: Duration = Duration::from_secs(5);
 /// How often the server's clock is asked for.
 const CLOCK: Duration = Duration::from_secs(30);
 
-/// By whom a message was written, so that a repeated write knows its own.
-pub(super) const WRITER: &str = "Ops-Writer";
-/// Where the submitter of a job hears of its end.
-pub(super) const NOTE: &str = "Ops-Note";
 /// When tries are written: how often the server said that it had delivered the job, and how often it was delivered in all.
-pub(super) const DELIVERED: &str = "Ops-Delivered";
+pub(super) const DELIVERED: HeaderName = HeaderName::from_static("Ops-Delivered");
 
 /// What all parts of the engine use.
 pub(super) struct Core {
@@ -57,6 +55,9 @@ pub(super) struct Core {
     /// When the connection was lost for the last time, by the server's clock.
     pub(super) lost: Arc<AtomicU64>,
     queues: Mutex<HashMap<String, Arc<OnceCell<Arc<Queue>>>>>,
+    /// A random number, and how many writes there were.
+    process: u64,
+    writes: AtomicU64,
     _clock: AbortOnDropHandle<()>,
 }
 
@@ -77,13 +78,10 @@ impl Core {
     pub(super) async fn connect(url: &str, config: JetStreamConfig) -> Result<Arc<Self>, CallError> {
         config.check()?;
         let (clock, lost) = (Arc::new(Clock::new()), Arc::new(AtomicU64::new(0)));
-        let options = match config.login.clone() {
-            Login::None => ConnectOptions::new(),
-            Login::Token(token) => ConnectOptions::with_token(token),
-            Login::User(name, password) => ConnectOptions::with_user_and_password(name, password),
-        };
         let (counting, losing) = (clock.clone(), lost.clone());
-        let options = options
+        let options = config
+            .login
+            .options(url)
             .connection_timeout(REQUEST)
             .ping_interval(Duration::from_secs(2))
             .reconnect_delay_callback(|attempts| {
@@ -100,9 +98,7 @@ impl Core {
                 }
                 async {}
             });
-        let servers: Vec<&str> = url.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
-        let client =
-            options.connect(servers).await.map_err(|error| unusable("the NATS server can't be used", &error))?;
+        let client = options.connect(servers(url)?).await.map_err(|error| refused(url, &error))?;
         let needed = config.limits.max_input.max(config.limits.max_result).saturating_mul(2);
         if client.max_payload() < needed {
             let (has, mend) =
@@ -128,6 +124,8 @@ impl Core {
             dropped: CancellationToken::new(),
             lost,
             queues: Mutex::default(),
+            process: random::number(),
+            writes: AtomicU64::new(0),
         }))
     }
 
@@ -135,7 +133,10 @@ impl Core {
     pub(super) async fn queue(&self, name: &str) -> Result<Arc<Queue>, CallError> {
         let cell = {
             let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-            queues.entry(name.to_owned()).or_default().clone()
+            match queues.get(name) {
+                Some(cell) => cell.clone(),
+                None => queues.entry(name.to_owned()).or_default().clone(),
+            }
         };
         let queue = cell.get_or_try_init(async || {
             let wanted = streams::queue(&self.subjects, &self.config, name);
@@ -153,12 +154,16 @@ impl Core {
         found.map_err(|error| unusable(&format!("{name} is no name of a stream"), &error))
     }
 
-    /// Writes a message, conditionally by its headers.
-    pub(super) async fn put(&self, subject: &str, headers: HeaderMap, payload: Bytes) -> Result<Put, CallError> {
+    /// What no other write has for its writer.
+    pub(super) fn writer(&self) -> String {
+        format!("{:x}.{:x}", self.process, self.writes.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Writes a message.
+    pub(super) async fn put(&self, write: &Write) -> Result<Put, CallError> {
         let mut patience = Patience::new(self.config.patience);
         loop {
-            let message = PublishMessage::build().payload(payload.clone()).headers(headers.clone());
-            let sent = match self.context.send_publish(subject.to_owned(), message).await {
+            let sent = match self.context.send_publish(write.subject.clone(), write.message()).await {
                 Ok(acknowledgement) => acknowledgement.await,
                 Err(error) => Err(error),
             };
@@ -188,10 +193,33 @@ impl Core {
     }
 
     pub(super) async fn last_in(&self, stream: String, subject: &str) -> Result<Option<StreamMessage>, CallError> {
+        self.message(stream, subject, None).await
+    }
+
+    /// The first message of a subject, which may have wildcards, from a sequence on.
+    pub(super) async fn next_in(
+        &self,
+        stream: String,
+        subject: &str,
+        from: u64,
+    ) -> Result<Option<StreamMessage>, CallError> {
+        self.message(stream, subject, Some(from)).await
+    }
+
+    async fn message(
+        &self,
+        stream: String,
+        subject: &str,
+        from: Option<u64>,
+    ) -> Result<Option<StreamMessage>, CallError> {
         let stream = self.stream(stream).await?;
         let mut patience = Patience::new(self.config.patience);
         loop {
-            let error = match stream.get_last_raw_message_by_subject(subject).await {
+            let read = match from {
+                None => stream.get_last_raw_message_by_subject(subject).await,
+                Some(from) => stream.get_first_raw_message_by_subject(subject, from).await,
+            };
+            let error = match read {
                 Ok(message) => return Ok(Some(message)),
                 Err(error) => error,
             };
@@ -243,33 +271,11 @@ async fn keep_time(core: Weak<Core>, stream: String) {
     }
 }
 
-/// Headers of a write that only goes through if nothing has these subjects.
-pub(super) fn first_of(subjects: &str) -> HeaderMap {
-    after(subjects, 0)
-}
-
-/// Headers of a write that only goes through if that message is the last of these subjects.
-pub(super) fn after(subjects: &str, sequence: u64) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert("Nats-Expected-Last-Subject-Sequence", sequence.to_string());
-    headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", subjects);
-    headers.insert(WRITER, format!("{:016x}", random::number()));
-    headers
-}
-
-/// Header of a TTL, in whole seconds and at least one.
-pub(super) fn keep_for(headers: &mut HeaderMap, millis: u64) {
-    headers.insert("Nats-TTL", format!("{}s", millis.div_ceil(1_000).max(1)));
-}
-
-/// True if the message is the one that these headers belong to.
-pub(super) fn is_own(message: &StreamMessage, headers: &HeaderMap) -> bool {
-    message.headers.get(WRITER).is_some_and(|writer| Some(writer) == headers.get(WRITER))
-}
-
 pub(super) fn to_json(value: &impl Serialize) -> Result<Bytes, CallError> {
-    match serde_json::to_vec(value) {
-        Ok(json) => Ok(json.into()),
+    // Most records are smaller.
+    let mut json = Vec::with_capacity(1_024);
+    match serde_json::to_writer(&mut json, value) {
+        Ok(()) => Ok(json.into()),
         Err(error) => Err(CallError::execution(format!("a record can't be written as JSON: {error}"))),
     }
 }

@@ -1,10 +1,9 @@
-//! Failures of the server and of the way to it: how they are told, and how long requests are repeated.
+//! Failures of the server and of the way to it: how long requests are repeated.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::CallError;
 use crate::model::random;
 
 /// How long a request is repeated.
@@ -34,15 +33,4 @@ impl Patience {
 pub(super) fn jitter(wait: Duration) -> Duration {
     let share = u32::try_from(random::number() % 512).unwrap_or_default();
     wait / 2 + wait / 1024 * share
-}
-
-/// The error of a request, with its causes.
-pub(super) fn unusable(what: &str, error: &dyn std::error::Error) -> CallError {
-    let mut text = format!("{what}: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    CallError::execution(text)
 }

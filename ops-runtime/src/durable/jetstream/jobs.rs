@@ -2,20 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use async_nats::HeaderMap;
+use async_nats::header::{NATS_ROLLUP, NATS_SCHEDULE, NATS_SCHEDULE_TARGET};
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::message::StreamMessage;
 use bytes::Bytes;
 
 use super::clock::{millis, rfc3339};
-use super::core::{Core, DELIVERED, NOTE, Put, after, first_of, from_json, is_own, keep_for, to_json};
-use super::failure::unusable;
+use super::core::{Core, DELIVERED, Put, from_json, to_json};
 use super::held::Lease;
 use super::notes::WITH_ENDING;
+use super::write::{Write, note};
 use crate::CallError;
 use crate::durable::JobId;
 use crate::durable::engine::Delivery;
 use crate::durable::record::{Ended, JobRecord, Stored, Tries};
+use crate::nats::unusable;
 
 /// How often a state is read that changes while it is read.
 const READS: usize = 20;
@@ -29,18 +30,16 @@ impl Core {
     pub(super) async fn submit(&self, job: &JobRecord) -> Result<Option<Stored>, CallError> {
         let id = &job.id;
         self.queue(id.queue()).await?;
-        let payload = to_json(job)?;
-        let mut headers = first_of(&self.subjects.of(id, ">"));
-        headers.insert(NOTE, self.notes.expect(id));
-        let subject = self.place(job, &mut headers);
+        let all = self.subjects.of(id, ">");
+        let write = self.write(job)?.after(all.clone(), 0, self.writer()).note(self.notes.expect(id));
         for _ in 0..READS {
-            match self.put(&subject, headers.clone(), payload.clone()).await? {
+            match self.put(&write).await? {
                 Put::Stored => return Ok(None),
                 Put::Refused => {}
             }
-            match self.last(id.queue(), &self.subjects.of(id, ">")).await? {
+            match self.last(id.queue(), &all).await? {
                 // The first write had come through, and its acknowledgement was lost.
-                Some(last) if is_own(&last, &headers) => return Ok(None),
+                Some(last) if write.is(&last) => return Ok(None),
                 Some(last) => {
                     if let Some(stored) = self.stored(id, last).await? {
                         self.notes.forget(id);
@@ -58,20 +57,19 @@ impl Core {
         Err(changes(id))
     }
 
-    /// Where a job is written: a delay is a schedule of the server's.
+    /// The write of a job: a delay is a schedule of the server's.
     ///
     /// Delays by refusing the delivery for so long (NAK) are forgotten by a single server that is killed, and all of them
     /// are part of the consumer's state, which is written as a whole. A schedule is a message like others.
-    fn place(&self, job: &JobRecord, headers: &mut HeaderMap) -> String {
+    fn write(&self, job: &JobRecord) -> Result<Write, CallError> {
+        let (subject, payload) = (self.subjects.of(&job.id, "job"), to_json(job)?);
         let later = job.not_before.filter(|start| *start > self.clock.now());
-        match later.and_then(rfc3339) {
-            Some(at) => {
-                headers.insert("Nats-Schedule", format!("@at {at}"));
-                headers.insert("Nats-Schedule-Target", self.subjects.of(&job.id, "job"));
-                self.subjects.of(&job.id, "later")
-            }
-            None => self.subjects.of(&job.id, "job"),
-        }
+        Ok(match later.and_then(rfc3339) {
+            Some(at) => Write::new(self.subjects.of(&job.id, "later"), payload)
+                .with(NATS_SCHEDULE, format!("@at {at}"))
+                .with(NATS_SCHEDULE_TARGET, subject),
+            None => Write::new(subject, payload),
+        })
     }
 
     /// What is kept of a job.
@@ -117,7 +115,7 @@ impl Core {
         }
         self.held.remove(id, &delivery.receipt);
         if is_ended {
-            self.tell_ended(lease.note, payload).await;
+            self.tell_ended(id, lease.note, payload).await;
         }
         Ok(is_ended)
     }
@@ -126,10 +124,10 @@ impl Core {
     pub(super) async fn close(&self, id: &JobId, end: &Ended) -> Result<bool, CallError> {
         let last = self.last(id.queue(), &self.subjects.of(id, ">")).await?;
         let Some(last) = last.filter(|last| !last.subject.contains(".end.")) else { return Ok(false) };
-        let mut note = last.headers.get(NOTE).map(|note| note.as_str().to_owned());
+        let mut inbox = note(&last.headers).map(str::to_owned);
         if last.subject.ends_with(".try") {
             let Some(job) = self.last(id.queue(), &self.subjects.of(id, "job")).await? else { return Ok(false) };
-            note = job.headers.get(NOTE).map(|note| note.as_str().to_owned());
+            inbox = note(&job.headers).map(str::to_owned);
         }
         let payload = to_json(end)?;
         if !self.write_end(id, end, payload.clone(), last.sequence).await? {
@@ -137,7 +135,7 @@ impl Core {
         }
         self.remove_open(id).await?;
         self.send(self.subjects.closed(id.queue()), Bytes::from(id.to_string())).await;
-        self.tell_ended(note, payload).await;
+        self.tell_ended(id, inbox, payload).await;
         Ok(true)
     }
 
@@ -146,17 +144,17 @@ impl Core {
     async fn write_end(&self, id: &JobId, end: &Ended, payload: Bytes, job: u64) -> Result<bool, CallError> {
         let all = self.subjects.of(id, "end.*");
         let subject = self.subjects.of(id, if end.is_dead() { "end.dead" } else { "end.done" });
-        let mut headers = first_of(&all);
+        let mut write = Write::new(subject, payload).after(all.clone(), 0, self.writer());
         if !end.is_dead() {
-            keep_for(&mut headers, end.retention);
+            write = write.keep(end.retention);
         }
         for _ in 0..READS {
-            match self.put(&subject, headers.clone(), payload.clone()).await? {
+            match self.put(&write).await? {
                 Put::Stored => return Ok(true),
                 Put::Refused => {}
             }
             match self.last(id.queue(), &all).await? {
-                Some(last) if is_own(&last, &headers) => return Ok(true),
+                Some(last) if write.is(&last) => return Ok(true),
                 Some(last) if last.sequence > job => return Ok(false),
                 Some(last) => drop(self.delete(id.queue(), last.sequence).await?),
                 None => {}
@@ -172,10 +170,10 @@ impl Core {
     }
 
     /// Tells the submitter. Others who wait hear the write of the ending itself.
-    async fn tell_ended(&self, note: Option<String>, payload: Bytes) {
-        if let Some(note) = note {
+    async fn tell_ended(&self, id: &JobId, inbox: Option<String>, payload: Bytes) {
+        if let Some(inbox) = inbox {
             let payload = if payload.len() <= WITH_ENDING { payload } else { Bytes::new() };
-            self.send(note, payload).await;
+            self.send([&inbox, ".", id.as_str()].concat(), payload).await;
         }
     }
 
@@ -197,11 +195,11 @@ impl Core {
         delivered: (u64, u64),
         wait: Duration,
     ) -> Result<(), CallError> {
-        let mut headers = HeaderMap::new();
-        headers.insert("Nats-Rollup", "sub");
-        headers.insert(DELIVERED, format!("{} {}", delivered.0, delivered.1));
-        keep_for(&mut headers, millis(wait).saturating_add(TRIES));
-        self.put(&self.subjects.of(id, "try"), headers, to_json(tries)?).await.map(drop)
+        let write = Write::new(self.subjects.of(id, "try"), to_json(tries)?)
+            .with(NATS_ROLLUP, "sub".to_owned())
+            .with(DELIVERED, format!("{} {}", delivered.0, delivered.1))
+            .keep(millis(wait).saturating_add(TRIES));
+        self.put(&write).await.map(drop)
     }
 
     /// Tells the server about a delivery. What gets lost is as if the worker had died.
@@ -240,12 +238,10 @@ impl Core {
             return Ok(false);
         }
         // Only if the dead letter is still the last that there is of the job.
-        let mut headers = after(&all, dead.sequence);
-        headers.insert(NOTE, self.notes.expect(id));
-        let subject = self.place(job, &mut headers);
-        if let Put::Refused = self.put(&subject, headers.clone(), to_json(job)?).await? {
+        let write = self.write(job)?.after(all.clone(), dead.sequence, self.writer()).note(self.notes.expect(id));
+        if let Put::Refused = self.put(&write).await? {
             let last = self.last(id.queue(), &all).await?;
-            if !last.is_some_and(|last| is_own(&last, &headers)) {
+            if !last.is_some_and(|last| write.is(&last)) {
                 return Ok(false);
             }
         }
@@ -302,10 +298,10 @@ impl Core {
     ) -> Result<String, CallError> {
         self.queue(id.queue()).await?;
         let subject = self.subjects.step(id, name);
-        let mut headers = first_of(&subject);
-        keep_for(&mut headers, millis(retention));
+        let write = Write::new(subject.clone(), Bytes::copy_from_slice(value.as_bytes()));
+        let write = write.after(subject.clone(), 0, self.writer()).keep(millis(retention));
         for _ in 0..READS {
-            match self.put(&subject, headers.clone(), Bytes::copy_from_slice(value.as_bytes())).await? {
+            match self.put(&write).await? {
                 Put::Stored => return Ok(value.to_owned()),
                 Put::Refused => {}
             }

@@ -4,22 +4,35 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
+use async_nats::jetstream::response::Response;
 use async_nats::jetstream::{self, ErrorCode};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use serde::Deserialize;
+use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::core::{Core, from_json, to_json};
-use super::failure::{Patience, unusable};
+use super::failure::Patience;
+use super::write::Write;
 use crate::CallError;
 use crate::durable::JobId;
-use crate::durable::engine::QueueStats;
-use crate::durable::record::{DeadLetter, Ended, Outcome, ScheduleRecord};
+use crate::durable::engine::{JobPage, Listed, QueueStats};
+use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, ScheduleRecord, Stored};
+use crate::nats::unusable;
 
 /// How many messages are read at a time.
 const READ: usize = 16;
 /// How long workers have to answer what they run.
 const ANSWERS: Duration = Duration::from_millis(300);
+
+/// What is read of the information about a stream.
+#[derive(Deserialize)]
+struct Counted {
+    /// The number of subjects; left out if there are none.
+    #[serde(default)]
+    total: u64,
+}
 
 impl Core {
     /// The subjects of a stream that match, in order.
@@ -74,7 +87,7 @@ impl Core {
 
     pub(super) async fn keep_schedule(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
         let subject = self.subjects.schedule(&schedule.name);
-        self.put(&subject, async_nats::HeaderMap::new(), to_json(schedule)?).await.map(drop)
+        self.put(&Write::new(subject, to_json(schedule)?)).await.map(drop)
     }
 
     pub(super) async fn remove_schedule(&self, name: &str) -> Result<bool, CallError> {
@@ -95,15 +108,91 @@ impl Core {
         Ok(schedules)
     }
 
+    pub(super) async fn queues(&self) -> Result<Vec<String>, CallError> {
+        let streams: Vec<String> = match self.context.stream_names().try_collect().await {
+            Ok(streams) => streams,
+            Err(error) => return Err(unusable("queues can't be listed", &error)),
+        };
+        let mut queues: Vec<String> =
+            streams.iter().filter_map(|stream| self.subjects.queue_of(stream)).map(str::to_owned).collect();
+        queues.sort_unstable();
+        Ok(queues)
+    }
+
+    /// Jobs in the order in which they were written; a page begins at a sequence.
+    pub(super) async fn list_jobs(
+        &self,
+        queue: &str,
+        what: Listed,
+        after: Option<&str>,
+        most: usize,
+    ) -> Result<JobPage, CallError> {
+        let kind = match what {
+            Listed::Due => "job",
+            Listed::Delayed => "later",
+            Listed::Ended => "end.done",
+        };
+        let (stream, filter) = (self.subjects.stream(queue), self.subjects.each(queue, kind));
+        let (mut from, mut ids) = (after.and_then(|after| after.parse().ok()).unwrap_or(1), Vec::new());
+        let next = loop {
+            if ids.len() >= most {
+                break Some(from.to_string());
+            }
+            let Some(message) = self.next_in(stream.clone(), &filter, from).await? else { break None };
+            from = message.sequence.saturating_add(1);
+            ids.extend(self.subjects.job(&message.subject, kind));
+        };
+        let stored = stream::iter(ids).map(async |id| {
+            let stored = self.read(&id).await?;
+            Ok::<_, CallError>(stored.map(|stored| (id, stored)))
+        });
+        // A job that has ended since, or was retried, belongs to another list.
+        let is_listed = |stored: &Stored| match stored {
+            Stored::Open { .. } => what != Listed::Ended,
+            Stored::Ended(ended) => what == Listed::Ended && !ended.is_dead(),
+        };
+        let stored = stored.buffered(READ).try_filter_map(async |found| Ok(found.filter(|(_, job)| is_listed(job))));
+        Ok(JobPage::new(stored.try_collect().await?, next))
+    }
+
+    /// How many subjects of a stream match.
+    async fn count(&self, stream: &str, filter: &str) -> Result<u64, CallError> {
+        // Beyond the last page of subjects, which could be as many as there are jobs, the server sends their number alone.
+        let asked = json!({ "subjects_filter": filter, "offset": u32::MAX });
+        let mut patience = Patience::new(self.config.patience);
+        loop {
+            let counted = self.context.request(format!("STREAM.INFO.{stream}"), &asked).await;
+            let again: Box<dyn std::error::Error + Send + Sync> = match counted {
+                Ok(Response::Ok(Counted { total })) => return Ok(total),
+                Ok(Response::Err { error }) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => return Ok(0),
+                Ok(Response::Err { error }) => Box::new(error),
+                Err(error) => Box::new(error),
+            };
+            if !patience.wait().await {
+                return Err(unusable("jobs can't be counted", &*again));
+            }
+        }
+    }
+
     pub(super) async fn stats(&self, queue: &str) -> Result<QueueStats, CallError> {
         let stream = self.subjects.stream(queue);
-        let count = async |kind: &str| {
-            self.list(stream.clone(), self.subjects.each(queue, kind)).await.map(|found| found.len() as u64)
-        };
+        let count = async |kind: &str| self.count(&stream, &self.subjects.each(queue, kind)).await;
         let open = count("job").await? + count("later").await?;
         let dead = count("end.dead").await?;
         let running = if open == 0 { 0 } else { self.ask_all(queue).await? };
-        Ok(QueueStats::new(open, running, dead))
+        // The first that was written, or that the server wrote when its delay was over.
+        let first = match open {
+            0 => None,
+            _ => self.next_in(stream.clone(), &self.subjects.each(queue, "job"), 1).await?,
+        };
+        let oldest = match first {
+            Some(first) => {
+                let job: JobRecord = from_json(&first.payload, &first.subject)?;
+                Some(Duration::from_millis(self.clock.now().saturating_sub(job.start())))
+            }
+            None => None,
+        };
+        Ok(QueueStats::new(open, running, dead).with_oldest(oldest))
     }
 
     /// How many jobs workers say that they have.

@@ -13,9 +13,9 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::failure::unusable;
 use crate::CallError;
 use crate::durable::JobId;
+use crate::nats::unusable;
 
 /// Of how many jobs that were submitted here the notices are kept in mind.
 const SUBMITTED: usize = 16_384;
@@ -34,9 +34,9 @@ pub(super) struct Notes {
 
 #[derive(Default)]
 struct Table {
-    jobs: HashMap<String, News>,
+    jobs: HashMap<Arc<str>, News>,
     /// The oldest first.
-    order: VecDeque<String>,
+    order: VecDeque<Arc<str>>,
 }
 
 impl Notes {
@@ -53,18 +53,18 @@ impl Notes {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the end of a job that is submitted now is told.
-    pub(super) fn expect(&self, id: &JobId) -> String {
+    /// Expects the end of a job that is submitted now. Returns below which subject it is told, with the job's id.
+    pub(super) fn expect(&self, id: &JobId) -> &str {
         let mut table = self.table();
-        if table.jobs.insert(id.to_string(), watch::Sender::new(None)).is_none() {
-            table.order.push_back(id.to_string());
+        if table.jobs.insert(id.text(), watch::Sender::new(None)).is_none() {
+            table.order.push_back(id.text());
         }
         while table.order.len() > SUBMITTED {
             if let Some(oldest) = table.order.pop_front() {
                 table.jobs.remove(&oldest);
             }
         }
-        format!("{}.{id}", self.inbox)
+        &self.inbox
     }
 
     /// What is heard of a job that was submitted here.

@@ -1,33 +1,36 @@
 //! Taking jobs from the lanes of a queue in turn.
 //!
-//! A lane that had enough for its last request is asked again for as many as its share is; it answers at once. The others
-//! have a request waiting at the server, by which jobs come without being asked for, few for each lane. What comes by them
-//! while no worker has room is given back after a second, for other workers.
+//! Each lane has requests waiting at the server, by which jobs come without being asked for one by one. A lane that uses its
+//! requests up is asked for more at a time, as far as workers have room; the others for a few. What comes while no worker
+//! has room is given back after a second, for other workers.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use async_nats::jetstream::Message;
+use async_nats::jetstream;
 use async_nats::jetstream::consumer::Consumer;
-use async_nats::jetstream::consumer::pull::{Batch, Config};
+use async_nats::jetstream::consumer::pull::{BatchConfig, Config};
+use async_nats::{StatusCode, Subject, Subscriber};
 use futures_util::future::{join_all, poll_fn};
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::admit::{Admitted, admit};
 use super::core::Core;
-use super::failure::{jitter, unusable};
+use super::failure::jitter;
 use crate::CallError;
 use crate::durable::engine::Delivery;
+use crate::nats::unusable;
 
 /// How long a request waits at the server, at most. A leader that dies takes its requests with it, so they are short. The
 /// server gives a job to the oldest request, so the length is random: with one length, jobs that come at regular times
 /// would all go to the same worker.
 const WAITING: Duration = Duration::from_millis(1_500);
-/// For how many jobs a request waits, at most.
-const AT_ONCE: usize = 16;
+/// How many jobs a lane is asked for that has few, at most.
+const FEW: usize = 16;
 /// After how long no more is expected of a request.
 const LOST: Duration = Duration::from_secs(1);
 /// How long a lane is left alone that could not be asked.
@@ -41,30 +44,31 @@ pub(super) struct Puller {
 }
 
 struct Shared {
-    /// Held by who asks the server.
+    /// Held by who reads what the server sends.
     lanes: tokio::sync::Mutex<Vec<Lane>>,
     ready: Mutex<VecDeque<Admitted>>,
 }
 
 struct Lane {
     consumer: Consumer<Config>,
-    /// The request that waits at the server, since when, and for how many jobs more.
-    waiting: Option<(Batch, Instant, usize)>,
-    /// True if the last request got all that it asked for.
-    is_busy: bool,
+    inbox: Subject,
+    /// What comes to the inbox, once it is subscribed to.
+    messages: Option<Subscriber>,
+    /// How many jobs were asked for that have not come.
+    asked: usize,
+    /// For how many it is asked at a time.
+    share: usize,
+    /// Until when they may come.
+    until: Instant,
+    /// When the connection was lost for the last time, as far as its requests have noticed.
+    lost: u64,
     /// Until when it is left alone.
     paused: Option<Instant>,
 }
 
 impl Puller {
     pub(super) fn start(core: &Arc<Core>, consumers: &[Consumer<Config>]) -> Self {
-        let lane = |consumer: &Consumer<Config>| Lane {
-            consumer: consumer.clone(),
-            waiting: None,
-            is_busy: false,
-            paused: None,
-        };
-        let lanes = consumers.iter().map(lane).collect::<Vec<_>>().into();
+        let lanes = consumers.iter().map(|consumer| Lane::new(core, consumer)).collect::<Vec<_>>().into();
         let shared = Arc::new(Shared { lanes, ready: Mutex::default() });
         // It ends by itself.
         tokio::spawn(keep(core.clone(), shared.clone()));
@@ -97,7 +101,7 @@ impl Shared {
     }
 
     /// Puts what is to be run among what is ready.
-    async fn take(&self, core: &Arc<Core>, messages: Vec<Message>) -> Result<(), CallError> {
+    async fn take(&self, core: &Arc<Core>, messages: Vec<jetstream::Message>) -> Result<(), CallError> {
         let admitted = join_all(messages.into_iter().map(|message| admit(core, message))).await;
         let mut failed = Ok(());
         for admitted in admitted {
@@ -111,36 +115,30 @@ impl Shared {
     }
 }
 
-/// Asks the server until something is ready, or time is up.
+/// Reads what the server sends until something is ready, or time is up.
 async fn fill(shared: Arc<Shared>, core: Arc<Core>, most: usize, until: Instant) -> Result<(), CallError> {
     let Ok(mut lanes) = timeout_at(until, shared.lanes.lock()).await else { return Ok(()) };
     loop {
-        let mut messages = woken(&mut lanes).now_or_never().unwrap_or_default();
+        // What has come already is room that is taken.
+        let messages = read(&core, &mut lanes).now_or_never().unwrap_or_default();
         let room = most.saturating_sub(messages.len() + shared.ready().len());
-        messages.extend(ask_busy(&mut lanes, room).await);
+        ask(&core, &mut lanes, room).await;
         shared.take(&core, messages).await?;
         if !shared.ready().is_empty() || Instant::now() >= until {
             return Ok(());
         }
-        if lanes.iter().any(|lane| lane.is_busy) {
-            continue;
-        }
-        let share = (most / lanes.len().max(1)).clamp(1, AT_ONCE);
-        for lane in lanes.iter_mut() {
-            lane.wait(share).await;
-        }
-        let Ok(messages) = timeout_at(until, woken(&mut lanes)).await else { return Ok(()) };
+        let Ok(messages) = timeout_at(until, read(&core, &mut lanes)).await else { return Ok(()) };
         shared.take(&core, messages).await?;
     }
 }
 
-/// What the waiting requests brought; it waits until there is something, or a request has to be made anew.
-async fn woken(lanes: &mut [Lane]) -> Vec<Message> {
+/// What the server has sent. Waits until there is something, or something has to be asked for anew.
+async fn read(core: &Core, lanes: &mut [Lane]) -> Vec<jetstream::Message> {
     let mut messages = Vec::new();
     let any = poll_fn(|cx| {
         let mut is_over = false;
         for lane in lanes.iter_mut() {
-            is_over |= lane.poll(cx, &mut messages);
+            is_over |= lane.poll(core, cx, &mut messages);
         }
         if is_over || !messages.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     });
@@ -149,75 +147,109 @@ async fn woken(lanes: &mut [Lane]) -> Vec<Message> {
     messages
 }
 
-/// Asks the busy lanes for their shares.
-async fn ask_busy(lanes: &mut [Lane], room: usize) -> Vec<Message> {
-    let busy = lanes.iter().filter(|lane| lane.is_busy).count();
-    if busy == 0 || room == 0 {
-        return Vec::new();
+/// Asks each lane for its share, and all that have many jobs together for no more than there is room.
+async fn ask(core: &Core, lanes: &mut [Lane], room: usize) {
+    if room == 0 {
+        return;
     }
-    let asked = lanes.iter_mut().filter(|lane| lane.is_busy).enumerate();
-    let asked = asked.map(|(index, lane)| lane.ask(room / busy + usize::from(index < room % busy)));
-    let messages = join_all(asked).await.concat();
-    // Another lane gets what cannot be shared out next time.
+    let few = (room / lanes.len().max(1)).clamp(1, FEW);
+    let many = lanes.iter().filter(|lane| lane.share > few).count().max(1);
+    for lane in lanes.iter_mut() {
+        lane.share = lane.share.clamp(few, (room / many).max(few)).min(lane.limit());
+        lane.ask(core).await;
+    }
+    // Another lane is the first next time.
     lanes.rotate_left(1);
-    messages
 }
 
 impl Lane {
-    /// Asks for as many jobs as there are now.
-    async fn ask(&mut self, share: usize) -> Vec<Message> {
-        let mut messages = Vec::new();
-        if share == 0 {
-            return messages;
+    fn new(core: &Core, consumer: &Consumer<Config>) -> Self {
+        Self {
+            consumer: consumer.clone(),
+            inbox: core.client.new_inbox().into(),
+            messages: None,
+            asked: 0,
+            share: 0,
+            until: Instant::now(),
+            lost: 0,
+            paused: None,
         }
-        match self.consumer.fetch().max_messages(share).messages().await {
-            Ok(mut batch) => {
-                while let Ok(Some(Ok(message))) = timeout(LOST, batch.next()).await {
-                    messages.push(message);
-                }
-            }
-            Err(error) => tracing::debug!(%error, "a lane can't be asked"),
-        }
-        self.is_busy = messages.len() == share;
-        messages
     }
 
-    /// Leaves a request at the server.
-    async fn wait(&mut self, share: usize) {
-        if self.waiting.is_some() || self.paused.is_some_and(|until| Instant::now() < until) {
+    /// How many jobs a request may be for, if an operator has set that.
+    fn limit(&self) -> usize {
+        let limit = usize::try_from(self.consumer.cached_info().config.max_batch).unwrap_or_default();
+        if limit == 0 { usize::MAX } else { limit }
+    }
+
+    /// Asks for what is missing, if that is half of the share or more.
+    async fn ask(&mut self, core: &Core) {
+        if self.asked > self.share / 2 || self.paused.is_some_and(|until| Instant::now() < until) {
             return;
         }
         self.paused = None;
-        match self.consumer.batch().max_messages(share).expires(jitter(WAITING)).messages().await {
-            Ok(batch) => self.waiting = Some((batch, Instant::now(), share)),
-            Err(_) => self.paused = Some(Instant::now() + PAUSE),
+        if let Err(error) = self.request(core).await {
+            tracing::debug!(%error, "a lane can't be asked");
+            self.pause();
         }
     }
 
-    /// Takes what its waiting request brought. Returns `true` if that is over.
-    fn poll(&mut self, cx: &mut Context<'_>, messages: &mut Vec<Message>) -> bool {
-        while let Some((batch, since, left)) = &mut self.waiting {
-            match batch.poll_next_unpin(cx) {
-                Poll::Ready(Some(Ok(message))) => {
-                    messages.push(message);
-                    *left = left.saturating_sub(1);
-                    self.is_busy |= *left == 0;
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    // 503: the lane has no leader now.
-                    tracing::debug!(%error, "a lane can't be waited for");
-                    self.paused = Some(Instant::now() + PAUSE);
-                    self.waiting = None;
-                }
-                Poll::Ready(None) => self.waiting = None,
-                Poll::Pending if since.elapsed() < WAITING + LOST => return false,
-                Poll::Pending => self.waiting = None,
-            }
-            if self.waiting.is_none() {
+    async fn request(&mut self, core: &Core) -> Result<(), async_nats::Error> {
+        if self.messages.is_none() {
+            self.messages = Some(core.client.subscribe(self.inbox.clone()).await?);
+        }
+        let (missing, expires) = (self.share - self.asked, jitter(WAITING));
+        let batch = BatchConfig { batch: missing, expires: Some(expires), ..BatchConfig::default() };
+        self.consumer.request_batch(batch, self.inbox.clone()).await?;
+        (self.asked, self.until) = (self.share, Instant::now() + expires + LOST);
+        self.lost = core.lost.load(Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn pause(&mut self) {
+        (self.asked, self.share, self.paused) = (0, 0, Some(Instant::now() + PAUSE));
+    }
+
+    /// Takes what has come. Returns `true` if it should be asked anew.
+    fn poll(&mut self, core: &Core, cx: &mut Context<'_>, messages: &mut Vec<jetstream::Message>) -> bool {
+        while let Some(Poll::Ready(message)) = self.messages.as_mut().map(|messages| messages.poll_next_unpin(cx)) {
+            let Some(message) = message else {
+                // The connection is closed for good.
+                self.messages = None;
+                self.pause();
                 return true;
+            };
+            match message.status {
+                None | Some(StatusCode::OK) => {
+                    messages.push(jetstream::Message { message, context: core.context.clone() });
+                    self.asked = self.asked.saturating_sub(1);
+                    if self.asked <= self.share / 2 {
+                        // It has many.
+                        self.share = self.share.saturating_mul(2);
+                    }
+                }
+                Some(StatusCode::IDLE_HEARTBEAT) => {}
+                // A request has waited long enough, and says what has not come of it.
+                Some(StatusCode::TIMEOUT) => {
+                    let headers = message.headers.as_ref();
+                    let left = headers.and_then(|headers| headers.get("Nats-Pending-Messages"));
+                    let left = left.and_then(|left| left.as_str().parse::<usize>().ok());
+                    self.asked = left.map_or(0, |left| self.asked.saturating_sub(left));
+                    self.share = 0;
+                }
+                // 503: the lane has no leader now. 409: it has another, or is no more.
+                Some(status) => {
+                    tracing::debug!(%status, description = message.description, "a lane can't be waited for");
+                    self.pause();
+                }
             }
         }
-        false
+        let lost = core.lost.load(Ordering::Relaxed);
+        if self.asked > 0 && (lost > self.lost || Instant::now() >= self.until) {
+            (self.asked, self.share) = (0, 0);
+        }
+        self.lost = lost;
+        self.asked <= self.share / 2 && self.paused.is_none_or(|until| Instant::now() >= until)
     }
 }
 
@@ -229,11 +261,11 @@ async fn keep(core: Arc<Core>, shared: Arc<Shared>) {
         let is_dropped = core.dropped.is_cancelled();
         let mut is_quiet = false;
         if let Ok(mut lanes) = shared.lanes.try_lock() {
-            let messages = woken(&mut lanes).now_or_never().unwrap_or_default();
+            let messages = read(&core, &mut lanes).now_or_never().unwrap_or_default();
             if let Err(error) = shared.take(&core, messages).await {
                 tracing::debug!(%error, "a job can't be admitted");
             }
-            is_quiet = lanes.iter().all(|lane| lane.waiting.is_none());
+            is_quiet = lanes.iter().all(|lane| lane.asked == 0);
         }
         let old: Vec<_> = {
             let mut ready = shared.ready();

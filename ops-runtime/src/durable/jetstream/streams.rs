@@ -6,11 +6,13 @@ use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
 use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
+use futures_util::TryStreamExt;
 
 use super::config::JetStreamConfig;
-use super::failure::{Patience, unusable};
+use super::failure::Patience;
 use super::subject::Subjects;
 use crate::CallError;
+use crate::nats::unusable;
 
 /// The stream of a queue.
 ///
@@ -55,6 +57,7 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
     let mut patience = Patience::new(config.patience);
     loop {
         let error = match context.get_stream(&wanted.name).await {
+            Ok(stream) if config.as_found => return Ok(stream),
             Ok(stream) => return same(&wanted, &stream.cached_info().config).map(|()| stream),
             Err(error) => error,
         };
@@ -63,6 +66,9 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
             GetStreamErrorKind::JetStream(inner) => inner.error_code() != ErrorCode::CLUSTER_NOT_AVAILABLE,
             _ => false,
         };
+        if is_missing && config.as_found {
+            return Err(nothing_kept(context, &wanted.name).await);
+        }
         let error: Box<dyn Error + Send + Sync> = if is_missing {
             match context.create_stream(wanted.clone()).await {
                 Ok(stream) => return Ok(stream),
@@ -87,6 +93,22 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
             return Err(unusable(&format!("the stream {} can't be had", wanted.name), &*error));
         }
     }
+}
+
+/// The error of a prefix under which nothing is kept, with those that have something.
+async fn nothing_kept(context: &Context, wanted: &str) -> CallError {
+    const SCHEDULES: &str = "-schedules";
+    let streams: Vec<String> = context.stream_names().try_collect().await.unwrap_or_default();
+    let mut known: Vec<String> = streams
+        .iter()
+        .filter_map(|stream| stream.strip_suffix(SCHEDULES))
+        .map(|prefix| format!("`{prefix}`"))
+        .collect();
+    known.sort_unstable();
+    let known =
+        if known.is_empty() { "no other has any".to_owned() } else { format!("there are {}", known.join(", ")) };
+    let prefix = wanted.strip_suffix(SCHEDULES).unwrap_or(wanted);
+    CallError::execution(format!("the server keeps no jobs under the prefix `{prefix}`; {known}"))
 }
 
 fn cannot_make(wanted: &Config) -> String {

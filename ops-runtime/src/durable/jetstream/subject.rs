@@ -35,6 +35,11 @@ impl Subjects {
         format!("{}-queue-{queue}", self.prefix.replace('.', "_"))
     }
 
+    /// The queue of a stream that [`stream`](Self::stream) named.
+    pub(super) fn queue_of<'a>(&self, stream: &'a str) -> Option<&'a str> {
+        stream.strip_prefix(&self.prefix.replace('.', "_"))?.strip_prefix("-queue-")
+    }
+
     pub(super) fn schedules_stream(&self) -> String {
         format!("{}-schedules", self.prefix.replace('.', "_"))
     }
@@ -56,7 +61,8 @@ impl Subjects {
 
     /// A part of a job, or several: `job`, `later`, `try`, `end.done`, `end.dead`; `*`, `end.*`, `>`.
     pub(super) fn of(&self, id: &JobId, kind: &str) -> String {
-        format!("{}.queue.{id}.{kind}", self.prefix)
+        // Not `format!`, which finds out piece by piece how long it is: each job has several of these.
+        [&self.prefix, ".queue.", id.as_str(), ".", kind].concat()
     }
 
     pub(super) fn step(&self, id: &JobId, name: &str) -> String {
@@ -105,5 +111,7 @@ mod tests {
             assert_eq!(subjects.job(subject, kind), None, "{subject}");
         }
         assert_eq!(subjects.stream("jobs"), "a_b-queue-jobs");
+        assert_eq!(subjects.queue_of("a_b-queue-slow-jobs"), Some("slow-jobs"));
+        assert_eq!((subjects.queue_of("a_b-schedules"), subjects.queue_of("a-queue-x")), (None, None));
     }
 }

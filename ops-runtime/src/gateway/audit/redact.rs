@@ -2,23 +2,10 @@
 
 use serde_json::Value;
 
+use crate::model::secrets::NAMES;
+
 /// What stands in the place of a secret.
 const REDACTED: &str = "[redacted]";
-
-/// What the names of members with secrets have in them.
-const NAMES: [&str; 11] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "key",
-    "authorization",
-    "credential",
-    "cookie",
-    "session",
-    "bearer",
-];
 
 /// The members that name what another member of their object holds, as in `{ "name": "Authorization", "value": ".." }`.
 const NAMING: [&str; 4] = ["name", "key", "header", "field"];

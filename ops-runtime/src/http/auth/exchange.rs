@@ -9,10 +9,11 @@ use ring::digest::{Context, SHA256};
 use url::Url;
 
 use super::secret::Secret;
-use super::token::{Answer, Client, Form, Refusal, Slot, Token, ask, parse_url, valid};
+use super::token::{Answer, Client, Form, Refusal, Slot, Token, ask, collect_parameters, parse_url, valid};
 use crate::access::CallerToken;
 use crate::http::invalid;
 use crate::http::settings::Settings;
+use crate::model::secrets::Secrets;
 use crate::{CallError, ErrorCode};
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -154,6 +155,13 @@ impl TokenExchange {
             ));
         }
         Ok(())
+    }
+
+    /// Adds what the token endpoint is sent that may be secret, beside the caller's token.
+    pub(super) fn collect(&self, secrets: &mut Secrets) {
+        self.client.iter().for_each(|client| client.collect(secrets));
+        collect_parameters(&self.parameters, secrets);
+        secrets.add_url(&self.token_url);
     }
 
     fn form<'a>(&'a self, subject: &'a CallerToken, scopes: &'a str) -> Form<'a> {

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 
 use super::secret::Secret;
-use super::token::{Client, Form, Slot, Token, ask, parse_url, valid, without_user};
+use super::token::{Client, Form, Slot, Token, ask, collect_parameters, parse_url, valid, without_user};
 use crate::http::address::{is_http, same_origin};
 use crate::http::settings::Settings;
+use crate::model::secrets::Secrets;
 use crate::{BoxFuture, CallError};
 
 /// Client credentials of OAuth 2, and where they are exchanged for tokens.
@@ -96,6 +97,13 @@ impl ClientCredentials {
 
     pub(super) fn check(&self) -> Result<(), CallError> {
         self.token_url.as_deref().map_or(Ok(()), |url| parse_url(url).map(|_| ()))
+    }
+
+    /// Adds what the token endpoint is sent that may be secret.
+    pub(super) fn collect(&self, secrets: &mut Secrets) {
+        self.client.collect(secrets);
+        self.token_url.iter().for_each(|url| secrets.add_url(url));
+        collect_parameters(&self.parameters, secrets);
     }
 
     /// True if the token endpoint is known without a document.

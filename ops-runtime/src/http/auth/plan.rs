@@ -20,6 +20,7 @@ use crate::http::style::COMPONENT;
 use crate::http::{invalid, pointer};
 use crate::model::binding::is_reserved_header;
 use crate::model::nearest::{closest, either, nearest};
+use crate::model::secrets::Secrets;
 use crate::{CallError, ErrorCode, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
 /// All credentials of a client.
@@ -373,6 +374,12 @@ impl Plan {
             .any(|step| matches!(step.source.auth, Auth::ClientCredentials(_) | Auth::Token(_) | Auth::Exchange(_)))
     }
 
+    /// Adds the credentials, and what tokens are fetched with.
+    pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
+        self.caller.iter().for_each(|token| secrets.add(token.expose()));
+        self.steps.iter().for_each(|step| step.source.auth.collect(secrets));
+    }
+
     /// Fetches the tokens that are needed; `rejected` are the credentials that the server has just rejected.
     pub(in crate::http) async fn apply(
         &self,
@@ -409,6 +416,11 @@ impl Applied {
     /// True if the tokens are those that were refused before.
     pub(in crate::http) fn same_tokens(&self, other: &Self) -> bool {
         self.tokens == other.tokens
+    }
+
+    /// Adds the tokens.
+    pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
+        self.tokens.iter().flatten().for_each(|token| secrets.add(token.expose()));
     }
 
     /// Puts the credentials into a request; they replace what the operation's own parameters put there.

@@ -18,6 +18,7 @@ use crate::http::invalid;
 use crate::http::response::{Collected, collect};
 use crate::http::send::request;
 use crate::http::settings::Settings;
+use crate::model::secrets::{Secrets, names_a_secret};
 
 /// How long before its expiry a token counts as expired, so that it is still valid when the server checks it.
 const LEEWAY: Duration = Duration::from_secs(30);
@@ -61,6 +62,13 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// Adds the secret, in each form in which it may be sent.
+    pub(super) fn collect(&self, secrets: &mut Secrets) {
+        let escape = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+        secrets.add_basic(&escape(&self.id), &escape(self.secret.expose()));
+        secrets.add_basic(&self.id, self.secret.expose());
+    }
+
     /// Adds the id and the secret to a request for a token, in its headers or behind the rest of its form.
     fn put<'a>(&'a self, headers: &mut HeaderMap, form: &mut Form<'a>) -> Result<(), CallError> {
         if self.in_body {
@@ -77,6 +85,12 @@ impl Client {
 
 /// The form of a request for a token.
 pub(super) type Form<'a> = Vec<(&'a str, &'a str)>;
+
+/// Adds the parameters of a request for a token whose names say that they are secret, such as `actor_token`.
+pub(super) fn collect_parameters(parameters: &[(String, String)], secrets: &mut Secrets) {
+    let secret = parameters.iter().filter(|(name, _)| names_a_secret(name) || name.contains("assertion"));
+    secret.for_each(|(name, value)| secrets.add_setting(name, value));
+}
 
 /// What a token endpoint answered.
 pub(super) struct Answer {

@@ -224,6 +224,7 @@ impl Authorized {
         loop {
             let sent_after = authorization.granted();
             let token = authorization.token().await?;
+            token.iter().for_each(|token| self.http.given.token(token));
             let refused = match send(token.clone()).await {
                 Err(refused) => refused,
                 answer => return answer,

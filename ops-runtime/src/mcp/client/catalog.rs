@@ -21,6 +21,8 @@ pub(super) struct Catalog {
     pub(super) operations: Vec<SpecRef>,
     /// The diagnostics from reading them.
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// The names of those that run as tasks only (2025-11-25).
+    pub(super) tasks: HashSet<String>,
 }
 
 impl Catalog {
@@ -30,10 +32,19 @@ impl Catalog {
         let mut options = ReadOptions::new();
         options.namespace = namespace.map(str::to_owned);
         let list = snapshot(session, &tools);
-        let (api, diagnostics) =
-            mcp::read(&list, &options).map_err(|error| CallError::execution(format!("the list of tools: {error}")))?;
+        let read =
+            mcp::read(&list, &options).map_err(|error| CallError::execution(format!("the list of tools: {error}")));
+        let (api, mut diagnostics) = read.map_err(|error| session.given.error(error))?;
+        if !diagnostics.is_empty() {
+            let secrets = session.given.secrets();
+            diagnostics = diagnostics.into_iter().map(|diagnostic| secrets.diagnostic(diagnostic)).collect();
+        }
         let operations = api.operations.into_iter().map(SpecRef::from).collect();
-        Ok(Arc::new(Self { tools, operations, diagnostics }))
+        let needs_task =
+            |tool: &&Value| tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
+        let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
+        let tasks = tools.iter().filter(needs_task).filter_map(name).collect();
+        Ok(Arc::new(Self { tools, operations, diagnostics, tasks }))
     }
 }
 

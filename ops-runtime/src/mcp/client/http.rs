@@ -1,5 +1,6 @@
 //! A server at a URL: streamable HTTP, under rmcp's transport, which knows sessions and resumes streams.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 use sse_stream::Sse;
 use tokio::sync::watch;
 
+use super::given::Given;
 use super::interceptor::{Interceptor, Verdict, decode};
 use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
@@ -65,6 +67,7 @@ type Failure = StreamableHttpError<CallError>;
 pub(super) struct Http {
     client: reqwest::Client,
     interceptor: Arc<Interceptor>,
+    pub(super) given: Arc<Given>,
     max_message: usize,
     /// True once the session's own stream is open, or is known not to open.
     opened: Arc<watch::Sender<bool>>,
@@ -125,7 +128,7 @@ fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, Call
 }
 
 impl Http {
-    pub(super) fn new(max_message: usize, interceptor: Arc<Interceptor>) -> Result<Self, CallError> {
+    pub(super) fn new(max_message: usize, interceptor: Arc<Interceptor>, given: Arc<Given>) -> Result<Self, CallError> {
         let client = engine::builder().redirect(Policy::custom(follow)).build().map_err(|error| {
             CallError::execution(format!("the HTTP client cannot be set up: {}", error.without_url()))
         })?;
@@ -133,6 +136,7 @@ impl Http {
         Ok(Self {
             client,
             interceptor,
+            given,
             max_message,
             opened: Arc::new(watch::Sender::new(false)),
             pace: Arc::new(Mutex::new(Pace { opened: 0, since: Instant::now() })),
@@ -168,6 +172,9 @@ impl Http {
         let response = request.send().await.map_err(|error| broken(&error.without_url()))?;
         let status = response.status();
         let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        // rmcp logs what went wrong, so it gets no error that a secret is in.
+        let challenge = challenge.map(|challenge| self.given.text(challenge));
+        let challenge = challenge.as_deref();
         match (status, challenge) {
             (StatusCode::UNAUTHORIZED, Some(challenge)) => {
                 Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.to_owned())))
@@ -197,9 +204,10 @@ impl Http {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if !is_json {
-            return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
+            return Err(StreamableHttpError::UnexpectedContentType(Some(self.given.text(&kind).into_owned())));
         }
-        match self.interceptor.inbound(&body).and_then(|verdict| decode(verdict, &body))? {
+        let read = self.interceptor.inbound(&body).and_then(|verdict| self.given.decode(verdict, &body));
+        match read.map_err(|error| self.unread(error))? {
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
             None => Err(StreamableHttpError::UnexpectedServerResponse("it answers no request that is waiting".into())),
         }
@@ -210,7 +218,9 @@ impl Http {
         let (status, headers, is_json) = (response.status(), response.headers().clone(), is(&response, JSON));
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
         // Many answer with a JSON-RPC error and a status that says the same.
-        if is_json && let Ok(Some(message)) = self.interceptor.inbound(&body).and_then(|verdict| decode(verdict, &body))
+        if is_json
+            && let Ok(Some(message)) =
+                self.interceptor.inbound(&body).and_then(|verdict| self.given.decode(verdict, &body))
         {
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
@@ -222,7 +232,17 @@ impl Http {
         {
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
-        Err(StreamableHttpError::Client(status_error(status, &headers, body)))
+        Err(StreamableHttpError::Client(self.given.error(status_error(status, &headers, body))))
+    }
+
+    /// The error of an answer that is no message, which may quote it.
+    fn unread(&self, error: serde_json::Error) -> Failure {
+        match self.given.text(&error.to_string()) {
+            Cow::Borrowed(_) => error.into(),
+            Cow::Owned(words) => {
+                StreamableHttpError::Client(CallError::execution(format!("Deserialize error: {words}")))
+            }
+        }
     }
 
     /// Server-sent events, without those that rmcp does not need.
@@ -233,6 +253,7 @@ impl Http {
             bytes: bytes.boxed(),
             parser,
             interceptor: self.interceptor.clone(),
+            given: self.given.clone(),
             id: String::new(),
             retry: None,
         };
@@ -253,6 +274,7 @@ struct Events<S> {
     bytes: S,
     parser: SseParser,
     interceptor: Arc<Interceptor>,
+    given: Arc<Given>,
     /// The last event id and the reconnection time that rmcp knows.
     id: String,
     retry: Option<Duration>,
@@ -300,10 +322,11 @@ impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
             return None;
         }
         match self.interceptor.inbound(&data) {
-            Ok(Verdict::Pass) => Some(data),
+            Ok(Verdict::Pass) => Some(self.given.heard(&data).into_owned()),
             Ok(verdict) => decode(verdict, &data).ok()?.and_then(|message| serde_json::to_string(&message).ok()),
             Err(error) => {
-                tracing::warn!(server = %self.interceptor.server, bytes = data.len(), %error, "an event that is no message is skipped");
+                let error = self.given.words(&error);
+                tracing::warn!(server = %self.interceptor.server, bytes = data.len(), error, "an event that is no message is skipped");
                 None
             }
         }
@@ -399,10 +422,12 @@ impl StreamableHttpClient for Http {
         }
         if !status.is_success() {
             let headers = response.headers().clone();
-            return Err(StreamableHttpError::Client(status_error(status, &headers, String::new())));
+            let error = status_error(status, &headers, String::new());
+            return Err(StreamableHttpError::Client(self.given.error(error)));
         }
         if !is(&response, EVENTS) {
-            return Err(StreamableHttpError::UnexpectedContentType(Some(content_type(response.headers()))));
+            let kind = content_type(response.headers());
+            return Err(StreamableHttpError::UnexpectedContentType(Some(self.given.text(&kind).into_owned())));
         }
         Ok(self.events(response))
     }

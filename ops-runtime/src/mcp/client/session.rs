@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use super::given::Given;
 use super::interceptor::{Answer, Interceptor, RpcError, STATELESS, Slot, cost};
 use super::start::{self, Authorization};
 use crate::mcp::ask::Asks;
@@ -45,6 +46,7 @@ pub struct McpServerInfo {
 /// One connection to a server.
 pub(super) struct Session {
     pub(super) interceptor: Arc<Interceptor>,
+    pub(super) given: Arc<Given>,
     pub(super) info: McpServerInfo,
     peer: Peer<RoleClient>,
     service: Mutex<Option<RunningService<RoleClient, Host>>>,
@@ -73,9 +75,11 @@ impl Session {
         authorization: Option<&Authorization>,
     ) -> Result<Self, CallError> {
         let interceptor = Interceptor::new(server);
-        let host = Host { interceptor: Arc::downgrade(&interceptor), asks: config.asks.clone(), changed };
-        let failure = match start::start(config, &interceptor, &host, authorization).await {
-            Ok(Ok(service)) => return Ok(Self::new(config, interceptor, service)),
+        let given = Given::new(config);
+        let (weak, asks) = (Arc::downgrade(&interceptor), config.asks.clone());
+        let host = Host { interceptor: weak, given: given.clone(), asks, changed };
+        let failure = match start::start(config, &interceptor, &given, &host, authorization).await {
+            Ok(Ok(service)) => return Ok(Self::new(config, interceptor, given, service)),
             Ok(Err(failure)) => failure.told(&interceptor),
             Err(_) => {
                 let message =
@@ -94,10 +98,15 @@ impl Session {
         if !words.is_empty() {
             message = format!("{message}; the last lines that it wrote to standard error are:\n{words}");
         }
-        Err(CallError::new(failure.code().clone(), message).with_details(failure.details().clone()))
+        Err(given.error(CallError::new(failure.code().clone(), message).with_details(failure.details().clone())))
     }
 
-    fn new(config: &McpServerConfig, interceptor: Arc<Interceptor>, service: RunningService<RoleClient, Host>) -> Self {
+    fn new(
+        config: &McpServerConfig,
+        interceptor: Arc<Interceptor>,
+        given: Arc<Given>,
+        service: RunningService<RoleClient, Host>,
+    ) -> Self {
         let peer = service.peer().clone();
         let mut info = McpServerInfo::default();
         if let Some(server) = peer.peer_info() {
@@ -111,6 +120,7 @@ impl Session {
         }
         Self {
             interceptor,
+            given,
             info,
             peer,
             service: Mutex::new(Some(service)),
@@ -126,14 +136,36 @@ impl Session {
         !self.peer.is_transport_closed()
     }
 
-    /// Calls a tool, and returns the raw result.
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        &self.peer
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    pub(super) fn asks(&self) -> &Asks {
+        &self.asks
+    }
+
+    /// The error of a call that has used up its time.
+    pub(super) fn too_late(&self) -> CallError {
+        self.timed_out("did not answer", self.limits.total, "with_total_timeout")
+    }
+
+    /// When a call that begins now has used up its time.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.limits.total.map(|total| Instant::now() + total)
+    }
+
+    /// Calls a tool, and returns the raw result, which may be a task.
     pub(super) async fn call_tool(
         &self,
         tool: String,
         arguments: serde_json::Map<String, Value>,
         progress: Option<ProgressSink>,
+        until: Option<Instant>,
     ) -> Result<Value, CallError> {
-        let until = self.limits.total.map(|total| Instant::now() + total);
         let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
@@ -166,7 +198,7 @@ impl Session {
         Ok((result, bytes))
     }
 
-    async fn request(
+    pub(super) async fn request(
         &self,
         request: ClientRequest,
         slot: Arc<Slot>,
@@ -177,6 +209,15 @@ impl Session {
 
     /// Sends a request and waits for its result. If the caller stops waiting, the server is told.
     async fn request_shared(
+        &self,
+        request: ClientRequest,
+        slot: Arc<Slot>,
+        until: Option<Instant>,
+    ) -> Result<(Value, usize, ServerResult), CallError> {
+        self.answered(request, slot, until).await.map_err(|error| self.given.error(error))
+    }
+
+    async fn answered(
         &self,
         mut request: ClientRequest,
         slot: Arc<Slot>,
@@ -221,7 +262,7 @@ impl Session {
         if self.info.protocol_version != STATELESS || !says {
             return;
         }
-        let (peer, server) = (self.peer.clone(), self.interceptor.server.clone());
+        let (peer, server, given) = (self.peer.clone(), self.interceptor.server.clone(), self.given.clone());
         self.runtime.spawn(async move {
             match peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
                 Ok(mut subscription) => {
@@ -229,7 +270,10 @@ impl Session {
                         changed.notify_one();
                     }
                 }
-                Err(error) => tracing::debug!(%server, %error, "the server does not say when its tools change"),
+                Err(error) => {
+                    let error = given.words(&error);
+                    tracing::debug!(%server, error, "the server does not say when its tools change");
+                }
             }
         });
     }
@@ -307,11 +351,7 @@ impl Waiting<'_> {
             match (seen.filter(|last| *last > sign_of_life), until) {
                 (Some(last), until) if until.is_none_or(|until| next < until) => sign_of_life = last,
                 (_, Some(until)) if next >= until => {
-                    return Err(self.session.timed_out(
-                        "did not answer",
-                        self.session.limits.total,
-                        "with_total_timeout",
-                    ));
+                    return Err(self.session.too_late());
                 }
                 _ => {
                     return Err(self.session.timed_out("neither answered nor reported progress", idle, "with_timeout"));
@@ -373,6 +413,7 @@ pub(super) fn rpc_failure(server: &str, error: &RpcError) -> CallError {
 pub(super) struct Host {
     /// The connection, held weakly: rmcp keeps this value as long as it likes.
     interceptor: Weak<Interceptor>,
+    given: Arc<Given>,
     asks: Asks,
     changed: Arc<Notify>,
 }
@@ -412,7 +453,8 @@ impl Service<RoleClient> for Host {
             ServerNotification::LoggingMessageNotification(message) => {
                 let message = serde_json::to_value(&message.params).unwrap_or_default();
                 let server = self.interceptor.upgrade().map(|interceptor| interceptor.server.clone());
-                tracing::debug!(target: "ops_runtime::mcp::log", server = server.as_deref(), %message);
+                let message = || self.given.words(&message);
+                tracing::debug!(target: "ops_runtime::mcp::log", server = server.as_deref(), message = message());
             }
             _ => {}
         }

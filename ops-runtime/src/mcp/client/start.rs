@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 #[cfg(feature = "mcp-auth")]
 pub(super) use super::auth::Authorization;
+use super::given::Given;
 use super::interceptor::{Interceptor, RpcError};
 use super::session::{Host, rpc_failure, transport_failure};
 use super::stdio::Stdio;
@@ -55,27 +56,30 @@ type Started = Result<RunningService<RoleClient, Host>, StartError>;
 pub(super) async fn start(
     config: &McpServerConfig,
     interceptor: &Arc<Interceptor>,
+    given: &Arc<Given>,
     host: &Host,
     authorization: Option<&Authorization>,
 ) -> Result<Started, Elapsed> {
     #[cfg(feature = "mcp-auth")]
     if let Some(authorization) = authorization {
-        return authorized(config, interceptor, host, authorization).await;
+        return authorized(config, interceptor, given, host, authorization).await;
     }
-    timeout(config.connect_timeout, once(config, interceptor, host, authorization)).await
+    timeout(config.connect_timeout, once(config, interceptor, given, host, authorization)).await
 }
 
 #[cfg(feature = "mcp-auth")]
 async fn authorized(
     config: &McpServerConfig,
     interceptor: &Arc<Interceptor>,
+    given: &Arc<Given>,
     host: &Host,
     authorization: &Authorization,
 ) -> Result<Started, Elapsed> {
     for _ in 0..3 {
         authorization.connected(false);
         let sent_after = authorization.granted();
-        let started = timeout(config.connect_timeout, once(config, interceptor, host, Some(authorization))).await?;
+        let started =
+            timeout(config.connect_timeout, once(config, interceptor, given, host, Some(authorization))).await?;
         let challenge = match &started {
             Err(StartError::Protocol(error)) => error.auth_challenge().map(str::to_owned),
             _ => None,
@@ -88,29 +92,40 @@ async fn authorized(
             return Ok(Err(error.into()));
         }
     }
-    timeout(config.connect_timeout, once(config, interceptor, host, Some(authorization))).await
+    timeout(config.connect_timeout, once(config, interceptor, given, host, Some(authorization))).await
 }
 
 /// Connects, without asking the user.
 async fn once(
     config: &McpServerConfig,
     interceptor: &Arc<Interceptor>,
+    given: &Arc<Given>,
     host: &Host,
     #[cfg_attr(not(feature = "mcp-auth"), expect(unused))] authorization: Option<&Authorization>,
 ) -> Started {
     match &config.target {
         Target::Stdio(stdio) => {
-            let transport = Stdio::spawn(stdio, config.max_message, config.max_waiting, interceptor.clone())
-                .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.shown())))?;
+            let spawn = || {
+                Stdio::spawn(stdio, config.max_message, config.max_waiting, interceptor.clone(), given.clone())
+                    .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.shown())))
+            };
+            let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
             let lifecycle = ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                preferred_versions: preferred_versions.clone(),
                 legacy_version: Some(ProtocolVersion::V_2025_11_25),
             };
-            Ok(host.clone().serve_with_lifecycle(transport, lifecycle).await?)
+            match host.clone().serve_with_lifecycle(spawn()?, lifecycle).await {
+                // It took long to start, was taken for an old one, and is none.
+                Err(error) if knows_newest(&error) => {
+                    let lifecycle = ClientLifecycleMode::Discover { preferred_versions };
+                    Ok(host.clone().serve_with_lifecycle(spawn()?.patient(), lifecycle).await?)
+                }
+                started => Ok(started?),
+            }
         }
         #[cfg(feature = "mcp-http")]
         Target::Http(http) => {
-            let client = super::http::Http::new(config.max_message, interceptor.clone())?;
+            let client = super::http::Http::new(config.max_message, interceptor.clone(), given.clone())?;
             #[cfg(feature = "mcp-auth")]
             if let Some(authorization) = authorization {
                 return serve(host, http, interceptor, authorization.client(client)).await;
@@ -143,6 +158,18 @@ where
             Ok(host.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await?)
         }
         started => Ok(started?),
+    }
+}
+
+/// True if a server refuses `initialize` and names the newest revision as one that it knows.
+fn knows_newest(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => knows_newest(fallback),
+        ClientInitializeError::JsonRpcError(error) => {
+            let supported = error.data.as_ref().and_then(|data| data.get("supported")).and_then(Value::as_array);
+            supported.is_some_and(|all| all.iter().any(|one| one == ProtocolVersion::V_2026_07_28.as_str()))
+        }
+        _ => false,
     }
 }
 

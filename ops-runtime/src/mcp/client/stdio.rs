@@ -22,7 +22,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use self::lines::{LineError, Lines};
-use super::interceptor::{Interceptor, decode};
+use super::given::Given;
+use super::interceptor::Interceptor;
 use crate::mcp::config::Stdio as Config;
 
 /// How long a server may take to say which revisions it knows; old ones may not answer at all. rmcp itself would wait
@@ -72,6 +73,7 @@ const INHERITED: [&str; 20] = [
 /// The transport of a child process.
 pub(super) struct Stdio {
     interceptor: Arc<Interceptor>,
+    given: Arc<Given>,
     child: Process,
     input: Option<Input>,
     output: Lines<BufReader<ChildStdout>>,
@@ -79,7 +81,10 @@ pub(super) struct Stdio {
     log: JoinHandle<()>,
     /// Messages of a batch that are not taken yet.
     batch: VecDeque<String>,
+    /// Until when the server may say which revisions it knows, once it was asked.
     discovery: Option<Instant>,
+    /// True if there is no such time.
+    is_patient: bool,
     /// When to stop reading from a server that has stopped reading itself.
     deaf: Option<Instant>,
     /// Since when the server has read nothing, and how many bytes it had read then.
@@ -93,6 +98,7 @@ impl Stdio {
         max_line: usize,
         max_waiting: usize,
         interceptor: Arc<Interceptor>,
+        given: Arc<Given>,
     ) -> io::Result<Self> {
         let mut command = Command::new(&config.command);
         command.args(&config.args).stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).kill_on_drop(true);
@@ -112,7 +118,7 @@ impl Stdio {
         let input = child.stdin.take().ok_or_else(missing)?;
         let output = child.stdout.take().ok_or_else(missing)?;
         let errors = child.stderr.take().ok_or_else(missing)?;
-        let log = tokio::spawn(log(errors, interceptor.clone()));
+        let log = tokio::spawn(log(errors, interceptor.clone(), given.clone()));
         let (lines, receiver) = mpsc::unbounded_channel();
         let taken = Arc::new(AtomicU64::new(0));
         tokio::spawn(write(input, receiver, taken.clone(), interceptor.clone()));
@@ -120,15 +126,23 @@ impl Stdio {
         let input = Input { lines, room: Arc::new(Semaphore::new(max)), max, taken };
         Ok(Self {
             interceptor,
+            given,
             child: Process(child),
             input: Some(input),
             output: Lines { inner: BufReader::with_capacity(64 * 1024, output), line: Vec::new(), max: max_line },
             log,
             batch: VecDeque::new(),
             discovery: None,
+            is_patient: false,
             deaf: None,
             stalled: None,
         })
+    }
+
+    /// Waits for as long as it takes until the server says which revisions it knows.
+    pub(super) fn patient(mut self) -> Self {
+        self.is_patient = true;
+        self
     }
 
     /// The next line; `None` if the server has not said in time which revisions it knows.
@@ -139,7 +153,7 @@ impl Stdio {
         self.stalled = None;
         let lines = self.input.as_ref().map(|input| &input.lines);
         let line = heard(lines, &mut self.deaf, self.output.next());
-        if !self.interceptor.discovering() {
+        if self.is_patient || !self.interceptor.discovering() {
             return line.await.map(Some);
         }
         let until = *self.discovery.get_or_insert_with(|| Instant::now() + DISCOVERY);
@@ -179,11 +193,12 @@ impl Stdio {
 
     /// Decides about a message.
     fn take(&mut self, text: &str) -> Option<ServerJsonRpcMessage> {
-        match self.interceptor.inbound(text).and_then(|verdict| decode(verdict, text)) {
+        match self.interceptor.inbound(text).and_then(|verdict| self.given.decode(verdict, text)) {
             Ok(message) => message,
             Err(error) => {
                 // The text is not logged: it is not meant for us, and may be anything.
-                tracing::warn!(server = %self.interceptor.server, bytes = text.len(), %error, "a line that is no message is skipped");
+                let error = self.given.words(&error);
+                tracing::warn!(server = %self.interceptor.server, bytes = text.len(), error, "a line that is no message is skipped");
                 None
             }
         }
@@ -463,14 +478,14 @@ async fn write(
 }
 
 /// Hands on what the server writes to standard error.
-async fn log(errors: impl AsyncRead + Unpin, interceptor: Arc<Interceptor>) {
+async fn log(errors: impl AsyncRead + Unpin, interceptor: Arc<Interceptor>, given: Arc<Given>) {
     let mut lines = Lines { inner: BufReader::new(errors), line: Vec::new(), max: 64 * 1024 };
     loop {
         match lines.next().await {
             Ok(line) => {
-                let line = line.trim_end();
+                let line = given.text(line.trim_end());
                 tracing::info!(target: "ops_runtime::mcp::stderr", server = %interceptor.server, "{line}");
-                interceptor.said(line);
+                interceptor.said(&line);
             }
             // A line that is too long is left out, but the pipe must be read on, or else the server blocks.
             Err(LineError::TooLong) => lines.line.clear(),

@@ -1,5 +1,6 @@
 //! Reading a configuration file.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,6 +52,8 @@ struct Keys {
     keys: Map<String, Value>,
     /// The strings with variables as they are written, to be shown instead of the filled ones.
     written: BTreeMap<String, String>,
+    /// The variables that were filled in.
+    filled: Vec<(String, String)>,
 }
 
 impl Keys {
@@ -58,17 +61,23 @@ impl Keys {
         let Value::Object(server) = server else { return Err("it is not an object".to_owned()) };
         let mut server = server.clone();
         let mut written = BTreeMap::new();
+        let filled = RefCell::new(Vec::new());
+        let look_up = |name: &str| {
+            let value = look_up(name)?;
+            filled.borrow_mut().push((name.to_owned(), value.clone()));
+            Some(value)
+        };
         // A server that is not used need not be complete.
         if server.get("disabled") != Some(&Value::Bool(true)) {
             for (key, value) in server.iter_mut().filter(|(key, _)| VARIABLE.contains(&key.as_str())) {
                 let before = value.as_str().map(str::to_owned);
-                fill(value, look_up).map_err(|message| format!("in `{key}`, {message}"))?;
+                fill(value, &look_up).map_err(|message| format!("in `{key}`, {message}"))?;
                 if let Some(before) = before.filter(|before| value.as_str() != Some(before)) {
                     written.insert(key.clone(), before);
                 }
             }
         }
-        Ok(Self { keys: server, written })
+        Ok(Self { keys: server, written, filled: filled.into_inner() })
     }
 
     fn server(mut self) -> Result<McpServerConfig, String> {
@@ -109,7 +118,7 @@ impl Keys {
             Some(Value::Bool(disabled)) => disabled,
             Some(_) => return Err("`disabled` is neither true nor false".to_owned()),
         };
-        server.extra = self.keys;
+        (server.extra, server.filled) = (self.keys, self.filled);
         Ok(server)
     }
 

@@ -18,6 +18,7 @@ use url::{Url, form_urlencoded};
 
 use crate::CallError;
 use crate::http::{Destinations, Home, Resolver, builder, is_safe};
+use crate::model::secrets::{Secrets, names_a_secret};
 
 /// How many bytes a response may have.
 const MAX_ANSWER: usize = 1024 * 1024;
@@ -83,7 +84,7 @@ impl Steps {
             return Err(refused("it is neither `https`, nor `http` on this machine"));
         }
         self.destinations.check(&self.home, &url).await?;
-        let grant = grant(&request);
+        let (grant, secrets) = (grant(&request), secrets(&request));
         let is_grant = request.method() == Method::POST && grant.is_some();
         if is_grant {
             self.check(grant.as_deref(), &request, &url)?;
@@ -113,6 +114,11 @@ impl Steps {
         }
         if is_grant && answer.status().is_success() {
             self.bound.set(Some(url.into()));
+        }
+        if !answer.status().is_success() {
+            // It becomes the text of an error.
+            let body = String::from_utf8_lossy(answer.body()).into_owned();
+            *answer.body_mut() = secrets.text(&body).into_owned().into_bytes();
         }
         Ok(answer)
     }
@@ -152,6 +158,20 @@ fn refused(why: &str) -> CallError {
 /// The type of grant in a request for tokens.
 fn grant(request: &http::Request<Vec<u8>>) -> Option<Cow<'_, str>> {
     form_urlencoded::parse(request.body()).find(|(name, _)| name == "grant_type").map(|(_, grant)| grant)
+}
+
+/// What a request for tokens holds that no error is to say again.
+fn secrets(request: &http::Request<Vec<u8>>) -> Secrets {
+    let mut secrets = Secrets::default();
+    for (name, value) in form_urlencoded::parse(request.body()) {
+        if names_a_secret(&name) || ["code", "code_verifier"].contains(&&*name) || name.contains("assertion") {
+            secrets.add(&value);
+        }
+    }
+    if let Some(value) = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()) {
+        secrets.add_header("authorization", value);
+    }
+    secrets
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use ::http::request::Parts;
 use futures_util::future::{Either, FutureExt, select};
 use futures_util::stream::StreamExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputResponses,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Extensions, InputResponses,
     ProgressNotificationParam, ProgressToken,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::limits::Held;
 use super::options::McpServerOptions;
-use super::peer::McpPeer;
+use super::peer::RequestPeer;
 use super::result::{self, Items};
 use super::shared::Shared;
 use super::tool::{Served, StructuredContent};
@@ -56,7 +56,7 @@ pub(super) fn run(
         };
         match ended {
             Ok(result) => {
-                call.count(&result);
+                count(&call.peer.request().extensions, &result);
                 Ok(result.into())
             }
             Err(question) => Ok(call.peer.question(question, &server.states, &call.about)?.into()),
@@ -75,7 +75,7 @@ struct Call<'a> {
     tool: Arc<Served>,
     structure: StructuredContent,
     about: Vec<u8>,
-    peer: McpPeer,
+    peer: RequestPeer,
     request: Number,
     token: Option<ProgressToken>,
 }
@@ -110,8 +110,8 @@ impl<'a> Call<'a> {
             call_options.progress = Some(sink);
             reports
         });
-        let peer = McpPeer::new(context, answers, options.ask_timeout);
-        let call_options = call_options.with_extension(peer.clone());
+        let peer = RequestPeer::new(context, answers, options.ask_timeout);
+        let call_options = call_options.with_extension(peer.shown());
         let invocation = caller.invocation(&server.registry, call_options);
         let (request, input) = (invocation.context.request, tool.input_of(params.arguments));
         let work = Work { invocation, input, reports };
@@ -152,15 +152,6 @@ impl<'a> Call<'a> {
     /// What the transport knows of the request.
     fn of_request<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.peer.request().extensions.get::<Parts>()?.extensions.get()
-    }
-
-    /// Counts the bytes of a result as unread, where the transport bounds them.
-    fn count(&self, result: &CallToolResult) {
-        let Some(held) = self.of_request::<Arc<Held>>() else { return };
-        let text = |block: &ContentBlock| block.as_text().map_or(0, |text| text.text.len());
-        let bytes = result.content.iter().map(text).sum::<usize>();
-        // The text, the structured content, and the answer as it is sent.
-        held.unread(bytes.saturating_mul(if result.structured_content.is_some() { 4 } else { 2 }));
     }
 
     fn failure(&self, error: CallError) -> CallToolResult {
@@ -251,14 +242,28 @@ async fn tell(report: Progress, token: &ProgressToken, peer: &Peer<RoleServer>) 
     }
 }
 
-fn call_options(options: &McpServerOptions, context: &RequestContext<RoleServer>) -> CallOptions {
+/// Counts the bytes of a result as unread, where the transport bounds them.
+pub(super) fn count(extensions: &Extensions, result: &CallToolResult) {
+    let held = extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Arc<Held>>());
+    let Some(held) = held else { return };
+    let text = |block: &ContentBlock| block.as_text().map_or(0, |text| text.text.len());
+    let bytes = result.content.iter().map(text).sum::<usize>();
+    // The text, the structured content, and the answer as it is sent.
+    held.unread(bytes.saturating_mul(if result.structured_content.is_some() { 4 } else { 2 }));
+}
+
+/// What a client says beside the arguments, without what is the protocol's own.
+pub(super) fn metadata(context: &RequestContext<RoleServer>) -> impl Iterator<Item = (String, Value)> {
     let for_handlers = |(key, _): &(&String, &Value)| *key != "progressToken" && !key.starts_with(RESERVED);
-    let metadata = context.meta.iter().filter(for_handlers).map(|(key, value)| (key.clone(), value.clone()));
+    context.meta.iter().filter(for_handlers).map(|(key, value)| (key.clone(), value.clone()))
+}
+
+fn call_options(options: &McpServerOptions, context: &RequestContext<RoleServer>) -> CallOptions {
     CallOptions {
         deadline: options.timeout.and_then(deadline_after),
         // Cancelled by the client's notification, and by the end of its connection.
         cancel: Some(CancelToken(context.ct.clone())),
-        metadata: metadata.collect::<Map<_, _>>(),
+        metadata: metadata(context).collect::<Map<_, _>>(),
         ..CallOptions::default()
     }
 }

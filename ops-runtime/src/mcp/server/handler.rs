@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+#[cfg(feature = "durable")]
+use futures_util::future::{Either, FutureExt};
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
@@ -12,12 +14,16 @@ use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ServerConfig, SubscriptionFilter, Tool,
 };
+#[cfg(feature = "durable")]
+use rmcp::model::{CancelTaskParams, CustomRequest, CustomResult, GetTaskParams, GetTaskResult, UpdateTaskParams};
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::call;
 use super::served::ServedTools;
 use super::shared::Shared;
+#[cfg(feature = "durable")]
+use super::tasks;
 use super::tool::{Served, StructuredContent};
 use crate::run::principal::Principal;
 
@@ -98,7 +104,56 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send + '_ {
-        call::run(&self.server, request, context)
+        #[cfg(feature = "durable")]
+        {
+            match tasks::route(&self.server, &request, &context) {
+                tasks::Route::Plain => Either::Left(call::run(&self.server, request, context)),
+                // In a box, so that other calls are not as large.
+                tasks::Route::Task(began) => Either::Right(began.run(request, context).boxed()),
+                tasks::Route::Refused(error) => Either::Right(ready(Err(error)).boxed()),
+            }
+        }
+        #[cfg(not(feature = "durable"))]
+        {
+            call::run(&self.server, request, context)
+        }
+    }
+
+    #[cfg(feature = "durable")]
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let page = |cursor, context: &_| self.page(cursor, context);
+        Box::pin(tasks::custom(&self.server, request, context, self.closed.clone(), page)).await.map(CustomResult)
+    }
+
+    #[cfg(feature = "durable")]
+    fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<GetTaskResult, ErrorData>> + Send + '_ {
+        Box::pin(tasks::extension_get(&self.server, request, context))
+    }
+
+    #[cfg(feature = "durable")]
+    fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
+        Box::pin(tasks::extension_update(&self.server, request, context))
+    }
+
+    #[cfg(feature = "durable")]
+    fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
+        Box::pin(tasks::extension_cancel(&self.server, request, context))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

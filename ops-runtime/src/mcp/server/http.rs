@@ -6,6 +6,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+#[cfg(feature = "durable")]
+use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -18,6 +20,8 @@ use super::limits::{Held, Limits, busy};
 use super::options::McpServerOptions;
 use super::sessions::{Refused, Sessions};
 use super::shared::Shared;
+#[cfg(feature = "durable")]
+use super::tasks;
 use crate::model::unauthorized::Unauthorized;
 use crate::run::principal::Principal;
 use crate::{BoxFuture, CancelToken, Identity};
@@ -55,7 +59,7 @@ pub struct McpService {
 impl McpService {
     pub(super) fn new(server: Shared) -> Self {
         let server = Arc::new(server);
-        let sessions = Arc::new(Sessions::new(&server.options));
+        let sessions = Arc::new(Sessions::new(&server));
         let limits = Arc::new(Limits::new(&server.options));
         let config = StreamableHttpServerConfig::default().enforce_origin_validation();
         let connect = {
@@ -191,11 +195,26 @@ impl McpService {
             if begins && !self.sessions.has_room() && memchr::memmem::find(&body, b"\"initialize\"").is_some() {
                 return Err(busy("Too many sessions are in use (max_sessions)"));
             }
+            #[cfg(feature = "durable")]
+            let body = self.renamed(&parts, body);
             self.inner.handle(Request::from_parts(parts, Full::new(body))).await
         } else {
             self.inner.handle(Request::from_parts(parts, body)).await
         };
         Ok(response.map(|body| McpBody::holding(body, held)))
+    }
+}
+
+#[cfg(feature = "durable")]
+impl McpService {
+    /// The body of a request about tasks of 2025-11-25, under a name that the SDK leaves to us.
+    fn renamed(&self, parts: &Parts, body: Bytes) -> Bytes {
+        // Later revisions say in a header what the body asks for.
+        let revision = parts.headers.get("mcp-protocol-version").and_then(|revision| revision.to_str().ok());
+        if self.server.tasks.is_none() || revision.is_some_and(|revision| revision >= "2026-07-28") {
+            return body;
+        }
+        tasks::wire::renamed(&body).map_or(body, Bytes::from)
     }
 }
 

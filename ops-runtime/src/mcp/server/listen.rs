@@ -43,8 +43,10 @@ impl McpService {
             shutdown_timeout: Duration::ZERO,
         };
         let cancel = self.cancel();
-        listen::serve(listener, limits, cancel, move |request: Request<_>| {
+        listen::serve(listener, limits, cancel, move |mut request: Request<_>, cost| {
             let service = self.clone();
+            // A task of the session runs the request's call.
+            request.extensions_mut().insert(cost.clone());
             async move { service.answer(request).await }
         })
         .await

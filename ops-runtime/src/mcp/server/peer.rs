@@ -15,16 +15,18 @@ use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ElicitResult, ErrorData, InputRequest, InputRequests,
-    InputRequiredResult, InputResponses, RequestStateCodec, SealOptions, ServerRequest,
+    CallToolRequestParams, ClientCapabilities, ErrorData, InputRequest, InputRequests, InputRequiredResult,
+    InputResponses, RequestStateCodec, SealOptions, ServerRequest,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_core::Deserialize;
 use serde_json::{Value, json};
 
+use super::question::{capability, input_request, is_answer, send, unsupported};
+#[cfg(feature = "durable")]
+use super::tasks::JobPeer;
 use super::tool::StructuredContent;
 use crate::model::random;
-use crate::{CallError, Context, ErrorCode};
+use crate::{CallError, Context};
 
 /// How long a client may take to answer.
 const STATE_TTL: Duration = Duration::from_secs(3_600);
@@ -52,7 +54,83 @@ const STATE_TTL: Duration = Duration::from_secs(3_600);
 /// }
 /// ```
 #[derive(Clone)]
-pub struct McpPeer(Arc<Inner>);
+pub struct McpPeer(Way);
+
+/// How the client is reached.
+#[derive(Clone)]
+enum Way {
+    Request(RequestPeer),
+    /// By the task that the client reads.
+    #[cfg(feature = "durable")]
+    Task(JobPeer),
+}
+
+impl McpPeer {
+    /// The client that called this handler's tool, or that of the handler which called this one.
+    pub fn of(context: &Context) -> Option<Self> {
+        if let Some(peer) = context.extension::<Self>() {
+            return Some(peer.clone());
+        }
+        #[cfg(feature = "durable")]
+        if let Some(peer) = JobPeer::of(context) {
+            return Some(Self(Way::Task(peer)));
+        }
+        None
+    }
+
+    /// True if the client declared that capability: `elicitation`, `sampling` or `roots`.
+    pub fn supports(&self, capability: &str) -> bool {
+        match &self.0 {
+            Way::Request(peer) => peer.supports(capability),
+            #[cfg(feature = "durable")]
+            Way::Task(peer) => peer.supports(capability),
+        }
+    }
+
+    /// The answers that came with this call, by the keys of their questions; of a client of 2026-07-28.
+    #[cfg(all(feature = "gateway", feature = "program"))]
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let answers = match &self.0 {
+            Way::Request(peer) => Some(&peer.0.answers),
+            #[cfg(feature = "durable")]
+            Way::Task(_) => None,
+        };
+        answers.into_iter().flatten().map(|(key, answer)| (key.as_str(), answer))
+    }
+
+    /// Asks the client, and waits for its answer: `elicitation/create`, `sampling/createMessage` or `roots/list`, with
+    /// parameters and result as the protocol describes them. The key identifies the question within the call.
+    ///
+    /// # Errors
+    /// If the client does not support that, if the parameters are not those of the method, or if the client refuses.
+    pub async fn ask(&self, key: &str, method: &str, params: Value) -> Result<Value, CallError> {
+        let Some(capability) = capability(method) else {
+            return Err(CallError::execution(format!("`{method}` is nothing that a client can be asked")));
+        };
+        match &self.0 {
+            Way::Request(peer) => peer.ask(key, method, capability, params).await,
+            // In a box, so that others are not as large.
+            #[cfg(feature = "durable")]
+            Way::Task(peer) => Box::pin(peer.ask(key, method, capability, params)).await,
+        }
+    }
+}
+
+impl fmt::Debug for McpPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("McpPeer");
+        match &self.0 {
+            Way::Request(peer) => shown.field("request", &peer.0.request.id),
+            #[cfg(feature = "durable")]
+            Way::Task(peer) => shown.field("task", peer.id()),
+        };
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// The client of a request that is in flight.
+#[derive(Clone)]
+pub(super) struct RequestPeer(Arc<Inner>);
 
 struct Inner {
     request: RequestContext<RoleServer>,
@@ -71,47 +149,30 @@ struct Asked {
     missing: Option<ClientCapabilities>,
 }
 
-impl McpPeer {
-    /// The client that called this handler's tool, or that of the handler which called this one.
-    pub fn of(context: &Context) -> Option<Self> {
-        context.extension::<Self>().cloned()
-    }
-
+impl RequestPeer {
     pub(super) fn new(request: RequestContext<RoleServer>, answers: InputResponses, patience: Duration) -> Self {
         Self(Arc::new(Inner { request, answers, patience, asked: Mutex::default(), call: AtomicWaker::new() }))
+    }
+
+    /// The client as handlers see it.
+    pub(super) fn shown(&self) -> McpPeer {
+        McpPeer(Way::Request(self.clone()))
     }
 
     pub(super) fn request(&self) -> &RequestContext<RoleServer> {
         &self.0.request
     }
 
-    /// True if the client declared that capability: `elicitation`, `sampling` or `roots`.
-    pub fn supports(&self, capability: &str) -> bool {
+    fn supports(&self, capability: &str) -> bool {
         let declared = self.0.request.client_capabilities().and_then(|all| serde_json::to_value(all).ok());
         declared.is_some_and(|all| all.get(capability).is_some_and(|value| !value.is_null()))
     }
 
-    /// The answers that came with this call, by the keys of their questions; of a client of 2026-07-28.
-    #[cfg(all(feature = "gateway", feature = "program"))]
-    pub(crate) fn answers(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.0.answers.iter().map(|(key, answer)| (key.as_str(), answer))
-    }
-
-    /// Asks the client, and waits for its answer: `elicitation/create`, `sampling/createMessage` or `roots/list`, with
-    /// parameters and result as the protocol describes them. The key identifies the question within the call.
-    ///
-    /// # Errors
-    /// If the client does not support that, if the parameters are not those of the method, or if the client refuses.
-    pub async fn ask(&self, key: &str, method: &str, params: Value) -> Result<Value, CallError> {
-        let Some(capability) = capability(method) else {
-            return Err(CallError::execution(format!("`{method}` is nothing that a client can be asked")));
-        };
-        let request = InputRequest::deserialize(json!({ "method": method, "params": params })).map_err(|error| {
-            CallError::execution(format!("the parameters of `{method}` are not what the protocol asks for: {error}"))
-        })?;
+    async fn ask(&self, key: &str, method: &str, capability: &str, params: Value) -> Result<Value, CallError> {
+        let request = input_request(method, params)?;
         let repeats = StructuredContent::of(self.0.request.protocol_version().as_ref()) == StructuredContent::Any;
         if !self.supports(capability) && !repeats {
-            return Err(CallError::new("UNSUPPORTED", format!("the client does not support {capability}")));
+            return Err(unsupported(capability));
         }
         if !repeats {
             return self.send(request).await;
@@ -139,13 +200,7 @@ impl McpPeer {
             InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
             _ => return Err(CallError::execution("the client can't be asked that")),
         };
-        let answer = tokio::time::timeout(self.0.patience, self.0.request.peer.send_request(request)).await;
-        let answer = answer.map_err(|_| {
-            let message = format!("the client did not answer within {:?} (`ask_timeout`)", self.0.patience);
-            CallError::new(ErrorCode::Timeout, message)
-        })?;
-        let answer = answer.map_err(|error| CallError::from_error(&error))?;
-        serde_json::to_value(answer).map_err(|error| CallError::from_error(&error))
+        send(&self.0.request.peer, request, self.0.patience).await
     }
 
     /// Runs a call until it is done, or until it waits for an answer that comes with another call.
@@ -188,34 +243,10 @@ impl McpPeer {
     }
 }
 
-impl fmt::Debug for McpPeer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpPeer").field("request", &self.0.request.id).finish_non_exhaustive()
-    }
-}
-
 /// What a call ends with, instead of a result, when it asks.
 pub(super) enum Question {
     Requests(InputRequests),
     Unsupported(ClientCapabilities),
-}
-
-fn capability(method: &str) -> Option<&'static str> {
-    match method {
-        "elicitation/create" => Some("elicitation"),
-        "sampling/createMessage" => Some("sampling"),
-        "roots/list" => Some("roots"),
-        _ => None,
-    }
-}
-
-/// True if a value is an answer to that method; if not, the question is asked again.
-fn is_answer(method: &str, answer: &Value) -> bool {
-    match method {
-        "elicitation/create" => ElicitResult::deserialize(answer).is_ok(),
-        "sampling/createMessage" => answer.get("role").is_some() && answer.get("content").is_some(),
-        _ => answer.get("roots").is_some_and(Value::is_array),
-    }
 }
 
 /// The state of calls that wait for answers, which their clients keep.

@@ -48,6 +48,12 @@ impl ServedTools {
         self.tools.get(index)
     }
 
+    /// The tool of an operation.
+    #[cfg(feature = "durable")]
+    pub(super) fn of_operation(&self, id: &str) -> Option<&Arc<Served>> {
+        self.tools.iter().find(|tool| tool.spec().id == id)
+    }
+
     /// All tools, in the order of their names.
     pub(super) fn tools(&self) -> &[Arc<Served>] {
         &self.tools

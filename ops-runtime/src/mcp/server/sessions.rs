@@ -16,7 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::limits::Held;
-use super::options::McpServerOptions;
+use super::shared::Shared;
+#[cfg(feature = "durable")]
+use super::tasks;
 use crate::run::principal::Principal;
 
 /// How long a session must be idle before it may be ended for a new one.
@@ -35,6 +37,9 @@ pub(super) struct Sessions {
     started: Instant,
     /// Whether a task ends unused sessions.
     is_swept: Arc<AtomicBool>,
+    /// Whether tasks are declared.
+    #[cfg(feature = "durable")]
+    has_tasks: bool,
 }
 
 /// One session.
@@ -75,7 +80,8 @@ pub(super) enum Refused {
 }
 
 impl Sessions {
-    pub(super) fn new(options: &McpServerOptions) -> Self {
+    pub(super) fn new(server: &Shared) -> Self {
+        let options = &server.options;
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(options.session_idle);
         Self {
@@ -85,6 +91,8 @@ impl Sessions {
             max_requests: options.max_session_requests.clamp(1, Semaphore::MAX_PERMITS),
             started: Instant::now(),
             is_swept: Arc::default(),
+            #[cfg(feature = "durable")]
+            has_tasks: server.tasks.is_some(),
         }
     }
 
@@ -169,6 +177,12 @@ fn held(message: &ClientJsonRpcMessage) -> Option<(Arc<Held>, &RequestId)> {
     Some((parts.extensions.get::<Arc<Held>>()?.clone(), &request.id))
 }
 
+/// Who sent a message, as the service found out.
+fn caller(message: &ClientJsonRpcMessage) -> Option<&Principal> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    request.request.extensions().get::<Parts>()?.extensions.get()
+}
+
 /// Works as the SDK does, but keeps the owner of each session, and sets limits.
 impl SessionManager for Sessions {
     type Error = LocalSessionManagerError;
@@ -216,14 +230,19 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        if let ClientJsonRpcMessage::Request(request) = &message
-            && let Some(parts) = request.request.extensions().get::<Parts>()
-            && let Some(caller) = parts.extensions.get::<Principal>()
+        let caller = caller(&message).cloned();
+        if let Some(caller) = &caller
             && let Some(session) = lock(&self.all).get(id)
         {
             let _ = session.owner.set(caller.clone());
         }
-        self.local.initialize_session(id, message).await
+        let answer = self.local.initialize_session(id, message).await?;
+        #[cfg(feature = "durable")]
+        if self.has_tasks {
+            let is_somebody = caller.is_some_and(|caller| caller != Principal::Checked(None));
+            return Ok(tasks::wire::declared(answer, is_somebody));
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -282,7 +301,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_session_that_was_only_begun_ends() {
-        let sessions = Sessions::new(&McpServerOptions::default());
+        let sessions = Sessions::new(&crate::mcp::McpServer::new(crate::Registry::new()).0);
         let (idle, _idle) = sessions.create_session().await.unwrap();
         let (used, _used) = sessions.create_session().await.unwrap();
         drop(sessions.enter(&used, &Principal::Checked(None)).ok().flatten().unwrap());

@@ -8,6 +8,8 @@ use rmcp::model::{Extensions, Implementation, ServerCapabilities, ServerConfig};
 use super::options::McpServerOptions;
 use super::peer::States;
 use super::served::{Cache, Filter, Naming, ServedTools};
+#[cfg(feature = "durable")]
+use super::tasks::McpTasks;
 use super::tool::Served;
 use crate::run::principal::Principal;
 use crate::{Identity, Registry};
@@ -21,6 +23,8 @@ pub(super) struct Shared {
     pub(super) naming: Option<Naming>,
     pub(super) cache: Cache,
     pub(super) states: States,
+    #[cfg(feature = "durable")]
+    pub(super) tasks: Option<McpTasks>,
 }
 
 impl Shared {
@@ -34,7 +38,13 @@ impl Shared {
 
     pub(super) fn info(&self) -> ServerConfig {
         let McpServerOptions { name, version, instructions, .. } = &self.options;
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed();
+        #[cfg(feature = "durable")]
+        let capabilities = match &self.tasks {
+            Some(_) => capabilities.enable_tasks(),
+            None => capabilities,
+        };
+        let capabilities = capabilities.build();
         let mut info = ServerConfig::new(capabilities).with_server_info(Implementation::new(name, version));
         info.instructions.clone_from(instructions);
         info

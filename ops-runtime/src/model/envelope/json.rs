@@ -138,7 +138,7 @@ fields!(HttpMeta {
     "event" => event: some,
     "setCookie" => set_cookie: filled,
     "retries" => retries: some_number,
-});
+} without secrets);
 
 fields!(EventMeta {
     "type" => kind: default,
@@ -151,7 +151,7 @@ fields!(McpMeta {
     "content" => content: default,
     "structuredContent" => structured_content: any,
     "_meta" => meta: some,
-});
+} without secrets);
 
 fields!(Warning {
     "pointer" => pointer: required,

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::model::json::{Whole, fields, through, words};
 use crate::{
-    AccessControl, Binding, Definitions, ErrorDefinition, InvalidId, List, OperationKind, OperationSpec, Schema, Text,
-    TextList,
+    AccessControl, Binding, Definitions, ErrorDefinition, InvalidId, List, OperationKind, OperationSpec, RetryPolicy,
+    Schema, Text, TextList,
 };
 
 words!(OperationKind {
@@ -46,6 +46,7 @@ struct SpecJson {
     access: AccessControl,
     binding: Option<Binding>,
     timeout: Option<Whole>,
+    retry: Option<RetryPolicy>,
     deprecated: bool,
     meta: Option<Map<String, Value>>,
 }
@@ -64,6 +65,7 @@ fields!(SpecJson {
     "accessControl" => access: required,
     "deprecated" => deprecated: flag,
     "timeout" => timeout: some,
+    "retry" => retry: some,
     "binding" => binding: some,
     "_meta" => meta: some,
 });
@@ -91,6 +93,7 @@ impl TryFrom<&OperationSpec> for SpecJson {
             access: spec.access.clone(),
             binding: Some(spec.binding.clone()).filter(|binding| *binding != Binding::Local),
             timeout: spec.timeout.map(milliseconds),
+            retry: spec.retry().cloned(),
             deprecated: spec.deprecated,
             meta: spec.meta.clone(),
         })
@@ -112,6 +115,7 @@ impl TryFrom<SpecJson> for OperationSpec {
         spec.access = json.access;
         spec.binding = json.binding.unwrap_or_default();
         spec.timeout = json.timeout.map(|Whole(milliseconds)| Duration::from_millis(milliseconds));
+        spec.set_retry(json.retry);
         spec.deprecated = json.deprecated;
         spec.meta = json.meta;
         Ok(spec)

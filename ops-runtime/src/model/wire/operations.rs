@@ -23,6 +23,7 @@ macro_rules! definition {
                 "accessControl": { "$ref": "#/$defs/AccessControl" },
                 "deprecated": { "type": "boolean" },
                 "timeout": { "description": "In milliseconds.", "type": "number", "minimum": 0 },
+                "retry": { "$ref": "#/$defs/RetryPolicy" },
                 "binding": { "$ref": "#/$defs/Binding" },
                 "_meta": { "description": "What an adapter or a user wants to keep.", "type": "object" }
             },
@@ -42,6 +43,33 @@ macro_rules! definition {
                 "resourceAction": { "type": "string" }
             },
             "required": ["requiredScopes"]
+        }"##
+    };
+    (RetryPolicy) => {
+        r##"{
+            "description": "When and how often a failed attempt of a durable call is repeated.",
+            "type": "object",
+            "properties": {
+                "attempts": { "description": "In all.", "type": "number", "minimum": 1 },
+                "firstWait": { "description": "In milliseconds; 1,000 if absent.", "type": "number", "minimum": 0 },
+                "maxWait": { "description": "In milliseconds; 300,000 if absent.", "type": "number", "minimum": 0 },
+                "factor": {
+                    "description": "By which each wait is longer than the one before; 2 if absent.",
+                    "type": "number",
+                    "minimum": 1
+                },
+                "codes": {
+                    "description": "Codes that are repeated beside those of failures.",
+                    "type": "array",
+                    "items": { "type": "string" }
+                },
+                "deadline": {
+                    "description": "Over all attempts, in milliseconds from the earliest start.",
+                    "type": "number",
+                    "minimum": 0
+                }
+            },
+            "required": ["attempts"]
         }"##
     };
     (ErrorDefinition) => {

@@ -5,7 +5,7 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context as Task, Poll, ready};
+use std::task::{Context as Task, Poll};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
@@ -200,19 +200,26 @@ impl<T> Future for Guard<T> {
     type Output = Result<T, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let Some(work) = &mut this.work else { return Poll::Ready(Err(aborted())) };
-        let limits = &mut this.limits;
-        let polled = catch_unwind(AssertUnwindSafe(|| match work.as_mut().poll(task) {
-            Poll::Pending => limits.poll(task).map(Err),
-            ready => ready,
+        let Self { work, limits } = &mut *self;
+        let mut output = None;
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let polled = match work {
+                Some(work) => work.as_mut().poll(task),
+                None => Poll::Ready(Err(aborted())),
+            };
+            let polled = if polled.is_pending() { limits.poll(task).map(Err) } else { polled };
+            if let Poll::Ready(ready) = polled {
+                output = Some(ready);
+                // Its locals may panic when they go: here, so that nothing has to be caught twice.
+                *work = None;
+            }
         }));
-        let output = match polled {
-            Ok(polled) => ready!(polled),
-            Err(panic) => Err(panicked(&*panic)),
-        };
-        drop_guarded(this.work.take());
-        Poll::Ready(output)
+        if let Err(panic) = polled {
+            // What was answered before the panic counts.
+            output.get_or_insert(Err(panicked(&*panic)));
+            drop_guarded(work.take());
+        }
+        output.map_or(Poll::Pending, Poll::Ready)
     }
 }
 

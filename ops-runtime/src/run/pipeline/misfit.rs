@@ -37,7 +37,7 @@ pub(super) fn unfit(meta: &ResponseMeta, told: &[Told], value: Value) -> CallErr
     let error = error(meta, message, list(told, None), Value::Null, false);
     let violations = error.details().get("violations").cloned().unwrap_or_default();
     let details = json!({ "violations": violations, "value": value });
-    error.with_details(details)
+    meta.told(error.with_details(details))
 }
 
 /// The error of a response that cannot be read into the operation's type.
@@ -63,7 +63,7 @@ fn error(meta: &ResponseMeta, message: String, violations: Vec<Value>, raw: Valu
     if cut {
         details.insert("truncated".to_owned(), true.into());
     }
-    CallError::new(ErrorCode::ValidationError, message).with_details(Value::Object(details))
+    meta.told(CallError::new(ErrorCode::ValidationError, message).with_details(Value::Object(details)))
 }
 
 /// The first thing that is wrong, and how many more there are.

@@ -114,6 +114,42 @@ pub(super) fn dynamic(
     Ok(ResponseEnvelope { data: value, meta, warnings })
 }
 
+/// As [`dynamic`], for a caller that passes the result on: text that conforms passes as it is.
+pub(super) fn passed_on(
+    entry: &Entry,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Payload>,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    if passes(entry, policy, &envelope)? {
+        return Ok(envelope);
+    }
+    Ok(dynamic(entry, policy, envelope)?.map(Payload::Value))
+}
+
+/// As [`conforming`], for a caller that passes the result on.
+#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
+pub(super) fn conforming_text(
+    entry: &Entry,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Payload>,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    if envelope.warnings.is_empty() && passes(entry, policy, &envelope)? {
+        return Ok(envelope);
+    }
+    Ok(conforming(entry, policy, envelope)?.map(Payload::Value))
+}
+
+/// True if an answer is text that needs no change, so that no value need be made of it.
+fn passes(entry: &Entry, policy: OutputPolicy, envelope: &ResponseEnvelope<Payload>) -> Result<bool, CallError> {
+    let ResponseEnvelope { data, meta, .. } = envelope;
+    let Some(text) = data.text() else { return Ok(false) };
+    Ok(!meta.is_error()
+        && (policy == OutputPolicy::Cast || misfit::foreign_type(&entry.spec, meta, data).is_none())
+        && entry.spec.undescribed(meta).is_none()
+        && entry.spec.missing(meta, None)?.is_none()
+        && entry.schemas.output_passes(text)?)
+}
+
 /// As [`dynamic`], for a caller that holds the result to the schema: what stays as it came is an error with the value.
 #[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn conforming(
@@ -160,7 +196,7 @@ fn instead(
     if policy == OutputPolicy::Strict {
         return Err(misfit::strict(meta, &told, Payload::Value(missing.came)));
     }
-    log(&entry.spec, &told);
+    log(&entry.spec, meta, &told);
     Ok(Some((missing.came, told.map(|told| told.warning).to_vec())))
 }
 
@@ -199,8 +235,8 @@ fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
 
 pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallError> {
     let parsed = match &data {
-        Payload::Json(bytes) => record::from_slice(bytes),
-        Payload::Raw(text) => record::from_str(text.get()),
+        Payload::Json(bytes) => record::parse(bytes),
+        Payload::Raw(text) => record::parse(text.get().as_bytes()),
         Payload::Body(body) => return held(body),
         Payload::Value(_) => Ok(Value::Null),
     };
@@ -228,7 +264,7 @@ fn shape(
         return Err(misfit::strict(meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
     }
     if !shaped.told.is_empty() {
-        log(&entry.spec, &shaped.told);
+        log(&entry.spec, meta, &shaped.told);
     }
     Ok((shaped, raw))
 }
@@ -244,12 +280,18 @@ fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
     came
 }
 
-fn log(spec: &OperationSpec, told: &[Told]) {
+fn log(spec: &OperationSpec, meta: &ResponseMeta, told: &[Told]) {
     let operation = spec.id.as_ref();
+    // Only the names of members are a server's words here.
     for Told { warning: Warning { pointer, expected, found }, change, .. } in told.iter().take(MAX_LOGGED) {
         match change {
-            Change::Removed => tracing::debug!(operation, pointer, "an undeclared property was removed"),
-            _ => tracing::warn!(operation, pointer, expected, %found, "a result does not match its schema"),
+            Change::Removed => {
+                tracing::debug!(operation, pointer = &*meta.words(pointer), "an undeclared property was removed");
+            }
+            _ => {
+                let (pointer, found) = (meta.words(pointer), meta.words(found));
+                tracing::warn!(operation, pointer = &*pointer, expected, %found, "a result does not match its schema");
+            }
         }
     }
     let more: usize = told.iter().skip(MAX_LOGGED).map(|told| told.stands_for).sum();

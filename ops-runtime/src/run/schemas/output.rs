@@ -69,6 +69,9 @@ impl Schemas {
         let Some(schema) = self.output.compiled()? else {
             return Ok(Shaped::as_it_is(output));
         };
+        if schema.is_plainly(&output) && self.output.is_read_whole() {
+            return Ok(Shaped::as_it_is(output));
+        }
         if policy != OutputPolicy::Cast && schema.has_nothing_of(&output) {
             let foreign = Some(Box::new(Warning::new("", NOTHING_DECLARED, NONE_OF_THEM)));
             return Ok(Shaped { foreign, ..Shaped::as_it_is(output) });
@@ -101,6 +104,17 @@ impl Schemas {
         told.truncate(MAX_TOLD);
         told.extend(Told::more(more + beyond));
         Ok(Shaped { value, told, foreign, has_ended })
+    }
+
+    /// True if an output that is text conforms and need not be changed, under any policy: it can be passed on.
+    ///
+    /// `false` may also mean that a value is needed to tell.
+    pub(crate) fn output_passes(&self, text: &[u8]) -> Result<bool, CallError> {
+        match self.output.compiled()? {
+            // Definitions are compiled on the way, so only then is it known if all of the schema was read.
+            Some(schema) => Ok(self.output.is_read_whole() && schema.passes(text) && self.output.is_read_whole()),
+            None => Ok(false),
+        }
     }
 
     /// Adds what the full check finds and repairing did not, at places of which nothing is known yet.

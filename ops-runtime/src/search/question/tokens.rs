@@ -6,7 +6,7 @@ use super::super::words::{Stems, is_stop_word, is_weak_word, words};
 
 /// How much of a question is read, in words and in bytes.
 const MAX_WORDS: usize = 64;
-const MAX_BYTES: usize = 2_000;
+pub(super) const MAX_BYTES: usize = 2_000;
 
 /// How much words matter after one of [`ASIDES`], words that say little, and each word beside the one before.
 const ASIDE: f32 = 0.6;

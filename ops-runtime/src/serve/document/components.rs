@@ -41,6 +41,8 @@ pub(super) struct Components {
 pub(super) struct Scope {
     own: Option<std::sync::Arc<Map<String, Value>>>,
     shared: Definitions,
+    /// True if it is an input's.
+    is_input: bool,
 }
 
 impl Scope {
@@ -50,6 +52,10 @@ impl Scope {
             Some(own) if own.contains_key(name) => std::sync::Arc::as_ptr(own).addr(),
             _ => self.shared.as_slice().as_ptr().addr(),
         }
+    }
+
+    fn has_own(&self, name: &str) -> bool {
+        self.own.as_ref().is_some_and(|own| own.contains_key(name))
     }
 
     fn get(&self, name: &str) -> Option<Value> {
@@ -78,9 +84,9 @@ impl Components {
     /// A schema of an operation, without the definitions inside it, and what its references mean.
     ///
     /// The schema of a Rust type becomes a definition of the type's name, too.
-    pub(super) fn scope(&self, schema: &Schema, spec: &OperationSpec) -> (Value, Scope) {
-        let name = schema.type_name();
-        let mut schema = schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned);
+    pub(super) fn scope(&self, of: &Schema, spec: &OperationSpec) -> (Value, Scope) {
+        let name = of.type_name();
+        let mut schema = of.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned);
         let own = schema.as_object_mut().and_then(|schema| {
             schema.shift_remove("$schema");
             schema.shift_remove("$defs")
@@ -98,7 +104,8 @@ impl Components {
             own.insert(name, whole);
         }
         let own = (!own.is_empty()).then(|| std::sync::Arc::new(own));
-        (schema, Scope { own, shared: spec.definitions.clone() })
+        let is_input = std::ptr::eq(of, &spec.input);
+        (schema, Scope { own, shared: spec.definitions.clone(), is_input })
     }
 
     /// What a schema that is only a reference leads to.
@@ -174,23 +181,25 @@ impl Components {
             return name.clone();
         }
         let plain = allowed(own);
+        // A Rust type may take other JSON than it gives: what may be left out of an input, say, is always in an output.
+        let of_side = scope.has_own(own).then(|| format!("{plain}{}", if scope.is_input { "Input" } else { "Output" }));
+        let numbered = (2_u32..).map(|number| format!("{plain}_{number}"));
         let mut closure = None;
         let mut name = plain.clone();
-        for number in 2_u32.. {
-            let Some((other, other_own)) = self.taken.get(&name) else {
-                if !self.schemas.contains_key(&name) {
-                    break;
+        for next in of_side.into_iter().chain(numbered) {
+            match self.taken.get(&name) {
+                // What two tables call the same and describe alike is one component.
+                Some((other, other_own)) => {
+                    let closure = closure.get_or_insert_with(|| scope.closure(own));
+                    if other_own == own && other.closure(other_own) == *closure {
+                        self.names.insert(key, name.clone());
+                        return name;
+                    }
                 }
-                name = format!("{plain}_{number}");
-                continue;
-            };
-            // What two tables call the same and describe alike is one component.
-            let closure = closure.get_or_insert_with(|| scope.closure(own));
-            if other_own == own && other.closure(other_own) == *closure {
-                self.names.insert(key, name.clone());
-                return name;
+                None if !self.schemas.contains_key(&name) => break,
+                None => {}
             }
-            name = format!("{plain}_{number}");
+            name = next;
         }
         self.taken.insert(name.clone(), (scope.clone(), own.to_owned()));
         self.names.insert(key, name.clone());

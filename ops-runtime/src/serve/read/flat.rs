@@ -12,6 +12,7 @@ use super::shape::{Shape, Types};
 use super::text::Escaping;
 use crate::model::binding::is_reserved_header;
 use crate::model::binding::template::parameter;
+use crate::serve::pattern::cut;
 use crate::{HttpBinding, HttpParameter, ParameterLocation, ParameterStyle};
 
 /// The most digits that a whole number has here: with as many, every number fits 64 bits.
@@ -97,8 +98,14 @@ impl Plan {
             slot.write(&Escaping::Percent.plain(text).ok()?, &mut out)?;
         }
         let mut came = 0_u64;
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+        let mut rest = Some(query);
+        while let Some(pairs) = rest {
+            let (pair, next) = cut(pairs, b'&');
+            rest = next;
+            if pair.is_empty() {
+                continue;
+            }
+            let (name, text) = cut(pair, b'=');
             let name = Escaping::Form.plain(name).ok()?;
             let Some((at, (_, slot))) = self.query.iter().enumerate().find(|(_, (own, _))| *own == name) else {
                 continue;
@@ -108,7 +115,7 @@ impl Plan {
                 return None;
             }
             came |= bit;
-            slot.write(&Escaping::Form.plain(text).ok()?, &mut out)?;
+            slot.write(&Escaping::Form.plain(text.unwrap_or_default()).ok()?, &mut out)?;
         }
         for (name, slot) in &self.headers {
             let mut values = parts.headers.get_all(name).iter();

@@ -33,14 +33,17 @@ impl Escaping {
         if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
             return Ok(text.into());
         }
-        let bytes = match self {
+        let mut bytes = Vec::with_capacity(text.len());
+        match self {
             Self::None => return Ok(text.into()),
-            Self::Percent => percent_decode(text.as_bytes()).collect(),
+            Self::Percent => bytes.extend(percent_decode(text.as_bytes())),
             Self::Form => {
-                let spaced: Vec<u8> = text.bytes().map(|byte| if byte == b'+' { b' ' } else { byte }).collect();
-                percent_decode(&spaced).collect::<Vec<u8>>()
+                for (at, word) in text.as_bytes().split(|byte| *byte == b'+').enumerate() {
+                    bytes.extend((at > 0).then_some(b' '));
+                    bytes.extend(percent_decode(word));
+                }
             }
-        };
+        }
         String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "is not UTF-8")
     }
 }

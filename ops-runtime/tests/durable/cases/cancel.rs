@@ -20,11 +20,11 @@ async fn cancelled(job: &AnyJob) {
 pub(crate) async fn delayed<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
-    let options = SubmitOptions::new().with_delay(Duration::from_millis(800));
+    let options = SubmitOptions::new().with_delay(Duration::from_secs(4));
     let job = set.jobs.submit::<Work>(named("a"), options).await.unwrap();
     pause(100).await;
     cancelled(&job).await;
-    pause(1_500).await;
+    pause(5_000).await;
     assert_eq!(set.probe.starts("a"), 0);
     set.settled().await;
     worker.drain().await;
@@ -68,13 +68,13 @@ pub(crate) async fn running<H: Harness>() {
 pub(crate) async fn between_attempts<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
-    let policy = RetryPolicy::new(3).with_backoff(Duration::from_secs(1), Duration::from_secs(1));
+    let policy = RetryPolicy::new(3).with_backoff(Duration::from_secs(5), Duration::from_secs(5));
     let job = set.jobs.submit::<Work>(failing("a", 9), SubmitOptions::new().with_retry(policy)).await.unwrap();
     let status = reaches(&job, "retrying", |status| matches!(status, JobStatus::Retrying { .. })).await;
     let JobStatus::Retrying { attempts, error, .. } = status else { unreachable!() };
     assert_eq!((attempts, error.message()), (1, "attempt 1 fails"));
     cancelled(&job).await;
-    pause(1_500).await;
+    pause(6_000).await;
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
     worker.drain().await;
@@ -84,13 +84,13 @@ pub(crate) async fn between_attempts<H: Harness>() {
 pub(crate) async fn between_attempts_after_its_worker_died<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
-    let policy = RetryPolicy::new(3).with_backoff(Duration::from_millis(1_500), Duration::from_millis(1_500));
+    let policy = RetryPolicy::new(3).with_backoff(Duration::from_secs(5), Duration::from_secs(5));
     let job = set.jobs.submit::<Work>(failing("a", 9), SubmitOptions::new().with_retry(policy)).await.unwrap();
     reaches(&job, "retrying", |status| matches!(status, JobStatus::Retrying { .. })).await;
     drop(worker);
     cancelled(&job).await;
     let worker = set.worker().await;
-    pause(2_500).await;
+    pause(6_000).await;
     assert_eq!(set.probe.starts("a"), 1);
     // Dead while it runs, and cancelled before anybody notices.
     let hung = set.jobs.submit::<Hang>(HangInput { name: "b".into() }, attempts(5)).await.unwrap();

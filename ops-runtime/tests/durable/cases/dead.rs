@@ -107,7 +107,7 @@ pub(crate) async fn discarded<H: Harness>() {
 /// A repeat of the key belongs to the dead letter, before it is tried again and after.
 pub(crate) async fn tried_again_after_its_key_was_submitted_again<H: Harness>() {
     let set = Set::<H>::start().await;
-    let options = || SubmitOptions::new().with_key("k").with_timeout(Duration::from_millis(400));
+    let options = || SubmitOptions::new().with_key("k").with_timeout(Duration::from_secs(4));
     let input = || GateInput { name: "a".into() };
     let submit = async || set.jobs.submit::<Gate>(input(), options()).await.unwrap();
     let first = submit().await;
@@ -132,7 +132,7 @@ pub(crate) async fn tried_again_after_its_key_was_submitted_again<H: Harness>() 
 pub(crate) async fn a_deadline_begins_anew<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
-    let options = attempts(1).with_timeout(Duration::from_millis(1_500));
+    let options = attempts(1).with_timeout(Duration::from_secs(5));
     let job = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, options).await.unwrap();
     assert!(job.result().await.is_err());
     pause(500).await;

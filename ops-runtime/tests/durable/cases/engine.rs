@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use ops_runtime::CallError;
 use ops_runtime::durable::JobId;
-use ops_runtime::durable::engine::{Delivery, Engine};
-use ops_runtime::durable::record::{Ended, JobRecord, Outcome, Stored, Tries};
+use ops_runtime::durable::engine::{Delivery, Engine, Listed, QueueStats};
+use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, Outcome, Stored, Tries};
 use serde_json::value::to_raw_value;
 
 use crate::harness::{Harness, LEASE, pause};
@@ -164,4 +165,81 @@ pub(crate) async fn steps_are_kept_once<H: Harness>() {
     assert!(engine.read(&job.id).await.unwrap().is_none());
     assert!(engine.submit(&job).await.unwrap().is_none());
     assert_eq!(engine.stats("jobs").await.unwrap().open, 1);
+}
+
+/// The numbers of the jobs of a list, read in pages of so many.
+async fn listed(engine: &impl Engine, what: Listed, most: usize) -> Vec<u8> {
+    let (mut numbers, mut after) = (Vec::new(), None);
+    loop {
+        let page = engine.list("jobs", what, after.as_deref(), most).await.unwrap();
+        assert!(page.jobs.len() <= most, "{page:?}");
+        for (id, stored) in page.jobs {
+            assert_eq!(matches!(stored, Stored::Ended(_)), what == Listed::Ended);
+            numbers.push(u8::from_str_radix(id.token(), 16).unwrap());
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    numbers.sort_unstable();
+    numbers
+}
+
+pub(crate) async fn what_is_listed<H: Harness>() {
+    let harness = H::start().await;
+    let engine = harness.engine().await;
+    assert_eq!(engine.queues().await.unwrap(), [""; 0]);
+    for what in [Listed::Due, Listed::Delayed, Listed::Ended] {
+        assert_eq!(listed(&engine, what, 3).await, [0; 0]);
+    }
+    for number in 1..=6 {
+        let mut job = job(number);
+        job.not_before = (number == 6).then(|| engine.now() + 60_000);
+        engine.submit(&job).await.unwrap();
+    }
+    // One is done, one is a dead letter, one waits for its next attempt, one runs.
+    let mut tries = Tries::default();
+    tries.attempts = 1;
+    let mut expected = vec![2, 3, 4, 5];
+    for verdict in ["done", "dead", "again", "runs"] {
+        let delivery = pull_one(&engine).await;
+        let number: u8 = serde_json::from_str(delivery.job.input.get()).unwrap();
+        match verdict {
+            "done" => {
+                assert_eq!(number, 1);
+                assert!(engine.end(&delivery, &done(&engine, &delivery.job, 0)).await.unwrap());
+            }
+            "dead" => {
+                let letter =
+                    DeadLetter::new(delivery.job.clone(), engine.now(), tries.clone(), CallError::execution("x"));
+                let end = Ended::new(&delivery.job, engine.now(), 1, Outcome::Dead(Box::new(letter)));
+                assert!(engine.end(&delivery, &end).await.unwrap());
+                expected.retain(|listed| *listed != number);
+            }
+            "again" => {
+                engine.again(&delivery, &tries, Duration::from_secs(60)).await.unwrap();
+                let page = engine.list("jobs", Listed::Due, None, 9).await.unwrap();
+                let found = page.jobs.into_iter().find(|(id, _)| *id == delivery.job.id);
+                let Some((_, Stored::Open { tries: kept, .. })) = found else { panic!("it is open") };
+                assert_eq!(kept, tries);
+            }
+            _ => {}
+        }
+    }
+    engine.keep_step(&job(2).id, "step", "1", SOON).await.unwrap();
+    let other = harness.engine().await;
+    for engine in [&engine, &other] {
+        for most in [1, 2, 100] {
+            assert_eq!(listed(engine, Listed::Due, most).await, expected);
+            assert_eq!(listed(engine, Listed::Delayed, most).await, [6]);
+            assert_eq!(listed(engine, Listed::Ended, most).await, [1]);
+        }
+        assert_eq!(engine.queues().await.unwrap(), ["jobs"]);
+        let stats = engine.stats("jobs").await.unwrap();
+        assert_eq!((stats.open, stats.dead), (4, 1));
+        assert!(stats.oldest.is_some_and(|oldest| oldest > Duration::ZERO), "{stats:?}");
+    }
+    assert_eq!(engine.stats("other").await.unwrap(), QueueStats::default());
+    assert!(engine.list("other", Listed::Due, None, 9).await.unwrap().jobs.is_empty());
 }

@@ -119,13 +119,13 @@ pub(crate) async fn a_repeat_while_the_first_ends<H: Harness>() {
 pub(crate) async fn retention_frees_the_key<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
-    let options = || key("k").with_retention(Duration::from_secs(2));
+    let options = || key("k").with_retention(Duration::from_secs(6));
     let first = set.jobs.submit::<Work>(named("a"), options()).await.unwrap();
     assert_eq!(first.result().await.unwrap().data, 1);
     pause(500).await;
     assert!(!set.jobs.submit::<Work>(named("a"), options()).await.unwrap().is_new());
     let mut again = None;
-    for _ in 0..100 {
+    for _ in 0..200 {
         pause(100).await;
         // Another input, too, once the key is free.
         match set.jobs.submit::<Work>(failing("a", 0), options()).await {

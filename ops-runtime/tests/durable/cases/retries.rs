@@ -84,6 +84,72 @@ pub(crate) async fn policies_by_pattern<H: Harness>() {
     worker.drain().await;
 }
 
+/// The most attempts of `test.hasty` in its 3 s: its waits of 50 ms are shortened by up to a fifth.
+const HASTY: usize = 76;
+
+pub(crate) async fn policies_of_operations<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let four = || StubbornInput { fails: 4 };
+    // By its type and by its id, from a submitter that need not know the operation.
+    let job = set.jobs.submit::<Stubborn>(four(), SubmitOptions::new()).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 5);
+    let job = set.jobs.submit_by_id("test.stubborn", json!({ "fails": 4 }), SubmitOptions::new()).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 5);
+    let job = set.jobs.submit::<Stubborn>(StubbornInput { fails: 5 }, SubmitOptions::new()).await.unwrap();
+    assert_eq!(job.result().await.unwrap_err().message(), "attempt 5 fails");
+    assert!(matches!(job.status().await.unwrap(), JobStatus::Dead(_)));
+    // A pattern of the jobs has precedence over it, and the options over both, also if they say what is the default.
+    let busy = |attempts| {
+        let policy = RetryPolicy::new(attempts).with_backoff(Duration::from_millis(20), Duration::from_millis(20));
+        policy.with_code("BUSY")
+    };
+    let by_pattern = set.jobs.clone().with_retry("test.stub*", busy(2));
+    let job = by_pattern.submit::<Stubborn>(four(), SubmitOptions::new()).await.unwrap();
+    assert_eq!(job.result().await.unwrap_err().message(), "attempt 2 fails");
+    let job = by_pattern.submit::<Stubborn>(four(), SubmitOptions::new().with_retry(busy(3))).await.unwrap();
+    assert_eq!(job.result().await.unwrap_err().message(), "attempt 3 fails");
+    let default = SubmitOptions::new().with_retry(RetryPolicy::DEFAULT);
+    let job = by_pattern.submit::<Stubborn>(four(), default).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    assert_eq!((error.message(), job.status().await.unwrap()), ("attempt 1 fails", JobStatus::Failed(error.clone())));
+    // A step follows the policy of its own operation.
+    let job = set.jobs.submit::<Delegates>(DelegatesInput { name: "a".into() }, SubmitOptions::new()).await.unwrap();
+    let (attempt, code) = job.result().await.unwrap().data;
+    // The other is given up after its time, or when what is left of that would not do for another attempt.
+    assert!(attempt == 5 && matches!(&*code, "EXECUTION_ERROR" | "TIMEOUT"), "{attempt} {code}");
+    assert!((1..=HASTY).contains(&set.probe.starts("a")), "{}", set.probe.starts("a"));
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn deadlines_of_operations<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let named = |name: &str| HastyInput { name: name.to_owned() };
+    // The limit counts from the earliest start.
+    let delayed = SubmitOptions::new().with_delay(Duration::from_millis(3_500));
+    let job = set.jobs.submit::<Hasty>(named("a"), delayed).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    // What is left would not do for another attempt, or the time is over.
+    assert!(matches!(error.code(), ErrorCode::ExecutionError | ErrorCode::Timeout), "{error:?}");
+    assert!(matches!(job.status().await.unwrap(), JobStatus::Dead(_)));
+    assert!((1..=HASTY).contains(&set.probe.starts("a")), "{}", set.probe.starts("a"));
+    // The options have precedence, also for later; a dead letter begins anew.
+    let longer = SubmitOptions::new().with_timeout(Duration::from_secs(9));
+    let other = set.jobs.submit::<Hasty>(named("b"), longer).await.unwrap();
+    other.result().await.unwrap_err();
+    let times = set.probe.times("b");
+    let last = *times.last().unwrap() - times[0];
+    assert!(last > Duration::from_millis(3_500) && last < Duration::from_secs(10), "{last:?}");
+    let before = set.probe.starts("a");
+    assert!(job.retry().await.unwrap());
+    job.result().await.unwrap_err();
+    assert!(set.probe.starts("a") > before);
+    set.settled().await;
+    worker.drain().await;
+}
+
 pub(crate) async fn waits_grow<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;

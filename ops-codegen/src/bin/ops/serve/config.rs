@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn the_file_of_the_documentation_is_one() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let page = std::fs::read_to_string(root.join("docs/agents.md")).unwrap();
+        let page = std::fs::read_to_string(root.join("docs/src/concepts/agents.md")).unwrap();
         let (_, rest) = page.split_once("```toml\n").unwrap();
         let shown: Config = toml::from_str(rest.split_once("```").unwrap().0).unwrap();
         assert_eq!(shown.apis.keys().collect::<Vec<_>>(), ["github"]);

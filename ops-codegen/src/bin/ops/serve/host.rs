@@ -1,25 +1,78 @@
 //! `ops serve --print-config`: what an MCP host reads to start the command.
 
 use std::io::Write;
-use std::path::Path;
 
+use clap::{Args, ValueHint};
 use serde_json::json;
 
+use crate::arguments::{ServeArguments, Transport};
 use crate::failure::Failure;
 
 /// Prints the entry of this very command. Paths are absolute, because hosts start their servers anywhere.
-pub(super) fn print() -> Result<(), Failure> {
+///
+/// # Errors
+/// If a file is missing, or if the command would be no MCP server.
+pub(super) fn print(arguments: &ServeArguments, is_mock_server: bool) -> Result<(), Failure> {
+    let is_stdio = arguments.mcp == Some(Transport::Stdio) || (arguments.mcp.is_none() && arguments.http.is_none());
+    if is_mock_server || !is_stdio {
+        let message =
+            "a host can't start this command: it would serve HTTP; add `--mcp stdio`, or for a mock `--tools search`";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let read = arguments.spec.iter().map(String::as_str).filter(|spec| !is_url(spec)).map(std::path::Path::new);
+    let read =
+        read.chain([&arguments.config, &arguments.credentials.bearer_file].into_iter().flatten().map(AsRef::as_ref));
+    if let Some(missing) = read.into_iter().find(|path| !path.exists()) {
+        return Err(Failure::Usage(format!("`{}` does not exist", missing.display())));
+    }
     let unknown = |error: std::io::Error| Failure::Failed(format!("the path of this command is unknown: {error}"));
     let command = std::env::current_exe().map_err(unknown)?;
-    let arguments = std::env::args().skip(1).filter(|argument| argument != "--print-config").map(|argument| {
-        let path = Path::new(&argument);
-        match std::path::absolute(path) {
-            Ok(absolute) if path.exists() => absolute.to_string_lossy().into_owned(),
-            _ => argument,
-        }
-    });
-    let server = json!({ "command": command, "args": arguments.collect::<Vec<_>>() });
+    let arguments = absolute(std::env::args().skip(1).filter(|argument| argument != "--print-config"));
+    let server = json!({ "command": command, "args": arguments });
     let config = json!({ "mcpServers": { "ops": server } });
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{config:#}").and_then(|()| stdout.flush()).map_err(Failure::output)
+}
+
+fn is_url(text: &str) -> bool {
+    text.contains("://")
+}
+
+/// The arguments with absolute paths. The value of an option is a path only if the option says so.
+fn absolute(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let serve = ServeArguments::augment_args(clap::Command::new("serve"));
+    let is_path = |hint: ValueHint| matches!(hint, ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath);
+    let of = |name: &str| {
+        let names = |option: &&clap::Arg| option.get_long_and_visible_aliases().is_some_and(|all| all.contains(&name));
+        serve
+            .get_arguments()
+            .find(names)
+            .map(|option| (option.get_action().takes_values(), is_path(option.get_value_hint())))
+    };
+    let absolute = |text: String| match std::path::absolute(&text) {
+        Ok(path) if !is_url(&text) => path.to_string_lossy().into_owned(),
+        _ => text,
+    };
+    // The first is the name of the subcommand. What the next one is, if an option has said so.
+    let (mut next, mut all) = (Some(false), Vec::new());
+    for argument in arguments {
+        let made = match (next.take(), argument.strip_prefix("--")) {
+            (Some(true), _) => absolute(argument),
+            (Some(false), _) => argument,
+            (None, Some(option)) => match option.split_once('=') {
+                Some((name, value)) if of(name).is_some_and(|(_, is_path)| is_path) => {
+                    format!("--{name}={}", absolute(value.to_owned()))
+                }
+                Some(_) => argument,
+                None => {
+                    // An alias takes a value, like all options that have one.
+                    next = of(option).map_or(Some(false), |(takes, is_path)| takes.then_some(is_path));
+                    argument
+                }
+            },
+            (None, None) => absolute(argument),
+        };
+        all.push(made);
+    }
+    all
 }

@@ -45,6 +45,13 @@ pub(in super::super) struct RpcError {
     pub(in super::super) data: Value,
 }
 
+impl RpcError {
+    /// An error of which nothing is known.
+    pub(in super::super) fn unknown() -> Self {
+        Self { code: Value::Null, message: Value::Null, data: Value::Null }
+    }
+}
+
 impl Slot {
     pub(in super::super) fn new(progress: Option<ProgressSink>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), progress, shared: false, room: None })

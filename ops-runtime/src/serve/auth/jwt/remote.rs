@@ -36,6 +36,14 @@ pub(super) enum Origin {
     Url(String),
 }
 
+impl Origin {
+    /// The host, for the log: the rest of a URL may hold a secret.
+    fn host(&self) -> String {
+        let (Self::Issuer(url) | Self::Url(url)) = self;
+        Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
 /// Keys that are fetched.
 pub(super) struct Remote {
     origin: Origin,
@@ -123,7 +131,7 @@ impl Remote {
         Some(tokio::spawn(async move {
             match fetch(&origin, &client).await {
                 Ok(keys) => fetched.0.store(Some(Arc::new((keys, Instant::now())))),
-                Err(error) => tracing::warn!(%error, ?origin, "the keys for tokens cannot be fetched"),
+                Err(error) => tracing::warn!(%error, origin = origin.host(), "the keys for tokens cannot be fetched"),
             }
             drop(asked);
         }))

@@ -1,0 +1,285 @@
+//! `ops jobs`: looks at the jobs of durable calls on a NATS server, and changes their fate, by their ids.
+
+mod facts;
+
+use std::io::Write;
+use std::time::{Duration, SystemTime};
+
+use futures_util::{StreamExt, TryStreamExt};
+use ops_runtime::durable::engine::Listed;
+use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
+use ops_runtime::durable::record::{DeadLetter, Stored};
+use ops_runtime::durable::{AnyJob, JobId, JobStatus, Jobs};
+use ops_runtime::{CallError, glob, nearest};
+use serde_json::{Value, json};
+
+use self::facts::{Facts, age};
+use crate::arguments::{JobsArguments, JobsChoice, JobsCommand, JobsState};
+use crate::failure::Failure;
+use crate::report::line;
+
+const LOCAL: &str = "nats://127.0.0.1:4222";
+
+pub(crate) fn run(arguments: &JobsArguments) -> Result<(), Failure> {
+    let server = Server::of(arguments, |name| std::env::var(name).ok())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Failed(format!("no runtime can be started: {error}")))?;
+    runtime.block_on(async {
+        let limit = Duration::from_secs(arguments.timeout.max(1));
+        let connected = tokio::time::timeout(limit, server.connect(limit)).await;
+        let jobs = connected
+            .map_err(|_| {
+                Failure::Failed(format!("no server answers at {} after {} s", server.shown(), limit.as_secs()))
+            })?
+            .map_err(|error| Failure::Failed(format!("{}: {error}", server.shown())))?;
+        let text = match &arguments.command {
+            JobsCommand::Queues => queues(&jobs, arguments.json).await?,
+            JobsCommand::List { choice, state } => {
+                let states =
+                    if state.is_empty() { &[JobsState::Open, JobsState::Delayed, JobsState::Dead] } else { &**state };
+                list(&jobs, choice, states, arguments.json).await?
+            }
+            JobsCommand::Dead { choice } => list(&jobs, choice, &[JobsState::Dead], arguments.json).await?,
+            JobsCommand::Show { job } => show(&jobs, job, arguments.json).await?,
+            JobsCommand::Retry { jobs: ids } => return change(&jobs, ids, Change::Retry, arguments.json).await,
+            JobsCommand::Cancel { jobs: ids } => return change(&jobs, ids, Change::Cancel, arguments.json).await,
+            JobsCommand::Discard { jobs: ids } => return change(&jobs, ids, Change::Discard, arguments.json).await,
+        };
+        print(&text)
+    })
+}
+
+/// How to reach the servers.
+struct Server {
+    urls: String,
+    config: JetStreamConfig,
+}
+
+impl Server {
+    fn of(arguments: &JobsArguments, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
+        if arguments.server.as_deref().is_some_and(has_password) {
+            let message = "other users of this machine can read a password on a command line: put the URL into NATS_URL, or \
+                           the password into NATS_PASSWORD";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let token = match &arguments.token_env {
+            Some(name) => {
+                let token = set(name).ok_or_else(|| Failure::Usage(format!("the environment has no `{name}`")))?;
+                Some(token)
+            }
+            None => set("NATS_TOKEN"),
+        };
+        // Nothing is submitted here, so the limits of sizes don't matter.
+        let config = JetStreamConfig::new().with_prefix(&arguments.prefix).with_streams_as_found();
+        let config = config.with_max_input(1).with_max_result(1);
+        let config = match (token, set("NATS_USER"), set("NATS_PASSWORD")) {
+            (Some(token), ..) => config.with_token(token),
+            (None, Some(user), password) => config.with_user(user, password.unwrap_or_default()),
+            (None, None, Some(_)) => {
+                return Err(Failure::Usage("NATS_PASSWORD is set, and NATS_USER is not".to_owned()));
+            }
+            (None, None, None) => config,
+        };
+        let urls = arguments.server.clone().or_else(|| set("NATS_URL")).unwrap_or_else(|| LOCAL.to_owned());
+        Ok(Self { urls, config })
+    }
+
+    async fn connect(&self, limit: Duration) -> Result<Jobs, CallError> {
+        let config = self.config.clone().with_patience(limit);
+        Ok(Jobs::new(JetStream::connect(&self.urls, config).await?))
+    }
+
+    /// The URLs without the credentials in them.
+    fn shown(&self) -> String {
+        let shown = self.urls.split(',').map(|url| match url.rsplit_once('@') {
+            Some((before, host)) => {
+                format!("{}{host}", before.split_inclusive("//").next().filter(|s| s.ends_with("//")).unwrap_or(""))
+            }
+            None => url.to_owned(),
+        });
+        shown.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// True if one of the URLs has a password or a token.
+fn has_password(urls: &str) -> bool {
+    urls.split(',').any(|url| url.split_once("//").map_or(url, |(_, rest)| rest).contains('@'))
+}
+
+fn failed(error: CallError) -> Failure {
+    Failure::Failed(error.to_string())
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    std::io::stdout().write_all(text.as_bytes()).map_err(Failure::output)
+}
+
+async fn queues(jobs: &Jobs, as_json: bool) -> Result<String, Failure> {
+    let mut rows = vec![["QUEUE", "OPEN", "RUNNING", "DEAD", "OLDEST"].map(str::to_owned).to_vec()];
+    let mut found = Vec::new();
+    for queue in jobs.kept_queues().await.map_err(failed)? {
+        let stats = jobs.stats(&queue).await.map_err(failed)?;
+        let oldest = stats.oldest.map(|oldest| oldest.as_secs_f64());
+        found.push(json!({
+            "queue": queue, "open": stats.open, "running": stats.running, "dead": stats.dead, "oldestSeconds": oldest,
+        }));
+        let counts = [stats.open, stats.running, stats.dead].map(|count| count.to_string());
+        let oldest = stats.oldest.map_or_else(String::new, age);
+        rows.push([vec![queue], counts.to_vec(), vec![oldest]].concat());
+    }
+    Ok(if as_json { pretty(&Value::Array(found)) } else { table(&rows) })
+}
+
+/// The chosen queues that the server keeps.
+async fn chosen(jobs: &Jobs, wanted: &[String]) -> Result<Vec<String>, Failure> {
+    let kept = jobs.kept_queues().await.map_err(failed)?;
+    for queue in wanted {
+        if kept.contains(queue) {
+            continue;
+        }
+        let near = nearest::nearest(queue, kept.iter().map(String::as_str), 3);
+        let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();
+        let hint = match (near.is_empty(), kept.is_empty()) {
+            (false, _) => format!("did you mean {}?", near.join(" or ")),
+            (true, true) => "there are no queues yet".to_owned(),
+            (true, false) => format!("there are {}", kept.join(", ")),
+        };
+        return Err(Failure::Usage(format!("there is no queue `{}`: {hint}", line(queue))));
+    }
+    Ok(if wanted.is_empty() { kept } else { wanted.to_vec() })
+}
+
+async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: bool) -> Result<String, Failure> {
+    let queues = chosen(jobs, &choice.queue).await?;
+    let is_wanted = |operation: &str| choice.operation.as_ref().is_none_or(|pattern| glob::glob(pattern, operation));
+    let (mut found, now) = (Vec::new(), SystemTime::now());
+    // One more than is shown, to know whether there is one.
+    let most = choice.limit.saturating_add(1);
+    for queue in &queues {
+        for state in states {
+            let what = match state {
+                JobsState::Open => Listed::Due,
+                JobsState::Delayed => Listed::Delayed,
+                JobsState::Ended => Listed::Ended,
+                JobsState::Dead => {
+                    let letters = jobs
+                        .dead_letters_of(queue)
+                        .try_filter(|letter| std::future::ready(is_wanted(&letter.job.operation)));
+                    let letters: Vec<DeadLetter> =
+                        letters.take(most.saturating_sub(found.len())).try_collect().await.map_err(failed)?;
+                    found.extend(letters.into_iter().map(Facts::of_dead));
+                    continue;
+                }
+            };
+            let stored =
+                jobs.list(queue, what).try_filter(|(_, stored)| std::future::ready(is_wanted(stored.operation())));
+            let stored: Vec<(JobId, Stored)> =
+                stored.take(most.saturating_sub(found.len())).try_collect().await.map_err(failed)?;
+            found.extend(stored.into_iter().map(|(id, stored)| Facts::of(id, stored, now)));
+        }
+    }
+    let is_more = found.len() > choice.limit;
+    found.truncate(choice.limit);
+    if is_more {
+        // Standard error may be closed.
+        let _ = writeln!(std::io::stderr(), "there are more than {}: see --limit", choice.limit);
+    }
+    if as_json {
+        return Ok(pretty(&found.iter().map(Facts::short).collect()));
+    }
+    let head = ["JOB", "OPERATION", "STATE", "ATTEMPTS", "AGE", "LAST ERROR"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.iter().map(|facts| facts.row(now))).collect();
+    Ok(table(&rows))
+}
+
+async fn show(jobs: &Jobs, id: &str, as_json: bool) -> Result<String, Failure> {
+    let job = jobs.job_by_id(id_of(id)?);
+    let stored = job.stored().await.map_err(failed)?;
+    let mut facts = Facts::of(job.id().clone(), stored, SystemTime::now());
+    if let Ok(JobStatus::Running { .. }) = job.status().await {
+        facts.set_running();
+    }
+    Ok(if as_json { pretty(&facts.long()) } else { facts.text() })
+}
+
+#[derive(Clone, Copy)]
+enum Change {
+    Retry,
+    Cancel,
+    Discard,
+}
+
+impl Change {
+    async fn apply(self, job: &AnyJob) -> Result<bool, CallError> {
+        match self {
+            Self::Retry => job.retry().await,
+            Self::Cancel => job.cancel().await,
+            Self::Discard => job.discard().await,
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            Self::Retry => "retried",
+            Self::Cancel => "cancelled",
+            Self::Discard => "discarded",
+        }
+    }
+}
+
+/// Changes jobs, all that can be; fails if one was not.
+async fn change(jobs: &Jobs, ids: &[String], change: Change, as_json: bool) -> Result<(), Failure> {
+    let ids = ids.iter().map(|id| id_of(id)).collect::<Result<Vec<_>, _>>()?;
+    let (mut told, mut failures) = (Vec::new(), Vec::new());
+    for id in ids {
+        let job = jobs.job_by_id(id.clone());
+        let error = match change.apply(&job).await {
+            Ok(true) => {
+                if !as_json {
+                    print(&format!("{} {id}\n", change.done()))?;
+                }
+                told.push(json!({ "id": id.as_str(), "changed": true }));
+                continue;
+            }
+            Ok(false) => {
+                let state = match job.stored().await {
+                    Ok(stored) => Facts::of(id.clone(), stored, SystemTime::now()).state(),
+                    Err(_) => "gone",
+                };
+                let must = if matches!(change, Change::Cancel) { "has ended" } else { "is no dead letter" };
+                format!("`{id}` was not {}: it {must}, but {state}", change.done())
+                    .replace("has ended, but", "has ended already:")
+            }
+            Err(error) => format!("`{id}` was not {}: {error}", change.done()),
+        };
+        told.push(json!({ "id": id.as_str(), "changed": false, "error": error }));
+        failures.push(error);
+    }
+    if as_json {
+        print(&pretty(&Value::Array(told)))?;
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Failed(failures.join("\n"))) }
+}
+
+fn id_of(text: &str) -> Result<JobId, Failure> {
+    text.parse().map_err(|error| Failure::Usage(format!("`{}`: {error}", line(text))))
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Columns of cells, the first row above them.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or_default()).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,170 @@
+//! Calls that a server answers by a task: it is asked about it until the result is there.
+//!
+//! A tool of 2025-11-25 that requires a task is called as one. Since 2026-07-28 any call may be answered by a task, if the
+//! client declares the extension, as this one does.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    CancelTaskParams, CancelTaskRequest, ClientRequest, CustomRequest, GetTaskParams, GetTaskRequest, UpdateTaskParams,
+    UpdateTaskRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions};
+use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep_until};
+
+use super::interceptor::{RpcError, Slot};
+use super::session::{Session, rpc_failure};
+use crate::{CallError, ErrorCode, ProgressSink};
+
+/// The revision in which clients say that a call is to be a task.
+const EARLIER: &str = "2025-11-25";
+
+/// How often a server is asked that does not say how often.
+const POLL: Duration = Duration::from_secs(1);
+/// How often a server may be asked, whatever it says.
+const POLLS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(60));
+
+/// The call of a tool that is to be a task.
+fn request(tool: &str, arguments: &Map<String, Value>) -> ClientRequest {
+    let params = json!({ "name": tool, "arguments": arguments, "task": {} });
+    ClientRequest::CustomRequest(CustomRequest::new("tools/call", Some(params)))
+}
+
+/// The task that a result is. `None` if it is the result of the tool.
+fn task_of(result: &Value, is_earlier: bool) -> Option<Value> {
+    let task = match is_earlier {
+        true => result.get("task").filter(|_| result.get("content").is_none())?,
+        false => Some(result).filter(|result| result.get("resultType").and_then(Value::as_str) == Some("task"))?,
+    };
+    task.get("taskId").and_then(Value::as_str).map(|_| task.clone())
+}
+
+impl Session {
+    /// Calls a tool, and returns its raw result, if need be that of a task. `needs_task` if the server runs the tool as a
+    /// task only.
+    pub(super) async fn call(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        progress: Option<ProgressSink>,
+        needs_task: bool,
+    ) -> Result<Value, CallError> {
+        let until = self.until();
+        let is_earlier = self.info.protocol_version == EARLIER;
+        let result = match needs_task && is_earlier {
+            true => self.request(request(&tool, &arguments), Slot::new(progress), until).await?,
+            false => self.call_tool(tool, arguments, progress, until).await?,
+        };
+        match task_of(&result, is_earlier) {
+            // In a box, so that other calls are not as large.
+            Some(task) => Box::pin(self.ended(task, is_earlier, until)).await,
+            None => Ok(result),
+        }
+    }
+
+    /// Waits until a task has ended, and gives the result of its call. If the caller stops waiting, the task is cancelled.
+    async fn ended(&self, mut task: Value, is_earlier: bool, until: Option<Instant>) -> Result<Value, CallError> {
+        let id = task.get("taskId").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut open = OpenTask { peer: self.peer().clone(), runtime: self.runtime().clone(), id: Some(id.clone()) };
+        let mut answered = HashSet::new();
+        loop {
+            match task.get("status").and_then(Value::as_str).unwrap_or_default() {
+                "working" => {}
+                // The server asks, and then answers, while its result is waited for.
+                "input_required" | "completed" | "failed" | "cancelled" if is_earlier => {
+                    let params = json!({ "taskId": id });
+                    let request = ClientRequest::CustomRequest(CustomRequest::new("tasks/result", Some(params)));
+                    let result = self.request(request, Slot::new(None), until).await;
+                    open.id = None;
+                    return result;
+                }
+                "input_required" => self.answer(&task, &id, &mut answered, until).await?,
+                "completed" => {
+                    open.id = None;
+                    return Ok(task.get_mut("result").map(Value::take).unwrap_or_default());
+                }
+                "failed" => {
+                    open.id = None;
+                    let error = task.get_mut("error").map(Value::take).unwrap_or_default();
+                    let error: RpcError = serde_json::from_value(error).unwrap_or_else(|_| RpcError::unknown());
+                    return Err(self.given.error(rpc_failure(&self.interceptor.server, &error)));
+                }
+                "cancelled" => {
+                    open.id = None;
+                    let message =
+                        format!("the MCP server `{}` has cancelled the task of the call", self.interceptor.server);
+                    return Err(CallError::new(ErrorCode::Aborted, message));
+                }
+                other => {
+                    let other: String = self.given.text(other).chars().take(100).collect();
+                    let server = &self.interceptor.server;
+                    let message =
+                        format!("the MCP server `{server}` says of a task that it is `{other}`, which is no status");
+                    return Err(CallError::execution(message));
+                }
+            }
+            self.pause(&task, until).await?;
+            let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id.as_str())));
+            task = self.request(request, Slot::new(None), until).await?;
+        }
+    }
+
+    /// Answers what a task asks, each question once.
+    async fn answer(
+        &self,
+        task: &Value,
+        id: &str,
+        answered: &mut HashSet<String>,
+        until: Option<Instant>,
+    ) -> Result<(), CallError> {
+        let asked = task.get("inputRequests").and_then(Value::as_object);
+        let new = asked.into_iter().flatten().filter(|(key, _)| !answered.contains(*key));
+        let new: Map<String, Value> = new.map(|(key, request)| (key.clone(), request.clone())).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let answers = self.asks().answer_all(&new).await?;
+        answered.extend(new.into_iter().map(|(key, _)| key));
+        let params = UpdateTaskParams::new(id, answers.into_iter().collect());
+        let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
+        self.request(request, Slot::new(None), until).await.map(drop)
+    }
+
+    /// Waits for as long as the server asks for.
+    async fn pause(&self, task: &Value, until: Option<Instant>) -> Result<(), CallError> {
+        let told = ["pollIntervalMs", "pollInterval"].iter().find_map(|name| task.get(*name)?.as_u64());
+        let next = Instant::now() + told.map_or(POLL, Duration::from_millis).clamp(POLLS.0, POLLS.1);
+        match until.filter(|until| *until < next) {
+            None => sleep_until(next).await,
+            Some(until) => {
+                sleep_until(until).await;
+                return Err(self.too_late());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A task whose result was not read yet. Dropping it cancels the task.
+struct OpenTask {
+    peer: Peer<RoleClient>,
+    runtime: Handle,
+    id: Option<String>,
+}
+
+impl Drop for OpenTask {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let peer = self.peer.clone();
+        self.runtime.spawn(async move {
+            let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(id)));
+            if let Ok(handle) = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await {
+                let _ = handle.await_response().await;
+            }
+        });
+    }
+}

@@ -1,0 +1,55 @@
+//! What clients are asked.
+
+use std::time::Duration;
+
+use rmcp::model::{ElicitResult, InputRequest, ServerRequest};
+use rmcp::service::{Peer, RoleServer};
+use serde_core::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{CallError, ErrorCode};
+
+/// Sends a request to a client, and waits for its answer.
+pub(super) async fn send(
+    peer: &Peer<RoleServer>,
+    request: ServerRequest,
+    patience: Duration,
+) -> Result<Value, CallError> {
+    let answer = tokio::time::timeout(patience, peer.send_request(request)).await;
+    let answer = answer.map_err(|_| {
+        let message = format!("the client did not answer within {patience:?} (`ask_timeout`)");
+        CallError::new(ErrorCode::Timeout, message)
+    })?;
+    let answer = answer.map_err(|error| CallError::from_error(&error))?;
+    serde_json::to_value(answer).map_err(|error| CallError::from_error(&error))
+}
+
+/// A question as the protocol has it.
+pub(super) fn input_request(method: &str, params: Value) -> Result<InputRequest, CallError> {
+    InputRequest::deserialize(json!({ "method": method, "params": params })).map_err(|error| {
+        CallError::execution(format!("the parameters of `{method}` are not what the protocol asks for: {error}"))
+    })
+}
+
+pub(super) fn unsupported(capability: &str) -> CallError {
+    CallError::new("UNSUPPORTED", format!("the client does not support {capability}"))
+}
+
+/// What a client has to support to be asked that. `None` for what clients are not asked.
+pub(super) fn capability(method: &str) -> Option<&'static str> {
+    match method {
+        "elicitation/create" => Some("elicitation"),
+        "sampling/createMessage" => Some("sampling"),
+        "roots/list" => Some("roots"),
+        _ => None,
+    }
+}
+
+/// True if a value is an answer to that method; if not, the question is asked again.
+pub(super) fn is_answer(method: &str, answer: &Value) -> bool {
+    match method {
+        "elicitation/create" => ElicitResult::deserialize(answer).is_ok(),
+        "sampling/createMessage" => answer.get("role").is_some() && answer.get("content").is_some(),
+        _ => answer.get("roots").is_some_and(Value::is_array),
+    }
+}

@@ -1,0 +1,18 @@
+//! Tool calls that are durable jobs: tasks, which clients ask about instead of waiting for an answer.
+
+mod ask;
+mod config;
+mod create;
+mod follow;
+mod list;
+mod open;
+mod pipe;
+mod requests;
+mod state;
+pub(super) mod wire;
+
+pub(super) use self::ask::JobPeer;
+pub use self::config::{McpTasks, TaskSupport};
+pub(super) use self::create::{Route, route};
+pub(super) use self::pipe::Pipe;
+pub(super) use self::requests::{custom, extension_cancel, extension_get, extension_update};

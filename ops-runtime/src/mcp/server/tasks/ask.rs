@@ -1,0 +1,222 @@
+//! What a task asks its client. Questions and answers are kept as steps of its job: the worker writes the questions, and
+//! whichever server the client reads the task from writes the answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{InputRequest, InputResponses};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::config::millis;
+use super::wire::RELATED;
+use crate::durable::engine::Engine;
+use crate::durable::{JobId, Scope};
+use crate::mcp::server::question::{input_request, is_answer, unsupported};
+use crate::{CallError, Context, ErrorCode};
+
+/// Where the metadata of a job say what its client can be asked.
+const CLIENT: &str = "io.modelcontextprotocol/task";
+/// How many questions a task may ask.
+const MAX: usize = 100;
+/// How long questions and answers are kept.
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The first and the longest wait between two polls for an answer.
+const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// What a client can be asked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Client {
+    asks: Vec<String>,
+    /// How long the client may take to answer, in milliseconds.
+    patience: u64,
+}
+
+impl Client {
+    pub(super) fn new(capabilities: Option<&Value>, patience: Duration) -> Self {
+        let declares =
+            |name: &&str| capabilities.is_some_and(|all| all.get(*name).is_some_and(|value| !value.is_null()));
+        let asks = ["elicitation", "sampling", "roots"].iter().filter(|name| declares(name));
+        Self { asks: asks.map(|name| (*name).to_owned()).collect(), patience: millis(patience) }
+    }
+
+    /// What the metadata of a job say.
+    pub(super) fn of(metadata: &Map<String, Value>) -> Option<Self> {
+        Self::deserialize(metadata.get(CLIENT)?).ok()
+    }
+
+    pub(super) fn write(&self, metadata: &mut Map<String, Value>) {
+        metadata.insert(CLIENT.to_owned(), json!({ "asks": self.asks, "patience": self.patience }));
+    }
+
+    /// True if there may be questions.
+    pub(super) fn can_be_asked(&self) -> bool {
+        !self.asks.is_empty()
+    }
+}
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Question {
+    pub(super) key: String,
+    pub(super) method: String,
+    params: Value,
+    /// When it was asked.
+    pub(super) at: u64,
+}
+
+impl Question {
+    /// As the protocol has it.
+    pub(super) fn request(&self) -> Option<InputRequest> {
+        input_request(&self.method, self.params.clone()).ok()
+    }
+
+    /// As the protocol has it, with the task to which it belongs.
+    pub(super) fn with_related(&self, id: &JobId) -> Option<InputRequest> {
+        let mut params = self.params.clone();
+        if let Value::Object(members) = &mut params {
+            let meta = members.entry("_meta").or_insert_with(|| json!({}));
+            if let Value::Object(meta) = meta {
+                meta.insert(RELATED.to_owned(), json!({ "taskId": id.as_str() }));
+            }
+        }
+        input_request(&self.method, params).ok()
+    }
+}
+
+/// An answer.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Answer {
+    Given(Value),
+    Refused(CallError),
+}
+
+fn question_name(number: usize) -> String {
+    format!("mcp/ask/{number}")
+}
+
+fn answer_name(number: usize) -> String {
+    format!("mcp/answer/{number}")
+}
+
+fn unreadable(error: &serde_json::Error) -> CallError {
+    CallError::execution(format!("what is kept of a question can't be read: {error}"))
+}
+
+/// The questions of a task that wait for answers, with their numbers; and when the last question was asked.
+pub(super) async fn pending(engine: &dyn Engine, id: &JobId) -> Result<(Vec<(usize, Question)>, u64), CallError> {
+    let (mut waiting, mut last) = (Vec::new(), 0);
+    for number in 0..MAX {
+        let Some(question) = engine.step(id, &question_name(number)).await? else { break };
+        let question: Question = serde_json::from_str(&question).map_err(|error| unreadable(&error))?;
+        last = last.max(question.at);
+        if engine.step(id, &answer_name(number)).await?.is_none() {
+            waiting.push((number, question));
+        }
+    }
+    Ok((waiting, last))
+}
+
+/// Keeps an answer, unless there is one.
+pub(super) async fn answer(engine: &dyn Engine, id: &JobId, number: usize, answer: &Answer) -> Result<(), CallError> {
+    let text = serde_json::to_string(answer).map_err(|error| unreadable(&error))?;
+    let limit = engine.limits().max_result;
+    if text.len() > limit {
+        let message = format!("the answer is {} bytes as JSON, and the engine keeps up to {limit}", text.len());
+        return Err(CallError::new(ErrorCode::ValidationError, message));
+    }
+    engine.keep_step(id, &answer_name(number), &text, RETENTION).await.map(drop)
+}
+
+/// Keeps answers to the questions that wait for them. What is no answer to its question is left out, and so is what nobody
+/// has asked.
+pub(super) async fn answer_all(engine: &dyn Engine, id: &JobId, answers: InputResponses) -> Result<(), CallError> {
+    for (number, question) in pending(engine, id).await?.0 {
+        if let Some(given) = answers.get(&question.key).filter(|given| is_answer(&question.method, given)) {
+            answer(engine, id, number, &Answer::Given(given.clone())).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The client that polls this call's task.
+#[derive(Clone)]
+pub(in crate::mcp::server) struct JobPeer {
+    scope: Arc<Scope>,
+    client: Client,
+}
+
+impl JobPeer {
+    /// The client of the task that runs this handler. `None` if it is no task.
+    pub(in crate::mcp::server) fn of(context: &Context) -> Option<Self> {
+        // Steps have the metadata of their job, and nobody reads them as tasks.
+        let scope = context.extension::<Arc<Scope>>().filter(|scope| scope.job().via.is_some())?;
+        Some(Self { client: Client::of(&scope.job().metadata)?, scope: scope.clone() })
+    }
+
+    pub(in crate::mcp::server) fn id(&self) -> &JobId {
+        &self.scope.job().id
+    }
+
+    pub(in crate::mcp::server) fn supports(&self, capability: &str) -> bool {
+        self.client.asks.iter().any(|own| own == capability)
+    }
+
+    pub(in crate::mcp::server) async fn ask(
+        &self,
+        key: &str,
+        method: &str,
+        capability: &str,
+        params: Value,
+    ) -> Result<Value, CallError> {
+        if !self.supports(capability) {
+            return Err(unsupported(capability));
+        }
+        input_request(method, params.clone())?;
+        let number = self.put(key, method, params).await?;
+        let answer = tokio::time::timeout(Duration::from_millis(self.client.patience), self.answered(number)).await;
+        match answer {
+            Ok(Ok(Answer::Given(answer))) => Ok(answer),
+            Ok(Ok(Answer::Refused(error)) | Err(error)) => Err(error),
+            Err(_) => {
+                let message = format!("the client did not answer within {} ms (`ask_timeout`)", self.client.patience);
+                Err(CallError::new(ErrorCode::Timeout, message))
+            }
+        }
+    }
+
+    /// Keeps a question, and gives its number. An earlier one with the key is the same.
+    async fn put(&self, key: &str, method: &str, params: Value) -> Result<usize, CallError> {
+        let engine = self.scope.jobs.engine();
+        let question = Question { key: key.to_owned(), method: method.to_owned(), params, at: engine.now() };
+        let text = serde_json::to_string(&question).map_err(|error| unreadable(&error))?;
+        let limit = engine.limits().max_result;
+        if text.len() > limit {
+            let message = format!("the question is {} bytes as JSON, and the engine keeps up to {limit}", text.len());
+            return Err(CallError::new(ErrorCode::ValidationError, message));
+        }
+        for number in 0..MAX {
+            let kept = engine.keep_step(self.id(), &question_name(number), &text, RETENTION).await?;
+            let kept: Question = serde_json::from_str(&kept).map_err(|error| unreadable(&error))?;
+            if kept.key == key {
+                return Ok(number);
+            }
+        }
+        Err(CallError::new(ErrorCode::ValidationError, format!("a task asks up to {MAX} questions")))
+    }
+
+    /// Waits for an answer.
+    async fn answered(&self, number: usize) -> Result<Answer, CallError> {
+        let engine = self.scope.jobs.engine();
+        let mut wait = LOOK.0;
+        loop {
+            if let Some(answer) = engine.step(self.id(), &answer_name(number)).await? {
+                return serde_json::from_str(&answer).map_err(|error| unreadable(&error));
+            }
+            tokio::time::sleep(wait).await;
+            wait = wait.saturating_mul(2).min(LOOK.1);
+        }
+    }
+}

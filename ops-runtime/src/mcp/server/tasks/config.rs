@@ -1,0 +1,204 @@
+//! The configuration of tasks.
+
+use std::time::Duration;
+
+use super::open::Open;
+use crate::durable::Jobs;
+use crate::model::glob::glob;
+use crate::{OperationKind, OperationSpec};
+
+/// How the calls of a tool relate to tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskSupport {
+    /// A call is never a task.
+    Forbidden,
+    /// A call may be a task.
+    Optional,
+    /// A call is always a task.
+    Required,
+}
+
+impl TaskSupport {
+    /// As it is in a list of tools.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Forbidden => "forbidden",
+            Self::Optional => "optional",
+            Self::Required => "required",
+        }
+    }
+}
+
+/// Which tool calls are tasks, how long these are kept, and how many there may be.
+///
+/// A task is a tool call whose client polls for the result instead of waiting for the response. A server gets them by
+/// [`McpServer::with_tasks`](crate::mcp::McpServer::with_tasks): a call becomes a job of the tool's
+/// operation, which any worker of these [`Jobs`] runs, in this process or in another; the client gets the job's id.
+/// As far as the engine keeps jobs, tasks survive the server: a client of another one, or of this one after a restart, goes
+/// on with the id.
+///
+#[cfg_attr(
+    feature = "macros",
+    doc = r#"
+```
+use std::time::Duration;
+use ops_runtime::durable::{Jobs, Worker};
+use ops_runtime::mcp::{McpServer, McpTasks, TaskSupport};
+use ops_runtime::{Registry, operation};
+
+/// Makes a film of a script.
+#[operation(namespace = "video", kind = mutation)]
+async fn render(script: String) -> String {
+    format!("{script}.mp4")
+}
+
+# #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+let registry = Registry::new();
+registry.register(Render)?;
+
+let jobs = Jobs::in_process();
+let worker = Worker::new(jobs.clone(), registry.clone()).start();
+let tasks = McpTasks::new(jobs)
+    .with_support("video.*", TaskSupport::Required)
+    .with_ttl(Duration::from_secs(3600));
+let service = McpServer::new(registry).with_tasks(tasks).into_service();
+# drop((service, worker)); Ok(()) }
+```
+"#
+)]
+///
+/// # What the revisions say
+///
+/// In 2025-11-25 the client decides: it calls a tool with `task`, where the list of tools says `execution.taskSupport`.
+/// `tasks/get`, `tasks/result`, `tasks/list` and `tasks/cancel` are answered, and `notifications/tasks/status` tells the end of
+/// a task to the connection that began it. Progress goes on under the token of the call.
+///
+/// In 2026-07-28 the extension `io.modelcontextprotocol/tasks` leaves it to the server: a call of a client that declares it
+/// gets its result if that is ready within [`patience`](McpTasks::with_patience), and a task otherwise. `tasks/get`,
+/// `tasks/update` and `tasks/cancel` are answered. Notifications are not sent, because the SDK lacks them: clients poll.
+///
+/// In earlier revisions, and for clients that do not declare tasks, tools are called without tasks; those that
+/// [require](TaskSupport::Required) a task can't be called.
+///
+/// # How tasks end
+///
+/// A failure is tried again as the retry policy of the jobs says. The result is what the call itself would have given: a
+/// failure of the operation is a result with `isError`. A task has an error of the protocol if it was cancelled, and if its
+/// workers died until its attempts were used up.
+///
+/// A task is kept while it runs, and for its [`ttl`](McpTasks::with_ttl) after its end; while its end is not known, `ttl` is
+/// `null`. What is kept longer, such as a dead letter, clients no longer see.
+///
+/// # Whose tasks they are
+///
+/// A task belongs to the identity that began it, in whose name it runs; for everybody else there is no such task. Callers
+/// of an HTTP server without an identity own tasks by knowing their ids, which have 128 random bits, and can't list them.
+/// A caller that has lost the right to call a tool cannot read its tasks either.
+///
+/// A caller may have [`max_open`](McpTasks::with_max_open) tasks that have not ended, as this process counts them.
+///
+/// # Asking the client
+///
+/// A handler asks by [`McpPeer`](crate::mcp::McpPeer), as in any other call, also in another process: the task is `input_required` until the
+/// client has answered, and the handler waits, and holds its place in the worker. Questions and answers are kept with the
+/// job, by their keys, so that a repeated attempt does not ask again.
+#[derive(Debug)]
+pub struct McpTasks {
+    pub(super) jobs: Jobs,
+    support: Vec<(String, TaskSupport)>,
+    ttl: Duration,
+    max_ttl: Duration,
+    pub(super) poll_interval: Duration,
+    pub(super) patience: Duration,
+    pub(super) max_open: usize,
+    pub(super) open: Open,
+}
+
+impl McpTasks {
+    /// Tasks that are jobs of that engine. A worker of them must run.
+    ///
+    /// Queries and mutations may be tasks, unless [`with_support`](Self::with_support) says otherwise.
+    pub fn new(jobs: Jobs) -> Self {
+        Self {
+            jobs,
+            support: Vec::new(),
+            ttl: Duration::from_secs(60 * 60),
+            max_ttl: Duration::from_secs(24 * 60 * 60),
+            poll_interval: Duration::from_secs(1),
+            patience: Duration::from_millis(500),
+            max_open: 1_000,
+            open: Open::default(),
+        }
+    }
+
+    /// Sets whether calls of the operations that match a pattern may be tasks; the first pattern that matches counts. `*`
+    /// is any text, `?` any character. Subscriptions never are.
+    #[must_use]
+    pub fn with_support(mut self, pattern: impl Into<String>, support: TaskSupport) -> Self {
+        self.support.push((pattern.into(), support));
+        self
+    }
+
+    /// Sets how long an ended task is kept if the client does not say; an hour by default.
+    #[must_use]
+    pub fn with_ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    /// Sets how long an ended task is kept at most, whatever the client says; a day by default.
+    #[must_use]
+    pub fn with_max_ttl(mut self, ttl: Duration) -> Self {
+        self.max_ttl = ttl;
+        self
+    }
+
+    /// Sets how often clients are asked to poll; every second by default.
+    #[must_use]
+    pub fn with_poll_interval(mut self, interval: Duration) -> Self {
+        self.poll_interval = interval;
+        self
+    }
+
+    /// Sets how long a call of 2026-07-28 may take before it is answered by a task; half a second by default. A tool that
+    /// [requires](TaskSupport::Required) a task is always answered by one.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sets how many tasks a caller may have that have not ended; 1,000 by default. Those without an identity count
+    /// together, and tasks that another process began do not count.
+    #[must_use]
+    pub fn with_max_open(mut self, tasks: usize) -> Self {
+        self.max_open = tasks;
+        self
+    }
+
+    /// Whether calls of an operation may be tasks.
+    pub(in crate::mcp::server) fn support(&self, spec: &OperationSpec) -> TaskSupport {
+        if spec.kind == OperationKind::Subscription {
+            return TaskSupport::Forbidden;
+        }
+        let own = self.support.iter().find(|(pattern, _)| glob(pattern, &spec.id));
+        own.map_or(TaskSupport::Optional, |(_, support)| *support)
+    }
+
+    /// How long an ended task is kept, given what the client asks for.
+    pub(super) fn ttl(&self, wanted: Option<Duration>) -> Duration {
+        wanted.unwrap_or(self.ttl).min(self.max_ttl)
+    }
+}
+
+impl From<Jobs> for McpTasks {
+    fn from(jobs: Jobs) -> Self {
+        Self::new(jobs)
+    }
+}
+
+/// A duration in milliseconds.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

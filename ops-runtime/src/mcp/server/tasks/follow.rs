@@ -1,0 +1,91 @@
+//! What is done about a task while it is open: it is counted, and the connection that began it hears of its progress and of
+//! its end.
+
+use std::future::pending;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use rmcp::model::{
+    CustomNotification, NotificationMetaObject, ProgressNotificationParam, ProgressToken, ServerNotification,
+};
+use rmcp::service::{Peer, RoleServer};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::open::Counted;
+use super::wire::RELATED;
+use crate::Progress;
+use crate::durable::{AnyJob, JobError};
+
+/// The shortest and the longest wait after an error of the engine.
+const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Counts a task until it has ended.
+pub(super) fn count(job: AnyJob, counted: Counted) {
+    tokio::spawn(async move {
+        until_ended(&job).await;
+        drop(counted);
+    });
+}
+
+/// Waits until a task has ended, or is not known any more.
+pub(super) async fn until_ended(job: &AnyJob) {
+    let mut wait = BACK_OFF.0;
+    while let Err(error) = job.ended().await {
+        if let Some(JobError::NotFound { .. }) = JobError::of(&error) {
+            return;
+        }
+        tracing::warn!(%error, task = job.id().as_str(), "a task can't be followed now");
+        tokio::time::sleep(wait).await;
+        wait = wait.saturating_mul(2).min(BACK_OFF.1);
+    }
+}
+
+/// The connection that began a task.
+pub(super) struct Listener {
+    pub(super) peer: Peer<RoleServer>,
+    pub(super) token: Option<ProgressToken>,
+    /// Set when the connection ends.
+    pub(super) closed: CancellationToken,
+}
+
+impl Listener {
+    /// Tells the connection how far a task is, until it has ended. False if the connection has ended before.
+    pub(super) async fn follow(&self, job: &AnyJob) -> bool {
+        tokio::select! {
+            biased;
+            () = self.closed.cancelled() => false,
+            () = self.report(job) => true,
+            () = until_ended(job) => true,
+        }
+    }
+
+    /// Tells progress; the stream ends with the job.
+    async fn report(&self, job: &AnyJob) {
+        let Some(token) = &self.token else { return pending().await };
+        let mut reports = match job.progress().await {
+            Ok(reports) => reports,
+            Err(error) => {
+                tracing::debug!(%error, "the progress of a task is not heard");
+                return pending().await;
+            }
+        };
+        let mut meta = NotificationMetaObject::new();
+        meta.insert(RELATED.to_owned(), json!({ "taskId": job.id().as_str() }));
+        while let Some(Progress { progress, total, message }) = reports.next().await {
+            let mut told = ProgressNotificationParam::new(token.clone(), progress);
+            (told.total, told.message, told.meta) = (total, message, Some(meta.clone()));
+            if self.peer.notify_progress(told).await.is_err() {
+                return pending().await;
+            }
+        }
+    }
+
+    /// Tells the connection what a task has become.
+    pub(super) async fn tell(&self, task: Value) {
+        let told = CustomNotification::new("notifications/tasks/status", Some(task));
+        if let Err(error) = self.peer.send_notification(ServerNotification::CustomNotification(told)).await {
+            tracing::debug!(%error, "the end of a task could not be told");
+        }
+    }
+}

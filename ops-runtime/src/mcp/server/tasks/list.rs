@@ -1,0 +1,101 @@
+//! The list of a caller's tasks, page by page.
+
+use rmcp::model::ErrorData;
+use serde_json::{Value, json};
+
+use super::state::{Asker, unreachable};
+use crate::CallError;
+use crate::durable::JobId;
+use crate::durable::engine::{Engine, JobPage, Listed};
+use crate::durable::record::{Ended, Outcome, Stored};
+
+/// How many tasks a page has at most.
+const PAGE: usize = 100;
+/// How many jobs are looked at for a page. A queue has jobs of others, too.
+const LOOKED_AT: usize = 500;
+/// How long the rest of a cursor may be, in bytes.
+const MAX_CURSOR: usize = 200;
+
+/// What is listed of a queue, one after the other.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Open,
+    Ended,
+    Dead,
+}
+
+const PARTS: [(Part, &str); 3] = [(Part::Open, "open"), (Part::Ended, "ended"), (Part::Dead, "dead")];
+
+/// A page of the caller's tasks. It may have few or none, and still name the next.
+///
+/// # Errors
+/// If the cursor is none of this server's, or if the engine can't be reached.
+pub(super) async fn listed(asker: &Asker<'_>, cursor: Option<&Value>) -> Result<Value, ErrorData> {
+    let queues = asker.tasks.jobs.queues();
+    let places: Vec<_> = queues.iter().flat_map(|queue| PARTS.map(|(part, name)| (queue, part, name))).collect();
+    let (mut at, mut after) = match cursor {
+        None | Some(Value::Null) => (0, None),
+        Some(cursor) => {
+            position(cursor, |part, queue| places.iter().position(|(own, _, name)| *own == queue && *name == part))?
+        }
+    };
+    let (mut tasks, mut left) = (Vec::new(), LOOKED_AT);
+    while let Some((queue, part, _)) = places.get(at) {
+        let most = left.min(PAGE.saturating_sub(tasks.len()));
+        if most == 0 {
+            break;
+        }
+        let page = page(asker.engine(), queue, *part, after.as_deref(), most).await;
+        let page = page.map_err(|error| unreachable(&error))?;
+        left = left.saturating_sub(page.jobs.len().max(1));
+        for seen in page.jobs.into_iter().filter_map(|(id, stored)| asker.seen(id, stored)) {
+            let seen = asker.with_questions(seen).await.map_err(|error| unreachable(&error))?;
+            tasks.push(Value::Object(asker.told(&seen)));
+        }
+        after = page.next;
+        if after.is_none() {
+            at = at.saturating_add(1);
+        }
+    }
+    let mut page = json!({ "tasks": tasks });
+    if let (Some((queue, _, name)), Value::Object(page)) = (places.get(at), &mut page) {
+        page.insert("nextCursor".to_owned(), json!(format!("{name}.{queue}.{}", after.unwrap_or_default())));
+    }
+    Ok(page)
+}
+
+/// Jobs of a part of a queue.
+async fn page(
+    engine: &dyn Engine,
+    queue: &str,
+    part: Part,
+    after: Option<&str>,
+    most: usize,
+) -> Result<JobPage, CallError> {
+    match part {
+        Part::Open => engine.list(queue, Listed::Due, after, most).await,
+        Part::Ended => engine.list(queue, Listed::Ended, after, most).await,
+        Part::Dead => {
+            let after: Option<JobId> = after.and_then(|after| after.parse().ok());
+            let letters = engine.dead_letters(queue, after.as_ref(), most).await?;
+            let next = letters.last().filter(|_| letters.len() >= most).map(|letter| letter.job.id.to_string());
+            let stored = letters.into_iter().map(|letter| {
+                let (id, job) = (letter.job.id.clone(), letter.job.clone());
+                let (at, attempts) = (letter.at, letter.attempts);
+                (id, Stored::Ended(Box::new(Ended::new(&job, at, attempts, Outcome::Dead(Box::new(letter))))))
+            });
+            Ok(JobPage::new(stored.collect(), next))
+        }
+    }
+}
+
+/// Where a cursor leads.
+fn position(cursor: &Value, place: impl Fn(&str, &str) -> Option<usize>) -> Result<(usize, Option<String>), ErrorData> {
+    let mut parts = cursor.as_str().filter(|cursor| cursor.len() <= MAX_CURSOR).unwrap_or_default().splitn(3, '.');
+    let (name, queue, after) = (parts.next(), parts.next(), parts.next());
+    let found = name.zip(queue).zip(after).and_then(|((name, queue), after)| Some((place(name, queue)?, after)));
+    match found {
+        Some((at, after)) => Ok((at, Some(after).filter(|after| !after.is_empty()).map(str::to_owned))),
+        None => Err(ErrorData::invalid_params("Unknown cursor", None)),
+    }
+}

@@ -1,0 +1,258 @@
+//! A task as clients see it: the job that it is, read for a caller.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, SecondsFormat};
+use rmcp::model::{CallToolResult, ErrorCode as RpcCode, ErrorData, Task, TaskStatus};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::{Map, Value, json};
+
+use super::ask::{self, Client, Question};
+use super::config::{McpTasks, millis};
+use crate::durable::JobId;
+use crate::durable::engine::Engine;
+use crate::durable::record::{Ended, Outcome, Stored};
+use crate::mcp::server::result;
+use crate::mcp::server::shared::Shared;
+use crate::mcp::server::tool::{Served, StructuredContent};
+use crate::model::request_id::RequestId;
+use crate::run::principal::Principal;
+use crate::run::shown;
+use crate::{CallError, ErrorCode, ResponseEnvelope};
+
+/// What marks the jobs of callers who are known, and of those who are not.
+const VIA: [&str; 2] = ["mcp", "mcp-unknown"];
+
+/// The code of the error that a cancelled task ends with.
+const CANCELLED: RpcCode = RpcCode(-32000);
+
+/// Who asks about tasks, and what they can read.
+pub(super) struct Asker<'a> {
+    pub(super) server: &'a Shared,
+    pub(super) tasks: &'a McpTasks,
+    pub(super) caller: Principal,
+    pub(super) structure: StructuredContent,
+}
+
+/// A task that its caller may see.
+pub(super) struct Seen {
+    pub(super) id: JobId,
+    pub(super) tool: Arc<Served>,
+    pub(super) stored: Stored,
+    /// The questions that wait for answers, with their numbers.
+    pub(super) questions: Vec<(usize, Question)>,
+    /// When the last question was asked.
+    asked: u64,
+}
+
+impl<'a> Asker<'a> {
+    /// `None` if the server has no tasks.
+    pub(super) fn new(server: &'a Shared, context: &RequestContext<RoleServer>) -> Option<Self> {
+        let structure = StructuredContent::of(context.protocol_version().as_ref());
+        let caller = server.caller(&context.extensions);
+        Some(Self { tasks: server.tasks.as_ref()?, server, caller, structure })
+    }
+
+    pub(super) fn engine(&self) -> &dyn Engine {
+        self.tasks.jobs.engine()
+    }
+
+    /// What marks the jobs of this caller.
+    pub(super) fn via(&self) -> &'static str {
+        let [known, unknown] = VIA;
+        if self.caller == Principal::Checked(None) { unknown } else { known }
+    }
+
+    /// True if the caller has an identity, and may list tasks.
+    pub(super) fn is_somebody(&self) -> bool {
+        self.caller != Principal::Checked(None)
+    }
+
+    /// Finds a task of the caller's, with what it asks.
+    ///
+    /// # Errors
+    /// If there is none of the id that the caller may see, or if the engine can't be reached.
+    pub(super) async fn find(&self, id: &str) -> Result<Seen, ErrorData> {
+        // An engine is not asked about queues that it may not have.
+        let known = |id: &JobId| self.tasks.jobs.queues().iter().any(|queue| queue == id.queue());
+        let Some(id) = id.parse().ok().filter(known) else { return Err(unknown(id)) };
+        let stored = self.engine().read(&id).await.map_err(|error| unreachable(&error))?;
+        let seen = stored.and_then(|stored| self.seen(id.clone(), stored)).ok_or_else(|| unknown(id.as_str()))?;
+        self.with_questions(seen).await.map_err(|error| unreachable(&error))
+    }
+
+    /// The task that a job is, if the caller may see it. What it asks is not read.
+    pub(super) fn seen(&self, id: JobId, stored: Stored) -> Option<Seen> {
+        let is_own = stored.via() == Some(self.via()) && stored.owner() == self.caller.id();
+        if !is_own || self.is_over(&stored) {
+            return None;
+        }
+        let tool = self.server.served().of_operation(stored.operation()).cloned()?;
+        self.caller.sees(tool.spec()).then_some(Seen { id, tool, stored, questions: Vec::new(), asked: 0 })
+    }
+
+    /// True if a job was kept longer than its retention, as dead letters are.
+    fn is_over(&self, stored: &Stored) -> bool {
+        match stored {
+            Stored::Ended(ended) => ended.at.saturating_add(ended.retention) <= self.engine().now(),
+            Stored::Open { .. } => false,
+        }
+    }
+
+    pub(super) async fn with_questions(&self, mut seen: Seen) -> Result<Seen, CallError> {
+        if seen.can_ask() {
+            (seen.questions, seen.asked) = ask::pending(self.engine(), &seen.id).await?;
+        }
+        Ok(seen)
+    }
+
+    /// What the call itself would have answered. `None` if the task has not ended.
+    pub(super) fn outcome(&self, seen: &Seen) -> Option<Result<CallToolResult, ErrorData>> {
+        let Stored::Ended(ended) = &seen.stored else { return None };
+        Some(match &ended.outcome {
+            Outcome::Done(envelope) => match serde_json::from_str::<ResponseEnvelope<Value>>(envelope.get()) {
+                Ok(envelope) => Ok(result::success(&seen.tool, self.structure, envelope)),
+                Err(error) => {
+                    tracing::error!(%error, task = seen.id.as_str(), "the result of a task can't be read");
+                    Err(ErrorData::internal_error("the result that is kept can't be read", None))
+                }
+            },
+            Outcome::Cancelled => Err(ErrorData::new(CANCELLED, "the task was cancelled", None)),
+            Outcome::Failed(error) => Ok(self.failure(seen, ended, error)),
+            // No attempt has come to an end.
+            Outcome::Dead(letter) if *letter.error.code() == ErrorCode::Aborted => {
+                Err(ErrorData::internal_error("the workers of the task died until its attempts were used up", None))
+            }
+            Outcome::Dead(letter) => Ok(self.failure(seen, ended, &letter.error)),
+        })
+    }
+
+    fn failure(&self, seen: &Seen, ended: &Ended, error: &CallError) -> CallToolResult {
+        let failed = ended.failed.clone().unwrap_or_else(|| ended.operation.clone());
+        let error = error.clone().with_operation(failed);
+        let request = RequestId::from(Arc::<str>::from(seen.id.as_str()));
+        result::failure(&shown::public(error, seen.tool.spec(), &request, self.server.options.expose_errors))
+    }
+
+    /// The task of 2025-11-25.
+    pub(super) fn told(&self, seen: &Seen) -> Map<String, Value> {
+        let status = seen.status(StructuredContent::Object);
+        let mut task = Map::new();
+        let mut put = |name: &str, value: Value| drop(task.insert(name.to_owned(), value));
+        put("taskId", json!(seen.id.as_str()));
+        put("status", json!(status));
+        put("statusMessage", json!(seen.message(status)));
+        put("createdAt", json!(time(seen.stored.submitted())));
+        put("lastUpdatedAt", json!(time(seen.updated())));
+        put("ttl", json!(seen.ttl()));
+        put("pollInterval", json!(millis(self.tasks.poll_interval)));
+        task
+    }
+
+    /// The task of 2026-07-28.
+    pub(super) fn told_as_extension(&self, seen: &Seen) -> Task {
+        let status = seen.status(StructuredContent::Any);
+        let (created, updated) = (time(seen.stored.submitted()), time(seen.updated()));
+        let mut task = Task::new(seen.id.as_str(), status, created, updated).with_status_message(seen.message(status));
+        task.ttl_ms = seen.ttl();
+        task.poll_interval_ms = Some(millis(self.tasks.poll_interval).max(1));
+        task
+    }
+}
+
+impl Seen {
+    /// A task that was begun just now.
+    pub(super) fn begun(id: JobId, tool: Arc<Served>, stored: Stored) -> Self {
+        Self { id, tool, stored, questions: Vec::new(), asked: 0 }
+    }
+
+    /// True if there may be questions.
+    pub(super) fn can_ask(&self) -> bool {
+        match &self.stored {
+            Stored::Open { job, .. } => Client::of(&job.metadata).is_some_and(|client| client.can_be_asked()),
+            Stored::Ended(_) => false,
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        matches!(&self.stored, Stored::Ended(ended) if matches!(ended.outcome, Outcome::Cancelled))
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        matches!(self.stored, Stored::Ended(_))
+    }
+
+    /// The status. A result with `isError` is a failure in 2025-11-25; in 2026-07-28 it is a result.
+    fn status(&self, structure: StructuredContent) -> TaskStatus {
+        let Stored::Ended(ended) = &self.stored else {
+            return if self.questions.is_empty() { TaskStatus::Working } else { TaskStatus::InputRequired };
+        };
+        let failed = |is_result: bool| match structure {
+            StructuredContent::Any if is_result => TaskStatus::Completed,
+            _ => TaskStatus::Failed,
+        };
+        match &ended.outcome {
+            Outcome::Done(envelope) => match serde_json::from_str::<ResponseEnvelope<Value>>(envelope.get()) {
+                Ok(envelope) if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => failed(true),
+                Ok(_) => TaskStatus::Completed,
+                Err(_) => failed(false),
+            },
+            Outcome::Cancelled => TaskStatus::Cancelled,
+            Outcome::Failed(_) => failed(true),
+            Outcome::Dead(letter) => failed(*letter.error.code() != ErrorCode::Aborted),
+        }
+    }
+
+    /// The status in words. What failed is told by the result.
+    fn message(&self, status: TaskStatus) -> String {
+        let text = match (&self.stored, status) {
+            (_, TaskStatus::InputRequired) => "It waits for an answer of the client.",
+            (Stored::Open { tries, .. }, _) if tries.attempts > 0 => {
+                return format!("It is tried again; failed so far: {}.", tries.attempts);
+            }
+            (Stored::Open { .. }, _) => "It waits for a worker, or runs.",
+            (_, TaskStatus::Cancelled) => "It was cancelled.",
+            (Stored::Ended(ended), _) => match ended.outcome.error() {
+                Some(error) => return format!("It failed: {}. The result says more.", error.code().as_str()),
+                None => "It is done.",
+            },
+        };
+        text.to_owned()
+    }
+
+    fn updated(&self) -> u64 {
+        match &self.stored {
+            Stored::Open { job, tries } => {
+                let failed = tries.history.last().map_or(0, |failed| failed.at);
+                job.submitted.max(failed).max(self.asked)
+            }
+            Stored::Ended(ended) => ended.at,
+        }
+    }
+
+    /// How long the task is kept after it was begun, in milliseconds. `None` while its end is not known.
+    fn ttl(&self) -> Option<u64> {
+        match &self.stored {
+            Stored::Open { .. } => None,
+            Stored::Ended(ended) => Some(ended.at.saturating_sub(ended.submitted).saturating_add(ended.retention)),
+        }
+    }
+}
+
+/// A time as the protocol has it.
+fn time(at: u64) -> String {
+    let time = i64::try_from(at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// The error of an id that is none of a task that the caller may see.
+fn unknown(id: &str) -> ErrorData {
+    let id: String = id.chars().take(120).collect();
+    ErrorData::invalid_params(format!("there is no task `{id}`: it may have expired, or be another caller's"), None)
+}
+
+/// The error of an engine that can't be asked.
+pub(super) fn unreachable(error: &CallError) -> ErrorData {
+    tracing::warn!(%error, "tasks can't be read or written");
+    ErrorData::internal_error("tasks can't be read or written now; try again", None)
+}

@@ -1,0 +1,188 @@
+//! What everything on NATS connects by: the addresses of the servers, and how to log in.
+
+use std::fmt;
+
+use async_nats::ConnectOptions;
+
+use crate::CallError;
+
+/// How to log in to a NATS server.
+#[derive(Clone, Default)]
+pub(crate) enum Login {
+    /// By the credentials of the URL, if it has some.
+    #[default]
+    None,
+    Token(String),
+    User(String, String),
+}
+
+impl Login {
+    /// Options of a connection to these URLs that logs in so.
+    pub(crate) fn options(&self, urls: &str) -> ConnectOptions {
+        let login = match self {
+            Self::None => Self::of(urls),
+            login => login.clone(),
+        };
+        match login {
+            Self::None => ConnectOptions::new(),
+            Self::Token(token) => ConnectOptions::with_token(token),
+            Self::User(name, password) => ConnectOptions::with_user_and_password(name, password),
+        }
+    }
+
+    /// The first credentials in URLs that are joined by commas: a name and a password, or a token alone.
+    ///
+    /// The client itself ignores those of URLs.
+    fn of(urls: &str) -> Self {
+        for url in urls.split(',') {
+            let authority = url.split_once("//").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
+            let Some((login, _)) = authority.trim().rsplit_once('@') else { continue };
+            return match login.split_once(':') {
+                Some((name, password)) => Self::User(decoded(name), decoded(password)),
+                None => Self::Token(decoded(login)),
+            };
+        }
+        Self::None
+    }
+}
+
+/// A part of a URL without its percent-encoding.
+fn decoded(part: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = part.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let encoded = after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match encoded.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Shows the kind of the login only.
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Token(_) => "token",
+            Self::User(..) => "user",
+        })
+    }
+}
+
+/// The addresses of a text in which they are joined by commas. The client takes them as a list only.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn servers(urls: &str) -> Result<Vec<&str>, CallError> {
+    let servers: Vec<&str> = urls.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
+    if servers.is_empty() {
+        return Err(CallError::execution(
+            "no NATS server is named: write `nats://HOST:PORT`, several joined by commas",
+        ));
+    }
+    Ok(servers)
+}
+
+/// The error of servers that can't be connected to. They are named without their credentials.
+pub(crate) fn refused(urls: &str, error: &dyn std::error::Error) -> CallError {
+    let host = |url: &str| {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        host.split(['/', '?', '#']).next().unwrap_or_default().trim().to_owned()
+    };
+    let hosts: Vec<String> = urls.split(',').map(host).filter(|host| !host.is_empty()).collect();
+    unusable(&format!("the NATS server can't be used: {}", hosts.join(", ")), error)
+}
+
+/// The error of something that can't be done, with its causes.
+pub(crate) fn unusable(what: &str, error: &dyn std::error::Error) -> CallError {
+    let mut text = format!("{what}: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        // Some errors tell their cause themselves.
+        let reason = error.to_string();
+        if !text.contains(&reason) {
+            text.push_str(&format!(": {reason}"));
+        }
+        cause = error.source();
+    }
+    CallError::execution(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_joined_by_commas() {
+        assert_eq!(servers("nats://a:1").unwrap(), ["nats://a:1"]);
+        assert_eq!(servers(" nats://a:1, nats://b:2,").unwrap(), ["nats://a:1", "nats://b:2"]);
+        for none in ["", " , "] {
+            assert!(servers(none).unwrap_err().to_string().contains("nats://HOST:PORT"), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn credentials_of_urls() {
+        for (urls, expected) in [
+            ("nats://10.0.0.1:4222", "none"),
+            ("nats://10.0.0.1, nats://ann:s%40c:ret@10.0.0.2:4222", "ann s@c:ret"),
+            ("tls://t0%6ben@10.0.0.1", "token t0ken"),
+            ("ann:100%@10.0.0.1", "ann 100%"),
+            ("nats://10.0.0.1/x@y", "none"),
+            ("", "none"),
+        ] {
+            let login = match Login::of(urls) {
+                Login::None => "none".to_owned(),
+                Login::Token(token) => format!("token {token}"),
+                Login::User(name, password) => format!("{name} {password}"),
+            };
+            assert_eq!(login, expected, "{urls}");
+        }
+    }
+
+    #[test]
+    fn logins_are_not_shown() {
+        let logins = [Login::None, Login::Token("hush".into()), Login::User("ann".into(), "hush".into())];
+        assert_eq!(format!("{logins:?}"), "[none, token, user]");
+    }
+
+    #[tokio::test]
+    async fn errors_hold_no_credentials() {
+        for urls in [
+            "nats://ann:hush@127.0.0.1:1",
+            "nats://hush@127.0.0.1:1",
+            "nats://ann:hush@[bad",
+            "nats://ann:hush@127.0.0.1:99999",
+            "other://ann:hush@127.0.0.1:1",
+            "ann:hush@127.0.0.1:1",
+            "nats://127.0.0.1:1, ann:hush@ ",
+        ] {
+            let mut errors = Vec::new();
+            #[cfg(feature = "nats")]
+            errors.push(
+                crate::call::nats::Nats::connect(urls, crate::call::nats::NatsConfig::new())
+                    .await
+                    .map(drop)
+                    .unwrap_err(),
+            );
+            #[cfg(feature = "jetstream")]
+            errors.push(
+                crate::durable::jetstream::JetStream::connect(urls, Default::default()).await.map(drop).unwrap_err(),
+            );
+            for error in errors {
+                let told = format!("{error} {error:?}");
+                assert!(told.contains("NATS server can't be used") && !told.contains("hush"), "{urls}: {told}");
+                assert!(told.contains("127.0.0.1") || urls.contains("bad"), "{urls}: {told}");
+            }
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! Checks a JSON text without making a value of it.
+//!
+//! One pass through the text, led by the schema, as [`Checker`] and the repair go through a value. It answers one
+//! question: is the text exactly what normalising would give, so that it can be passed on as it is? Whatever would take
+//! a change, a second look or much memory is answered with no, and the value decides. So there is one rule: this may
+//! say no too often, and yes never.
+//!
+//! The work is bounded by the length of the text: each byte is read once, and again to find tags that do not come first
+//! and variants that fit, up to [`AGAIN`] times in all.
+
+use serde_json::{Number, Value};
+
+use super::check::{Checker, MAX_DEPTH};
+use super::equal::equal;
+use super::node::{
+    ARRAY, Additional, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, Literals, NULL, Node, OBJECT, ObjectRules,
+    STRING, Tag, Typed, Types, Union,
+};
+use crate::record::json::{Cursor, Fault, Figure, Text};
+
+/// How many times the length of the text may be read again to find tags and variants, and how many bytes more.
+const AGAIN: usize = 3;
+const FLOOR: usize = 4096;
+/// How many properties that are not declared one object may have: they are compared with each other.
+const MAX_NAMES: usize = 48;
+/// Strings of so many bytes are unescaped to be looked at; it bounds the memory.
+const MAX_ESCAPED: usize = 4096;
+/// How many declared properties one object may have.
+const MAX_PROPERTIES: usize = 1024;
+
+/// Why a text does not pass.
+pub(super) struct No;
+
+impl From<Fault> for No {
+    #[cold]
+    fn from(_: Fault) -> Self {
+        No
+    }
+}
+
+type Passes = Result<(), No>;
+
+/// A scan of one text.
+pub(super) struct Scanner<'c, 'a, 't> {
+    checker: &'c Checker<'a>,
+    cursor: Cursor<'t>,
+    /// How many more bytes may be read again.
+    again: usize,
+    /// The names of properties that are not declared, of all objects that are open.
+    names: Vec<&'t str>,
+    /// Which declared properties have come, of all objects that are open: a bit each.
+    seen: Vec<u64>,
+}
+
+/// What is next, as far as its first byte tells.
+#[derive(Clone, Copy)]
+enum Next {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl Next {
+    fn types(self) -> u8 {
+        match self {
+            Self::Null => NULL,
+            Self::Bool => BOOLEAN,
+            Self::Number => INTEGER | FRACTION,
+            Self::String => STRING,
+            Self::Array => ARRAY,
+            Self::Object => OBJECT,
+        }
+    }
+}
+
+impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
+    pub(super) fn new(checker: &'c Checker<'a>, text: &'t [u8]) -> Self {
+        Scanner {
+            checker,
+            cursor: Cursor::new(text),
+            again: text.len().saturating_mul(AGAIN).saturating_add(FLOOR),
+            names: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    /// True if the text is JSON that conforms and that normalising would leave as it is.
+    pub(super) fn passes(mut self, root: At<'a>) -> bool {
+        !self.checker.compat
+            && self.cursor.is_utf8()
+            && self.value(root, 0).is_ok()
+            && self.cursor.end().is_ok()
+            && !self.checker.budget.is_dry()
+    }
+
+    fn next(&mut self) -> Result<Next, No> {
+        Ok(match self.cursor.space() {
+            Some(b'"') => Next::String,
+            Some(b'{') => Next::Object,
+            Some(b'[') => Next::Array,
+            Some(b'-' | b'0'..=b'9') => Next::Number,
+            Some(b'n') => Next::Null,
+            Some(b't' | b'f') => Next::Bool,
+            _ => return Err(No),
+        })
+    }
+
+    /// Reads a value by a schema.
+    fn value(&mut self, at: At<'a>, depth: u32) -> Passes {
+        match &at.node.kind {
+            Kind::Any => self.any(),
+            Kind::Plain(types) => self.plain(*types),
+            Kind::Typed(typed) => self.typed(at, typed, depth),
+            Kind::Literals(values) => self.literal(values),
+            Kind::Union(union) if depth < MAX_DEPTH => self.union(at, union, depth),
+            Kind::Ref(_) => match self.checker.follow(at) {
+                Some(target) => self.value(target, depth),
+                None => self.any(),
+            },
+            Kind::Never | Kind::Union(_) | Kind::Intersect(_) => Err(No),
+        }
+    }
+
+    /// Reads a value about which the schema says nothing.
+    fn any(&mut self) -> Passes {
+        match self.next()? {
+            Next::Array => {
+                self.cursor.open()?;
+                let mut first = true;
+                while self.cursor.next_item(&mut first)? {
+                    self.any()?;
+                }
+                self.cursor.leave();
+                Ok(self.cursor.end_list()?)
+            }
+            Next::Object => {
+                self.cursor.open()?;
+                let (mut first, names) = (true, self.names.len());
+                while self.cursor.next_name(&mut first)? {
+                    let name = self.name()?;
+                    self.remember(name, names)?;
+                    self.any()?;
+                }
+                self.names.truncate(names);
+                self.cursor.leave();
+                Ok(self.cursor.end_object()?)
+            }
+            scalar => self.scalar(scalar),
+        }
+    }
+
+    /// Reads a scalar about which the schema says nothing.
+    fn scalar(&mut self, next: Next) -> Passes {
+        match next {
+            Next::Number => drop(self.cursor.number()?),
+            Next::String => {
+                self.cursor.eat();
+                self.cursor.skip_string::<true>()?;
+            }
+            Next::Null => self.cursor.literal(b"null")?,
+            Next::Bool => drop(self.boolean()?),
+            Next::Array | Next::Object => return Err(No),
+        }
+        Ok(())
+    }
+
+    fn boolean(&mut self) -> Result<bool, No> {
+        let is_true = self.cursor.peek() == Some(b't');
+        self.cursor.literal(if is_true { b"true" } else { b"false" })?;
+        Ok(is_true)
+    }
+
+    /// Reads a name and the colon behind it. One with escapes is left to the value.
+    #[inline]
+    fn name(&mut self) -> Result<&'t str, No> {
+        self.cursor.eat();
+        let Text::Borrowed(name) = self.cursor.string()? else { return Err(No) };
+        self.cursor.colon()?;
+        Ok(name)
+    }
+
+    /// Keeps the name of a property that is not declared; a name that comes twice is left to the value.
+    fn remember(&mut self, name: &'t str, since: usize) -> Passes {
+        let others = self.names.get(since..).unwrap_or_default();
+        if others.len() >= MAX_NAMES || others.contains(&name) {
+            return Err(No);
+        }
+        self.names.push(name);
+        Ok(())
+    }
+
+    fn plain(&mut self, types: Types) -> Passes {
+        match self.next()? {
+            next if !types.has(next.types()) => Err(No),
+            Next::Number => self.number(types).map(drop),
+            Next::Array | Next::Object => self.any(),
+            scalar => self.scalar(scalar),
+        }
+    }
+
+    /// Reads a number. One with a fraction, or written as one, is left to the value where integers are asked for.
+    #[inline]
+    fn number(&mut self, types: Types) -> Result<Figure, No> {
+        match self.cursor.number()? {
+            Figure::F64(_) if !types.has(FRACTION) => Err(No),
+            figure => Ok(figure),
+        }
+    }
+
+    fn typed(&mut self, at: At<'a>, typed: &'a Typed, depth: u32) -> Passes {
+        match self.next()? {
+            next if !typed.types.has(next.types()) => Err(No),
+            Next::Number => {
+                let figure = self.number(typed.types)?;
+                let Some(rules) = &typed.number else { return Ok(()) };
+                if number(figure).is_some_and(|number| rules.check(&number)) { Ok(()) } else { Err(No) }
+            }
+            Next::String => match &typed.string {
+                Some(rules) => {
+                    let checker = self.checker;
+                    self.looked_at(|text| rules.check(text, &checker.budget))
+                }
+                None => self.scalar(Next::String),
+            },
+            Next::Array => match &typed.array {
+                Some(rules) => self.array(at, rules, depth),
+                None => self.any(),
+            },
+            Next::Object => match &typed.object {
+                Some(rules) => self.object(at, rules, depth),
+                None => self.any(),
+            },
+            scalar => self.scalar(scalar),
+        }
+    }
+
+    /// Reads a string that has to fulfil a condition.
+    #[inline]
+    fn looked_at(&mut self, fits: impl FnOnce(&str) -> bool) -> Passes {
+        self.cursor.eat();
+        let start = self.cursor.at();
+        // A long one with escapes would take memory.
+        self.cursor.skip_string::<true>()?;
+        let is_long = self.cursor.at() - start > MAX_ESCAPED;
+        self.cursor.back_to(start);
+        if is_long {
+            return Err(No);
+        }
+        let (Text::Borrowed(text) | Text::Copied(text)) = self.cursor.string()?;
+        if fits(text) { Ok(()) } else { Err(No) }
+    }
+
+    fn literal(&mut self, values: &Literals) -> Passes {
+        let has = |value: Value| if values.iter().any(|other| equal(other, &value)) { Ok(()) } else { Err(No) };
+        match self.next()? {
+            Next::String => self.looked_at(|text| values.has_text(text)),
+            Next::Null => {
+                self.scalar(Next::Null)?;
+                has(Value::Null)
+            }
+            Next::Bool => {
+                let value = self.boolean()?;
+                has(Value::Bool(value))
+            }
+            Next::Number => {
+                let number = number(self.cursor.number()?).ok_or(No)?;
+                has(Value::Number(number))
+            }
+            Next::Array | Next::Object => Err(No),
+        }
+    }
+
+    fn array(&mut self, at: At<'a>, rules: &'a ArrayRules, depth: u32) -> Passes {
+        if rules.unique || rules.exact {
+            return Err(No);
+        }
+        self.cursor.open()?;
+        let (mut first, mut length) = (true, 0);
+        while self.cursor.next_item(&mut first)? {
+            match rules.item(length) {
+                Some(node) => self.value(at.to(node), depth + 1)?,
+                None => self.any()?,
+            }
+            length += 1;
+        }
+        self.cursor.leave();
+        self.cursor.end_list()?;
+        let length = length as u64;
+        let is_counted = rules.min.is_none_or(|min| length >= min) && rules.limit().is_none_or(|limit| length <= limit);
+        if is_counted { Ok(()) } else { Err(No) }
+    }
+
+    fn object(&mut self, at: At<'a>, rules: &'a ObjectRules, depth: u32) -> Passes {
+        if !rules.patterns.is_empty() || rules.properties.len() > MAX_PROPERTIES {
+            return Err(No);
+        }
+        self.cursor.open()?;
+        let (names, seen) = (self.names.len(), self.seen.len());
+        self.seen.resize(seen + rules.properties.len().div_ceil(64), 0);
+        let (mut first, mut position) = (true, 0);
+        let (mut count, mut required, mut wanted) = (0_u64, 0, 0);
+        while self.cursor.next_name(&mut first)? {
+            let name = self.name()?;
+            count += 1;
+            match rules.find(name, &mut position) {
+                Some(property) => {
+                    // Behind what was found.
+                    let index = position - 1;
+                    let Some(bits) = self.seen.get_mut(seen + index / 64) else { return Err(No) };
+                    let bit = 1 << (index % 64);
+                    // The last of two with one name counts, and not both would be passed on.
+                    if *bits & bit != 0 {
+                        return Err(No);
+                    }
+                    *bits |= bit;
+                    required += usize::from(property.required);
+                    wanted += usize::from(property.wanted());
+                    self.value(at.to(&property.node), depth + 1)?;
+                }
+                None if !rules.keeps_undeclared => return Err(No),
+                None => {
+                    self.remember(name, names)?;
+                    match &rules.additional {
+                        Additional::Each(node) => self.value(at.to(node), depth + 1)?,
+                        Additional::Unspecified | Additional::True => self.any()?,
+                        Additional::False | Additional::Broken => return Err(No),
+                    }
+                }
+            }
+        }
+        self.cursor.leave();
+        self.cursor.end_object()?;
+        let fits = required == rules.required
+            && rules.min.is_none_or(|min| count >= min)
+            && rules.max.is_none_or(|max| count <= max)
+            && (wanted == rules.wanted || self.lacks_no_default(at, rules, seen));
+        self.names.truncate(names);
+        self.seen.truncate(seen);
+        if fits { Ok(()) } else { Err(No) }
+    }
+
+    /// True if no default would be filled in for a property that is absent.
+    fn lacks_no_default(&self, at: At<'a>, rules: &'a ObjectRules, seen: usize) -> bool {
+        let is_there =
+            |index: usize| self.seen.get(seen + index / 64).is_some_and(|bits| bits >> (index % 64) & 1 == 1);
+        let mut absent = rules.properties.iter().enumerate().filter(|(index, _)| !is_there(*index));
+        !absent.any(|(_, property)| property.wanted() && self.checker.default_of(at.to(&property.node)).is_some())
+    }
+
+    fn union(&mut self, at: At<'a>, union: &'a Union, depth: u32) -> Passes {
+        let next = self.next()?;
+        if !union.types.has(next.types()) {
+            return Err(No);
+        }
+        if let Next::Object = next
+            && let Some(node) = self.tagged(at, union)?
+        {
+            return self.value(at.to(node), depth + 1);
+        }
+        let types = &self.checker.shape(at, union).types;
+        let mut able = union.variants.iter().zip(types).filter(|(_, types)| types.has(next.types()));
+        let (Some((node, _)), None) = (able.next(), able.next()) else { return self.one_of(at, union, next, depth) };
+        if let Next::Number = next {
+            self.integral(union.types)?;
+        }
+        self.value(at.to(node), depth + 1)
+    }
+
+    /// Reads a scalar of which several variants may be.
+    fn one_of(&mut self, at: At<'a>, union: &'a Union, next: Next, depth: u32) -> Passes {
+        if let Next::Array | Next::Object = next {
+            return Err(No);
+        }
+        if let Next::Number = next {
+            self.integral(union.types)?;
+        }
+        let start = self.cursor.at();
+        for node in &union.variants {
+            if self.value(at.to(node), depth + 1).is_ok() {
+                return Ok(());
+            }
+            let length = self.cursor.at() - start;
+            self.again = self.again.checked_sub(length + 8).ok_or(No)?;
+            self.cursor.back_to(start);
+        }
+        Err(No)
+    }
+
+    /// Leaves a number to the value that is an integer written as a fraction: which variant it is decides how it is
+    /// written.
+    fn integral(&mut self, types: Types) -> Passes {
+        let start = self.cursor.at();
+        let figure = self.cursor.number()?;
+        self.cursor.back_to(start);
+        match figure {
+            Figure::F64(value) if value.fract() == 0.0 || !types.has(FRACTION) => Err(No),
+            _ => Ok(()),
+        }
+    }
+
+    /// The variant that the tag of an object names; `None` if the union has no tag, or the object.
+    fn tagged(&mut self, at: At<'a>, union: &'a Union) -> Result<Option<&'a Node>, No> {
+        if let Some(tag) = &union.discriminator
+            && let Some(value) = self.tag(tag)?
+            && let Some(node) = variant(union, tag, value)
+        {
+            return Ok(Some(node));
+        }
+        let Some(tag) = &self.checker.shape(at, union).tag else { return Ok(None) };
+        match self.tag(tag)? {
+            Some(value) => variant(union, tag, value).map(Some).ok_or(No),
+            None => Ok(None),
+        }
+    }
+
+    /// The value of a tag of the object that is next, if it is a string.
+    fn tag(&mut self, tag: &Tag) -> Result<Option<&'t str>, No> {
+        let start = self.cursor.at();
+        self.cursor.open()?;
+        let (mut first, mut found) = (true, None);
+        while self.cursor.next_name(&mut first)? {
+            if self.name()? == &*tag.property {
+                if self.cursor.space() == Some(b'"') {
+                    self.cursor.eat();
+                    let Text::Borrowed(value) = self.cursor.string()? else { return Err(No) };
+                    found = Some(value);
+                }
+                break;
+            }
+            self.cursor.skip()?;
+        }
+        self.cursor.leave();
+        let length = self.cursor.at() - start;
+        // A tag at the beginning costs next to nothing.
+        self.again = self.again.checked_sub(if length > 64 { length } else { 0 }).ok_or(No)?;
+        self.cursor.back_to(start);
+        Ok(found)
+    }
+}
+
+fn variant<'a>(union: &'a Union, tag: &Tag, value: &str) -> Option<&'a Node> {
+    union.variants.get(tag.variant(value)?)
+}
+
+fn number(figure: Figure) -> Option<Number> {
+    match figure {
+        Figure::U64(value) => Some(value.into()),
+        Figure::I64(value) => Some(value.into()),
+        Figure::F64(value) => Number::from_f64(value),
+    }
+}

@@ -1,0 +1,21 @@
+//! Reading JSON text: a deserializer of our own, and the cursor under it.
+//!
+//! It accepts what `serde_json` does and refuses the rest with the same words at the same places
+//! (`tests` compares them), but is made for one case, a text that is in memory as a whole: the text is
+//! checked once for being UTF-8, names and strings without escapes are borrowed, and values that nobody asks for are
+//! passed over. Numbers of more than 15 digits are rounded correctly, which `serde_json` does not always do.
+
+mod cursor;
+mod deserializer;
+mod fault;
+mod number;
+mod string;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub(crate) use cursor::Cursor;
+pub(super) use deserializer::KEPT;
+pub(crate) use fault::Fault;
+#[cfg(feature = "registry")]
+pub(crate) use {number::Figure, string::Text};

@@ -1,0 +1,225 @@
+//! How long a connection waits for the head of a request.
+//!
+//! hyper has such a timeout, too, but makes a timer for each request and reads once more to start it: a tenth of what a
+//! small request costs. A timer of the runtime for each connection costs half of that still, as the runtime arms it anew
+//! each time it has nothing to do. Here one thread looks at the connections now and then.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures_util::task::AtomicWaker;
+use http_body::{Body, Frame, SizeHint};
+
+/// The least and the most time between two looks at the connections.
+const TICK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+
+/// Looks at the connections of a server, until this is dropped. A head is late after its timeout and at most a quarter more,
+/// or two seconds.
+pub(super) struct Watch(Arc<Watched>);
+
+struct Watched {
+    timeout: Duration,
+    connections: Mutex<Connections>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Connections {
+    /// Each with the time since when a head is waited for.
+    waiting: Vec<(Weak<Requests>, Option<Instant>)>,
+    is_over: bool,
+}
+
+impl Watch {
+    /// # Errors
+    /// If the system gives no thread.
+    pub(super) fn new(timeout: Duration) -> io::Result<Self> {
+        let watched = Arc::new(Watched { timeout, connections: Mutex::default(), changed: Condvar::new() });
+        let of_thread = watched.clone();
+        std::thread::Builder::new().name("ops-heads".to_owned()).spawn(move || of_thread.run())?;
+        Ok(Self(watched))
+    }
+
+    /// The requests of a new connection.
+    pub(super) fn connection(&self) -> Arc<Requests> {
+        let requests = Arc::<Requests>::default();
+        let mut connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if connections.waiting.is_empty() {
+            self.0.changed.notify_one();
+        }
+        connections.waiting.push((Arc::downgrade(&requests), Some(Instant::now())));
+        requests
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.connections.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
+        self.0.changed.notify_one();
+    }
+}
+
+impl Watched {
+    fn run(&self) {
+        let tick = (self.timeout / 8).clamp(TICK.0, TICK.1);
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        while !connections.is_over {
+            connections = if connections.waiting.is_empty() {
+                self.changed.wait(connections).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                let waited = self.changed.wait_timeout(connections, tick);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            };
+            connections.look(Instant::now(), self.timeout);
+        }
+    }
+}
+
+impl Connections {
+    fn look(&mut self, now: Instant, timeout: Duration) {
+        self.waiting.retain_mut(|(requests, since)| {
+            let Some(requests) = requests.upgrade() else { return false };
+            if requests.has_come.swap(false, Ordering::Relaxed) || requests.in_flight.load(Ordering::Relaxed) > 0 {
+                *since = None;
+            }
+            if requests.in_flight.load(Ordering::Relaxed) == 0
+                && now.saturating_duration_since(*since.get_or_insert(now)) >= timeout
+            {
+                requests.is_late.store(true, Ordering::Release);
+                requests.waker.wake();
+            }
+            true
+        });
+        // What many connections took is given back after them.
+        if self.waiting.len() < self.waiting.capacity() / 4 {
+            self.waiting.shrink_to_fit();
+        }
+    }
+}
+
+/// The requests of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// True if one has come since [`Watch`] looked.
+    has_come: AtomicBool,
+    in_flight: AtomicUsize,
+    is_late: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Requests {
+    /// Counts a request that has come as in flight until this is dropped.
+    pub(super) fn begin(self: &Arc<Self>) -> InFlight {
+        self.has_come.store(true, Ordering::Relaxed);
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(self.clone())
+    }
+
+    /// Ready if the head of a request is late. Called after the connection has done what it could.
+    pub(super) fn poll_late(&self, task: &mut Context<'_>) -> Poll<()> {
+        if self.in_flight.load(Ordering::Relaxed) > 0 {
+            return Poll::Pending;
+        }
+        self.waker.register(task.waker());
+        // One that came meanwhile was not late.
+        let is_late = self.is_late.load(Ordering::Acquire) && self.is_late.swap(false, Ordering::Relaxed);
+        if is_late && !self.has_come.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// A request in flight.
+pub(super) struct InFlight(Arc<Requests>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The body of a response, whose request is in flight until it is sent or dropped.
+pub(super) struct Sending<B> {
+    body: B,
+    _in_flight: InFlight,
+}
+
+impl<B> Sending<B> {
+    pub(super) fn new(body: B, in_flight: InFlight) -> Self {
+        Self { body, _in_flight: in_flight }
+    }
+}
+
+impl<B: Body + Unpin> Body for Sending<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(task)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_what_waits_for_a_head_is_late() {
+        const SECOND: Duration = Duration::from_secs(1);
+        let (began, requests) = (Instant::now(), Arc::<Requests>::default());
+        let waiting = vec![(Arc::downgrade(&requests), Some(began))];
+        let mut connections = Connections { waiting, ..Connections::default() };
+        // Looks each second until this one; whether the head is late then.
+        let mut at = 0;
+        let mut look = async |until: u32| {
+            while at < until {
+                at += 1;
+                connections.look(began + SECOND * at, SECOND * 10);
+            }
+            tokio::time::timeout(Duration::ZERO, poll_fn(|task| requests.poll_late(task))).await.is_ok()
+        };
+        assert!(!look(4).await);
+        // A request in flight is not late, however long it takes.
+        let request = requests.begin();
+        assert!(!look(44).await);
+        drop(request);
+        // The time begins anew, also if a request came and went while nobody looked.
+        assert!(!look(53).await);
+        drop(requests.begin());
+        assert!(!look(63).await);
+        assert!(look(64).await);
+    }
+
+    #[tokio::test]
+    async fn a_late_head_wakes_the_connection() {
+        let watch = Watch::new(Duration::from_millis(80)).unwrap();
+        let (requests, other) = (watch.connection(), watch.connection());
+        let began = Instant::now();
+        let _request = other.begin();
+        poll_fn(|task| requests.poll_late(task)).await;
+        assert!(began.elapsed() >= Duration::from_millis(80));
+        assert!(poll_fn(|task| Poll::Ready(other.poll_late(task))).await.is_pending());
+        // Connections are forgotten, and so is the thread.
+        drop((requests, other));
+        let watched = Arc::downgrade(&watch.0);
+        drop(watch);
+        while watched.strong_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}

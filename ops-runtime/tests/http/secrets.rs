@@ -1,0 +1,74 @@
+//! What a server says again of what it was sent: it stays in the data of a success, and is in no error.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::StreamExt;
+use ops_runtime::CallOptions;
+use ops_runtime::http::{Auth, HttpClient, HttpConfig, Reconnect};
+use ops_runtime::spec::{OperationKind, Schema};
+use serde_json::{Value, json};
+
+use crate::server::{Server, get_of, serve, spec};
+
+/// A header of the request.
+fn header(request: &Request, name: &str) -> String {
+    request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+/// Refuses a request, and says with what it came.
+async fn refuse(request: Request) -> Response {
+    let told = json!({ "sent": [header(&request, "authorization"), header(&request, "x-one")], "why": "no such pet" });
+    let headers = [("content-type", "application/json".to_owned()), ("x-kept", "all else".to_owned())];
+    (StatusCode::FORBIDDEN, headers, told.to_string()).into_response()
+}
+
+/// A stream of an item that is not JSON, and then none.
+async fn stream(request: Request) -> Response {
+    if !header(&request, "last-event-id").is_empty() {
+        return refuse(request).await;
+    }
+    let told = format!("retry: 5\nid: 1\ndata: {}\n\n", header(&request, "authorization"));
+    ([("content-type", "text/event-stream")], told).into_response()
+}
+
+#[tokio::test]
+async fn the_data_of_a_success_stay_as_they_came() {
+    let server = Server::start().await;
+    let config = HttpConfig::new().with_base_url(server.url()).with_auth(Auth::bearer("t0k3n-of-ann"));
+    let client = HttpClient::new(config).unwrap();
+    client.add([spec(OperationKind::Query, "x", get_of("/echo/x"))]).unwrap();
+    let answer = client.call("t.x", json!({})).await.unwrap();
+    assert_eq!(answer.data["headers"]["authorization"], "Bearer t0k3n-of-ann");
+}
+
+#[tokio::test]
+async fn an_error_keeps_all_but_the_secrets() {
+    let url = serve(Router::new().route("/x", get(refuse))).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url("http://unused.test")).unwrap();
+    client.add([spec(OperationKind::Query, "x", get_of("/x"))]).unwrap();
+    let url = url.replace("http://", "http://ann:passw0rd@");
+    let options = CallOptions::new().with_base_url(url).with_header("X-One", "of-this-call");
+    let error = client.call_with("t.x", json!({}), options).await.unwrap_err();
+    assert_eq!(error.message(), "HTTP 403: Forbidden");
+    let details = error.details();
+    assert_eq!(details["body"], json!({ "sent": ["Basic ***", "***"], "why": "no such pet" }));
+    assert_eq!((&details["statusCode"], &details["headers"]["x-kept"]), (&json!(403), &json!("all else")));
+}
+
+#[tokio::test]
+async fn the_errors_of_a_stream_hold_none() {
+    let url = serve(Router::new().route("/x", get(stream))).await;
+    let config = HttpConfig::new().with_base_url(url).with_auth(Auth::bearer("t0k3n-of-ann"));
+    let client = HttpClient::new(config.with_reconnect(Reconnect::new())).unwrap();
+    let mut subscription = spec(OperationKind::Subscription, "x", get_of("/x"));
+    subscription.output = Schema::text(r#"{"type":"object"}"#);
+    client.add([subscription]).unwrap();
+    let items: Vec<_> = client.stream("t.x", json!({})).await.unwrap().collect().await;
+    let errors: Vec<&Value> = items.iter().map(|item| item.as_ref().unwrap_err().details()).collect();
+    assert_eq!(errors[0]["raw"], "Bearer ***");
+    assert_eq!(errors[1]["body"]["sent"], json!(["Bearer ***", ""]));
+    assert_eq!(errors.len(), 2);
+}

@@ -1,0 +1,134 @@
+//! Tasks that ask their clients.
+
+use std::time::Duration;
+
+use ops_runtime::durable::RetryPolicy;
+use ops_runtime::mcp::{McpServer, McpServerOptions};
+use serde_json::{Value, json};
+
+use super::{code, jobs, registry, server, tasks, worker};
+use crate::client::{Client, REVISIONS};
+
+fn accept(name: &str) -> Value {
+    json!({ "action": "accept", "content": { "name": name } })
+}
+
+/// What a client of either revision says that it can do.
+fn capable() -> Value {
+    json!({ "elicitation": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } })
+}
+
+#[tokio::test]
+async fn in_2025_11_25_questions_come_while_the_result_is_waited_for() {
+    let jobs = jobs();
+    let _worker = worker(&jobs);
+    let mut client = Client::connect_with(server(&jobs), REVISIONS[0], capable()).await;
+    let task = client.begin("job_ask", json!({})).await;
+    let told = client.until(&task, "input_required").await;
+    assert!(told["lastUpdatedAt"].as_str() >= task["createdAt"].as_str(), "{told}");
+    assert!(client.notifications.iter().all(|told| told.get("id").is_none()), "nothing is asked before");
+    let asked = client.send("tasks/result", json!({ "taskId": task["taskId"] })).await;
+    let mut questions = Vec::new();
+    while questions.len() < 2 {
+        let question = client.receive().await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let related = &question["params"]["_meta"]["io.modelcontextprotocol/related-task"];
+        assert_eq!(related["taskId"], task["taskId"], "{question}");
+        questions.push(question);
+    }
+    questions.sort_by_key(|question| question["params"]["message"].to_string());
+    client.respond(&questions[0]["id"], accept("Ann")).await;
+    // One is answered, and the other is not.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(client.of_task("tasks/get", &task).await["result"]["status"], "input_required");
+    client.respond(&questions[1]["id"], accept("Bob")).await;
+    let result = client.answer(asked).await;
+    assert_eq!(result["result"]["structuredContent"], json!({ "result": ["Ann", "Bob"] }), "{result}");
+    assert_eq!(client.of_task("tasks/get", &task).await["result"]["status"], "completed");
+    assert!(client.notifications.iter().all(|told| told.get("id").is_none()), "nothing is asked twice");
+}
+
+#[tokio::test]
+async fn in_2026_07_28_questions_are_polled() {
+    let jobs = jobs();
+    let _worker = worker(&jobs);
+    let mut client = Client::connect_with(server(&jobs), REVISIONS[1], capable()).await;
+    let task = client.request("tools/call", json!({ "name": "job_ask", "arguments": {} })).await["result"].clone();
+    assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
+    let mut waiting = client.until(&task, "input_required").await;
+    while waiting["inputRequests"].as_object().unwrap().len() < 2 {
+        waiting = client.until(&task, "input_required").await;
+    }
+    assert_eq!(waiting["inputRequests"]["first"]["params"]["message"], "first", "{waiting}");
+    let answers = json!({ "first": accept("Ann"), "second": { "no": "answer" }, "third": accept("Eve") });
+    let update = json!({ "taskId": task["taskId"], "inputResponses": answers });
+    assert_eq!(client.request("tasks/update", update).await["result"], json!({ "resultType": "complete" }));
+    let waiting = client.of_task("tasks/get", &task).await["result"].clone();
+    assert_eq!(waiting["inputRequests"].as_object().unwrap().keys().collect::<Vec<_>>(), ["second"], "{waiting}");
+    // What is answered stays answered.
+    let answers = json!({ "first": accept("Eve"), "second": accept("Bob") });
+    client.request("tasks/update", json!({ "taskId": task["taskId"], "inputResponses": answers })).await;
+    let done = client.until(&task, "completed").await;
+    assert_eq!(done["result"]["structuredContent"], json!(["Ann", "Bob"]), "{done}");
+    // Late answers are nothing.
+    let update = json!({ "taskId": task["taskId"], "inputResponses": { "first": accept("Eve") } });
+    assert_eq!(client.request("tasks/update", update).await["result"], json!({ "resultType": "complete" }));
+    assert_eq!(client.of_task("tasks/get", &task).await["result"], done);
+}
+
+#[tokio::test]
+async fn a_repeated_attempt_does_not_ask_again() {
+    let jobs = ops_runtime::durable::Jobs::in_process();
+    let mut client = Client::connect_with(server(&jobs), REVISIONS[1], capable()).await;
+    let task = client.request("tools/call", json!({ "name": "job_ask", "arguments": {} })).await["result"].clone();
+    let first = worker(&jobs);
+    client.until(&task, "input_required").await;
+    let update = json!({ "taskId": task["taskId"], "inputResponses": { "first": accept("Ann") } });
+    client.request("tasks/update", update).await;
+    // The worker gives the job back, and another takes it.
+    first.stop().await;
+    let _second = worker(&jobs);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let waiting = client.of_task("tasks/get", &task).await["result"].clone();
+    assert_eq!(waiting["inputRequests"].as_object().unwrap().keys().collect::<Vec<_>>(), ["second"], "{waiting}");
+    let update = json!({ "taskId": task["taskId"], "inputResponses": { "second": accept("Bob") } });
+    client.request("tasks/update", update).await;
+    assert_eq!(client.until(&task, "completed").await["result"]["structuredContent"], json!(["Ann", "Bob"]));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_answer() {
+    let jobs = jobs();
+    let _worker = worker(&jobs);
+    let options = McpServerOptions::new("test", "1").with_ask_timeout(Duration::from_millis(300));
+    let server = McpServer::new(registry()).with_options(options).with_tasks(tasks(&jobs));
+    let mut client = Client::connect_with(server, REVISIONS[1], capable()).await;
+    let task = client.request("tools/call", json!({ "name": "job_ask", "arguments": {} })).await["result"].clone();
+    let done = client.until(&task, "completed").await;
+    assert_eq!(done["result"]["_meta"]["ops/error"]["code"], "TIMEOUT", "{done}");
+    // An answer to a task that was cancelled while it asked: two faults at once.
+    let task = client.request("tools/call", json!({ "name": "job_ask", "arguments": {} })).await["result"].clone();
+    client.until(&task, "input_required").await;
+    client.of_task("tasks/cancel", &task).await;
+    let update = json!({ "taskId": task["taskId"], "inputResponses": { "first": accept("Ann") } });
+    assert_eq!(client.request("tasks/update", update).await["result"], json!({ "resultType": "complete" }));
+    let told = client.of_task("tasks/get", &task).await["result"].clone();
+    assert_eq!((&told["status"], told.get("inputRequests")), (&json!("cancelled"), None), "{told}");
+}
+
+#[tokio::test]
+async fn who_can_not_be_asked() {
+    let jobs = jobs();
+    let _worker = worker(&jobs);
+    let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
+    let task = client.begin("job_ask", json!({})).await;
+    let result = client.of_task("tasks/result", &task).await["result"].clone();
+    assert_eq!(result["_meta"]["ops/error"]["code"], "UNSUPPORTED", "{result}");
+    // A job that is no task has no client, whatever its metadata say.
+    let options = ops_runtime::durable::SubmitOptions::new()
+        .with_metadata("io.modelcontextprotocol/task", json!({ "asks": ["elicitation"], "patience": 1 }))
+        .with_retry(RetryPolicy::once());
+    let job = jobs.submit_by_id("job.ask", json!({}), options).await.unwrap();
+    assert_eq!(job.result().await.unwrap_err().code().as_str(), "NO_CLIENT");
+    assert_eq!(code(&client.of_task("tasks/get", &json!({ "taskId": job.id().as_str() })).await), -32602);
+}

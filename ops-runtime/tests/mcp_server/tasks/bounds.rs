@@ -1,0 +1,145 @@
+//! How many tasks there may be, and for how long.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ops_runtime::durable::engine::EngineLimits;
+use ops_runtime::durable::{InProcess, Jobs, RetryPolicy};
+use ops_runtime::mcp::{McpServer, McpTasks};
+use serde_json::{Value, json};
+
+use super::{code, jobs, registry, server, tasks, worker};
+use crate::client::{Client, REVISIONS};
+use crate::http::{Ask, authenticated};
+
+#[tokio::test]
+async fn a_caller_has_a_thousand_open_tasks_and_not_one_more() {
+    let jobs = jobs();
+    let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
+    // Nobody runs them.
+    let mut ids = BTreeSet::new();
+    for number in 0..1_000 {
+        let task = client.begin("job_must", json!({ "number": number })).await;
+        ids.insert(task["taskId"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(ids.len(), 1_000);
+    let params = json!({ "name": "job_must", "arguments": { "number": 0 }, "task": {} });
+    let refused = client.request("tools/call", params.clone()).await;
+    assert_eq!(code(&refused), -32000, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("max_open"));
+    assert_eq!(jobs.stats("jobs").await.unwrap().open, 1_000);
+    // Plain calls and other callers go on.
+    assert_eq!(client.call("job_greet", json!({ "name": "Ann" })).await["content"][0]["text"], "Hello, Ann!");
+    let (mut listed, mut pages, mut cursor) = (BTreeSet::new(), 0, Value::Null);
+    loop {
+        let page = client.request("tasks/list", json!({ "cursor": cursor })).await["result"].clone();
+        for task in page["tasks"].as_array().unwrap() {
+            assert!(listed.insert(task["taskId"].as_str().unwrap().to_owned()), "listed twice: {task}");
+        }
+        pages += 1;
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!((listed == ids, pages), (true, 11));
+    // When some have ended, there is room.
+    for id in ids.iter().take(2) {
+        let cancelled = client.of_task("tasks/cancel", &json!({ "taskId": id })).await;
+        assert_eq!(cancelled["result"]["status"], "cancelled");
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let worker = worker(&jobs);
+    let task = client.begin("job_must", json!({ "number": 41 })).await;
+    assert_eq!(client.of_task("tasks/result", &task).await["result"]["structuredContent"], json!({ "result": 42 }));
+    worker.drain().await;
+}
+
+#[tokio::test]
+async fn callers_are_counted_each() {
+    let jobs = jobs();
+    let tasks = McpTasks::new(jobs.clone()).with_max_open(1);
+    let service = authenticated(McpServer::new(registry()).with_tasks(tasks));
+    let call = json!({ "name": "job_must", "arguments": { "number": 0 }, "task": {} });
+    let mut answers = Vec::new();
+    for who in ["Bearer ann", "Bearer bob", "Bearer ann"] {
+        let session = Ask::new(&service, REVISIONS[0]).with("authorization", who).initialize().await;
+        let ask = Ask::new(&service, REVISIONS[0]).with("authorization", who).with("mcp-session-id", &session);
+        answers.push(ask.send("tools/call", call.clone()).await.message());
+    }
+    assert_eq!(answers[0]["result"]["task"]["status"], "working", "{}", answers[0]);
+    assert_eq!(answers[1]["result"]["task"]["status"], "working", "{}", answers[1]);
+    assert_eq!(code(&answers[2]), -32000);
+}
+
+#[tokio::test]
+async fn an_ended_task_expires() {
+    let jobs = jobs();
+    let _worker = worker(&jobs);
+    let tasks = tasks(&jobs).with_max_ttl(Duration::from_millis(1_500));
+    let mut client = Client::connect(McpServer::new(registry()).with_tasks(tasks), REVISIONS[0]).await;
+    let begin = async |client: &mut Client, tool: &str, ttl: u64| {
+        let arguments = match tool {
+            "job_work" => json!({ "millis": 2_500, "text": "long" }),
+            "job_fail" => json!({ "code": "TIMEOUT" }),
+            _ => json!({ "number": 1 }),
+        };
+        let params = json!({ "name": tool, "arguments": arguments, "task": { "ttl": ttl } });
+        client.request("tools/call", params).await["result"]["task"].clone()
+    };
+    // The ttl of a task that runs is not over, however short.
+    let running = begin(&mut client, "job_work", 1_000).await;
+    // What the client asks for is bounded.
+    let ended = begin(&mut client, "job_must", 86_400_000_000).await;
+    // A failure that is kept for the operator ends all the same for the client.
+    let dead = begin(&mut client, "job_fail", 1_000).await;
+    client.of_task("tasks/result", &ended).await;
+    assert_eq!(client.of_task("tasks/result", &dead).await["result"]["isError"], true);
+    let told = client.of_task("tasks/get", &ended).await["result"].clone();
+    let ttl = told["ttl"].as_u64().unwrap();
+    assert!((1_500..3_000).contains(&ttl), "{told}");
+    assert_eq!(client.request("tasks/list", json!({})).await["result"]["tasks"].as_array().unwrap().len(), 3);
+    tokio::time::sleep(Duration::from_millis(1_700)).await;
+    for task in [&ended, &dead] {
+        // Two faults at once: it has ended, and is forgotten.
+        for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+            let answer = client.of_task(method, task).await;
+            assert_eq!(code(&answer), -32602, "{method}: {answer}");
+        }
+    }
+    let listed = client.request("tasks/list", json!({})).await["result"]["tasks"].clone();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["taskId"]), (1, &running["taskId"]), "{listed}");
+    assert_eq!(
+        client.of_task("tasks/result", &running).await["result"]["structuredContent"],
+        json!({ "result": "long" })
+    );
+    // A dead letter is there for those who run the jobs.
+    assert_eq!(jobs.stats("jobs").await.unwrap().dead, 1);
+}
+
+#[tokio::test]
+async fn a_task_whose_workers_die_has_an_error_of_the_protocol() {
+    let jobs = Jobs::new(InProcess::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(200))))
+        .with_retry("*", RetryPolicy::once());
+    let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
+    let task = client.begin("job_work", json!({ "millis": 60_000, "text": "never" })).await;
+    let dies = worker(&jobs);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(dies);
+    let _worker = worker(&jobs);
+    let result = client.of_task("tasks/result", &task).await;
+    assert_eq!(code(&result), -32603, "{result}");
+    assert_eq!(client.of_task("tasks/get", &task).await["result"]["status"], "failed");
+}
+
+#[tokio::test]
+async fn what_is_too_big_is_refused() {
+    let jobs = jobs();
+    let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
+    let text = "x".repeat(600 * 1024);
+    let params = json!({ "name": "job_work", "arguments": { "millis": 0, "text": text }, "task": {} });
+    let refused = client.request("tools/call", params).await;
+    assert_eq!(code(&refused), -32602, "{}", refused["error"]["message"]);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("bytes"));
+    assert_eq!(jobs.stats("jobs").await.unwrap().open, 0);
+}

@@ -1,0 +1,415 @@
+//! Pages of the reference that are read from the code: features, errors, diagnostics, `ops.toml`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use ops_tests_book::pages::root;
+use syn::visit::{self, Visit};
+use syn::{Expr, ExprMethodCall, Lit, Pat, Stmt};
+
+mod golden;
+
+fn page(name: &str, text: &str) {
+    golden::check(&Path::new("docs/src/reference").join(name), text);
+}
+
+#[test]
+fn features() {
+    let mut text = String::from(
+        "# Features\n\nMade from the manifests. *Crates* is the number of crates that a build of `ops-runtime` has with this \
+         feature alone, itself included: what it costs. Features only add.\n",
+    );
+    for package in ["ops-runtime", "ops-codegen"] {
+        let manifest = fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
+        let section = manifest.split("\n[features]\n").nth(1).unwrap().split("\n[").next().unwrap();
+        write!(text, "\n## {package}\n\n| feature | brings | with it | crates |\n|---|---|---|--:|\n").unwrap();
+        writeln!(text, "| (none) | | | {} |", crates(package, "")).unwrap();
+        let (mut comment, mut open, mut told) = (String::new(), None::<(String, String)>, String::new());
+        for line in section.lines() {
+            if let Some(words) = line.strip_prefix("# ") {
+                comment = if comment.is_empty() { words.to_owned() } else { format!("{comment} {words}") };
+                continue;
+            }
+            if let Some((_, values)) = &mut open {
+                values.push_str(line);
+            } else if let Some((name, values)) = line.split_once(" = [") {
+                open = Some((name.to_owned(), values.to_owned()));
+                // A comment may stand above several features.
+                if !comment.is_empty() {
+                    told = std::mem::take(&mut comment);
+                }
+            }
+            if !line.trim_end().ends_with(']') {
+                continue;
+            }
+            let Some((name, values)) = open.take() else { continue };
+            let own: Vec<String> = values
+                .split(&[',', '"', ']', '[', ' '])
+                .filter(|value| !value.is_empty() && !value.contains([':', '/']))
+                .map(|value| format!("`{value}`"))
+                .collect();
+            let told = if name == "default" { "What is on unless you turn it off." } else { told.trim_end() };
+            writeln!(text, "| `{name}` | {told} | {} | {} |", own.join(", "), crates(package, &name)).unwrap();
+        }
+    }
+    text.push_str(
+        "\nA build script that depends on `ops-codegen` without features runs nothing and serves nothing: it has no tokio and no \
+         HTTP client. What a check from nothing takes is on the page of [benchmarks](../benchmarks.md#compile-time).\n",
+    );
+    page("features.md", &text);
+}
+
+/// How many crates a build has.
+fn crates(package: &str, feature: &str) -> usize {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package", package, "--no-default-features", "--features", feature])
+        .args(["--edges", "normal", "--prefix", "none", "--locked", "--offline", "--format", "{p}"])
+        .args(["--target", "x86_64-unknown-linux-gnu"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines: Vec<&str> = text.lines().map(|line| line.trim_end_matches(" (*)")).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines.len()
+}
+
+#[test]
+fn errors() {
+    let mut text = String::from(
+        "# Errors\n\nMade from the code. An error of a call is a `CallError`: a code, a message, details. `error.code()` gives the \
+         code, `error.code().as_str()` its text.\n\n## Standard codes\n\n| code | variant of `ErrorCode` | when |\n|---|---|---|\n",
+    );
+    let source = fs::read_to_string(root().join("ops-runtime/src/model/error.rs")).unwrap();
+    let list = source.split("\nerror_codes! {\n").nth(1).unwrap().split("\n}").next().unwrap();
+    let mut doc = String::new();
+    for line in list.lines().map(str::trim) {
+        if let Some(words) = line.strip_prefix("/// ") {
+            doc = format!("{doc} {words}").trim().to_owned();
+        } else if let Some((name, code)) = line.split_once(" = ") {
+            let code = code.trim_matches(['"', ',']);
+            writeln!(text, "| `{code}` | `{name}` | {} |", std::mem::take(&mut doc)).unwrap();
+        }
+    }
+    text.push_str("\nWhat to do:\n\n");
+    text.push_str(
+        "- `VALIDATION_ERROR`: the details have each violation with a JSON pointer, and for a response the response as `raw`. See \
+         [Handle a response that does not fit](../how-to/misfit.md) and [Check the input](../how-to/input-checks.md).\n\
+         - `EXECUTION_ERROR` with a status is an error response: \
+         [Handle an error of the API](../how-to/declared-error.md). `error.is_retryable()` says if a repetition may help.\n\
+         - `ACCESS_DENIED`: [Decide who may call](../how-to/access.md).\n\
+         - `OPERATION_NOT_FOUND`: the message names similar ids. Over a transport, it means that no worker serves the operation.\n\
+         - `TIMEOUT` and `ABORTED`: the call may have been executed. A query can be repeated. \
+         [Repeat it safely](../how-to/idempotency-key.md), or make it [a job](../how-to/job.md).\n\
+         - `TOOL_ERROR`: `error.mcp_meta()` has the tool's whole answer.\n\
+         - `UNKNOWN_ERROR`: a panic. The log has its text.\n",
+    );
+    text.push_str("\n## Codes of single features\n\n| code | where |\n|---|---|\n");
+    let mut codes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, source) in sources(&root().join("ops-runtime/src")) {
+        let body = source.split("\n#[cfg(test)]\nmod tests").next().unwrap();
+        let body: String =
+            body.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(|l| [l, "\n"]).collect();
+        let folder = path.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
+        for piece in body.split('"').skip(1).step_by(2) {
+            let is_code =
+                piece.len() > 4 && piece.contains('_') && piece.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+            let standard = text.contains(&format!("| `{piece}` |"));
+            let folder = format!("`{folder}`");
+            if is_code
+                && !standard
+                && is_code_there(&body, piece)
+                && !codes.entry(piece.to_owned()).or_default().contains(&folder)
+            {
+                codes.entry(piece.to_owned()).or_default().push(folder);
+            }
+        }
+    }
+    for (code, folders) in codes.iter().filter(|(_, folders)| !folders.is_empty()) {
+        writeln!(text, "| `{code}` | {} |", folders.join(", ")).unwrap();
+    }
+    text.push_str("\n## Over HTTP\n\nThe status of each failure of a served operation (the module `serve`):\n\n");
+    let serve = fs::read_to_string(root().join("ops-runtime/src/serve.rs")).unwrap();
+    for line in serve.lines().filter_map(|line| line.strip_prefix("//! ")).filter(|line| line.starts_with('|')) {
+        writeln!(text, "{line}").unwrap();
+    }
+    text.push_str("\nThe tests of these are `ops-runtime/tests/http_server` and `ops-runtime/tests/call`.\n");
+    page("errors.md", &text);
+}
+
+/// True if a text is the code of an error where it stands: a const, or the argument of one.
+fn is_code_there(body: &str, code: &str) -> bool {
+    let quoted = format!("\"{code}\"");
+    ["CallError::new(", "ErrorCode::of(", "ErrorCode::from(", "Self::new(", ": &str = "].iter().any(|start| {
+        body.contains(&format!("{start}{quoted}")) || body.contains(&format!("{start}\n                {quoted}"))
+    })
+}
+
+#[test]
+fn settings() {
+    let source = fs::read_to_string(root().join("ops-codegen/src/config.rs")).unwrap();
+    let docs: Vec<&str> = source.lines().filter_map(|line| line.trim().strip_prefix("///")).collect();
+    let start = docs.iter().position(|line| line.trim() == "```toml").unwrap();
+    let example: Vec<&str> = docs[start + 1..].iter().take_while(|line| line.trim() != "```").copied().collect();
+    let example: String = example.iter().flat_map(|line| [line.strip_prefix(' ').unwrap_or(line), "\n"]).collect();
+    // Every key that the reader knows is shown.
+    let read = fs::read_to_string(root().join("ops-codegen/src/config/read.rs")).unwrap();
+    for list in ["const GENERATE", "const DOCUMENT"] {
+        let keys = read.split(list).nth(1).unwrap().split("];").next().unwrap();
+        for key in keys.split('"').skip(1).step_by(2) {
+            assert!(example.contains(key), "the documentation of `Builder::from_config` does not show `{key}`");
+        }
+    }
+    let text = format!(
+        "# ops.toml\n\nMade from the documentation of `Builder::from_config`. The file keeps the documents of a project with their \
+         settings. `ops generate` reads it, `ops generate --check` too, and a build script with \
+         `Builder::from_config(\"ops.toml\")?.build()` (feature `config` of `ops-codegen`). All make the same modules.\n\n\
+         ```toml\n{}```\n\nNothing is required but the `path` of each document. Paths are relative to the file. A key or a value that \
+         is wrong is an error with its line.\n\nThe tests are `ops-codegen/src/config/tests.rs` and \
+         `ops-codegen/tests/cli_config.rs`.\n",
+        // As the test of blocks reads it: a key has one value.
+        example.replace(
+            "formats = true                          # in place",
+            "# formats = true                        # in place"
+        )
+    );
+    page("config.md", &text);
+}
+
+#[test]
+fn examples() {
+    let mut text = String::from(
+        "# Examples\n\nMade from the programs in `examples`. Each is a crate of its own that `.ci/run` builds, and runs if it ends by \
+         itself.\n\n| example | what it shows |\n|---|---|\n",
+    );
+    let folders = fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path());
+    let mut folders: Vec<_> = folders.filter(|path| path.join("Cargo.toml").exists()).collect();
+    folders.sort();
+    let about = |path: &Path| -> Option<String> {
+        let source = fs::read_to_string(path).ok()?;
+        let doc = source.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+        Some(doc.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+    };
+    for folder in &folders {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let main = ["src/main.rs", "src/lib.rs"].iter().find_map(|file| about(&folder.join(file))).unwrap();
+        writeln!(text, "| [{name}](../../../examples/{name}) | {main} |").unwrap();
+        // Further programs of the example that are more than a file.
+        let others = fs::read_dir(folder.join("src/bin")).into_iter().flatten().map(|entry| entry.unwrap().path());
+        let mut others: Vec<_> = others.filter(|path| path.join("main.rs").exists()).collect();
+        others.sort();
+        for other in others {
+            let own = other.file_name().unwrap().to_str().unwrap();
+            let about = about(&other.join("main.rs")).unwrap();
+            writeln!(text, "| [{name}, `{own}`](../../../examples/{name}/src/bin/{own}) | {about} |").unwrap();
+        }
+    }
+    assert!(folders.len() > 15, "{} examples", folders.len());
+    page("examples.md", &text);
+}
+
+/// All files of Rust below a folder, with their paths from there.
+fn sources(folder: &Path) -> Vec<(String, String)> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for path in fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+                files.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A diagnostic as the code makes it: `...` stands for what depends on the document.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Told {
+    message: String,
+    severity: &'static str,
+    help: String,
+}
+
+/// Finds the diagnostics of a function, with texts that are bound to names.
+#[derive(Default)]
+struct Finder {
+    texts: BTreeMap<String, Vec<String>>,
+    found: Vec<Told>,
+}
+
+impl Finder {
+    /// The texts that an expression can be.
+    fn texts(&self, expression: &Expr) -> Vec<String> {
+        match expression {
+            Expr::Lit(lit) => match &lit.lit {
+                Lit::Str(text) => vec![text.value()],
+                _ => Vec::new(),
+            },
+            Expr::Macro(call) if call.mac.path.is_ident("format") => {
+                let tokens = call.mac.tokens.to_string();
+                let first = syn::parse_str::<syn::ExprArray>(&format!("[{tokens}]")).ok();
+                let first = first.and_then(|list| list.elems.into_iter().next());
+                first.map(|first| self.texts(&first).iter().map(|text| blanked(text)).collect()).unwrap_or_default()
+            }
+            Expr::MethodCall(call) => self.texts(&call.receiver),
+            Expr::Reference(inner) => self.texts(&inner.expr),
+            Expr::Paren(inner) => self.texts(&inner.expr),
+            Expr::Path(path) => {
+                path.path.get_ident().and_then(|name| self.texts.get(&name.to_string())).cloned().unwrap_or_default()
+            }
+            Expr::If(branch) => {
+                let mut texts = self.last_of(&branch.then_branch.stmts);
+                if let Some((_, other)) = &branch.else_branch {
+                    texts.extend(self.texts(other));
+                }
+                texts
+            }
+            Expr::Block(block) => self.last_of(&block.block.stmts),
+            Expr::Match(found) => found.arms.iter().flat_map(|arm| self.texts(&arm.body)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn last_of(&self, statements: &[Stmt]) -> Vec<String> {
+        match statements.last() {
+            Some(Stmt::Expr(expression, None)) => self.texts(expression),
+            _ => Vec::new(),
+        }
+    }
+
+    fn tell(&mut self, severity: &'static str, message: &Expr, help: Option<&Expr>) {
+        let help = help.map(|help| self.texts(help).join("; or: ")).unwrap_or_default();
+        for message in self.texts(message) {
+            self.found.push(Told { message, severity, help: help.clone() });
+        }
+    }
+}
+
+/// A format whose arguments are `...`.
+fn blanked(text: &str) -> String {
+    let (mut blank, mut inside) = (String::new(), false);
+    for c in text.replace("{{", "\u{1}").replace("}}", "\u{2}").chars() {
+        match c {
+            '{' => inside = true,
+            '}' => {
+                inside = false;
+                blank.push_str("...");
+            }
+            c if !inside => blank.push(c),
+            _ => {}
+        }
+    }
+    blank.replace('\u{1}', "{").replace('\u{2}', "}")
+}
+
+/// The severity and the message of `Diagnostic::warning(place, message)`.
+fn made(expression: &Expr) -> Option<(&'static str, &Expr)> {
+    let Expr::Call(call) = expression else {
+        return match expression {
+            Expr::MethodCall(call) => made(&call.receiver),
+            _ => None,
+        };
+    };
+    let Expr::Path(path) = &*call.func else { return None };
+    let names: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    let severity = match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["Diagnostic", "warning"] => "warning",
+        ["Diagnostic", "note"] => "note",
+        ["Diagnostic", "error"] => "error",
+        _ => return None,
+    };
+    Some((severity, call.args.iter().nth(1)?))
+}
+
+impl<'ast> Visit<'ast> for Finder {
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        if let (Pat::Ident(name), Some(init)) = (&local.pat, &local.init) {
+            let texts = self.texts(&init.expr);
+            self.texts.insert(name.ident.to_string(), texts);
+        }
+        visit::visit_local(self, local);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
+        let arguments: Vec<&Expr> = call.args.iter().collect();
+        match (call.method.to_string().as_str(), &arguments[..]) {
+            ("warn", [_, message, help]) => self.tell("warning", message, Some(help)),
+            ("note", [_, message, help]) => self.tell("note", message, Some(help)),
+            ("with_help", [help]) => {
+                if let Some((severity, message)) = made(&call.receiver) {
+                    self.tell(severity, message, Some(help));
+                    arguments.iter().for_each(|argument| self.visit_expr(argument));
+                    return;
+                }
+            }
+            _ => {}
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        let expression = Expr::Call(call.clone());
+        if let Some((severity, message)) = made(&expression) {
+            self.tell(severity, message, None);
+        }
+        visit::visit_expr_call(self, call);
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if module.ident != "tests" {
+            visit::visit_item_mod(self, module);
+        }
+    }
+}
+
+#[test]
+fn diagnostics() {
+    let mut text = String::from(
+        "# Diagnostics\n\nMade from the code: the messages of readers and of the generator about a document, and what they did. `...` stands \
+         for names and values of the document. `ops inspect SPEC` lists those of a document with the lines that they are about.\n\n\
+         - A **note**: something was read in a way that its author may not have meant. Nothing is missing.\n\
+         - A **warning**: something was left out or made less precise.\n\
+         - An **error**: the document could not be read.\n\n\
+         What to do: nothing, if you do not need the part. Otherwise [mend the document](../how-to/overlay.md) where the pointer \
+         says, or tell its author.\n",
+    );
+    let mut count = 0;
+    for (title, folder, wanted) in [
+        ("Reading", "ops-runtime/src/documents", ["openapi/", "openapi.rs", "tools/", "dir"]),
+        ("Generating", "ops-codegen/src", ["lower", "module", "rename", "overlay"]),
+    ] {
+        write!(text, "\n## {title}\n").unwrap();
+        for (path, source) in sources(&root().join(folder)) {
+            let is_wanted = wanted.iter().any(|start| path.starts_with(start));
+            if !is_wanted || path.contains("tests") || path.contains("change") {
+                continue;
+            }
+            let mut finder = Finder::default();
+            finder.visit_file(&syn::parse_file(&source).unwrap());
+            finder.found.sort();
+            finder.found.dedup();
+            if finder.found.is_empty() {
+                continue;
+            }
+            let about = source.lines().next().unwrap().trim_start_matches("//! ").split([':', ',']).next().unwrap();
+            write!(text, "\n### {}\n\n", about.trim_end_matches('.')).unwrap();
+            writeln!(text, "| | message | what was done |\n|---|---|---|").unwrap();
+            for Told { message, severity, help } in &finder.found {
+                count += 1;
+                let cell = |words: &str| words.replace('|', "\\|").replace('\n', " ").replace('<', "&lt;");
+                writeln!(text, "| {severity} | {} | {} |", cell(message), cell(help)).unwrap();
+            }
+        }
+    }
+    assert!(count > 90, "{count} diagnostics were found");
+    text.push_str("\nThe tests of these are beside the code, and in `ops-codegen/tests/golden`.\n");
+    page("diagnostics.md", &text);
+}
