@@ -62,7 +62,7 @@ impl Builder {
     ///
     /// [documents.shop]                        # the name is the namespace
     /// path = "shop.yaml"                      # an OpenAPI document, a snapshot of an MCP server, or a folder of them
-    /// source = "https://example.com/shop.yaml"    # where `ops update` fetches it; `sha256` is that of the file then
+    /// source = "https://example.com/shop.yaml"    # where `ops update` fetches it; `ops add` adds the file's `sha256`
     /// overlays = ["shop.overlay.yaml"]        # `Builder::with_overlay`
     /// include = ["tag:Billing", "showPet"]    # `Builder::include`, for this document
     /// exclude = ["*Draft"]
@@ -74,7 +74,7 @@ impl Builder {
     /// derives = { "Pet*" = ["Hash"] }         # `Generator::with_derive`
     /// rust_types = true                       # `Generator::with_rust_types`
     /// server = true                           # `Builder::with_server`; "partial" for `with_partial_server`
-    /// formats = true                          # in place of that of `[generate]`, as is `methods`
+    /// formats = true                          # in place of that of `[generate]`; so is `methods`
     /// ```
     ///
     /// Nothing is required but the `path` of each document. Paths are relative to the file. The documents of a folder have

@@ -131,6 +131,33 @@ fn a_model_works_over_two_documents() {
     assert_eq!(host.call("execute", json!({ "code": code })), "ACCESS_DENIED");
 }
 
+#[test]
+fn a_program_goes_on_after_its_server_was_killed() {
+    let folder = folder("journal");
+    std::fs::write(folder.join("shop.json"), document(4)).unwrap();
+    let arguments = ["shop.json", "--mock", "--tools", "code", "--journal", "programs", "--audit", "calls.jsonl"];
+    // The first of two changes is agreed to beforehand.
+    let arguments = [&arguments[..], &["--allow", "shop.removeThing0"]].concat();
+    let code = "await ops.shop.removeThing0(); await ops.shop.removeThing1(); return 'both are gone'";
+    let waits = Host::start(&arguments, &folder).call("execute", json!({ "code": code }));
+    let between =
+        |start: &str, end: &str| waits.split_once(start).and_then(|(_, rest)| rest.split_once(end)).unwrap().0;
+    let (program, call) = (between("\"resume\": \"", "\""), between("(key ", ")"));
+    let done =
+        Host::start(&arguments, &folder).call("execute", json!({ "code": code, "resume": program, "approve": [call] }));
+    assert_eq!(done, "both are gone", "{waits}");
+    let audit = std::fs::read_to_string(folder.join("calls.jsonl")).unwrap();
+    let calls: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for id in ["shop.removeThing0", "shop.removeThing1"] {
+        let made = calls.iter().filter(|call| call["operation"] == id && call["outcome"] == "ok");
+        assert_eq!(made.count(), 1, "{id}: {audit}");
+    }
+    // Without a journal, nothing is known of the program, and nobody is told that it did nothing.
+    let mut other = Host::start(&arguments[..4], &folder);
+    let unknown = other.call("execute", json!({ "code": code, "resume": program, "approve": [call] }));
+    assert!(unknown.contains("has made stays"), "{unknown}");
+}
+
 /// Answers each request with 1 if it has the secret, and gives the address.
 fn echo() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

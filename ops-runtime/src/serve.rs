@@ -50,10 +50,10 @@
 //! | missing or invalid credentials; missing scopes (`ACCESS_DENIED`) | 401; 403 |
 //! | no operation is there (`OPERATION_NOT_FOUND`); not for this method | 404; 405 |
 //! | the body comes too slowly; is too large; is of another type | 408; 413; 415 |
-//! | a code that the operation declares | as declared, else 400 |
+//! | a code of the handler's own | the status that the operation declares for it, else 400 |
 //! | the operation is not implemented (`NOT_IMPLEMENTED`) | 501 |
 //! | too many calls (`TOO_MANY_REQUESTS`; `retryAfter` in the details, in seconds, gives `Retry-After`) | 429 |
-//! | a failure without a code (`EXECUTION_ERROR`, `UNKNOWN_ERROR`), or a result that is not as promised | 500 |
+//! | a failure without a code of its own (`EXECUTION_ERROR`, `UNKNOWN_ERROR`), or a result that is not as promised | 500 |
 //! | another server failed (`TOOL_ERROR`, the error of an HTTP response) | 502 |
 //! | the server is full (with `Retry-After`); the call was cancelled (`ABORTED`) | 503 |
 //! | the call took too long (`TIMEOUT`) | 504 |

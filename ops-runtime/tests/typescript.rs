@@ -182,7 +182,10 @@ fn what_is_too_much_is_cut_in_the_short_form_and_told() {
     let spec = taking(json!({ "enum": values }), json!({}));
     let short = body(&spec, Detail::Short);
     assert!(short.contains("x: string /* \"value-0\" | ") && short.contains("| ... 2992 more */"), "{short}");
-    assert!(short.contains("Cut: describe(\"a.f\", \"whole\") gives all of it.") && short.len() < 500, "{short}");
+    assert!(
+        short.contains("Cut: to describe it with the detail \"whole\" gives all of it.") && short.len() < 500,
+        "{short}"
+    );
     let whole = body(&spec, Detail::Whole);
     assert!(whole.contains("| ... 2992 more */"), "{whole}");
     let few = body(&taking(json!({ "enum": values[..1000] }), json!({})), Detail::Whole);
@@ -239,7 +242,7 @@ fn what_is_required_is_never_cut() {
     let text = body(&spec, Detail::Short);
     assert_eq!(text.matches("b: Item[];").count(), 20, "{text}");
     assert!(text.contains("id: number;") && text.contains("p19: {") && !text.contains("p20: {"), "{text}");
-    assert!(text.contains("Cut: describe("), "{text}");
+    assert!(text.contains("Cut: to describe it"), "{text}");
 }
 
 #[test]

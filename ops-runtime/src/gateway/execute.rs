@@ -25,7 +25,7 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
     .with_description(
         "Runs a JavaScript program, the body of an async function, and gives what it returns. It has \
          `ops.<namespace>.<operation>(input)` for each operation, as `describe` shows them: each gives the data itself, and \
-         throws an Error with `code`, `message` and `details`. Also `search(words)`, `describe(id)` and `console.log`. No \
+         throws an Error with `code`, `message` and `details`. Also `search(words)`, `describe(id, detail)` and `console.log`. No \
          network, no files, no timers. Call in parallel by `Promise.all`, and return only what you need. A call that changes \
          something may stop the program until the user agrees.",
     )
@@ -93,7 +93,13 @@ async fn execute(
     if resumed.is_some() {
         let known = programs.store.load(&name).await;
         if known.map_err(|error| CallError::execution(format!("the program cannot be read: {error}")))?.is_none() {
-            return Ok(answer(true, format!("No program waits under the key `{key}`: run it from its start.")));
+            return Ok(answer(
+                true,
+                format!(
+                    "No program waits under the key `{key}`: it has ended, or the server was started again. What it has made stays \
+                 made, so look before you run it from its start."
+                ),
+            ));
         }
         let said =
             |name: &str| input.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);

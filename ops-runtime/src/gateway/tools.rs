@@ -47,7 +47,7 @@ static CALL: OperationSpec = OperationSpec::mutation("gateway.call")
     .with_input(Schema::text(
         r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{
             "id":{"type":"string","description":"The operation, as `search` names it"},
-            "input":{"description":"Its input, as `describe` shows it"},
+            "input":{"description":"Its input, as `describe` shows it: all that the operation takes stands in here"},
             "approval":{"type":"string","description":"The key of a call that waited, once the user has agreed to it"}}}"#,
     ));
 

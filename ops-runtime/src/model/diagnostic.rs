@@ -32,7 +32,7 @@ const MOST_WORDS: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
-    /// Something was read in a way that its author may not have meant; nothing is missing.
+    /// Something was read in a way that its author may not have meant, or has no effect.
     Note,
     /// Something was left out or made less precise.
     Warning,

@@ -86,7 +86,7 @@ error_codes! {
     OperationNotFound = "OPERATION_NOT_FOUND",
     /// The caller's identity does not satisfy the operation's access rules.
     AccessDenied = "ACCESS_DENIED",
-    /// The input, or under a strict policy the output, does not match its schema.
+    /// The input does not match its schema, or the output does not and could not be made to.
     ValidationError = "VALIDATION_ERROR",
     /// The deadline passed, or a subscription was idle for too long.
     Timeout = "TIMEOUT",

@@ -104,7 +104,7 @@ where
                     connection.await
                 };
                 let (mut connection, mut turns) = (pin!(connection), Turns::default());
-                let work = |task: &mut Context<'_>, _| match connection.as_mut().poll(task) {
+                let work = |task: &mut Context<'_>| match connection.as_mut().poll(task) {
                     Poll::Pending => head.poll_late(task).map(|()| {
                         tracing::debug!("a connection ended: the head of a request did not come in time");
                         Ok(())

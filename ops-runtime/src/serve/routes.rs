@@ -45,6 +45,11 @@ impl Route {
         self.entry.spec.kind == OperationKind::Subscription
     }
 
+    /// True if a query has the pairs that the template has.
+    fn has_fixed(&self, query: &str) -> bool {
+        self.fixed.iter().all(|fixed| query.split('&').any(|pair| canonical(pair) == *fixed))
+    }
+
     fn method(&self) -> &str {
         self.binding().map_or("", |binding| &binding.method)
     }
@@ -75,13 +80,6 @@ pub(super) struct Routes {
     /// All operations, in the order of their ids.
     pub(super) entries: Vec<Arc<Entry>>,
     document: ArcSwapOption<Texts>,
-}
-
-/// A route whose path a request has, with the texts in it, and the place among all where those of its node begin.
-struct Place<'r, 'p> {
-    node: usize,
-    route: &'r Arc<Route>,
-    texts: Vec<Cow<'p, str>>,
 }
 
 #[derive(Default)]
@@ -162,30 +160,32 @@ impl Routes {
     /// The operations for a method, a path and a query.
     pub(super) fn find<'p>(&self, method: &str, path: &'p str, query: &str) -> Found<'p> {
         let path = path.strip_prefix('/').unwrap_or(path);
-        let (mut texts, mut all) = (Vec::new(), Vec::with_capacity(1));
-        self.root.find(Some(path), &mut texts, &mut all);
-        if all.iter().any(|place| !place.route.fixed.is_empty()) {
-            let pairs: Vec<_> = query.split('&').map(canonical).collect();
-            all.retain(|Place { route, .. }| route.fixed.iter().all(|fixed| pairs.iter().any(|pair| pair == fixed)));
-        }
-        if all.is_empty() {
-            return Found::Nothing;
-        }
         // A request for the head alone is answered as if it asked for all (RFC 9110, section 9.3.2).
-        let has = |method: &str| all.iter().any(|place| place.route.method() == method);
-        let method = if method == "HEAD" && !has("HEAD") { "GET" } else { method };
-        if !has(method) {
-            let mut methods: Vec<String> = all.iter().map(|place| place.route.method().to_owned()).collect();
-            methods.sort_unstable();
-            methods.dedup();
-            return Found::Methods(methods);
+        for method in [method].into_iter().chain((method == "HEAD").then_some("GET")) {
+            // Who may not call what a path means may not call what a less specific one means instead.
+            let mut matches = Vec::new();
+            self.root.find(Some(path), &mut Vec::new(), &mut |routes, texts| {
+                let fits = |route: &&Arc<Route>| route.method() == method && route.has_fixed(query);
+                let mut fitting = routes.iter().filter(fits).peekable();
+                while let Some(route) = fitting.next() {
+                    let path = if fitting.peek().is_some() { texts.clone() } else { std::mem::take(texts) };
+                    matches.push(Match { route: route.clone(), path });
+                }
+                !matches.is_empty()
+            });
+            if !matches.is_empty() {
+                return Found::Matches(matches);
+            }
         }
-        all.retain(|place| place.route.method() == method);
-        // Who may not call what a path means may not call what a less specific one means instead.
-        let first = all.first().map(|place| place.node);
-        all.retain(|place| Some(place.node) == first);
-        let matched = |Place { route, texts, .. }: Place<'_, 'p>| Match { route: route.clone(), path: texts };
-        Found::Matches(all.into_iter().map(matched).collect())
+        let mut methods: Vec<String> = Vec::new();
+        self.root.find(Some(path), &mut Vec::new(), &mut |routes, _| {
+            let there = routes.iter().filter(|route| route.has_fixed(query));
+            methods.extend(there.map(|route| route.method().to_owned()));
+            false
+        });
+        methods.sort_unstable();
+        methods.dedup();
+        if methods.is_empty() { Found::Nothing } else { Found::Methods(methods) }
     }
 }
 
@@ -214,33 +214,33 @@ fn segments<'a>(path: &[Piece<'a>]) -> Vec<Vec<Piece<'a>>> {
 }
 
 impl Node {
-    /// Finds the routes of a path, of which these segments are left.
-    fn find<'r, 'p>(
-        &'r self,
+    /// Visits the routes of each node that a path leads to, the most specific first, with the texts in the path, until a visit
+    /// says that it is enough. These segments of the path are left. True if it was enough.
+    fn find<'p>(
+        &self,
         segments: Option<&'p str>,
         texts: &mut Vec<Cow<'p, str>>,
-        found: &mut Vec<Place<'r, 'p>>,
-    ) {
-        let Some(segments) = segments else {
-            let node = found.len();
-            found.extend(self.routes.iter().map(|route| Place { node, route, texts: texts.clone() }));
-            return;
-        };
+        visit: &mut impl FnMut(&[Arc<Route>], &mut Vec<Cow<'p, str>>) -> bool,
+    ) -> bool {
+        let Some(segments) = segments else { return visit(&self.routes, texts) };
         let (segment, rest) = cut(segments, b'/');
         if is_dots(segment) {
-            return;
+            return false;
         }
         let segment = canonical(segment);
-        if let Some(node) = self.literals.get(segment.as_ref()) {
-            node.find(rest, texts, found);
+        if let Some(node) = self.literals.get(segment.as_ref())
+            && node.find(rest, texts, visit)
+        {
+            return true;
         }
         for (pattern, node) in self.patterns.values() {
             let length = texts.len();
-            if pattern.texts(segment.clone(), texts) {
-                node.find(rest, texts, found);
+            if pattern.texts(segment.clone(), texts) && node.find(rest, texts, visit) {
+                return true;
             }
             texts.truncate(length);
         }
+        false
     }
 }
 

@@ -142,8 +142,7 @@ pub(super) fn describe(spec: &OperationSpec, detail: Detail, names: &Names) -> S
         let mut head = Printer::new(policy);
         let mut doc = function.doc(policy.operation, &mut head);
         if head.is_cut || body.is_cut {
-            let id = text::literal(&text::comment(&spec.id));
-            doc.push(format!("Cut: describe({id}, \"whole\") gives all of it."));
+            doc.push("Cut: to describe it with the detail \"whole\" gives all of it.".to_owned());
         }
         head.comment(&doc, 2);
         format!("declare namespace ops.{} {{{}{}\n}}\n", name.namespace, head.out, body.out)

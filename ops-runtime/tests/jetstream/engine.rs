@@ -176,6 +176,60 @@ async fn dead_letters_and_steps() {
     .await;
 }
 
+/// What a worker writes of a job that it has lost changes nothing, even if the job has ended since then.
+#[tokio::test]
+async fn tries_that_come_late() {
+    each(async |servers| {
+        let (slow, quick) = (servers.engine(config()).await, servers.engine(config()).await);
+        let client = async_nats::connect(servers.url().split(',').next().unwrap()).await.unwrap();
+        let context = async_nats::jetstream::new(client);
+        let mut tries = Tries::default();
+        tries.attempts = 7;
+        let mut dead = tries.clone();
+        dead.attempts = 9;
+        // Those of a worker of an older version, which asks for no condition.
+        let left_behind = async |id: &JobId| {
+            // Its job is acknowledged, which nobody waits for.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let text = serde_json::to_vec(&tries).unwrap();
+            context.publish(format!("ops.queue.{id}.try"), text.into()).await.unwrap().await.unwrap();
+        };
+
+        let first = job(0, 1);
+        slow.submit(&first).await.unwrap();
+        let lost = pull_one(&slow).await;
+        let delivery = pull_one(&quick).await;
+        assert_eq!((delivery.deliveries, &delivery.job.id), (2, &first.id));
+        // While the other has it, and after it ended.
+        slow.again(&lost, &tries, Duration::ZERO).await.unwrap();
+        let Some(Stored::Open { tries: kept, .. }) = quick.read(&first.id).await.unwrap() else { panic!() };
+        assert_eq!(kept.attempts, 7, "the last that was kept is still that which the lost one knew");
+        assert!(quick.end(&delivery, &done(&quick, &first, "1")).await.unwrap());
+        left_behind(&first.id).await;
+        assert_eq!(result(quick.read(&first.id).await.unwrap()), "1");
+        assert_eq!(result(slow.submit(&first).await.unwrap()), "1");
+        nothing(&quick, Duration::from_secs(3)).await;
+
+        // A dead letter that tries stand behind is retried, and its job begins anew.
+        let second = job(1, 2);
+        quick.submit(&second).await.unwrap();
+        let delivery = pull_one(&quick).await;
+        let letter = DeadLetter::new(second.clone(), quick.now(), dead, CallError::execution("no"));
+        let ended = Ended::new(&second, quick.now(), 9, Outcome::Dead(Box::new(letter)));
+        assert!(quick.end(&delivery, &ended).await.unwrap());
+        left_behind(&second.id).await;
+        assert!(quick.retry(&second).await.unwrap());
+        let delivery = pull_one(&quick).await;
+        assert_eq!(delivery.tries, Tries::default());
+        assert!(quick.end(&delivery, &done(&quick, &second, "2")).await.unwrap());
+        assert_eq!(result(quick.read(&second.id).await.unwrap()), "2");
+        nothing(&quick, Duration::from_secs(3)).await;
+        let stats = quick.stats("jobs").await.unwrap();
+        assert_eq!((stats.open, stats.dead), (0, 0));
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn lanes_take_turns() {
     let servers = Servers::start(1, "always").await;

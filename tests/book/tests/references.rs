@@ -1,6 +1,6 @@
 //! Pages of the reference that are read from the code: features, errors, diagnostics, `ops.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -19,8 +19,8 @@ fn page(name: &str, text: &str) {
 #[test]
 fn features() {
     let mut text = String::from(
-        "# Features\n\nMade from the manifests. *Crates* is the number of crates that a build of `ops-runtime` has with this \
-         feature alone, itself included: what it costs. Features only add.\n",
+        "# Features\n\nMade from the manifests. *Crates* is the number of crates in a build of the package with this \
+         feature alone, the package included. No feature removes or changes anything.\n",
     );
     for package in ["ops-runtime", "ops-codegen"] {
         let manifest = fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
@@ -57,7 +57,7 @@ fn features() {
     }
     text.push_str(
         "\nA build script that depends on `ops-codegen` without features runs nothing and serves nothing: it has no tokio and no \
-         HTTP client. What a check from nothing takes is on the page of [benchmarks](../benchmarks.md#compile-time).\n",
+         HTTP client. The page of [benchmarks](../benchmarks.md#compile-time) says how long it takes to compile them.\n",
     );
     page("features.md", &text);
 }
@@ -78,6 +78,17 @@ fn crates(package: &str, feature: &str) -> usize {
     lines.dedup();
     lines.len()
 }
+
+/// The codes that are not standard: the feature that gives each, and when.
+const CODES: [(&str, &str, &str); 7] = [
+    ("APPROVAL_NEEDED", "gateway", "The call needs the user's consent, and nobody can be asked."),
+    ("JOB_CANCELLED", "durable", "The job was cancelled."),
+    ("JOB_NOT_FOUND", "durable", "There is no job with this id: it never was, or its retention has ended."),
+    ("KEY_CONFLICT", "durable", "A job with this key has another input."),
+    ("NOT_CONNECTED", "gateway", "The MCP server of the operation cannot be reached; the message says why."),
+    ("NOT_IMPLEMENTED", "http-server", "A server made by `with_partial_server` has no handler for the operation."),
+    ("TOO_MANY_REQUESTS", "gateway", "The caller has used up its limit; the message says when to try again."),
+];
 
 #[test]
 fn errors() {
@@ -109,29 +120,25 @@ fn errors() {
          - `TOOL_ERROR`: `error.mcp_meta()` has the tool's whole answer.\n\
          - `UNKNOWN_ERROR`: a panic. The log has its text.\n",
     );
-    text.push_str("\n## Codes of single features\n\n| code | where |\n|---|---|\n");
-    let mut codes: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (path, source) in sources(&root().join("ops-runtime/src")) {
+    text.push_str("\n## Codes of single features\n\n| code | feature | when |\n|---|---|---|\n");
+    let mut codes: BTreeSet<String> = BTreeSet::new();
+    for (_, source) in sources(&root().join("ops-runtime/src")) {
         let body = source.split("\n#[cfg(test)]\nmod tests").next().unwrap();
         let body: String =
             body.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(|l| [l, "\n"]).collect();
-        let folder = path.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
         for piece in body.split('"').skip(1).step_by(2) {
             let is_code =
                 piece.len() > 4 && piece.contains('_') && piece.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
             let standard = text.contains(&format!("| `{piece}` |"));
-            let folder = format!("`{folder}`");
-            if is_code
-                && !standard
-                && is_code_there(&body, piece)
-                && !codes.entry(piece.to_owned()).or_default().contains(&folder)
-            {
-                codes.entry(piece.to_owned()).or_default().push(folder);
+            if is_code && !standard && is_code_there(&body, piece) {
+                codes.insert(piece.to_owned());
             }
         }
     }
-    for (code, folders) in codes.iter().filter(|(_, folders)| !folders.is_empty()) {
-        writeln!(text, "| `{code}` | {} |", folders.join(", ")).unwrap();
+    let told: BTreeSet<String> = CODES.iter().map(|(code, ..)| (*code).to_owned()).collect();
+    assert_eq!(codes, told, "the codes in the code, and those that are explained");
+    for (code, feature, when) in CODES {
+        writeln!(text, "| `{code}` | `{feature}` | {when} |").unwrap();
     }
     text.push_str("\n## Over HTTP\n\nThe status of each failure of a served operation (the module `serve`):\n\n");
     let serve = fs::read_to_string(root().join("ops-runtime/src/serve.rs")).unwrap();
@@ -230,7 +237,7 @@ fn sources(folder: &Path) -> Vec<(String, String)> {
     files
 }
 
-/// A diagnostic as the code makes it: `...` stands for what depends on the document.
+/// A diagnostic as the code makes it: `NAME` stands for what depends on the document.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Told {
     message: String,
@@ -293,21 +300,20 @@ impl Finder {
     }
 }
 
-/// A format whose arguments are `...`.
+/// A format whose arguments are `NAME`.
 fn blanked(text: &str) -> String {
-    let (mut blank, mut inside) = (String::new(), false);
-    for c in text.replace("{{", "\u{1}").replace("}}", "\u{2}").chars() {
+    let (mut blank, mut chars) = (String::new(), text.chars().peekable());
+    while let Some(c) = chars.next() {
         match c {
-            '{' => inside = true,
-            '}' => {
-                inside = false;
-                blank.push_str("...");
+            '{' | '}' if chars.next_if_eq(&c).is_some() => blank.push(c),
+            '{' => {
+                while chars.next().is_some_and(|c| c != '}') {}
+                blank.push_str("NAME");
             }
-            c if !inside => blank.push(c),
-            _ => {}
+            c => blank.push(c),
         }
     }
-    blank.replace('\u{1}', "{").replace('\u{2}', "}")
+    blank
 }
 
 /// The severity and the message of `Diagnostic::warning(place, message)`.
@@ -373,9 +379,9 @@ impl<'ast> Visit<'ast> for Finder {
 #[test]
 fn diagnostics() {
     let mut text = String::from(
-        "# Diagnostics\n\nMade from the code: the messages of readers and of the generator about a document, and what they did. `...` stands \
-         for names and values of the document. `ops inspect SPEC` lists those of a document with the lines that they are about.\n\n\
-         - A **note**: something was read in a way that its author may not have meant. Nothing is missing.\n\
+        "# Diagnostics\n\nMade from the code: every message about a document, and what the reader or the generator did. `NAME` stands \
+         for a name or a value of the document. `ops inspect SPEC` shows the messages about your document, with line numbers.\n\n\
+         - A **note**: something was read in a way that its author may not have meant, or has no effect.\n\
          - A **warning**: something was left out or made less precise.\n\
          - An **error**: the document could not be read.\n\n\
          What to do: nothing, if you do not need the part. Otherwise [mend the document](../how-to/overlay.md) where the pointer \
@@ -400,8 +406,19 @@ fn diagnostics() {
                 continue;
             }
             let about = source.lines().next().unwrap().trim_start_matches("//! ").split([':', ',']).next().unwrap();
-            write!(text, "\n### {}\n\n", about.trim_end_matches('.')).unwrap();
-            writeln!(text, "| | message | what was done |\n|---|---|---|").unwrap();
+            let about = match about.trim_end_matches('.') {
+                "Which places of the documents become definitions" => "Named schemas",
+                "The shared state of the reader" => "References",
+                "Passes over all types" => "Types that contain themselves, tags and constants",
+                "From JSON Schemas to the canonical form" => "JSON Schema",
+                "The definitions of an API as parsed JSON" => "Definitions",
+                "The module to render" => "Modules",
+                "The forms of lists of tools" => "Files with lists of tools",
+                "Lists of tools to operations" => "Tools",
+                about => about,
+            };
+            write!(text, "\n### {about}\n\n").unwrap();
+            writeln!(text, "| | message | what was done, or what to do |\n|---|---|---|").unwrap();
             for Told { message, severity, help } in &finder.found {
                 count += 1;
                 let cell = |words: &str| words.replace('|', "\\|").replace('\n', " ").replace('<', "&lt;");

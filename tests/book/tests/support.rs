@@ -38,9 +38,9 @@ fn read(document: &Value) -> (String, Vec<String>) {
 #[test]
 fn openapi_versions() {
     let mut text = String::from(
-        "# OpenAPI\n\nMade by `tests/book/tests/support.rs`: for each cell, a document of that version with that part is read, and what \
-         came of it is looked at. **yes**: it was read, without a warning. **read**: it is accepted, and has no effect. A dash: the \
-         version does not have it.\n\n| part | 2.0 | 3.0 | 3.1 | 3.2 |\n|---|---|---|---|---|\n",
+        "# OpenAPI\n\nMade by `tests/book/tests/support.rs`: for each cell, the test reads a document of that version with that \
+         part, and checks the result. **yes**: it was read, without a warning. **read**: it is accepted, and has no effect. A \
+         dash: the version does not have it, or it was not tried.\n\n| part | 2.0 | 3.0 | 3.1 | 3.2 |\n|---|---|---|---|---|\n",
     );
     let mut section = "";
     for Part { section: own, name, documents, expected } in parts() {
@@ -70,8 +70,8 @@ fn openapi_versions() {
     text.push_str(
         "\nBeyond these parts, whole documents are the test: `tests/corpus` generates and compiles each of a directory, \
          `tests/requests` compares the requests of every operation with the document, member by member, and `tests/wire` sends them \
-         to a mock server. What they can't send, and why, is in [requests.txt](../../../tests/requests.txt) and \
-         [wire.txt](../../../tests/wire.txt).\n",
+         to a mock server. [requests.txt](../../../tests/requests.txt) and [wire.txt](../../../tests/wire.txt) list what cannot \
+         be sent, with the reasons.\n",
     );
     page("openapi.md", &text);
 }
@@ -159,9 +159,9 @@ fn keywords() -> Vec<Keyword> {
 #[tokio::test]
 async fn json_schema() {
     let mut text = String::from(
-        "# JSON Schema\n\nMade by `tests/book/tests/support.rs`. Schemas are those of draft 2020-12; readers undo other dialects (OpenAPI \
-         3.0, Swagger 2.0, drafts 4 to 7 in MCP tools). For each keyword, a registry is given a value that fits and one that does not; the \
-         second is refused before the handler runs.\n\n| keyword | schema | fits | is refused |\n|---|---|---|---|\n",
+        "# JSON Schema\n\nMade by `tests/book/tests/support.rs`. Schemas are those of draft 2020-12. Readers convert other dialects to it \
+         (OpenAPI 3.0, Swagger 2.0, drafts 4 to 7 in MCP tools). For each keyword, the test calls an operation with a value that fits \
+         and with one that does not. The second is refused before the handler runs.\n\n| keyword | schema | fits | is refused |\n|---|---|---|---|\n",
     );
     for (name, schema, fits, breaks) in keywords() {
         let registry = Registry::new();
@@ -179,9 +179,9 @@ async fn json_schema() {
     }
     text.push_str(
         "\n`format` is an annotation, as the standard has it: it is not checked. `default` fills in what a response leaves out, and is \
-         documentation in requests. `deprecated`, `readOnly` and `writeOnly` act on types. `$dynamicRef` is read as \
-         `$ref`. `oneOf` is satisfied by any variant, for documents \
-         overlap where their authors did not mean it. The page [Schemas as types](../concepts/lowering.md) shows the Rust types of schemas.\n\n`ops-runtime/tests/validator.rs` \
+         documentation in requests. `deprecated`, `readOnly` and `writeOnly` change the types, not the \
+         checks. `$dynamicRef` is read as `$ref`. A value that fits several variants of a `oneOf` is accepted, because the variants in \
+         documents often overlap by mistake. The page [Schemas as types](../concepts/lowering.md) shows the Rust types of schemas.\n\n`ops-runtime/tests/validator.rs` \
          runs the official test suite, and compares with another validator.\n",
     );
     page("json-schema.md", &text);
@@ -259,9 +259,10 @@ async fn parameter_styles() {
         }
     }
     text.push_str(
-        "\n`content` in a parameter is written as JSON. Swagger's `collectionFormat` is one of these styles (`multi` is `form`, exploded; \
-         `tsv` is separated by tabs). `allowReserved` leaves reserved characters as they are.\n\nThe server reads each of them back: \
-         `tests/serve` sends every operation of a directory through both. The unit tests are beside `ops-runtime/src/http/style.rs`.\n",
+        "\n`content` in a parameter is written as JSON. Swagger's `collectionFormat` is one of these styles (`multi` is `form`, \
+         exploded), but for `tsv`: there, tabs separate the items. `allowReserved` leaves reserved characters as they are. A dash: OpenAPI \
+         does not define the case.\n\nOur HTTP server reads all of these styles: `tests/serve` sends every operation of many documents from \
+         our client to our server. The unit tests are beside `ops-runtime/src/http/style.rs`.\n",
     );
     page("styles.md", &text);
 }
@@ -321,14 +322,14 @@ async fn mcp_revisions() {
     text.push_str(
         "\n## Parts\n\n| part | client | server | test |\n|---|---|---|---|\n\
          | stdio | yes | yes | `ops-runtime/tests/mcp_client`, `ops-runtime/tests/mcp_server` |\n\
-         | streamable HTTP | yes | yes | the same |\n\
+         | streamable HTTP | yes | yes | `ops-runtime/tests/mcp_client`, `ops-runtime/tests/mcp_server` |\n\
          | OAuth 2.1 | yes | tokens are checked by your authenticator | `ops-runtime/tests/mcp_conformance.rs` |\n\
-         | tools, `tools/list_changed` | yes | yes | the same |\n\
+         | tools, `tools/list_changed` | yes | yes | `ops-runtime/tests/mcp_client`, `ops-runtime/tests/mcp_server` |\n\
          | structured content, output schemas | yes | yes | `tests/recorded` |\n\
-         | progress, cancellation | yes | yes | the same |\n\
-         | elicitation, sampling, roots | your functions answer | `McpPeer` asks | yes |\n\
+         | progress, cancellation | yes | yes | `ops-runtime/tests/mcp_client`, `ops-runtime/tests/mcp_server` |\n\
+         | elicitation, sampling, roots | your functions answer | `McpPeer` asks | `ops-runtime/tests/mcp_client`, `ops-runtime/tests/mcp_server` |\n\
          | tasks of 2025-11-25 | tools that require one | `McpServer::with_tasks` | `ops-runtime/tests/mcp_server/tasks` |\n\
-         | tasks, the extension of 2026-07-28 | yes | `McpServer::with_tasks`, without notifications | the same |\n\
+         | tasks, the extension of 2026-07-28 | yes | `McpServer::with_tasks`, without notifications | `ops-runtime/tests/mcp_server/tasks` |\n\
          | resources, prompts, completion, logging | no | no | |\n",
     );
     page("mcp.md", &text);

@@ -1,47 +1,53 @@
-//! `tests/search DIR... QUESTIONS.tsv [--bound RECALL] [--quiet]`: how often a search finds the operation that answers a
-//! question. `tests/search` says what is read and printed. `tests/search DIR... --operations` prints what can be found.
+//! `tests/search DIR... QUESTIONS.tsv... [--quiet]`: how often a search finds the operation that answers a question.
+//! `tests/search` says what is read and printed. `tests/search DIR... --operations` prints what can be found.
 
 mod catalogue;
 mod questions;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ops_runtime::search::SearchIndex;
 
 use crate::catalogue::Catalogue;
+use crate::questions::Question;
 
-const USAGE: &str = "usage: tests/search DIR... (QUESTIONS.tsv [--bound RECALL] [--quiet] | --operations)";
+const USAGE: &str = "usage: tests/search DIR... ((QUESTIONS.tsv [--bound RECALL])... [--quiet] | --operations)";
 
 /// The numbers of places that are counted.
 const PLACES: [usize; 3] = [1, 5, 10];
 
 struct Arguments {
     directories: Vec<String>,
-    /// The file of the questions. `None` if the operations are to be printed.
-    questions: Option<String>,
-    /// The least recall at five.
-    bound: Option<f64>,
+    /// The files of questions, each with the least recall at five. Without one, the operations are printed.
+    questions: Vec<(String, Option<f64>)>,
     quiet: bool,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let (mut paths, mut bound, mut quiet, mut asks) = (Vec::new(), None, false, true);
+    let (mut directories, mut questions, mut quiet, mut asks) = (Vec::new(), Vec::new(), false, true);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--bound" => bound = Some(arguments.next().and_then(|bound| bound.parse().ok()).ok_or(USAGE)?),
+            "--bound" => {
+                let bound = arguments.next().and_then(|bound| bound.parse().ok()).ok_or(USAGE)?;
+                let last: &mut (String, Option<f64>) = questions.last_mut().ok_or(USAGE)?;
+                last.1 = Some(bound);
+            }
             "--quiet" => quiet = true,
             "--operations" => asks = false,
             _ if argument.starts_with('-') => return Err(USAGE.to_owned()),
-            _ => paths.push(argument),
+            _ if Path::new(&argument).extension().is_some_and(|extension| extension == "tsv") => {
+                questions.push((argument, None));
+            }
+            _ => directories.push(argument),
         }
     }
-    let questions = if asks { paths.pop() } else { None };
-    if paths.is_empty() {
+    if directories.is_empty() || asks == questions.is_empty() {
         return Err(USAGE.to_owned());
     }
-    Ok(Arguments { directories: paths, questions, bound, quiet })
+    Ok(Arguments { directories, questions, quiet })
 }
 
 fn main() -> ExitCode {
@@ -56,21 +62,40 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<bool, String> {
-    let Some(file) = &arguments.questions else {
-        print_operations(&Catalogue::read(&arguments.directories)?);
-        return Ok(true);
-    };
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let catalogue = Catalogue::read(&arguments.directories)?;
-    let questions = questions::read(&text, &catalogue).map_err(|error| format!("{file}: {error}"))?;
+    if arguments.questions.is_empty() {
+        print_operations(&catalogue);
+        return Ok(true);
+    }
+    let mut files = Vec::new();
+    for (file, bound) in &arguments.questions {
+        let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        let questions = questions::read(&text, &catalogue).map_err(|error| format!("{file}: {error}"))?;
+        files.push((file, *bound, questions));
+    }
 
     let started = Instant::now();
     let index = SearchIndex::new(catalogue.operations());
-    let built = started.elapsed();
+    println!("{} operations indexed in {} ms", index.len(), started.elapsed().as_millis());
 
+    let mut is_good = true;
+    for (file, bound, questions) in &files {
+        let (recall, median) = asked(&index, questions, arguments.quiet);
+        println!("{file}: {} questions, p50 of a search {:.2} ms", questions.len(), median.as_secs_f64() * 1e3);
+        if let Some(bound) = bound.filter(|bound| recall[1] < *bound) {
+            is_good = false;
+            println!("recall@5 is below {bound}");
+        }
+        println!("recall@1 {:.3} recall@5 {:.3} recall@10 {:.3}", recall[0], recall[1], recall[2]);
+    }
+    Ok(is_good)
+}
+
+/// How large a part of the questions is answered by the first one, five and ten, and the p50 of a search.
+fn asked(index: &SearchIndex, questions: &[Question], quiet: bool) -> ([f64; PLACES.len()], Duration) {
     let mut found = [0_usize; PLACES.len()];
     let mut times: Vec<Duration> = Vec::new();
-    for question in &questions {
+    for question in questions {
         let started = Instant::now();
         let hits = index.search(&question.text, PLACES[2]);
         times.push(started.elapsed());
@@ -78,7 +103,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         for (count, places) in found.iter_mut().zip(PLACES) {
             *count += usize::from(place.is_some_and(|place| place < places));
         }
-        if !arguments.quiet && place.is_none_or(|place| place >= PLACES[1]) {
+        if !quiet && place.is_none_or(|place| place >= PLACES[1]) {
             let place = place.map_or_else(|| "not found".to_owned(), |place| format!("at {}", place + 1));
             let first: Vec<&str> = hits.iter().take(PLACES[1]).map(|hit| hit.id.as_ref()).collect();
             println!("miss: {}\n    {} {place}; first {}", question.text, question.answers.join(","), first.join(" "));
@@ -86,20 +111,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
     times.sort();
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
-    println!(
-        "{} operations indexed in {} ms; {} questions, p50 of a search {:.2} ms",
-        index.len(),
-        built.as_millis(),
-        questions.len(),
-        median.as_secs_f64() * 1e3
-    );
-    let recall = found.map(|count| count as f64 / questions.len() as f64);
-    let is_good = arguments.bound.is_none_or(|bound| recall[1] >= bound);
-    if let Some(bound) = arguments.bound.filter(|_| !is_good) {
-        println!("recall@5 is below {bound}");
-    }
-    println!("recall@1 {:.3} recall@5 {:.3} recall@10 {:.3}", recall[0], recall[1], recall[2]);
-    Ok(is_good)
+    (found.map(|count| count as f64 / questions.len() as f64), median)
 }
 
 /// Prints the id, the title and the description of each operation in a line of its own, with tabs between them.

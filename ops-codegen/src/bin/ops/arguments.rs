@@ -9,10 +9,10 @@ use ops_runtime::registry::OutputPolicy;
 const EXIT: &str = "\
 Exit status:
   0  all went well
-  1  the work failed: a file could not be written, or the command did not write it before; `--check` found a difference; the call
-     gave an error
+  1  the work failed: a file could not be written, or is there and was not made by this command; `--check` found a difference; the
+     call gave an error
   2  the command was not understood: an argument, an operation, or an input that does not fit
-  3  a document could not be read, or is no API document; of a folder, the others were taken";
+  3  a document could not be read, or is no API document; the other documents of a folder were still taken";
 
 const DIFF_EXIT: &str = "\
 A change breaks if the server of the new version may refuse what the old one allows in a request, if a response may not
@@ -99,7 +99,7 @@ pub(crate) enum Command {
 /// The choice of operations.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Choice {
-    /// Call the document's operations NAMESPACE.name; by default the name of its file
+    /// The first part of the operations' ids; by default the name of the document's file
     #[arg(long)]
     pub(crate) namespace: Option<String>,
     /// Take only operations that match: an id or name, tag:NAME, a path, or 'METHOD path'; * is any text, ? any character
@@ -108,7 +108,7 @@ pub(crate) struct Choice {
     /// Leave out operations that match, even if an --include matches them
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
-    /// Let requests of operations that match send null for a property that may be absent, as those of PATCH can
+    /// Generate inputs of operations that match so that they can send null for a property that may be absent, as PATCH can
     #[arg(long, value_name = "PATTERN")]
     pub(crate) explicit_null: Vec<String>,
 }
@@ -128,8 +128,7 @@ pub(crate) struct GenerateArguments {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) choice: Choice,
-    /// Write nothing; fail if an existing file differs from what would be written in more than its layout, or if a
-    /// module of a folder belongs to a document that is gone
+    /// Write nothing; fail if a file is out of date (its layout does not count), or if its document is gone
     #[arg(long)]
     pub(crate) check: bool,
     /// Overwrite files that this command did not write
@@ -155,7 +154,7 @@ pub(crate) struct DiffArguments {
     /// The version that the server follows
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) new: String,
-    /// Call the operations NAMESPACE.name; by default the name of the old version's file
+    /// The first part of the operations' ids; by default the name of the old version's file
     #[arg(long)]
     pub(crate) namespace: Option<String>,
     /// Show the lines of this crate's sources that use what breaks
@@ -357,8 +356,8 @@ pub(crate) struct SnapshotArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArguments {
-    /// An OpenAPI document, or a configuration of MCP servers: a file, a URL, or - for standard input; if a server is
-    /// named, its snapshot, or omit it
+    /// An OpenAPI document, or a configuration of MCP servers: a file, a URL, or - for standard input; with an MCP server
+    /// (--url, --config or a command behind --), its snapshot, or leave it out and begin with the operation
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) spec: String,
     /// The operation: its name, its id, or 'METHOD path'
@@ -418,7 +417,7 @@ pub(crate) struct RunArguments {
     /// Refuse operations whose ids match
     #[arg(long, value_name = "PATTERN")]
     pub(crate) deny: Vec<String>,
-    /// Run queries alone; print each other call, and answer it with an example of its result
+    /// Run only queries; print each other call, and answer it with an example of its result
     #[arg(long, conflicts_with = "journal")]
     pub(crate) dry_run: bool,
     /// Keep what has happened in this folder, so that the same command goes on where it was, after a question or a
@@ -439,8 +438,8 @@ pub(crate) struct ServeArguments {
     /// or URLs; with --mock over HTTP, one document, which may be - for standard input
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "config")]
     pub(crate) spec: Vec<String>,
-    /// Be an MCP server: for the host that starts this command (stdio, the default unless --http, or --mock without
-    /// --tools, makes it an HTTP server), or at /mcp of the address of --http
+    /// Serve MCP: to the host that starts this command (stdio), or at /mcp of the address of --http (http); the default is
+    /// stdio, unless there is --http, or --mock without --tools
     #[arg(long, value_enum, value_name = "TRANSPORT")]
     pub(crate) mcp: Option<Transport>,
     /// Be an HTTP server at this address, with the page /docs; port 0 for any that is free
@@ -455,7 +454,7 @@ pub(crate) struct ServeArguments {
     /// for the response that the document describes for a status
     #[arg(long)]
     pub(crate) mock: bool,
-    /// Call the document's operations NAMESPACE.name; by default the name of its file
+    /// The first part of the operations' ids; by default the name of the document's file
     #[arg(long)]
     pub(crate) namespace: Option<String>,
     /// Take only operations that match: an id or name, tag:NAME, a path, or 'METHOD path'; * is any text, ? any character
@@ -467,7 +466,7 @@ pub(crate) struct ServeArguments {
     /// Leave out operations that change something
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Call operations that match without asking; others that change something are asked about
+    /// Do not ask before operations that match; by default, every operation that changes something is asked about
     #[arg(long, value_name = "PATTERN")]
     pub(crate) allow: Vec<String>,
     /// Ask before operations that match are called
@@ -479,6 +478,10 @@ pub(crate) struct ServeArguments {
     /// Log each call to this file, one JSON object a line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) audit: Option<PathBuf>,
+    /// Keep in this folder what programs of models have done, so that one that waits goes on after a restart of the server,
+    /// and makes no call twice
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) journal: Option<PathBuf>,
     /// Read documents, servers, credentials and rules from this file (TOML)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,

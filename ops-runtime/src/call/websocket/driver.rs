@@ -56,7 +56,7 @@ pub(super) async fn drive(
         if !stopping && stop.as_mut().poll(task).is_ready() {
             stopping = true;
         }
-        match ready!(turns.poll(connection.share.cost(), task, |task, _| Poll::Ready(driver.poll(task)))) {
+        match ready!(turns.poll(connection.share.cost(), task, |task| Poll::Ready(driver.poll(task)))) {
             // All that was said has gone out.
             Poll::Pending if stopping && driver.connection.has_said_all() => Poll::Ready(End::normal("it was closed")),
             polled => polled,

@@ -75,7 +75,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
         || (lost > 0 && published <= lost.saturating_add(APART))
         || headers.is_some_and(|headers| headers.get("Nats-Scheduler").is_some());
     let mut deliveries = delivered;
-    let mut tries = Tries::default();
+    let (mut tries, mut place) = (Tries::default(), sequence);
     if may_be_known {
         let queue = job.id.queue();
         let last = match core.last(queue, &core.subjects.of(&job.id, ">")).await {
@@ -87,7 +87,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
         };
         match last {
             Some(last) if last.sequence > sequence && last.subject.ends_with(".try") => {
-                tries = from_json(&last.payload, &last.subject)?;
+                (tries, place) = (from_json(&last.payload, &last.subject)?, last.sequence);
                 let told = last.headers.get(DELIVERED).map_or("", |told| told.as_str());
                 let (then, all) = told.split_once(' ').unwrap_or_default();
                 let (then, all): (u64, u64) = (then.parse().unwrap_or(0), all.parse().unwrap_or(0));
@@ -97,7 +97,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
                 if let Some(next) = tries.next.filter(|next| *next > now.saturating_add(EARLY)) {
                     let wait = Duration::from_millis(next - now);
                     // This delivery does not count.
-                    core.write_tries(&job.id, &tries, (delivered, deliveries.saturating_sub(1)), wait).await?;
+                    core.write_tries(&job.id, &tries, (delivered, deliveries.saturating_sub(1)), wait, place).await?;
                     give_up(&message, wait).await;
                     return Ok(None);
                 }
@@ -107,7 +107,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
             // It has ended since then: what is left of it goes.
             Some(last) if last.sequence > sequence && last.subject.contains(".end.") => {
                 let _ = message.ack().await;
-                core.remove_open(&job.id).await?;
+                core.remove_open(&job.id, last.sequence).await?;
                 return Ok(None);
             }
             // A schedule may fire twice when its leader dies: the later job is run.
@@ -125,7 +125,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
     }
     let Some(receipt) = message.reply.clone() else { return Ok(None) };
     let note = headers.and_then(note).map(str::to_owned);
-    let lease = Lease { receipt: receipt.clone(), sequence, delivered, note, since };
+    let lease = Lease { receipt: receipt.clone(), sequence, last: place, delivered, note, since };
     let delivery = Delivery::new(job, receipt.as_str()).with_tries(deliveries, tries);
     Ok(Some(Admitted { delivery, lease, since }))
 }

@@ -69,7 +69,7 @@ pub(super) struct Queue {
 /// What became of a conditional write.
 pub(super) enum Put {
     /// It is stored, under this sequence.
-    Stored,
+    Stored(u64),
     /// The condition does not hold.
     Refused,
 }
@@ -168,7 +168,7 @@ impl Core {
                 Err(error) => Err(error),
             };
             let error = match sent {
-                Ok(_) => return Ok(Put::Stored),
+                Ok(acknowledged) => return Ok(Put::Stored(acknowledged.sequence)),
                 Err(error) => error,
             };
             let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<jetstream::Error>());
@@ -234,12 +234,17 @@ impl Core {
         }
     }
 
-    /// Removes all messages of a subject. Returns how many there were.
-    pub(super) async fn purge(&self, stream: String, subject: &str) -> Result<u64, CallError> {
+    /// Removes all messages of a subject, or those before a sequence. Returns how many there were.
+    pub(super) async fn purge(&self, stream: String, subject: &str, before: Option<u64>) -> Result<u64, CallError> {
         let stream = self.stream(stream).await?;
         let mut patience = Patience::new(self.config.patience);
         loop {
-            match stream.purge().filter(subject).await {
+            let purge = stream.purge().filter(subject);
+            let purged = match before {
+                Some(before) => purge.sequence(before).await,
+                None => purge.await,
+            };
+            match purged {
                 Ok(answer) => return Ok(answer.purged),
                 Err(error) if !patience.wait().await => return Err(unusable("the job can't be removed", &error)),
                 Err(_) => {}

@@ -16,6 +16,8 @@ pub(super) struct Lease {
     pub(super) receipt: Subject,
     /// Its place in the stream.
     pub(super) sequence: u64,
+    /// The place of the last that was kept of the job when it was delivered: the job itself, or its tries.
+    pub(super) last: u64,
     /// How often the server had delivered it then.
     pub(super) delivered: u64,
     /// Where the submitter hears of its end.

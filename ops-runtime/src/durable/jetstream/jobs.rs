@@ -34,19 +34,15 @@ impl Core {
         let write = self.write(job)?.after(all.clone(), 0, self.writer()).note(self.notes.expect(id));
         for _ in 0..READS {
             match self.put(&write).await? {
-                Put::Stored => return Ok(None),
+                Put::Stored(_) => return Ok(None),
                 Put::Refused => {}
             }
-            match self.last(id.queue(), &all).await? {
+            match self.newest(id).await? {
                 // The first write had come through, and its acknowledgement was lost.
-                Some(last) if write.is(&last) => return Ok(None),
-                Some(last) => {
-                    if let Some(stored) = self.stored(id, last).await? {
-                        self.notes.forget(id);
-                        return Ok(Some(stored));
-                    }
-                    // Tries that were left behind.
-                    self.remove_open(id).await?;
+                Some((last, _)) if write.is(&last) => return Ok(None),
+                Some((last, job)) => {
+                    self.notes.forget(id);
+                    return stored(last, job).map(Some);
                 }
                 None => {}
             }
@@ -74,32 +70,23 @@ impl Core {
 
     /// What is kept of a job.
     pub(super) async fn read(&self, id: &JobId) -> Result<Option<Stored>, CallError> {
-        for _ in 0..READS {
-            let Some(last) = self.last(id.queue(), &self.subjects.of(id, ">")).await? else { return Ok(None) };
-            let is_try = last.subject.ends_with(".try");
-            if let Some(stored) = self.stored(id, last).await? {
-                return Ok(Some(stored));
-            }
-            // Tries without a job: it ends right now, or they were left behind.
-            if is_try && self.last(id.queue(), &self.subjects.of(id, "end.*")).await?.is_none() {
-                return Ok(None);
-            }
-        }
-        Err(changes(id))
+        self.newest(id).await?.map(|(last, job)| stored(last, job)).transpose()
     }
 
-    /// What the last message of a job says. `None` if its job has gone meanwhile.
-    async fn stored(&self, id: &JobId, last: StreamMessage) -> Result<Option<Stored>, CallError> {
-        if last.subject.contains(".end.") {
-            return Ok(Some(Stored::Ended(Box::new(from_json(&last.payload, &last.subject)?))));
+    /// The last message of a job; if these are its tries, with the job itself.
+    async fn newest(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
+        for _ in 0..READS {
+            let Some(last) = self.last(id.queue(), &self.subjects.of(id, ">")).await? else { return Ok(None) };
+            if !last.subject.ends_with(".try") {
+                return Ok(Some((last, None)));
+            }
+            if let Some(job) = self.last(id.queue(), &self.subjects.of(id, "job")).await? {
+                return Ok(Some((last, Some(job))));
+            }
+            // Its job has gone meanwhile, or they were left behind. The job may be there again by now.
+            self.delete(id.queue(), last.sequence).await?;
         }
-        if !last.subject.ends_with(".try") {
-            let job = Box::new(from_json(&last.payload, &last.subject)?);
-            return Ok(Some(Stored::Open { job, tries: Tries::default() }));
-        }
-        let Some(job) = self.last(id.queue(), &self.subjects.of(id, "job")).await? else { return Ok(None) };
-        let tries = from_json(&last.payload, &last.subject)?;
-        Ok(Some(Stored::Open { job: Box::new(from_json(&job.payload, &job.subject)?), tries }))
+        Err(changes(id))
     }
 
     /// Ends a job that this process has.
@@ -107,11 +94,11 @@ impl Core {
         let id = &delivery.job.id;
         let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(false) };
         let payload = to_json(end)?;
-        let is_ended = self.write_end(id, end, payload.clone(), lease.sequence).await?;
+        let (is_ended, place) = self.write_end(id, end, payload.clone(), lease.sequence).await?;
         // What comes now is a service: a job that is delivered again is found to have ended.
         self.acknowledge(&lease, AckKind::Ack).await;
         if delivery.tries != Tries::default() {
-            self.remove_open(id).await?;
+            self.remove_open(id, place).await?;
         }
         self.held.remove(id, &delivery.receipt);
         if is_ended {
@@ -122,26 +109,24 @@ impl Core {
 
     /// Ends a job from outside.
     pub(super) async fn close(&self, id: &JobId, end: &Ended) -> Result<bool, CallError> {
-        let last = self.last(id.queue(), &self.subjects.of(id, ">")).await?;
-        let Some(last) = last.filter(|last| !last.subject.contains(".end.")) else { return Ok(false) };
-        let mut inbox = note(&last.headers).map(str::to_owned);
-        if last.subject.ends_with(".try") {
-            let Some(job) = self.last(id.queue(), &self.subjects.of(id, "job")).await? else { return Ok(false) };
-            inbox = note(&job.headers).map(str::to_owned);
-        }
+        let newest = self.newest(id).await?;
+        let Some((last, job)) = newest.filter(|(last, _)| !last.subject.contains(".end.")) else { return Ok(false) };
+        let inbox = note(&job.as_ref().unwrap_or(&last).headers).map(str::to_owned);
         let payload = to_json(end)?;
-        if !self.write_end(id, end, payload.clone(), last.sequence).await? {
+        let (is_ended, place) = self.write_end(id, end, payload.clone(), last.sequence).await?;
+        if !is_ended {
             return Ok(false);
         }
-        self.remove_open(id).await?;
+        self.remove_open(id, place).await?;
         self.send(self.subjects.closed(id.queue()), Bytes::from(id.to_string())).await;
         self.tell_ended(id, inbox, payload).await;
         Ok(true)
     }
 
     /// Writes an ending, unless there is one. `job` is a sequence of this life of the job: a dead letter before it is of
-    /// an earlier one, and was left behind when that was retried.
-    async fn write_end(&self, id: &JobId, end: &Ended, payload: Bytes, job: u64) -> Result<bool, CallError> {
+    /// an earlier one, and was left behind when that was retried. Returns whether this ending counts, and the place of the
+    /// one that does.
+    async fn write_end(&self, id: &JobId, end: &Ended, payload: Bytes, job: u64) -> Result<(bool, u64), CallError> {
         let all = self.subjects.of(id, "end.*");
         let subject = self.subjects.of(id, if end.is_dead() { "end.dead" } else { "end.done" });
         let mut write = Write::new(subject, payload).after(all.clone(), 0, self.writer());
@@ -150,12 +135,12 @@ impl Core {
         }
         for _ in 0..READS {
             match self.put(&write).await? {
-                Put::Stored => return Ok(true),
+                Put::Stored(place) => return Ok((true, place)),
                 Put::Refused => {}
             }
             match self.last(id.queue(), &all).await? {
-                Some(last) if write.is(&last) => return Ok(true),
-                Some(last) if last.sequence > job => return Ok(false),
+                Some(last) if write.is(&last) => return Ok((true, last.sequence)),
+                Some(last) if last.sequence > job => return Ok((false, last.sequence)),
                 Some(last) => drop(self.delete(id.queue(), last.sequence).await?),
                 None => {}
             }
@@ -164,9 +149,9 @@ impl Core {
         Err(changes(id))
     }
 
-    /// Removes what a job has only while it is open.
-    pub(super) async fn remove_open(&self, id: &JobId) -> Result<(), CallError> {
-        self.purge(self.subjects.stream(id.queue()), &self.subjects.of(id, "*")).await.map(drop)
+    /// Removes what a job had while it was open, after it ended at this place: a dead letter may be a job again by now.
+    pub(super) async fn remove_open(&self, id: &JobId, end: u64) -> Result<(), CallError> {
+        self.purge(self.subjects.stream(id.queue()), &self.subjects.of(id, "*"), Some(end)).await.map(drop)
     }
 
     /// Tells the submitter. Others who wait hear the write of the ending itself.
@@ -182,20 +167,24 @@ impl Core {
         let id = &delivery.job.id;
         // A job that was lost is with another already, or has ended.
         let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(()) };
-        self.write_tries(id, tries, (lease.delivered, delivery.deliveries), wait).await?;
+        self.write_tries(id, tries, (lease.delivered, delivery.deliveries), wait, lease.last).await?;
         self.held.remove(id, &delivery.receipt);
         self.acknowledge(&lease, AckKind::Nak(Some(wait))).await;
         Ok(())
     }
 
+    /// Writes tries, if what was last kept of the job is still that. If not, another worker has it, or it has ended, and tries
+    /// that came late would stand behind its end.
     pub(super) async fn write_tries(
         &self,
         id: &JobId,
         tries: &Tries,
         delivered: (u64, u64),
         wait: Duration,
+        last: u64,
     ) -> Result<(), CallError> {
         let write = Write::new(self.subjects.of(id, "try"), to_json(tries)?)
+            .after(self.subjects.of(id, ">"), last, self.writer())
             .with(NATS_ROLLUP, "sub".to_owned())
             .with(DELIVERED, format!("{} {}", delivered.0, delivered.1))
             .keep(millis(wait).saturating_add(TRIES));
@@ -233,7 +222,7 @@ impl Core {
     pub(super) async fn retry(&self, job: &JobRecord) -> Result<bool, CallError> {
         let id = &job.id;
         let all = self.subjects.of(id, ">");
-        let Some(dead) = self.last(id.queue(), &all).await? else { return Ok(false) };
+        let Some((dead, _)) = self.newest(id).await? else { return Ok(false) };
         if !dead.subject.ends_with(".end.dead") {
             return Ok(false);
         }
@@ -252,8 +241,8 @@ impl Core {
 
     /// Removes a dead letter.
     pub(super) async fn discard(&self, id: &JobId) -> Result<bool, CallError> {
-        match self.last(id.queue(), &self.subjects.of(id, ">")).await? {
-            Some(last) if last.subject.ends_with(".end.dead") => self.delete(id.queue(), last.sequence).await,
+        match self.newest(id).await? {
+            Some((last, _)) if last.subject.ends_with(".end.dead") => self.delete(id.queue(), last.sequence).await,
             _ => Ok(false),
         }
     }
@@ -302,7 +291,7 @@ impl Core {
         let write = write.after(subject.clone(), 0, self.writer()).keep(millis(retention));
         for _ in 0..READS {
             match self.put(&write).await? {
-                Put::Stored => return Ok(value.to_owned()),
+                Put::Stored(_) => return Ok(value.to_owned()),
                 Put::Refused => {}
             }
             if let Some(last) = self.last(id.queue(), &subject).await? {
@@ -312,6 +301,18 @@ impl Core {
         }
         Err(changes(id))
     }
+}
+
+/// What the last message of a job says, with the job itself if these are its tries.
+fn stored(last: StreamMessage, job: Option<StreamMessage>) -> Result<Stored, CallError> {
+    if last.subject.contains(".end.") {
+        return Ok(Stored::Ended(Box::new(from_json(&last.payload, &last.subject)?)));
+    }
+    let Some(job) = job else {
+        return Ok(Stored::Open { job: Box::new(from_json(&last.payload, &last.subject)?), tries: Tries::default() });
+    };
+    let tries = from_json(&last.payload, &last.subject)?;
+    Ok(Stored::Open { job: Box::new(from_json(&job.payload, &job.subject)?), tries })
 }
 
 fn text(message: StreamMessage) -> Result<String, CallError> {

@@ -91,7 +91,7 @@ impl Core {
     }
 
     pub(super) async fn remove_schedule(&self, name: &str) -> Result<bool, CallError> {
-        let removed = self.purge(self.subjects.schedules_stream(), &self.subjects.schedule(name)).await?;
+        let removed = self.purge(self.subjects.schedules_stream(), &self.subjects.schedule(name), None).await?;
         Ok(removed > 0)
     }
 

@@ -2,7 +2,7 @@ declare namespace ops.shop {
   /**
    * Shows a pet of the shop.
    * @throws HTTP_404
-   * Cut: describe("shop.pets/show-one", "whole") gives all of it.
+   * Cut: to describe it with the detail "whole" gives all of it.
    */
   function pets_show_one(input: {
     /** @minimum 1 */
@@ -52,7 +52,7 @@ declare namespace ops.shop {
 declare namespace ops.shop {
   /**
    * Adds a pet.
-   * Cut: describe("shop.addPet", "whole") gives all of it.
+   * Cut: to describe it with the detail "whole" gives all of it.
    */
   function addPet(input: {
     body: PetInput;
@@ -105,7 +105,7 @@ declare namespace ops.shop {
   /**
    * Streams sales as they come.
    * A stream: gives its first items as a list.
-   * Cut: describe("shop.watchSales", "whole") gives all of it.
+   * Cut: to describe it with the detail "whole" gives all of it.
    */
   function watchSales(): Promise<{
     price: number;

@@ -4,6 +4,7 @@
 //! tools = "search"                              # or "all", "code"
 //! read-only = false
 //! exclude = ["tag:admin"]
+//! journal = "programs"                          # a folder: what programs of models have done, for after a restart
 //!
 //! [apis.github]                                 # the namespace
 //! spec = "github.json"                          # a file beside this one, or a URL
@@ -66,6 +67,8 @@ pub(super) struct Config {
     pub(super) read_only: bool,
     pub(super) include: Vec<String>,
     pub(super) exclude: Vec<String>,
+    /// The folder of what programs have done.
+    pub(super) journal: Option<PathBuf>,
     pub(super) apis: BTreeMap<String, Api>,
     pub(super) mcp: Mcp,
     pub(super) policy: Policy,

@@ -11,6 +11,7 @@ use ops_runtime::access::{CallPolicy, Identity};
 use ops_runtime::gateway::{AuditLog, AuditOptions, CallerLimits, Gateway, GatewayBuilder, Rate, ResultLimits, Tools};
 use ops_runtime::http::{Auth, HttpConfig, TokenExchange};
 use ops_runtime::mcp::{McpConfig, McpServerOptions};
+use ops_runtime::program::FolderStore;
 use ops_runtime::serve::{Authenticator, BearerTokens, HttpServer, JwtAuthenticator, Unauthorized};
 use ops_runtime::spec::Diagnostic;
 use tokio::net::TcpListener;
@@ -84,6 +85,9 @@ fn builder(arguments: &ServeArguments, config: &Config) -> Result<GatewayBuilder
         let log = AuditLog::to_file(AuditOptions::new(), &file)
             .map_err(|error| Failure::Failed(error.message().to_owned()))?;
         builder = builder.with_audit(log);
+    }
+    if let Some(folder) = arguments.journal.clone().or_else(|| config.journal.as_ref().map(|it| config.path(it))) {
+        builder = builder.with_program_store(FolderStore::new(folder));
     }
     let (limits, results) = limits(config);
     Ok(builder.with_policy(policy(arguments, config)).with_limits(limits).with_results(results))
