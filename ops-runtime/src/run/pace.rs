@@ -8,8 +8,8 @@
 //! done one after the other before the runtime looks for anything else: to look costs as much as a short piece.
 //!
 //! Connections of HTTP/1 have one request each in work. If all ask for about the same, the runtime serves them in the order
-//! in which they come, which is fair already: they take turns only while one asks for far more than another, or some ask
-//! for little. A peer with many requests at once has a queue of its own, so that the order of the runtime is not fair.
+//! in which they come, which is fair already: they and new ones take turns only while one asks for far more than another, or
+//! some ask for little. A peer with many requests at once has a queue of its own, so that the order of the runtime is not fair.
 
 #![allow(dead_code, reason = "each server uses its part")]
 
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::num::NonZero;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Task, Poll, ready};
 use std::time::{Duration, Instant};
@@ -93,7 +93,6 @@ struct Asked {
     /// has to wait for a processor takes the time of the peer whose work it was at.
     least: u32,
     most: u32,
-    last: u32,
 }
 
 impl Pace {
@@ -180,31 +179,36 @@ impl Pace {
         if within >= LATELY {
             self.new_since.store(now, Ordering::Relaxed);
             self.new_took.store(0, Ordering::Relaxed);
-        } else if Duration::from_nanos(took).saturating_add(time) > LATELY / NEW_MUCH {
+        } else if Duration::from_nanos(took).saturating_add(time) > LATELY / NEW_MUCH && self.harms() {
             self.note(&self.crowded, at);
         }
+    }
+
+    /// True if those that ask for much would harm others without turns: peers that have one request at a time, and ask for
+    /// the same, harm nobody.
+    fn harms(&self) -> bool {
+        !self.spares_alike || self.is_late(&self.little) || self.is_within(&self.unlike, UNLIKE)
     }
 
     /// True if there are too many peers that ask for much, and a share is far less than that of each.
     fn is_little(&self, share: u32) -> bool {
         let now = Instant::now();
         let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut most = busy.peers.values().filter(|asked| asked.until > now).map(|asked| asked.most);
-        busy.peers.len() > self.processors && most.all(|most| most / LESS >= share)
+        let mut least = busy.peers.values().filter(|asked| asked.until > now).map(|asked| asked.least);
+        busy.peers.len() > self.processors && least.all(|least| least / LESS >= share)
     }
 
-    /// Counts a peer that asks for much, and its share of a processor in millionths; whether those that do have to take
-    /// turns.
-    fn crowds(&self, peer: u64, share: u32) -> bool {
+    /// Counts a peer that asks for much, and its share of a processor in millionths, and the one before that; whether those
+    /// that do have to take turns.
+    fn crowds(&self, peer: u64, before: u32, share: u32) -> bool {
         let now = Instant::now();
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         if now.duration_since(busy.swept) >= LATELY / 10 {
             busy.peers.retain(|_, asked| asked.until > now);
             busy.swept = now;
         }
-        let before = busy.peers.get(&peer).map_or(share, |asked| asked.last);
         let (least, most) = (before.min(share), before.max(share));
-        busy.peers.insert(peer, Asked { until: now + LATELY, least, most, last: share });
+        busy.peers.insert(peer, Asked { until: now + LATELY, least, most });
         if busy.peers.len() <= self.processors {
             return false;
         }
@@ -214,7 +218,7 @@ impl Pace {
         if greatest / ALIKE >= smallest {
             self.note(&self.unlike, now);
         }
-        let is_crowded = !self.spares_alike || self.is_late(&self.little) || self.is_within(&self.unlike, UNLIKE);
+        let is_crowded = self.harms();
         if is_crowded {
             self.note(&self.crowded, now);
         }
@@ -237,8 +241,9 @@ pub(crate) struct Cost {
     /// In nanoseconds, like the time for which it waited for a turn.
     took: AtomicU64,
     waited: AtomicU64,
-    /// When it was last looked at, in nanoseconds since the beginning.
+    /// When it was last looked at, in nanoseconds since the beginning, and its share of a processor then, in millionths.
     since: AtomicU64,
+    share: AtomicU32,
     /// How many requests of the peer are in work that should be answered in one turn, and whether one is.
     in_work: AtomicUsize,
     is_kept: AtomicBool,
@@ -252,7 +257,8 @@ impl Cost {
         let since = AtomicU64::new(nanoseconds(pace.began.elapsed()));
         let (peer, known) = (pace.peer(), AtomicU8::new(NEW));
         let (in_work, is_kept) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Arc::new(Self { pace: pace.clone(), peer, known, took, waited, since, in_work, is_kept, turn: Arc::default() })
+        let (pace, share, turn) = (pace.clone(), AtomicU32::new(0), Arc::default());
+        Arc::new(Self { pace, peer, known, took, waited, since, share, in_work, is_kept, turn })
     }
 
     /// Says that a request of the peer is in work, until this is dropped. [`Turns`] that wait for it keep their turn for
@@ -292,10 +298,14 @@ impl Cost {
         let waited = Duration::from_nanos(self.waited.swap(0, Ordering::Relaxed));
         let within = within.saturating_sub(waited);
         let share = millionths(took, within);
+        let before = match (self.known.load(Ordering::Relaxed), self.share.swap(share, Ordering::Relaxed)) {
+            (NEW, _) => share,
+            (_, before) => before,
+        };
         let known = if took.saturating_mul(MUCH) < within {
             let is_some = self.pace.spares_alike && took.saturating_mul(FEW) >= within && !self.pace.is_little(share);
             if is_some { SOME } else { LITTLE }
-        } else if self.pace.crowds(self.peer, share) {
+        } else if self.pace.crowds(self.peer, before, share) {
             PACED
         } else {
             MUCH_ALONE
