@@ -78,7 +78,7 @@ async fn short_work_is_done_at_once() {
     let mut turns = Turns::default();
     let mut piece = async |cost: &Arc<Cost>, done: Duration| {
         pace.done.store(nanoseconds(done), Ordering::Relaxed);
-        let work = |_: &mut Task<'_>, _: Instant| {
+        let work = |_: &mut Task<'_>| {
             std::thread::sleep(SHORT);
             Poll::Ready(others.load(Ordering::Relaxed))
         };
@@ -123,4 +123,22 @@ async fn a_turn_is_given_to_one_of_a_peer_at_a_time() {
     assert!(turn(&costs[3]).await.is_err());
     drop((first, second, third));
     turn(&costs[3]).await.unwrap();
+}
+
+/// Connections that are new together and ask for the same do not wait for each other, unless others ask for little.
+#[tokio::test]
+async fn new_connections_that_are_alike_take_no_turns() {
+    for (spares_alike, is_beside, waits) in [(true, false, false), (true, true, true), (false, false, true)] {
+        let pace = Pace::of(2, spares_alike);
+        tokio::time::sleep(LATELY * 2).await;
+        if is_beside {
+            pace.note(&pace.little, Instant::now());
+        }
+        let costs = [0; 8].map(|_| Cost::new(&pace));
+        for _ in 0..4 {
+            costs.iter().for_each(|cost| cost.add(MS * 2, Instant::now()));
+        }
+        let new = Cost::new(&pace);
+        assert_eq!(new.turn(false).is_some(), waits, "alike are spared: {spares_alike}, beside little: {is_beside}");
+    }
 }
