@@ -3,9 +3,11 @@
 //! What each peer costs is measured. As long as no more of them ask for much than there are processors, nothing else
 //! happens. If more do, each of those does its work in turns: one for each processor at a time, but for one that is left
 //! to those that ask for little, and each after everything else that the runtime has to do. So a peer that asks for little
-//! is served as if the others were not there, and those get as much as there is. A new peer waits with them until it is
-//! known what it asks for; if new peers ask for much together, they wait for each other. Pieces of work that are short are
-//! done one after the other before the runtime looks for anything else: to look costs as much as a short piece.
+//! is served as if the others were not there, and those get as much as there is. New peers wait in the same way only while
+//! they ask for much together, and for a few of the others at most. Pieces of work that are short are done one after the
+//! other before the runtime looks for anything else: to look costs as much as a short piece. Long pieces are done in turns
+//! even if few peers ask for much: a peer with many of them ready would fill the queue of the runtime, where everybody waits
+//! for all that came before.
 //!
 //! Connections of HTTP/1 have one request each in work. If all ask for about the same, the runtime serves them in the order
 //! in which they come, which is fair already: they and new ones take turns only while one asks for far more than another, or
@@ -22,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Task, Poll, ready};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
 use crate::BoxFuture;
@@ -50,6 +52,12 @@ const NEW_MUCH: u32 = 5;
 /// For how long work is done in turns before everything else comes first.
 const SHORT: Duration = Duration::from_micros(250);
 
+/// How long a piece of work is for which everybody else would wait.
+const LONG: Duration = Duration::from_millis(1);
+
+/// For how long a peer works in turns after a long piece of work, even if few ask for much.
+const LONG_AFTER: Duration = Duration::from_secs(1);
+
 /// For how long a peer that asked for much counts among those that do; and for how long one that asked for little.
 const LATELY: Duration = Duration::from_millis(100);
 
@@ -64,6 +72,8 @@ pub(crate) struct Pace {
     /// A turn for each processor but one. The last processor's turn is given while no peer asks for little.
     turns: Arc<Semaphore>,
     last_turn: Arc<Semaphore>,
+    /// Who asks for much waits for the next turn, few at a time: new peers wait for those few and not for all of them.
+    next: Semaphore,
     /// What was done in turns since everything else came first, in nanoseconds.
     done: AtomicU64,
     busy: Mutex<Busy>,
@@ -113,6 +123,7 @@ impl Pace {
             spares_alike,
             turns: Arc::new(Semaphore::new((processors - 1).max(1))),
             last_turn: Arc::new(Semaphore::new(usize::from(processors > 1))),
+            next: Semaphore::new(processors),
             done: AtomicU64::new(0),
             busy: Mutex::new(Busy { peers: HashMap::new(), swept: now, next: 0 }),
             little: AtomicU64::new(0),
@@ -200,7 +211,7 @@ impl Pace {
 
     /// Counts a peer that asks for much, and its share of a processor in millionths, and the one before that; whether those
     /// that do have to take turns.
-    fn crowds(&self, peer: u64, before: u32, share: u32) -> bool {
+    fn crowds(&self, peer: u64, before: u32, share: u32, waited: Duration) -> bool {
         let now = Instant::now();
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         if now.duration_since(busy.swept) >= LATELY / 10 {
@@ -208,7 +219,7 @@ impl Pace {
             busy.swept = now;
         }
         let (least, most) = (before.min(share), before.max(share));
-        busy.peers.insert(peer, Asked { until: now + LATELY, least, most });
+        busy.peers.insert(peer, Asked { until: now + LATELY + waited.min(LATELY * 10), least, most });
         if busy.peers.len() <= self.processors {
             return false;
         }
@@ -218,11 +229,7 @@ impl Pace {
         if greatest / ALIKE >= smallest {
             self.note(&self.unlike, now);
         }
-        let is_crowded = self.harms();
-        if is_crowded {
-            self.note(&self.crowded, now);
-        }
-        is_crowded
+        self.harms()
     }
 }
 
@@ -248,7 +255,12 @@ pub(crate) struct Cost {
     in_work: AtomicUsize,
     is_kept: AtomicBool,
     /// One turn at a time, so that a peer with many tasks gets no more than others.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    turn: Arc<Semaphore>,
+    /// When a piece of work of the peer was long, in milliseconds since the beginning; and how many of its tasks do long
+    /// pieces at a time while few ask for much. The others wait here, and not in the queue of the runtime, where everybody
+    /// would wait for all of them.
+    long: AtomicU64,
+    turns: Arc<Semaphore>,
 }
 
 impl Cost {
@@ -257,8 +269,9 @@ impl Cost {
         let since = AtomicU64::new(nanoseconds(pace.began.elapsed()));
         let (peer, known) = (pace.peer(), AtomicU8::new(NEW));
         let (in_work, is_kept) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let (pace, share, turn) = (pace.clone(), AtomicU32::new(0), Arc::default());
-        Arc::new(Self { pace, peer, known, took, waited, since, share, in_work, is_kept, turn })
+        let (turn, turns) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(pace.processors)));
+        let (pace, share, long) = (pace.clone(), AtomicU32::new(0), AtomicU64::new(0));
+        Arc::new(Self { pace, peer, known, took, waited, since, share, in_work, is_kept, turn, long, turns })
     }
 
     /// Says that a request of the peer is in work, until this is dropped. [`Turns`] that wait for it keep their turn for
@@ -275,7 +288,12 @@ impl Cost {
         let known = self.known.load(Ordering::Relaxed);
         match known {
             LITTLE => self.pace.note(&self.pace.little, now),
-            NEW => self.pace.new_took(time, now),
+            NEW => {
+                if !self.pace.spares_alike {
+                    self.pace.note(&self.pace.little, now);
+                }
+                self.pace.new_took(time, now);
+            }
             _ => {}
         }
         if took < LOOK && matches!(known, LITTLE | SOME) {
@@ -283,29 +301,33 @@ impl Cost {
         }
         let now = nanoseconds(now.saturating_duration_since(self.pace.began));
         let since = self.since.load(Ordering::Relaxed);
-        let within = Duration::from_nanos(now.saturating_sub(since));
+        let waited = Duration::from_nanos(self.waited.load(Ordering::Relaxed));
+        let within = Duration::from_nanos(now.saturating_sub(since)).saturating_sub(waited);
         // Of two tasks that look at the same time, one does.
         if (took >= LOOK || within >= LATELY)
             && self.since.compare_exchange(since, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            self.look(took, within);
+            self.look(took, within, waited);
         }
     }
 
     #[cold]
-    fn look(&self, took: Duration, within: Duration) {
+    fn look(&self, took: Duration, within: Duration, waited: Duration) {
         self.took.store(0, Ordering::Relaxed);
-        let waited = Duration::from_nanos(self.waited.swap(0, Ordering::Relaxed));
-        let within = within.saturating_sub(waited);
+        self.waited.store(0, Ordering::Relaxed);
         let share = millionths(took, within);
-        let before = match (self.known.load(Ordering::Relaxed), self.share.swap(share, Ordering::Relaxed)) {
+        let last = self.known.load(Ordering::Relaxed);
+        let before = match (last, self.share.swap(share, Ordering::Relaxed)) {
             (NEW, _) => share,
             (_, before) => before,
         };
         let known = if took.saturating_mul(MUCH) < within {
             let is_some = self.pace.spares_alike && took.saturating_mul(FEW) >= within && !self.pace.is_little(share);
             if is_some { SOME } else { LITTLE }
-        } else if self.pace.crowds(self.peer, before, share) {
+        } else if !self.pace.spares_alike && (last == LITTLE || last == NEW && took.saturating_mul(NEW_MUCH) < within) {
+            // Once may be chance.
+            SOME
+        } else if self.pace.crowds(self.peer, before, share, waited) {
             PACED
         } else {
             MUCH_ALONE
@@ -318,32 +340,38 @@ impl Cost {
         if self.is_kept.load(Ordering::Relaxed) {
             return None;
         }
-        match self.known.load(Ordering::Relaxed) {
-            PACED => {}
-            NEW if self.pace.is_late(&self.pace.crowded) => {}
+        let known = self.known.load(Ordering::Relaxed);
+        let own = match known {
+            PACED => &self.turn,
+            NEW if self.pace.is_late(&self.pace.crowded) => &self.turn,
+            // Nobody waits long for short pieces.
+            MUCH_ALONE if self.pace.is_within(&self.long, LONG_AFTER) => &self.turns,
             _ => return None,
-        }
+        };
         if !self.pace.is_done()
-            && let Ok(own) = self.turn.clone().try_lock_owned()
+            && let Ok(own) = own.clone().try_acquire_owned()
             && let Some(all) = self.pace.free()
         {
             return Some(Next::Now(Turn { waited: Duration::ZERO, _all: Some(all), _own: Some(own) }));
         }
-        let (own, pace) = (self.turn.clone(), self.pace.clone());
+        let (own, pace, is_new) = (own.clone(), self.pace.clone(), known == NEW);
         Some(Next::Later(Box::pin(async move {
             let began = Instant::now();
-            let own = own.lock_owned();
+            let own = own.acquire_owned();
             let own = if is_reader { tokio::time::timeout(LATELY, own).await.ok() } else { Some(own.await) };
             let all = match pace.free() {
                 Some(free) => Some(free),
-                None => pace.turns.clone().acquire_owned().await.ok(),
+                None => {
+                    let _next = if is_new { None } else { pace.next.acquire().await.ok() };
+                    pace.turns.clone().acquire_owned().await.ok()
+                }
             };
             if pace.is_done() {
                 pace.done.store(0, Ordering::Relaxed);
                 // Whatever else is ready comes first, and what has come over the network meanwhile.
                 tokio::task::yield_now().await;
             }
-            Turn { waited: began.elapsed(), _all: all, _own: own }
+            Turn { waited: began.elapsed(), _all: all, _own: own.and_then(Result::ok) }
         })))
     }
 }
@@ -371,7 +399,7 @@ impl Drop for InWork {
 struct Turn {
     waited: Duration,
     _all: Option<OwnedSemaphorePermit>,
-    _own: Option<OwnedMutexGuard<()>>,
+    _own: Option<OwnedSemaphorePermit>,
 }
 
 /// A turn at once, or after others.
@@ -437,6 +465,9 @@ impl Turns {
         let ended = Instant::now();
         let took = ended.saturating_duration_since(began);
         cost.add(took, ended);
+        if took >= LONG && !cost.pace.spares_alike {
+            cost.pace.note(&cost.long, ended);
+        }
         if turn.is_some() || self.kept.is_some() {
             cost.pace.done.fetch_add(nanoseconds(took), Ordering::Relaxed);
         }

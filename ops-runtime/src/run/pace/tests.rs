@@ -99,7 +99,7 @@ async fn a_turn_is_given_to_one_of_a_peer_at_a_time() {
     let little = Cost::new(&pace);
     tokio::time::sleep(LATELY * 2).await;
     little.add(MS / 10, Instant::now());
-    for cost in costs.iter().chain(&costs) {
+    for cost in costs.iter().chain(&costs).chain(&costs) {
         cost.add(MS * 10, Instant::now());
     }
     little.add(MS / 10, Instant::now());
@@ -136,7 +136,7 @@ async fn new_connections_that_are_alike_take_no_turns() {
         }
         let costs = [0; 8].map(|_| Cost::new(&pace));
         for _ in 0..4 {
-            costs.iter().for_each(|cost| cost.add(MS * 2, Instant::now()));
+            costs.iter().for_each(|cost| cost.add(MS * 4, Instant::now()));
         }
         let new = Cost::new(&pace);
         assert_eq!(new.turn(false).is_some(), waits, "alike are spared: {spares_alike}, beside little: {is_beside}");
