@@ -178,7 +178,8 @@ async fn jobs_from_a_shell() {
     assert_eq!(listed, expected);
     assert_eq!(column(&nats.ops(&["list", "--state", "delayed"]).good(), 0), [id(&later)]);
     assert_eq!(column(&nats.ops(&["list", "--state", "ended"]).good(), 0), [id(&done)]);
-    assert_eq!(column(&nats.ops(&["list", "--queue", "video"]).good(), 0), [id(&runs)]);
+    let listed = nats.ops(&["list", "--queue", "video"]).good();
+    assert_eq!((column(&listed, 0), column(&listed, 2)), (vec![id(&runs)], vec!["running".into()]));
     assert_eq!(column(&nats.ops(&["list", "--operation", "other.*"]).good(), 0), [id(&other)]);
     let some = nats.ops(&["list", "--limit", "2"]);
     assert!(some.stderr.contains("there are more than 2: see --limit"), "{}", some.stderr);

@@ -9,7 +9,8 @@
 //! Redis by adding to a stream and reading from another. One process calls, its own tasks serve, over connections of their
 //! own; each figure is the median of rounds that alternate. Redis' peer answers in the loop that reads, which no worker can
 //! whose handlers may wait; another, as NATS' peer, runs a task for each request. Last, processes serve whose handler waits
-//! 5 ms, eight at a time. With `--only nats|redis own|peer IN_FLIGHT` it measures that alone, for a profiler.
+//! 5 ms, eight at a time; with `--growth` these rows alone are measured. With `--only nats|redis own|peer IN_FLIGHT` it
+//! measures that alone, for a profiler.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -365,6 +366,11 @@ async fn main() {
                 rounds(&|| Box::pin(ours(remote.clone(), in_flight))).await;
             }
         }
+        return;
+    }
+    if arguments.iter().any(|argument| argument == "--growth") {
+        growth("nats", &nats_address).await;
+        growth("redis", &redis_address).await;
         return;
     }
     println!("| transport | in flight | calls/s | p50, us | peer, calls/s | p50, us | ratio | aim |");

@@ -3,9 +3,9 @@
 //! A [`Target`] is a kind of server: how it serves, what an honest client does, and the attacks on it. Another kind takes
 //! part by an implementation and a line in the program `floods`.
 
-use std::io::BufRead;
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, join_all};
@@ -85,12 +85,48 @@ pub struct Report {
     pub before: Seen,
     /// Beside it.
     pub during: Seen,
-    /// The memory of the server before, at most, and after, in MB.
-    pub megabytes: [f64; 3],
+    /// The memory of the server before and at most, in MB.
+    pub megabytes: [f64; 2],
+    /// Its heap before and after, in MB: what is resident is also what the allocator keeps for later.
+    pub heap: [f64; 2],
 }
+
+impl Report {
+    /// True if the server has given back what the attack took, but for what a few connections hold that are about to end.
+    pub fn gave_back(&self) -> bool {
+        self.heap[1] <= self.heap[0] + KEPT
+    }
+}
+
+/// How many MB more than before the attack the heap may have after it.
+const KEPT: f64 = 8.0;
 
 /// A process that is ended with its parent's interest in it.
 struct Process(Child);
+
+/// The server, which says the size of its heap as often as it is asked.
+struct Server {
+    process: Process,
+    asked: ChildStdin,
+    said: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// A line that it says.
+    fn line(&mut self) -> Result<String, String> {
+        let mut line = String::new();
+        self.said.read_line(&mut line).map_err(|error| error.to_string())?;
+        Ok(line.trim().to_owned())
+    }
+
+    /// The size of its heap, in MB.
+    fn heap(&mut self) -> Result<f64, String> {
+        writeln!(self.asked).map_err(|error| error.to_string())?;
+        let line = self.line()?;
+        let bytes: f64 = line.parse().map_err(|_| format!("the server says `{line}`"))?;
+        Ok(bytes / f64::from(1 << 20))
+    }
+}
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -108,12 +144,13 @@ impl Process {
     }
 }
 
-/// Runs the server in a process, until its parent ends it.
+/// Runs the server in a process, until its parent ends it; it says the size of its heap for each line that it gets.
 ///
 /// # Errors
 /// If it cannot serve.
-pub async fn serve<T: Target>() -> Result<(), String> {
+pub async fn serve<T: Target>(heap: fn() -> usize) -> Result<(), String> {
     println!("{}", T::serve().await?);
+    std::thread::spawn(move || std::io::stdin().lines().for_each(|_| println!("{}", heap())));
     std::future::pending::<()>().await;
     Ok(())
 }
@@ -164,26 +201,26 @@ async fn calls<T: Target>(clients: Vec<T::Honest>, time: Duration) -> (Vec<T::Ho
 /// # Errors
 /// If the processes cannot be run, or honest clients cannot connect.
 pub async fn flood<T: Target>(program: &str, size: Size) -> Result<Report, String> {
-    let mut server = Command::new(program)
+    let mut process = Command::new(program)
         .args([T::NAME, "serve"])
-        // Left to itself, glibc keeps much of what was freed: then its memory does not tell what the server holds.
-        .envs([("MALLOC_ARENA_MAX", "1"), ("MALLOC_MMAP_THRESHOLD_", "65536"), ("MALLOC_TRIM_THRESHOLD_", "131072")])
+        .env("MALLOC_ARENA_MAX", "1")
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .map(Process)
         .map_err(|error| format!("{program}: {error}"))?;
-    let mut line = String::new();
-    if let Some(said) = server.0.stdout.take() {
-        std::io::BufReader::new(said).read_line(&mut line).map_err(|error| error.to_string())?;
-    }
-    let address: SocketAddr = line.trim().parse().map_err(|_| format!("the server says `{line}`"))?;
+    let (Some(asked), Some(said)) = (process.stdin.take(), process.stdout.take()) else {
+        return Err("the server has no input and output".to_owned());
+    };
+    let mut server = Server { process: Process(process), asked, said: BufReader::new(said) };
+    let line = server.line()?;
+    let address: SocketAddr = line.parse().map_err(|_| format!("the server says `{line}`"))?;
     let mut clients = Vec::new();
     for _ in 0..size.honest {
         clients.push(T::connect(address).await?);
     }
     // The first calls make what later ones find.
     let (clients, _) = calls::<T>(clients, size.time / 5).await;
-    let megabytes = server.megabytes();
+    let (megabytes, heap) = (server.process.megabytes(), server.heap()?);
     let (clients, before) = calls::<T>(clients, size.time).await;
 
     // Of less priority than the server, for it runs on other machines elsewhere.
@@ -198,7 +235,7 @@ pub async fn flood<T: Target>(program: &str, size: Size) -> Result<Report, Strin
     let watching = async {
         let mut most: f64 = 0.0;
         while stopped.try_recv() == Err(tokio::sync::oneshot::error::TryRecvError::Empty) {
-            most = most.max(server.megabytes());
+            most = most.max(server.process.megabytes());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         most
@@ -211,14 +248,14 @@ pub async fn flood<T: Target>(program: &str, size: Size) -> Result<Report, Strin
     let (most, (clients, during)) = futures_util::future::join(watching, calling).await;
     drop(attacker);
 
-    let mut after = f64::NAN;
+    let mut report = Report { before, during, megabytes: [megabytes, most], heap: [heap, f64::NAN] };
     for _ in 0..100 {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        after = server.megabytes();
-        if after <= megabytes + 30.0 {
+        report.heap[1] = server.heap()?;
+        if report.gave_back() {
             break;
         }
     }
     drop(clients);
-    Ok(Report { before, during, megabytes: [megabytes, most, after] })
+    Ok(report)
 }

@@ -5,7 +5,7 @@ mod facts;
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use ops_runtime::durable::engine::Listed;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::record::{DeadLetter, Stored};
@@ -19,6 +19,9 @@ use crate::failure::Failure;
 use crate::report::line;
 
 const LOCAL: &str = "nats://127.0.0.1:4222";
+
+/// How many jobs workers are asked about at a time.
+const ASKED: usize = 64;
 
 pub(crate) fn run(arguments: &JobsArguments) -> Result<(), Failure> {
     let server = Server::of(arguments, |name| std::env::var(name).ok())?;
@@ -181,6 +184,8 @@ async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: b
     }
     let is_more = found.len() > choice.limit;
     found.truncate(choice.limit);
+    let found: Vec<Facts> =
+        stream::iter(found).map(|facts| asked(jobs, facts)).buffered(ASKED).try_collect().await.map_err(failed)?;
     if is_more {
         // Standard error may be closed.
         let _ = writeln!(std::io::stderr(), "there are more than {}: see --limit", choice.limit);
@@ -193,13 +198,21 @@ async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: b
     Ok(table(&rows))
 }
 
+/// Asks the workers whether one of them has the job, if it may be so.
+async fn asked(jobs: &Jobs, mut facts: Facts) -> Result<Facts, CallError> {
+    if facts.is_open()
+        && let JobStatus::Running { .. } = jobs.job_by_id(facts.id().clone()).status().await?
+    {
+        facts.set_running();
+    }
+    Ok(facts)
+}
+
 async fn show(jobs: &Jobs, id: &str, as_json: bool) -> Result<String, Failure> {
     let job = jobs.job_by_id(id_of(id)?);
     let stored = job.stored().await.map_err(failed)?;
-    let mut facts = Facts::of(job.id().clone(), stored, SystemTime::now());
-    if let Ok(JobStatus::Running { .. }) = job.status().await {
-        facts.set_running();
-    }
+    let facts = Facts::of(job.id().clone(), stored, SystemTime::now());
+    let facts = asked(jobs, facts).await.map_err(failed)?;
     Ok(if as_json { pretty(&facts.long()) } else { facts.text() })
 }
 

@@ -1,5 +1,10 @@
 //! What a peer costs, and whose turn it is.
 
+use std::future::poll_fn;
+use std::sync::atomic::AtomicUsize;
+use std::task::{Context as Task, Poll};
+
+use super::cost::{Next, Turn};
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);
