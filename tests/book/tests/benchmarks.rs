@@ -118,6 +118,66 @@ fn draw(title: &str, legend: &[&str], bars: &[(String, Vec<f64>)]) -> String {
     svg
 }
 
+/// Costs over sizes, each as multiples of the first, on logarithmic axes: what costs as much as its size is a diagonal.
+#[test]
+fn growth() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let rows = table(&text, "m-growth");
+    let lines: Vec<(String, Vec<f64>)> = rows
+        .iter()
+        .map(|row| {
+            let costs: Vec<f64> = row[3..].iter().map(|cell| cell.replace(',', "").parse().unwrap()).collect();
+            assert_eq!(costs.len(), 4, "{row:?}");
+            (
+                format!("{}, from {}", row[0].replace('`', ""), row[1]),
+                costs.iter().map(|cost| cost / costs[0]).collect(),
+            )
+        })
+        .collect();
+    assert!(lines.len() > 4, "{rows:?}");
+    golden::check(
+        Path::new("docs/src/charts/growth.svg"),
+        &draw_lines("cost over size, in multiples of the first", &lines),
+    );
+}
+
+const LINE_COLOURS: [&str; 7] = ["#2a6f97", "#bc4749", "#6a994e", "#f4a259", "#7b2cbf", "#5c677d", "#b08968"];
+
+/// Lines over sizes that are each four times the one before, with a dashed diagonal, and what they are below.
+fn draw_lines(title: &str, lines: &[(String, Vec<f64>)]) -> String {
+    let (left, top, width, plot) = (60.0, 40.0, 600.0, 300.0);
+    let height = top + plot + 50.0 + 18.0 * (lines.len() as f64 + 1.0);
+    // From a fourth to 256 times the first cost, in fourfold steps.
+    let x = |step: usize| left + width * step as f64 / 3.0;
+    let y = |ratio: f64| ((top + plot * (1.0 - (ratio.log(4.0) + 1.0) / 5.0)) * 10.0).round() / 10.0;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 700 {height}\" width=\"700\" height=\"{height}\" \
+         font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n<title>{title}</title>\n<rect width=\"700\" height=\"{height}\" \
+         fill=\"#ffffff\"/>\n<text x=\"10\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{title}</text>\n"
+    );
+    for (step, ratio) in [1.0, 4.0, 16.0, 64.0].into_iter().enumerate() {
+        let (at, level) = (x(step), y(ratio));
+        writeln!(svg, "<line x1=\"{left}\" y1=\"{level}\" x2=\"{}\" y2=\"{level}\" stroke=\"#dddddd\"/>", left + width)
+            .unwrap();
+        writeln!(svg, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{ratio}</text>", left - 8.0, level + 4.0).unwrap();
+        writeln!(svg, "<text x=\"{at}\" y=\"{}\" text-anchor=\"middle\">x {ratio}</text>", top + plot + 18.0).unwrap();
+    }
+    let mut line = |index: usize, name: &str, costs: &[f64], look: &str| {
+        let points: Vec<String> =
+            costs.iter().enumerate().map(|(step, ratio)| format!("{},{}", x(step), y(*ratio))).collect();
+        writeln!(svg, "<polyline points=\"{}\" fill=\"none\" stroke-width=\"2\" {look}/>", points.join(" ")).unwrap();
+        let level = top + plot + 44.0 + 18.0 * index as f64;
+        writeln!(svg, "<line x1=\"10\" y1=\"{level}\" x2=\"40\" y2=\"{level}\" stroke-width=\"2\" {look}/>").unwrap();
+        writeln!(svg, "<text x=\"48\" y=\"{}\">{name}</text>", level + 4.0).unwrap();
+    };
+    for (index, (name, costs)) in lines.iter().enumerate() {
+        line(index, name, costs, &format!("stroke=\"{}\"", LINE_COLOURS[index % LINE_COLOURS.len()]));
+    }
+    line(lines.len(), "as much as the size", &[1.0, 4.0, 16.0, 64.0], "stroke=\"#999999\" stroke-dasharray=\"6 4\"");
+    svg.push_str("</svg>\n");
+    svg
+}
+
 /// The version of a crate in a lock file.
 fn locked(lock: &str, name: &str) -> String {
     let text = fs::read_to_string(root().join(lock)).unwrap();
