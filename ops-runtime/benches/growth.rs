@@ -46,7 +46,7 @@ impl Operation for Orders {
 
 impl Call for Orders {}
 
-/// Answers with a text, as a server elsewhere does.
+/// An endpoint whose every answer is one JSON text, like the body that a remote server sends.
 struct Answers(bytes::Bytes);
 
 impl Endpoint for Answers {

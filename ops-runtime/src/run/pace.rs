@@ -180,8 +180,8 @@ impl Pace {
         }
     }
 
-    /// True if those that ask for much would harm others without turns: peers that have one request at a time, and ask for
-    /// the same, harm nobody.
+    /// True if others would wait longer for those that ask for much if these took no turns. Peers that have one request at a
+    /// time and ask for the same are served in the order in which they come.
     fn harms(&self) -> bool {
         !self.spares_alike || self.is_late(&self.little) || self.is_within(&self.unlike, UNLIKE)
     }
@@ -194,8 +194,8 @@ impl Pace {
         busy.peers.len() > self.processors && least.all(|least| least / LESS >= share)
     }
 
-    /// Counts a peer that asks for much, and its share of a processor in millionths, and the one before that; whether those
-    /// that do have to take turns.
+    /// Counts a peer that asks for much: its share of a processor in millionths, the share before that, and for how long it
+    /// waited for its turn, as one that waits long comes seldom. Says whether those that ask for much have to take turns.
     fn crowds(&self, peer: u64, before: u32, share: u32, waited: Duration) -> bool {
         let now = Instant::now();
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);

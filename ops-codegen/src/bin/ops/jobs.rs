@@ -9,7 +9,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use ops_runtime::durable::engine::Listed;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::record::{DeadLetter, Stored};
-use ops_runtime::durable::{AnyJob, JobId, JobStatus, Jobs};
+use ops_runtime::durable::{AnyJob, JobError, JobId, JobStatus, Jobs};
 use ops_runtime::{CallError, glob, nearest};
 use serde_json::{Value, json};
 
@@ -200,10 +200,14 @@ async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: b
 
 /// Asks the workers whether one of them has the job, if it may be so.
 async fn asked(jobs: &Jobs, mut facts: Facts) -> Result<Facts, CallError> {
-    if facts.is_open()
-        && let JobStatus::Running { .. } = jobs.job_by_id(facts.id().clone()).status().await?
-    {
-        facts.set_running();
+    if facts.is_open() {
+        match jobs.job_by_id(facts.id().clone()).status().await {
+            Ok(JobStatus::Running { .. }) => facts.set_running(),
+            Ok(_) => {}
+            // It has ended since it was read, and is no longer kept: what was read is told.
+            Err(error) if matches!(JobError::of(&error), Some(JobError::NotFound { .. })) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(facts)
 }

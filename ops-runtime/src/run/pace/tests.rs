@@ -147,3 +147,35 @@ async fn new_connections_that_are_alike_take_no_turns() {
         assert_eq!(new.turn(false).is_some(), waits, "alike are spared: {spares_alike}, beside little: {is_beside}");
     }
 }
+
+/// One peer alone takes turns after a long piece of work, and none after short ones; a first measurement may be chance.
+#[tokio::test]
+async fn long_pieces_take_turns() {
+    for (piece, waits) in [(super::SHORT / 4, false), (MS * 2, true)] {
+        let pace = Pace::of(2, false);
+        let cost = Cost::new(&pace);
+        // Much, until it is known as such: new, perhaps by chance, and again.
+        for _ in 0..3 {
+            cost.add(MS * 10, Instant::now());
+            assert!(cost.turn(false).is_none());
+        }
+        let work = |_: &mut Task<'_>| {
+            std::thread::sleep(piece);
+            Poll::Ready(())
+        };
+        poll_fn(|task| Turns::default().poll(&cost, task, work)).await;
+        assert_eq!(cost.turn(false).is_some(), waits, "{piece:?}");
+    }
+    // Who asked for little is believed once.
+    let pace = Pace::of(2, false);
+    let costs = [0; 4].map(|_| Cost::new(&pace));
+    tokio::time::sleep(LATELY * 2).await;
+    costs[0].add(MS / 10, Instant::now());
+    for cost in costs[1..].iter().chain(&costs[1..]).chain(&costs[1..]) {
+        cost.add(MS * 10, Instant::now());
+    }
+    costs[0].add(MS * 10, Instant::now());
+    assert!(costs[0].turn(false).is_none() && costs[1].turn(false).is_some());
+    costs[0].add(MS * 10, Instant::now());
+    assert!(costs[0].turn(false).is_some());
+}
