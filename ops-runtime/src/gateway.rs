@@ -73,7 +73,9 @@ use self::gate::{Filter, Gate};
 use self::rules::Rules;
 use self::upstream::Document;
 use crate::mcp::{McpClients, McpConfig, McpServer, McpServerOptions, McpService};
-use crate::{CallError, CallPolicy, Diagnostic, HttpConfig, Identity, OperationKind, OperationSpec, Registry};
+use crate::{
+    BoxFuture, CallError, CallPolicy, Diagnostic, HttpConfig, Identity, OperationKind, OperationSpec, Registry,
+};
 
 /// From how many operations on `search` takes the place of a tool for each.
 const MANY: usize = 40;
@@ -135,10 +137,12 @@ impl Gateway {
     ///
     /// # Errors
     /// If the client does not begin as the protocol says, or if the pipe breaks.
-    pub async fn serve_stdio(&self) -> io::Result<()> {
-        let served = self.mcp_server(true).serve_stdio().await;
-        self.flush().await;
-        served
+    pub fn serve_stdio(&self) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(async move {
+            let served = self.mcp_server(true).serve_stdio().await;
+            self.flush().await;
+            served
+        })
     }
 
     /// Waits until the audit log, if there is one, has written all calls that have ended.
@@ -354,50 +358,52 @@ impl GatewayBuilder {
     ///
     /// # Errors
     /// If two sources have operations of the same id.
-    pub async fn build(self) -> Result<Gateway, CallError> {
-        let registry = self.registry.unwrap_or_default();
-        let (mut diagnostics, mut failures) = (Vec::new(), Vec::new());
-        let connecting = async {
-            match &self.servers {
-                Some(config) => Some(McpClients::connect(config).await),
-                None => None,
-            }
-        };
-        let (read, servers) =
-            futures_util::join!(upstream::read(self.documents, self.credentials_from_env), connecting);
-        let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
-        let mut operations = Vec::new();
-        for (location, read) in read? {
-            match read {
-                Ok(read) => {
-                    operations.extend(read.operations);
-                    diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
+    pub fn build(self) -> BoxFuture<'static, Result<Gateway, CallError>> {
+        Box::pin(async move {
+            let registry = self.registry.unwrap_or_default();
+            let (mut diagnostics, mut failures) = (Vec::new(), Vec::new());
+            let connecting = async {
+                match &self.servers {
+                    Some(config) => Some(McpClients::connect(config).await),
+                    None => None,
                 }
-                Err(error) => failures.push((location, error)),
+            };
+            let (read, servers) =
+                futures_util::join!(upstream::read(self.documents, self.credentials_from_env), connecting);
+            let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
+            let mut operations = Vec::new();
+            for (location, read) in read? {
+                match read {
+                    Ok(read) => {
+                        operations.extend(read.operations);
+                        diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
+                    }
+                    Err(error) => failures.push((location, error)),
+                }
             }
-        }
-        registry.register_all(operations).map_err(taken)?;
-        if let Some(servers) = &servers {
-            servers.register_all(&registry).map_err(taken)?;
-            failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
-        }
-        let rules = Arc::new(Rules::new(self.policy, self.limits, self.audit));
-        let gate = Gate::new(registry, self.filters, rules);
-        let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
-        #[allow(unused_mut, reason = "programs are set below")]
-        let mut core = Core::new(gate, large::Results::new(self.results), approvals);
-        #[cfg(feature = "program")]
-        if self.tools == Tools::Code {
-            core.programs = Some(programs::Programs::new(self.program_limits, self.program_store));
-        }
-        Ok(Gateway {
-            core: Arc::new(core),
-            tools: self.tools,
-            options: self.options.unwrap_or_default(),
-            identity: self.identity,
-            diagnostics: Arc::new(diagnostics),
-            failures: Arc::new(failures),
-            _servers: servers,
+            registry.register_all(operations).map_err(taken)?;
+            if let Some(servers) = &servers {
+                servers.register_all(&registry).map_err(taken)?;
+                failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
+            }
+            let rules = Arc::new(Rules::new(self.policy, self.limits, self.audit));
+            let gate = Gate::new(registry, self.filters, rules);
+            let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
+            #[allow(unused_mut, reason = "programs are set below")]
+            let mut core = Core::new(gate, large::Results::new(self.results), approvals);
+            #[cfg(feature = "program")]
+            if self.tools == Tools::Code {
+                core.programs = Some(programs::Programs::new(self.program_limits, self.program_store));
+            }
+            Ok(Gateway {
+                core: Arc::new(core),
+                tools: self.tools,
+                options: self.options.unwrap_or_default(),
+                identity: self.identity,
+                diagnostics: Arc::new(diagnostics),
+                failures: Arc::new(failures),
+                _servers: servers,
+            })
         })
     }
 }

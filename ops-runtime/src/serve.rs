@@ -434,34 +434,35 @@ impl HttpServer {
     ///
     /// # Errors
     /// If the listener cannot accept connections any more.
-    pub async fn serve_listener(mut self, listener: TcpListener) -> io::Result<()> {
-        if self.hosts.is_none() && listener.local_addr().is_ok_and(|address| address.ip().is_loopback()) {
-            self = self.with_hosts(["localhost", "127.0.0.1", "[::1]"]);
-        }
-        let limits = listen::Limits {
-            max_connections: self.options.max_connections,
-            head_timeout: self.options.head_timeout,
-            max_head: self.options.max_head,
-            stall_timeout: self.options.stall_timeout,
-            shutdown_timeout: self.options.shutdown_timeout,
-        };
-        let cancel = self.cancel.0.clone();
-        let (shared, layers) = self.into_parts();
-        // A router without layers would only cost time.
-        let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
-        listen::serve(listener, limits, cancel, move |request: Request<_>, _| {
-            let (shared, router) = (shared.clone(), router.clone());
-            // In a box, for a future of this size would be moved about.
-            let answered: BoxFuture<'static, _> =
-                match router {
+    pub fn serve_listener(mut self, listener: TcpListener) -> BoxFuture<'static, io::Result<()>> {
+        Box::pin(async move {
+            if self.hosts.is_none() && listener.local_addr().is_ok_and(|address| address.ip().is_loopback()) {
+                self = self.with_hosts(["localhost", "127.0.0.1", "[::1]"]);
+            }
+            let limits = listen::Limits {
+                max_connections: self.options.max_connections,
+                head_timeout: self.options.head_timeout,
+                max_head: self.options.max_head,
+                stall_timeout: self.options.stall_timeout,
+                shutdown_timeout: self.options.shutdown_timeout,
+            };
+            let cancel = self.cancel.0.clone();
+            let (shared, layers) = self.into_parts();
+            // A router without layers would only cost time.
+            let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
+            listen::serve(listener, limits, cancel, move |request: Request<_>, _| {
+                let (shared, router) = (shared.clone(), router.clone());
+                // In a box, for a future of this size would be moved about.
+                let answered: BoxFuture<'static, _> = match router {
                     Some(mut router) => Box::pin(async move {
                         router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {})
                     }),
                     None => Box::pin(shared.respond(request)),
                 };
-            answered
+                answered
+            })
+            .await
         })
-        .await
     }
 }
 

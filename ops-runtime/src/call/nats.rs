@@ -91,7 +91,7 @@ pub use worker::NatsWorker;
 use self::caller::NatsCaller;
 use self::connection::Connection;
 use super::{CallHandler, PeerAuth, Remote, Route, Transport, TransportInfo};
-use crate::{CallError, SpecRef};
+use crate::{BoxFuture, CallError, SpecRef};
 
 /// A connection to a NATS server, which is made again when it is lost.
 ///
@@ -108,26 +108,30 @@ impl Nats {
     ///
     /// # Errors
     /// `EXECUTION_ERROR` if no server can be reached, or if it refuses.
-    pub async fn connect(url: &str, config: NatsConfig) -> Result<Self, CallError> {
-        let connection = Arc::new(Connection::connect(url, &config).await?);
-        Ok(Self { connection, auth: config.auth, caller: Arc::default() })
+    pub fn connect(url: &str, config: NatsConfig) -> BoxFuture<'_, Result<Self, CallError>> {
+        Box::pin(async move {
+            let connection = Arc::new(Connection::connect(url, &config).await?);
+            Ok(Self { connection, auth: config.auth, caller: Arc::default() })
+        })
     }
 
     /// A caller of what workers serve; it knows what those serve that have answered at once.
     ///
     /// # Errors
     /// If the server cannot be used.
-    pub async fn remote(&self) -> Result<Remote, CallError> {
-        let start = async || NatsCaller::start(self.connection.clone()).await.map(Arc::new);
-        Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
+    pub fn remote(&self) -> BoxFuture<'_, Result<Remote, CallError>> {
+        Box::pin(async move {
+            let start = async || NatsCaller::start(self.connection.clone()).await.map(Arc::new);
+            Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
+        })
     }
 
     /// Serves the operations of a handler, until the worker is stopped or dropped.
     ///
     /// # Errors
     /// If the server cannot be used.
-    pub async fn serve(&self, handler: CallHandler) -> Result<NatsWorker, CallError> {
-        NatsWorker::start(self.connection.clone(), handler, self.auth.clone()).await
+    pub fn serve(&self, handler: CallHandler) -> BoxFuture<'_, Result<NatsWorker, CallError>> {
+        Box::pin(async move { NatsWorker::start(self.connection.clone(), handler, self.auth.clone()).await })
     }
 
     /// Whether there is a connection now.

@@ -102,7 +102,7 @@ pub use worker::RedisWorker;
 
 use self::caller::RedisCaller;
 use super::{CallHandler, Remote, Route, Transport, TransportInfo};
-use crate::{CallError, SpecRef};
+use crate::{BoxFuture, CallError, SpecRef};
 
 /// A Redis server; connections are made when they are needed, and made again when they are lost.
 ///
@@ -131,17 +131,19 @@ impl Redis {
     ///
     /// # Errors
     /// If the server cannot be reached.
-    pub async fn remote(&self) -> Result<Remote, CallError> {
-        let start = async || RedisCaller::start(&self.client, self.config.clone()).await.map(Arc::new);
-        Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
+    pub fn remote(&self) -> BoxFuture<'_, Result<Remote, CallError>> {
+        Box::pin(async move {
+            let start = async || RedisCaller::start(&self.client, self.config.clone()).await.map(Arc::new);
+            Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
+        })
     }
 
     /// Serves the operations of a handler, until the worker is stopped or dropped.
     ///
     /// # Errors
     /// If the server cannot be reached.
-    pub async fn serve(&self, handler: CallHandler) -> Result<RedisWorker, CallError> {
-        RedisWorker::start(&self.client, self.config.clone(), handler).await
+    pub fn serve(&self, handler: CallHandler) -> BoxFuture<'_, Result<RedisWorker, CallError>> {
+        Box::pin(async move { RedisWorker::start(&self.client, self.config.clone(), handler).await })
     }
 }
 

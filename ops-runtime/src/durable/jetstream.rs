@@ -94,7 +94,7 @@ use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPa
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::nats::unusable;
 use crate::registry::Progress;
-use crate::{BoxStream, CallError};
+use crate::{BoxFuture, BoxStream, CallError};
 
 /// How often a job is read that is waited for, should its notice be lost.
 const POLL: Duration = Duration::from_secs(2);
@@ -123,10 +123,12 @@ impl JetStream {
     /// # Errors
     /// `EXECUTION_ERROR` if no server can be reached or if it refuses, if the settings are no good, if a stream can't be
     /// made (such as with more replicas than there are servers) or is configured otherwise.
-    pub async fn connect(url: &str, config: JetStreamConfig) -> Result<Self, CallError> {
-        let core = Core::connect(url, config).await?;
-        let handle = Arc::new(core.dropped.clone().drop_guard());
-        Ok(Self { core, _handle: handle, answers: Arc::default(), pullers: Arc::default() })
+    pub fn connect(url: &str, config: JetStreamConfig) -> BoxFuture<'_, Result<Self, CallError>> {
+        Box::pin(async move {
+            let core = Core::connect(url, config).await?;
+            let handle = Arc::new(core.dropped.clone().drop_guard());
+            Ok(Self { core, _handle: handle, answers: Arc::default(), pullers: Arc::default() })
+        })
     }
 
     /// Answers questions about a queue from now on.

@@ -10,7 +10,7 @@ use url::Url;
 use super::{HttpClient, HttpConfig};
 use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::{FileSource, Source, SourceError};
-use crate::{Api, Binding, CallError, Diagnostic, OperationSpec, Registration};
+use crate::{Api, Binding, BoxFuture, CallError, Diagnostic, OperationSpec, Registration};
 
 /// How many rounds of fetching further documents are made before a document is read.
 const ROUNDS: usize = 16;
@@ -124,54 +124,58 @@ pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConf
 ///
 /// # Errors
 /// If the document can't be fetched or is no OpenAPI document, or if the configuration is wrong.
-pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported, CallError> {
-    let options = options(&config);
-    let client = HttpClient::new(config)?;
-    let document = client.fetch(url).await?;
-    let (root, secrets) = (document.url, document.secrets);
-    let mut left = options.max_bytes.min(client.checked().settings.max_response).saturating_sub(document.text.len());
-    let mut asked = 1;
-    let mut fetched = Fetched { texts: BTreeMap::from([(root.clone(), Ok(document.text))]), wanted: Mutex::default() };
-    let mut rounds = 0;
-    let (mut api, mut diagnostics) = loop {
-        let read = openapi::load(&root, &fetched, &options);
-        let wanted = std::mem::take(&mut *fetched.wanted.lock().unwrap_or_else(PoisonError::into_inner));
-        rounds += 1;
-        if wanted.is_empty() || rounds > ROUNDS {
-            // A server may have said again what it was sent, as a document.
-            break read.map_err(|error| CallError::from(error).without_kept(&secrets))?;
+pub fn from_openapi_url(url: &str, config: HttpConfig) -> BoxFuture<'_, Result<Imported, CallError>> {
+    Box::pin(async move {
+        let options = options(&config);
+        let client = HttpClient::new(config)?;
+        let document = client.fetch(url).await?;
+        let (root, secrets) = (document.url, document.secrets);
+        let mut left =
+            options.max_bytes.min(client.checked().settings.max_response).saturating_sub(document.text.len());
+        let mut asked = 1;
+        let mut fetched =
+            Fetched { texts: BTreeMap::from([(root.clone(), Ok(document.text))]), wanted: Mutex::default() };
+        let mut rounds = 0;
+        let (mut api, mut diagnostics) = loop {
+            let read = openapi::load(&root, &fetched, &options);
+            let wanted = std::mem::take(&mut *fetched.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+            rounds += 1;
+            if wanted.is_empty() || rounds > ROUNDS {
+                // A server may have said again what it was sent, as a document.
+                break read.map_err(|error| CallError::from(error).without_kept(&secrets))?;
+            }
+            for location in wanted {
+                // A document that cannot be fetched affects only what refers to it; it still counts towards the limit.
+                let text = if asked == options.max_documents {
+                    Err(format!("the description has more than {asked} documents"))
+                } else if left == 0 {
+                    Err("the documents are too large together: raise `HttpConfig::with_max_response`".to_owned())
+                } else {
+                    asked += 1;
+                    let fetched = client.fetch_part(&location, left).await.map(|document| document.text);
+                    fetched.map_err(|error| error.message().to_owned())
+                };
+                left = left.saturating_sub(text.as_ref().map_or(0, String::len));
+                fetched.texts.insert(location, text);
+            }
+        };
+        if let Ok(root) = Url::parse(&root) {
+            api.operations.iter_mut().for_each(|operation| locate(&mut operation.binding, &root));
         }
-        for location in wanted {
-            // A document that cannot be fetched affects only what refers to it; it still counts towards the limit.
-            let text = if asked == options.max_documents {
-                Err(format!("the description has more than {asked} documents"))
-            } else if left == 0 {
-                Err("the documents are too large together: raise `HttpConfig::with_max_response`".to_owned())
-            } else {
-                asked += 1;
-                let fetched = client.fetch_part(&location, left).await.map(|document| document.text);
-                fetched.map_err(|error| error.message().to_owned())
-            };
-            left = left.saturating_sub(text.as_ref().map_or(0, String::len));
-            fetched.texts.insert(location, text);
+        if !diagnostics.is_empty() {
+            let secrets = secrets.secrets();
+            diagnostics = diagnostics.into_iter().map(|diagnostic| secrets.diagnostic(diagnostic)).collect();
         }
-    };
-    if let Ok(root) = Url::parse(&root) {
-        api.operations.iter_mut().for_each(|operation| locate(&mut operation.binding, &root));
-    }
-    if !diagnostics.is_empty() {
-        let secrets = secrets.secrets();
-        diagnostics = diagnostics.into_iter().map(|diagnostic| secrets.diagnostic(diagnostic)).collect();
-    }
-    bind(api, diagnostics, &client)
+        bind(api, diagnostics, &client)
+    })
 }
 
 /// Fetches the text of a document at a URL, and nothing that it refers to.
 ///
 /// # Errors
 /// If the URL is not one of http or https, if the document can't be fetched, or if the configuration is wrong.
-pub async fn fetch(url: &str, config: HttpConfig) -> Result<String, CallError> {
-    Ok(HttpClient::new(config)?.fetch(url).await?.text)
+pub fn fetch(url: &str, config: HttpConfig) -> BoxFuture<'_, Result<String, CallError>> {
+    Box::pin(async move { Ok(HttpClient::new(config)?.fetch(url).await?.text) })
 }
 
 fn options(config: &HttpConfig) -> ReadOptions {

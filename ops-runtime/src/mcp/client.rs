@@ -104,12 +104,14 @@ impl McpClient {
     /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict) also if an operation of
     /// [`with_operations`](McpServerConfig::with_operations) is missing or differs.
     #[doc(alias = "createMCPClient")]
-    pub async fn connect(config: McpServerConfig) -> Result<Self, CallError> {
-        let name = config.namespace.clone().unwrap_or_else(|| match &config.target {
-            super::config::Target::Stdio(stdio) => stdio.shown().to_owned(),
-            super::config::Target::Http(http) => http.host().to_owned(),
-        });
-        Self::connect_named(&name, None, config).await
+    pub fn connect(config: McpServerConfig) -> BoxFuture<'static, Result<Self, CallError>> {
+        Box::pin(async move {
+            let name = config.namespace.clone().unwrap_or_else(|| match &config.target {
+                super::config::Target::Stdio(stdio) => stdio.shown().to_owned(),
+                super::config::Target::Http(http) => http.host().to_owned(),
+            });
+            Self::connect_named(&name, None, config).await
+        })
     }
 
     /// Connects to a server, which errors and logs call by that name. The tools' namespace is the configured one, else
@@ -215,10 +217,12 @@ impl McpClient {
     ///
     /// # Errors
     /// If the server cannot be reached, or answers with an error.
-    pub async fn refresh(&self) -> Result<(), CallError> {
-        let inner = &self.remote.0;
-        let session = inner.session().await?;
-        inner.take_over(inner.load(&session).await?)
+    pub fn refresh(&self) -> BoxFuture<'_, Result<(), CallError>> {
+        Box::pin(async move {
+            let inner = &self.remote.0;
+            let session = inner.session().await?;
+            inner.take_over(inner.load(&session).await?)
+        })
     }
 
     /// How many requests the server has not answered yet.
@@ -228,11 +232,13 @@ impl McpClient {
 
     /// Ends the connection; a child process is told to exit, and killed if it does not. Calls in flight fail, as do
     /// later ones.
-    pub async fn close(&self) {
-        let before = std::mem::replace(&mut *lock(&self.remote.0.link), Link::Closed);
-        if let Some(session) = before.session() {
-            session.close().await;
-        }
+    pub fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let before = std::mem::replace(&mut *lock(&self.remote.0.link), Link::Closed);
+            if let Some(session) = before.session() {
+                session.close().await;
+            }
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use futures_util::future::join_all;
 
 use super::{McpClient, McpConfig, McpServerConfig};
-use crate::{CallError, Registry, RegistryError, SpecRef};
+use crate::{BoxFuture, CallError, Registry, RegistryError, SpecRef};
 
 /// The clients of the servers of a configuration.
 ///
@@ -40,30 +40,32 @@ struct Inner {
 impl McpClients {
     /// Connects to all enabled servers at the same time. One that fails does not stop the others: see
     /// [`errors`](Self::errors).
-    pub async fn connect(config: &McpConfig) -> Self {
-        let enabled =
-            config.servers.iter().filter(|(_, server)| !server.as_ref().is_ok_and(McpServerConfig::is_disabled));
-        let connected = join_all(enabled.map(|(name, server)| async move {
-            let client = match server {
-                Ok(server) => McpClient::connect_named(name, Some(name), server.clone()).await,
-                Err(error) => Err(error.clone()),
-            };
-            (name.clone(), client)
-        }))
-        .await;
-        let (mut clients, mut errors) = (BTreeMap::new(), BTreeMap::new());
-        for (name, client) in connected {
-            match client {
-                Ok(client) => {
-                    clients.insert(name, client);
-                }
-                Err(error) => {
-                    tracing::warn!(server = name, %error, "an MCP server is not there");
-                    errors.insert(name, error);
+    pub fn connect(config: &McpConfig) -> BoxFuture<'_, Self> {
+        Box::pin(async move {
+            let enabled =
+                config.servers.iter().filter(|(_, server)| !server.as_ref().is_ok_and(McpServerConfig::is_disabled));
+            let connected = join_all(enabled.map(|(name, server)| async move {
+                let client = match server {
+                    Ok(server) => McpClient::connect_named(name, Some(name), server.clone()).await,
+                    Err(error) => Err(error.clone()),
+                };
+                (name.clone(), client)
+            }))
+            .await;
+            let (mut clients, mut errors) = (BTreeMap::new(), BTreeMap::new());
+            for (name, client) in connected {
+                match client {
+                    Ok(client) => {
+                        clients.insert(name, client);
+                    }
+                    Err(error) => {
+                        tracing::warn!(server = name, %error, "an MCP server is not there");
+                        errors.insert(name, error);
+                    }
                 }
             }
-        }
-        Self(Arc::new(Inner { clients: RwLock::new(clients), errors }))
+            Self(Arc::new(Inner { clients: RwLock::new(clients), errors }))
+        })
     }
 
     /// Why servers could not be connected to, by their name.

@@ -99,7 +99,10 @@ use self::handler::Connection;
 use self::peer::States;
 use self::served::Cache;
 use self::shared::Shared;
-use crate::{Identity, OperationSpec, Registry};
+use crate::{BoxFuture, Identity, OperationSpec, Registry};
+
+type Read = Box<dyn AsyncRead + Send + Unpin>;
+type Write = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// A registry as an MCP server.
 ///
@@ -204,20 +207,28 @@ impl McpServer {
     ///
     /// # Errors
     /// If the client does not begin as the protocol says, or if the pipe breaks.
-    pub async fn serve_stdio(self) -> io::Result<()> {
+    pub fn serve_stdio(self) -> BoxFuture<'static, io::Result<()>> {
         let (read, write) = rmcp::transport::stdio_pipes();
-        self.serve(read, write).await
+        self.serve(read, write)
     }
 
     /// Serves one client over a pair of pipes, until it closes its end: messages are lines of JSON.
     ///
     /// # Errors
     /// If the client does not begin as the protocol says, or if the pipe breaks.
-    pub async fn serve<R, W>(self, read: R, write: W) -> io::Result<()>
+    pub fn serve<R, W>(self, read: R, write: W) -> BoxFuture<'static, io::Result<()>>
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        self.serve_pipes(Box::new(read), Box::new(write))
+    }
+
+    fn serve_pipes(self, read: Read, write: Write) -> BoxFuture<'static, io::Result<()>> {
+        Box::pin(self.over_pipes(read, write))
+    }
+
+    async fn over_pipes(self, read: Read, write: Write) -> io::Result<()> {
         #[cfg(feature = "durable")]
         let serving = match &self.0.tasks {
             Some(_) => Connection::new(Arc::new(self.0)).serve(tasks::Pipe::new(read, write)).boxed(),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::BoxFuture;
 use crate::program::functions::Functions;
 use crate::program::host::Host;
 use crate::program::journal::{Journal, hash};
@@ -90,17 +91,21 @@ impl Sandbox {
     }
 
     /// Runs a program from its start. It needs a runtime of tokio with a timer.
-    pub async fn run(&self, program: &Program, host: &dyn Host) -> Report {
-        let journal = self.journal(program);
-        Run::new(self, program, host, journal, None).run().await
+    pub fn run<'a>(&'a self, program: &'a Program, host: &'a dyn Host) -> BoxFuture<'a, Report> {
+        Box::pin(async move {
+            let journal = self.journal(program);
+            Run::new(self, program, host, journal, None).run().await
+        })
     }
 
     /// Goes on with a program that waited: runs it again, with the results that its journal has.
-    pub async fn resume(&self, program: &Program, journal: Journal, host: &dyn Host) -> Report {
-        if !journal.is_of(&program.hash()) {
-            return differs();
-        }
-        Run::new(self, program, host, journal, None).run().await
+    pub fn resume<'a>(&'a self, program: &'a Program, journal: Journal, host: &'a dyn Host) -> BoxFuture<'a, Report> {
+        Box::pin(async move {
+            if !journal.is_of(&program.hash()) {
+                return differs();
+            }
+            Run::new(self, program, host, journal, None).run().await
+        })
     }
 
     /// Runs a program whose journal is kept, or goes on with it if there is a journal of that name.
@@ -109,32 +114,39 @@ impl Sandbox {
     /// started again makes no such call twice. One whose result was lost fails with the code `OUTCOME_UNKNOWN`; a query
     /// is repeated. Nobody else runs the program of this journal at the same time. It stays in the store when the program
     /// has ended, for the caller to remove.
-    pub async fn run_kept(&self, program: &Program, kept: &Kept<'_>, host: &dyn Host) -> Report {
-        let failed = |message: String| Report::failed(Failure::new(Reason::Journal, message));
-        let _hold = match kept.store.hold(kept.name).await {
-            Ok(hold) => hold,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return failed("the program is under way already: wait for its end".to_owned());
+    pub fn run_kept<'a>(
+        &'a self,
+        program: &'a Program,
+        kept: &'a Kept<'_>,
+        host: &'a dyn Host,
+    ) -> BoxFuture<'a, Report> {
+        Box::pin(async move {
+            let failed = |message: String| Report::failed(Failure::new(Reason::Journal, message));
+            let _hold = match kept.store.hold(kept.name).await {
+                Ok(hold) => hold,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return failed("the program is under way already: wait for its end".to_owned());
+                }
+                Err(error) => return failed(format!("the journal cannot be held: {error}")),
+            };
+            let mut journal = match kept.store.load(kept.name).await {
+                Ok(Some(journal)) if !journal.is_of(&program.hash()) => return differs(),
+                Ok(Some(journal)) => journal,
+                Ok(None) => self.journal(program),
+                Err(error) => return failed(format!("the journal cannot be read: {error}")),
+            };
+            for (key, yes) in &kept.answers {
+                if let Err(error) = journal.answer(key, *yes) {
+                    return failed(error.to_string());
+                }
             }
-            Err(error) => return failed(format!("the journal cannot be held: {error}")),
-        };
-        let mut journal = match kept.store.load(kept.name).await {
-            Ok(Some(journal)) if !journal.is_of(&program.hash()) => return differs(),
-            Ok(Some(journal)) => journal,
-            Ok(None) => self.journal(program),
-            Err(error) => return failed(format!("the journal cannot be read: {error}")),
-        };
-        for (key, yes) in &kept.answers {
-            if let Err(error) = journal.answer(key, *yes) {
-                return failed(error.to_string());
+            if !kept.answers.is_empty()
+                && let Err(error) = kept.store.save(kept.name, &journal).await
+            {
+                return failed(format!("the journal cannot be kept: {error}"));
             }
-        }
-        if !kept.answers.is_empty()
-            && let Err(error) = kept.store.save(kept.name, &journal).await
-        {
-            return failed(format!("the journal cannot be kept: {error}"));
-        }
-        Run::new(self, program, host, journal, Some((kept.store, kept.name))).run().await
+            Run::new(self, program, host, journal, Some((kept.store, kept.name))).run().await
+        })
     }
 
     fn journal(&self, program: &Program) -> Journal {

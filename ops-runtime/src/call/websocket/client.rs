@@ -21,7 +21,7 @@ use super::outbox::{Outbox, ToPeer};
 use crate::call::budget::{Budget, Limits};
 use crate::call::directory::gone;
 use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
-use crate::{CallError, ErrorCode, SpecRef};
+use crate::{BoxFuture, CallError, ErrorCode, SpecRef};
 
 /// How long a connection has to hold at least, so that the next one is tried soon when it is lost.
 const HELD: Duration = Duration::from_secs(1);
@@ -57,33 +57,35 @@ impl WebSocketClient {
     /// # Errors
     /// If the configuration is no good, if nobody answers within the [patience](WebSocketConfig::with_patience), or if the
     /// hub refuses: `ACCESS_DENIED` for its status 401 or 403.
-    pub async fn connect(url: &str, config: WebSocketConfig) -> Result<Self, CallError> {
-        if let Some(mistake) = &config.mistake {
-            return Err(mistake.clone());
-        }
-        let outbox = Outbox::new(config.max_message);
-        let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
-        let pending =
-            if config.resubscribes { PendingRequests::resubscribing(link) } else { PendingRequests::new(link) };
-        let inner = Arc::new(Inner {
-            url: url.to_owned(),
-            outbox,
-            pending,
-            directory: Directory::new(),
-            connection: Mutex::default(),
-            up: watch::Sender::new(false),
-            stop: CancellationToken::new(),
-            config,
-        });
-        let stream = inner.connect().await?;
-        let mut up = inner.up.subscribe();
-        let task = tokio::spawn(supervise(inner.clone(), stream));
-        let client = Self(Arc::new(Handle { inner: inner.clone(), task: Mutex::new(Some(task)) }));
-        match tokio::time::timeout(inner.config.patience, up.wait_for(|up| *up)).await {
-            Ok(Ok(_)) => {}
-            _ => return Err(CallError::execution("the hub did not say what it serves")),
-        }
-        Ok(client)
+    pub fn connect(url: &str, config: WebSocketConfig) -> BoxFuture<'_, Result<Self, CallError>> {
+        Box::pin(async move {
+            if let Some(mistake) = &config.mistake {
+                return Err(mistake.clone());
+            }
+            let outbox = Outbox::new(config.max_message);
+            let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
+            let pending =
+                if config.resubscribes { PendingRequests::resubscribing(link) } else { PendingRequests::new(link) };
+            let inner = Arc::new(Inner {
+                url: url.to_owned(),
+                outbox,
+                pending,
+                directory: Directory::new(),
+                connection: Mutex::default(),
+                up: watch::Sender::new(false),
+                stop: CancellationToken::new(),
+                config,
+            });
+            let stream = inner.connect().await?;
+            let mut up = inner.up.subscribe();
+            let task = tokio::spawn(supervise(inner.clone(), stream));
+            let client = Self(Arc::new(Handle { inner: inner.clone(), task: Mutex::new(Some(task)) }));
+            match tokio::time::timeout(inner.config.patience, up.wait_for(|up| *up)).await {
+                Ok(Ok(_)) => {}
+                _ => return Err(CallError::execution("the hub did not say what it serves")),
+            }
+            Ok(client)
+        })
     }
 
     /// A caller of what the hub serves.

@@ -213,12 +213,14 @@ impl Hub {
     ///
     /// # Errors
     /// If the address cannot be had.
-    pub async fn listen(&self, address: &str) -> io::Result<Listening> {
-        let listener = tokio::net::TcpListener::bind(address).await?;
-        let address = listener.local_addr()?;
-        let router = axum::Router::new().route("/", self.clone().into_service());
-        let task = tokio::spawn(listener::serve(listener, router, self.handshakes, self.shared.stop.clone()));
-        Ok(Listening { hub: self.clone(), address, task })
+    pub fn listen<'a>(&'a self, address: &'a str) -> BoxFuture<'a, io::Result<Listening>> {
+        Box::pin(async move {
+            let listener = tokio::net::TcpListener::bind(address).await?;
+            let address = listener.local_addr()?;
+            let router = axum::Router::new().route("/", self.clone().into_service());
+            let task = tokio::spawn(listener::serve(listener, router, self.handshakes, self.shared.stop.clone()));
+            Ok(Listening { hub: self.clone(), address, task })
+        })
     }
 
     async fn admit(self, request: Request) -> Response {

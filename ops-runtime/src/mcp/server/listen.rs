@@ -7,6 +7,7 @@ use http::Request;
 use tokio::net::TcpListener;
 
 use super::http::McpService;
+use crate::BoxFuture;
 use crate::run::listen::{self, Limits};
 
 /// How large the head of a request may be, in bytes.
@@ -32,23 +33,25 @@ impl McpService {
     ///
     /// # Errors
     /// If the listener cannot accept connections any more.
-    pub async fn serve(self, listener: TcpListener) -> io::Result<()> {
-        let options = self.options();
-        let limits = Limits {
-            max_connections: options.max_connections,
-            head_timeout: options.head_timeout,
-            max_head: MAX_HEAD,
-            stall_timeout: options.stall_timeout,
-            // Sessions and streams end with the token.
-            shutdown_timeout: Duration::ZERO,
-        };
-        let cancel = self.cancel();
-        listen::serve(listener, limits, cancel, move |mut request: Request<_>, cost| {
-            let service = self.clone();
-            // A task of the session runs the request's call.
-            request.extensions_mut().insert(cost.clone());
-            async move { service.answer(request).await }
+    pub fn serve(self, listener: TcpListener) -> BoxFuture<'static, io::Result<()>> {
+        Box::pin(async move {
+            let options = self.options();
+            let limits = Limits {
+                max_connections: options.max_connections,
+                head_timeout: options.head_timeout,
+                max_head: MAX_HEAD,
+                stall_timeout: options.stall_timeout,
+                // Sessions and streams end with the token.
+                shutdown_timeout: Duration::ZERO,
+            };
+            let cancel = self.cancel();
+            listen::serve(listener, limits, cancel, move |mut request: Request<_>, cost| {
+                let service = self.clone();
+                // A task of the session runs the request's call.
+                request.extensions_mut().insert(cost.clone());
+                async move { service.answer(request).await }
+            })
+            .await
         })
-        .await
     }
 }
