@@ -359,51 +359,53 @@ impl GatewayBuilder {
     /// # Errors
     /// If two sources have operations of the same id.
     pub fn build(self) -> BoxFuture<'static, Result<Gateway, CallError>> {
-        Box::pin(async move {
-            let registry = self.registry.unwrap_or_default();
-            let (mut diagnostics, mut failures) = (Vec::new(), Vec::new());
-            let connecting = async {
-                match &self.servers {
-                    Some(config) => Some(McpClients::connect(config).await),
-                    None => None,
+        Box::pin(self.connect())
+    }
+
+    async fn connect(self) -> Result<Gateway, CallError> {
+        let registry = self.registry.unwrap_or_default();
+        let (mut diagnostics, mut failures) = (Vec::new(), Vec::new());
+        let connecting = async {
+            match &self.servers {
+                Some(config) => Some(McpClients::connect(config).await),
+                None => None,
+            }
+        };
+        let (read, servers) =
+            futures_util::join!(upstream::read(self.documents, self.credentials_from_env), connecting);
+        let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
+        let mut operations = Vec::new();
+        for (location, read) in read? {
+            match read {
+                Ok(read) => {
+                    operations.extend(read.operations);
+                    diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
                 }
-            };
-            let (read, servers) =
-                futures_util::join!(upstream::read(self.documents, self.credentials_from_env), connecting);
-            let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
-            let mut operations = Vec::new();
-            for (location, read) in read? {
-                match read {
-                    Ok(read) => {
-                        operations.extend(read.operations);
-                        diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
-                    }
-                    Err(error) => failures.push((location, error)),
-                }
+                Err(error) => failures.push((location, error)),
             }
-            registry.register_all(operations).map_err(taken)?;
-            if let Some(servers) = &servers {
-                servers.register_all(&registry).map_err(taken)?;
-                failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
-            }
-            let rules = Arc::new(Rules::new(self.policy, self.limits, self.audit));
-            let gate = Gate::new(registry, self.filters, rules);
-            let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
-            #[allow(unused_mut, reason = "programs are set below")]
-            let mut core = Core::new(gate, large::Results::new(self.results), approvals);
-            #[cfg(feature = "program")]
-            if self.tools == Tools::Code {
-                core.programs = Some(programs::Programs::new(self.program_limits, self.program_store));
-            }
-            Ok(Gateway {
-                core: Arc::new(core),
-                tools: self.tools,
-                options: self.options.unwrap_or_default(),
-                identity: self.identity,
-                diagnostics: Arc::new(diagnostics),
-                failures: Arc::new(failures),
-                _servers: servers,
-            })
+        }
+        registry.register_all(operations).map_err(taken)?;
+        if let Some(servers) = &servers {
+            servers.register_all(&registry).map_err(taken)?;
+            failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
+        }
+        let rules = Arc::new(Rules::new(self.policy, self.limits, self.audit));
+        let gate = Gate::new(registry, self.filters, rules);
+        let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
+        #[allow(unused_mut, reason = "programs are set below")]
+        let mut core = Core::new(gate, large::Results::new(self.results), approvals);
+        #[cfg(feature = "program")]
+        if self.tools == Tools::Code {
+            core.programs = Some(programs::Programs::new(self.program_limits, self.program_store));
+        }
+        Ok(Gateway {
+            core: Arc::new(core),
+            tools: self.tools,
+            options: self.options.unwrap_or_default(),
+            identity: self.identity,
+            diagnostics: Arc::new(diagnostics),
+            failures: Arc::new(failures),
+            _servers: servers,
         })
     }
 }

@@ -125,49 +125,49 @@ pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConf
 /// # Errors
 /// If the document can't be fetched or is no OpenAPI document, or if the configuration is wrong.
 pub fn from_openapi_url(url: &str, config: HttpConfig) -> BoxFuture<'_, Result<Imported, CallError>> {
-    Box::pin(async move {
-        let options = options(&config);
-        let client = HttpClient::new(config)?;
-        let document = client.fetch(url).await?;
-        let (root, secrets) = (document.url, document.secrets);
-        let mut left =
-            options.max_bytes.min(client.checked().settings.max_response).saturating_sub(document.text.len());
-        let mut asked = 1;
-        let mut fetched =
-            Fetched { texts: BTreeMap::from([(root.clone(), Ok(document.text))]), wanted: Mutex::default() };
-        let mut rounds = 0;
-        let (mut api, mut diagnostics) = loop {
-            let read = openapi::load(&root, &fetched, &options);
-            let wanted = std::mem::take(&mut *fetched.wanted.lock().unwrap_or_else(PoisonError::into_inner));
-            rounds += 1;
-            if wanted.is_empty() || rounds > ROUNDS {
-                // A server may have said again what it was sent, as a document.
-                break read.map_err(|error| CallError::from(error).without_kept(&secrets))?;
-            }
-            for location in wanted {
-                // A document that cannot be fetched affects only what refers to it; it still counts towards the limit.
-                let text = if asked == options.max_documents {
-                    Err(format!("the description has more than {asked} documents"))
-                } else if left == 0 {
-                    Err("the documents are too large together: raise `HttpConfig::with_max_response`".to_owned())
-                } else {
-                    asked += 1;
-                    let fetched = client.fetch_part(&location, left).await.map(|document| document.text);
-                    fetched.map_err(|error| error.message().to_owned())
-                };
-                left = left.saturating_sub(text.as_ref().map_or(0, String::len));
-                fetched.texts.insert(location, text);
-            }
-        };
-        if let Ok(root) = Url::parse(&root) {
-            api.operations.iter_mut().for_each(|operation| locate(&mut operation.binding, &root));
+    Box::pin(import(url, config))
+}
+
+async fn import(url: &str, config: HttpConfig) -> Result<Imported, CallError> {
+    let options = options(&config);
+    let client = HttpClient::new(config)?;
+    let document = client.fetch(url).await?;
+    let (root, secrets) = (document.url, document.secrets);
+    let mut left = options.max_bytes.min(client.checked().settings.max_response).saturating_sub(document.text.len());
+    let mut asked = 1;
+    let mut fetched = Fetched { texts: BTreeMap::from([(root.clone(), Ok(document.text))]), wanted: Mutex::default() };
+    let mut rounds = 0;
+    let (mut api, mut diagnostics) = loop {
+        let read = openapi::load(&root, &fetched, &options);
+        let wanted = std::mem::take(&mut *fetched.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+        rounds += 1;
+        if wanted.is_empty() || rounds > ROUNDS {
+            // A server may have said again what it was sent, as a document.
+            break read.map_err(|error| CallError::from(error).without_kept(&secrets))?;
         }
-        if !diagnostics.is_empty() {
-            let secrets = secrets.secrets();
-            diagnostics = diagnostics.into_iter().map(|diagnostic| secrets.diagnostic(diagnostic)).collect();
+        for location in wanted {
+            // A document that cannot be fetched affects only what refers to it; it still counts towards the limit.
+            let text = if asked == options.max_documents {
+                Err(format!("the description has more than {asked} documents"))
+            } else if left == 0 {
+                Err("the documents are too large together: raise `HttpConfig::with_max_response`".to_owned())
+            } else {
+                asked += 1;
+                let fetched = client.fetch_part(&location, left).await.map(|document| document.text);
+                fetched.map_err(|error| error.message().to_owned())
+            };
+            left = left.saturating_sub(text.as_ref().map_or(0, String::len));
+            fetched.texts.insert(location, text);
         }
-        bind(api, diagnostics, &client)
-    })
+    };
+    if let Ok(root) = Url::parse(&root) {
+        api.operations.iter_mut().for_each(|operation| locate(&mut operation.binding, &root));
+    }
+    if !diagnostics.is_empty() {
+        let secrets = secrets.secrets();
+        diagnostics = diagnostics.into_iter().map(|diagnostic| secrets.diagnostic(diagnostic)).collect();
+    }
+    bind(api, diagnostics, &client)
 }
 
 /// Fetches the text of a document at a URL, and nothing that it refers to.
