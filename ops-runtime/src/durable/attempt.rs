@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, field};
+use tracing::{Instrument, Span, field};
 
 use crate::call::trace::continue_trace;
 use crate::durable::engine::{Delivery, Engine};
@@ -20,8 +20,7 @@ use crate::durable::meter::Meter;
 use crate::durable::record::{DeadLetter, Ended, FORMAT, FailedAttempt, JobRecord, Outcome, Tries};
 use crate::durable::retry::millis;
 use crate::durable::scope::Scope;
-use crate::model::random;
-use crate::registry::ProgressStream;
+use crate::registry::{ProgressSink, ProgressStream};
 use crate::run::attempt::{Attempt, IdempotencyKey};
 use crate::run::pipeline::{Invocation, serve};
 use crate::{
@@ -105,7 +104,7 @@ impl Attempted<'_> {
             Some(verdict) => verdict,
             None => {
                 let mut meter = Meter::start(&job.operation);
-                let (verdict, outcome) = match self.attempt(attempt).await {
+                let (verdict, outcome) = match Box::pin(self.attempt(attempt)).await {
                     Ran::Killed => (None, "died"),
                     Ran::Lost => (None, "lost"),
                     Ran::Closed => (None, "closed"),
@@ -195,17 +194,10 @@ impl Attempted<'_> {
             span_id = field::Empty,
             parent_id = field::Empty,
         );
-        let mut metadata = job.metadata.clone();
-        continue_trace(&span, &mut metadata);
         let (sink, reports) = Progress::channel();
-        let mut options =
-            CallOptions { metadata, ..CallOptions::new() }.with_progress(sink).with_extension(scope.clone());
-        options.extensions.insert(Attempt(attempt));
-        options.extensions.insert_own(IdempotencyKey(job.id.token().to_owned()));
-        if let Some(deadline) = self.terms.deadline {
-            options = options.with_timeout(Duration::from_millis(deadline.saturating_sub(self.engine().now())));
-        }
-        let run = self.reported(self.call(options), reports).instrument(span.clone());
+        // In boxes: a task of a few small pieces is made in half the time of one large piece.
+        let call = Box::pin(self.call(self.options(attempt, &span, sink)));
+        let run = self.reported(call, reports).instrument(span.clone());
         let closed = async {
             signals.closed.cancelled().await;
             // While the handler still waits for them.
@@ -225,6 +217,20 @@ impl Attempted<'_> {
                 tracing::warn!(parent: &span, "the job has ended or is another worker's: its handler is dropped");
                 Ran::Lost
             }
+        }
+    }
+
+    fn options(&self, attempt: u32, span: &Span, progress: ProgressSink) -> CallOptions {
+        let job = &self.delivery.job;
+        let mut metadata = job.metadata.clone();
+        continue_trace(span, &mut metadata);
+        let mut options =
+            CallOptions { metadata, ..CallOptions::new() }.with_progress(progress).with_extension(self.scope.clone());
+        options.extensions.insert(Attempt(attempt));
+        options.extensions.insert_own(IdempotencyKey(job.id.token().to_owned()));
+        match self.terms.deadline {
+            Some(deadline) => options.with_timeout(Duration::from_millis(deadline.saturating_sub(self.engine().now()))),
+            None => options,
         }
     }
 
@@ -250,14 +256,14 @@ impl Attempted<'_> {
     }
 
     /// Runs the handler, and tells how far it says that it is.
-    async fn reported<T>(&self, run: impl Future<Output = T>, mut reports: ProgressStream) -> T {
+    async fn reported<T>(&self, run: impl Future<Output = T> + Unpin, mut reports: ProgressStream) -> T {
         let tell = async {
             while let Some(report) = reports.next().await {
                 self.tell(&report).await;
             }
             pending::<Infallible>().await
         };
-        let result = match select(pin!(run), pin!(tell)).await {
+        let result = match select(run, pin!(tell)).await {
             Either::Left((result, _)) => result,
             Either::Right((never, _)) => match never {},
         };
@@ -382,6 +388,5 @@ fn wait_after(first: Duration, longest: Duration, times: u32) -> Duration {
 
 /// A wait that is shortened by up to a fifth at random.
 fn jittered(wait: Duration) -> Duration {
-    let share = u32::try_from(random::number() % 1000).unwrap_or_default();
-    wait.saturating_sub(wait / 5 * share / 1000)
+    wait.saturating_sub(wait / 5 * fastrand::u32(..1000) / 1000)
 }

@@ -145,14 +145,15 @@ impl JetStream {
         let core = &self.core;
         let mut news = core.notes.listen(id);
         let mut notices = None;
-        if news.is_none() {
-            let subscribed = core.client.subscribe(core.subjects.of(id, "end.*")).await;
-            notices = Some(subscribed.map_err(|error| unusable("notices can't be subscribed to", &error))?);
-        }
-        // Another's job is read after the subscription: it may have ended before.
-        let mut is_due = news.is_none();
+        let mut is_due = false;
         let mut wait = POLL + jitter(POLL);
         loop {
+            if news.is_none() && notices.is_none() {
+                let subscribed = core.client.subscribe(core.subjects.of(id, "end.*")).await;
+                notices = Some(subscribed.map_err(|error| unusable("notices can't be subscribed to", &error))?);
+                // It may have ended before.
+                is_due = true;
+            }
             if is_due {
                 let stored = core.read(id).await?;
                 if !matches!(stored, Some(Stored::Open { .. })) || Instant::now() >= until {
@@ -161,12 +162,15 @@ impl JetStream {
             }
             let next = until.min(Instant::now() + wait);
             wait = POLL + jitter(POLL);
-            if let Some(news) = &mut news {
-                let told = timeout_at(next, news.wait_for(Option::is_some)).await;
-                let ending = told.ok().and_then(Result::ok).and_then(|ending| ending.clone());
-                if let Some(ending) = ending.filter(|ending| !ending.is_empty()) {
-                    let ended: Ended = from_json(&ending, id.as_str())?;
-                    return Ok(Some(Stored::Ended(Box::new(ended))));
+            if let Some(told) = &news {
+                if let Ok(ending) = timeout_at(next, told.wait()).await {
+                    // Whoever asks later reads it: a dead letter may be a job again, of whose end another is told.
+                    core.notes.forget(id);
+                    if !ending.is_empty() {
+                        let ended: Ended = from_json(ending, id.as_str())?;
+                        return Ok(Some(Stored::Ended(Box::new(ended))));
+                    }
+                    news = None;
                 }
             } else if let Some(notices) = &mut notices {
                 // It may be heard before it is stored.

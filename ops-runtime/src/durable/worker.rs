@@ -226,8 +226,8 @@ impl Puller {
         let listed = (delivery.job.id.clone(), self.number.fetch_add(1, Ordering::Relaxed));
         self.running().insert(listed.clone(), closed.clone());
         let listed = Listed { puller: self.clone(), job: listed };
+        let delivery = Arc::new(delivery);
         async move {
-            let delivery = Arc::new(delivery);
             let identity = delivery.job.identity.clone();
             let jobs = identity.map_or_else(|| self.jobs.clone(), |identity| self.jobs.scoped(identity));
             let spec = self.registry.spec(&delivery.job.operation);

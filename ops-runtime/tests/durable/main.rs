@@ -47,7 +47,7 @@ macro_rules! conformance {
                     another_input_is_a_conflict, a_step_that_failed, more_than_may_wait, given_back_by_a_drain,
                     their_worker_dies, in_a_plain_call, left_behind;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
-                    tried_again_after_its_key_was_submitted_again, a_deadline_begins_anew;
+                    tried_again_after_its_key_was_submitted_again, tried_again_by_another_process, a_deadline_begins_anew;
                 workers: a_job_survives_its_worker, one_attempt_is_not_run_again, killed_again_and_again, they_come_and_go,
                     a_drain_finishes_jobs, a_stop_gives_them_back, older_ones_leave_what_they_do_not_know,
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,

@@ -30,6 +30,7 @@ use super::streams;
 use super::subject::Subjects;
 use super::write::Write;
 use crate::CallError;
+use crate::durable::engine::EngineResult;
 use crate::model::random;
 use crate::nats::{refused, servers, unusable};
 
@@ -138,14 +139,19 @@ impl Core {
                 None => queues.entry(name.to_owned()).or_default().clone(),
             }
         };
-        let queue = cell.get_or_try_init(async || {
-            let wanted = streams::queue(&self.subjects, &self.config, name);
-            let stream = streams::ensure(&self.context, &self.config, wanted).await?;
-            let lanes = 0..self.config.limits.lanes;
-            let consumers = lanes.map(|lane| streams::consumer(&stream, &self.subjects, &self.config, name, lane));
-            Ok::<_, CallError>(Arc::new(Queue { consumers: try_join_all(consumers).await? }))
-        });
-        queue.await.cloned()
+        if let Some(queue) = cell.get() {
+            return Ok(queue.clone());
+        }
+        // In a box, as all that is rare: what is left of the future of each job is small enough to cost little.
+        Box::pin(cell.get_or_try_init(|| self.open(name))).await.cloned()
+    }
+
+    async fn open(&self, name: &str) -> Result<Arc<Queue>, CallError> {
+        let wanted = streams::queue(&self.subjects, &self.config, name);
+        let stream = streams::ensure(&self.context, &self.config, wanted).await?;
+        let lanes = 0..self.config.limits.lanes;
+        let consumers = lanes.map(|lane| streams::consumer(&stream, &self.subjects, &self.config, name, lane));
+        Ok(Arc::new(Queue { consumers: try_join_all(consumers).await? }))
     }
 
     /// The stream of a queue, which may be missing.
@@ -163,7 +169,8 @@ impl Core {
     pub(super) async fn put(&self, write: &Write) -> Result<Put, CallError> {
         let mut patience = Patience::new(self.config.patience);
         loop {
-            let sent = match self.context.send_publish(write.subject.clone(), write.message()).await {
+            let sent = Box::pin(self.context.send_publish(write.subject.clone(), write.message())).await;
+            let sent = match sent {
                 Ok(acknowledgement) => acknowledgement.await,
                 Err(error) => Err(error),
             };
@@ -206,50 +213,54 @@ impl Core {
         self.message(stream, subject, Some(from)).await
     }
 
-    async fn message(
-        &self,
+    fn message<'a>(
+        &'a self,
         stream: String,
-        subject: &str,
+        subject: &'a str,
         from: Option<u64>,
-    ) -> Result<Option<StreamMessage>, CallError> {
-        let stream = self.stream(stream).await?;
-        let mut patience = Patience::new(self.config.patience);
-        loop {
-            let read = match from {
-                None => stream.get_last_raw_message_by_subject(subject).await,
-                Some(from) => stream.get_first_raw_message_by_subject(subject, from).await,
-            };
-            let error = match read {
-                Ok(message) => return Ok(Some(message)),
-                Err(error) => error,
-            };
-            match error.kind() {
-                RawMessageErrorKind::NoMessageFound => return Ok(None),
-                RawMessageErrorKind::JetStream(inner) if inner.error_code() == ErrorCode::STREAM_NOT_FOUND => {
-                    return Ok(None);
+    ) -> EngineResult<'a, Option<StreamMessage>> {
+        Box::pin(async move {
+            let stream = self.stream(stream).await?;
+            let mut patience = Patience::new(self.config.patience);
+            loop {
+                let read = match from {
+                    None => stream.get_last_raw_message_by_subject(subject).await,
+                    Some(from) => stream.get_first_raw_message_by_subject(subject, from).await,
+                };
+                let error = match read {
+                    Ok(message) => return Ok(Some(message)),
+                    Err(error) => error,
+                };
+                match error.kind() {
+                    RawMessageErrorKind::NoMessageFound => return Ok(None),
+                    RawMessageErrorKind::JetStream(inner) if inner.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                        return Ok(None);
+                    }
+                    _ if patience.wait().await => {}
+                    _ => return Err(unusable("the job can't be read", &error)),
                 }
-                _ if patience.wait().await => {}
-                _ => return Err(unusable("the job can't be read", &error)),
             }
-        }
+        })
     }
 
     /// Removes all messages of a subject, or those before a sequence. Returns how many there were.
-    pub(super) async fn purge(&self, stream: String, subject: &str, before: Option<u64>) -> Result<u64, CallError> {
-        let stream = self.stream(stream).await?;
-        let mut patience = Patience::new(self.config.patience);
-        loop {
-            let purge = stream.purge().filter(subject);
-            let purged = match before {
-                Some(before) => purge.sequence(before).await,
-                None => purge.await,
-            };
-            match purged {
-                Ok(answer) => return Ok(answer.purged),
-                Err(error) if !patience.wait().await => return Err(unusable("the job can't be removed", &error)),
-                Err(_) => {}
+    pub(super) fn purge<'a>(&'a self, stream: String, subject: &'a str, before: Option<u64>) -> EngineResult<'a, u64> {
+        Box::pin(async move {
+            let stream = self.stream(stream).await?;
+            let mut patience = Patience::new(self.config.patience);
+            loop {
+                let purge = stream.purge().filter(subject);
+                let purged = match before {
+                    Some(before) => purge.sequence(before).await,
+                    None => purge.await,
+                };
+                match purged {
+                    Ok(answer) => return Ok(answer.purged),
+                    Err(error) if !patience.wait().await => return Err(unusable("the job can't be removed", &error)),
+                    Err(_) => {}
+                }
             }
-        }
+        })
     }
 
     /// Sends a message that nobody waits for, and that may be lost.

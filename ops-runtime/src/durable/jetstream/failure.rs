@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::model::random;
-
 /// How long a request is repeated.
 pub(super) struct Patience {
     until: Instant,
@@ -31,6 +29,5 @@ impl Patience {
 
 /// Half of a wait to all of it, at random.
 pub(super) fn jitter(wait: Duration) -> Duration {
-    let share = u32::try_from(random::number() % 512).unwrap_or_default();
-    wait / 2 + wait / 1024 * share
+    wait / 2 + wait / 1024 * fastrand::u32(..512)
 }

@@ -14,7 +14,7 @@ use super::notes::WITH_ENDING;
 use super::write::{Write, note};
 use crate::CallError;
 use crate::durable::JobId;
-use crate::durable::engine::Delivery;
+use crate::durable::engine::{Delivery, EngineResult};
 use crate::durable::record::{Ended, JobRecord, Stored, Tries};
 use crate::nats::unusable;
 
@@ -102,7 +102,7 @@ impl Core {
         }
         self.held.remove(id, &delivery.receipt);
         if is_ended {
-            self.tell_ended(id, lease.note, payload).await;
+            self.tell_ended(id, lease.note, end, payload).await;
         }
         Ok(is_ended)
     }
@@ -119,7 +119,7 @@ impl Core {
         }
         self.remove_open(id, place).await?;
         self.send(self.subjects.closed(id.queue()), Bytes::from(id.to_string())).await;
-        self.tell_ended(id, inbox, payload).await;
+        self.tell_ended(id, inbox, end, payload).await;
         Ok(true)
     }
 
@@ -155,9 +155,12 @@ impl Core {
     }
 
     /// Tells the submitter. Others who wait hear the write of the ending itself.
-    async fn tell_ended(&self, id: &JobId, inbox: Option<String>, payload: Bytes) {
+    ///
+    /// A dead letter is to be read: it may be a job again by the time somebody asks.
+    async fn tell_ended(&self, id: &JobId, inbox: Option<String>, end: &Ended, payload: Bytes) {
         if let Some(inbox) = inbox {
-            let payload = if payload.len() <= WITH_ENDING { payload } else { Bytes::new() };
+            let is_told = payload.len() <= WITH_ENDING && !end.is_dead();
+            let payload = if is_told { payload } else { Bytes::new() };
             self.send([&inbox, ".", id.as_str()].concat(), payload).await;
         }
     }
@@ -248,27 +251,29 @@ impl Core {
     }
 
     /// Removes a message. Returns `false` if it is not there.
-    async fn delete(&self, queue: &str, sequence: u64) -> Result<bool, CallError> {
+    fn delete<'a>(&'a self, queue: &'a str, sequence: u64) -> EngineResult<'a, bool> {
         use async_nats::jetstream::stream::DeleteMessageErrorKind;
 
-        let stream = self.stream(self.subjects.stream(queue)).await?;
-        let mut patience = super::failure::Patience::new(self.config.patience);
-        loop {
-            match stream.delete_message(sequence).await {
-                Ok(is_deleted) => return Ok(is_deleted),
-                Err(error) => match error.kind() {
-                    DeleteMessageErrorKind::JetStream(inner) if inner.code() < 500 => return Ok(false),
-                    // "no message found" has the code of a server's failure.
-                    DeleteMessageErrorKind::JetStream(inner)
-                        if inner.error_code() == async_nats::jetstream::ErrorCode::STREAM_MESSAGE_DELETE_FAILED =>
-                    {
-                        return Ok(false);
-                    }
-                    _ if patience.wait().await => {}
-                    _ => return Err(unusable("the message can't be removed", &error)),
-                },
+        Box::pin(async move {
+            let stream = self.stream(self.subjects.stream(queue)).await?;
+            let mut patience = super::failure::Patience::new(self.config.patience);
+            loop {
+                match stream.delete_message(sequence).await {
+                    Ok(is_deleted) => return Ok(is_deleted),
+                    Err(error) => match error.kind() {
+                        DeleteMessageErrorKind::JetStream(inner) if inner.code() < 500 => return Ok(false),
+                        // "no message found" has the code of a server's failure.
+                        DeleteMessageErrorKind::JetStream(inner)
+                            if inner.error_code() == async_nats::jetstream::ErrorCode::STREAM_MESSAGE_DELETE_FAILED =>
+                        {
+                            return Ok(false);
+                        }
+                        _ if patience.wait().await => {}
+                        _ => return Err(unusable("the message can't be removed", &error)),
+                    },
+                }
             }
-        }
+        })
     }
 
     /// What a step gave.

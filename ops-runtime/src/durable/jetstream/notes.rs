@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_nats::{Client, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use tokio::sync::watch;
+use tokio::sync::SetOnce;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::CallError;
@@ -22,8 +22,8 @@ const SUBMITTED: usize = 16_384;
 /// Up to how many bytes a notice has the ending itself.
 pub(super) const WITH_ENDING: usize = 64 << 10;
 
-/// What is heard of one job: `None` as long as it is open, then the ending, or nothing if it has to be read.
-type News = watch::Sender<Option<Bytes>>;
+/// What is heard of one job: its ending, or nothing if that has to be read. Not set as long as the job is open.
+type News = Arc<SetOnce<Bytes>>;
 
 /// The notices for this process.
 pub(super) struct Notes {
@@ -56,7 +56,7 @@ impl Notes {
     /// Expects the end of a job that is submitted now. Returns below which subject it is told, with the job's id.
     pub(super) fn expect(&self, id: &JobId) -> &str {
         let mut table = self.table();
-        if table.jobs.insert(id.text(), watch::Sender::new(None)).is_none() {
+        if table.jobs.insert(id.text(), News::default()).is_none() {
             table.order.push_back(id.text());
         }
         while table.order.len() > SUBMITTED {
@@ -68,8 +68,8 @@ impl Notes {
     }
 
     /// What is heard of a job that was submitted here.
-    pub(super) fn listen(&self, id: &JobId) -> Option<watch::Receiver<Option<Bytes>>> {
-        self.table().jobs.get(id.as_str()).map(watch::Sender::subscribe)
+    pub(super) fn listen(&self, id: &JobId) -> Option<News> {
+        self.table().jobs.get(id.as_str()).cloned()
     }
 
     /// Forgets a job that was not submitted here after all, or whose end was read.
@@ -84,8 +84,9 @@ async fn read(mut notices: Subscriber, skip: usize, table: Arc<Mutex<Table>>) {
         let table = table.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(news) = table.jobs.get(id) {
             // What nobody waits for is not kept here: it can be read.
-            let ending = if news.receiver_count() > 0 { notice.payload } else { Bytes::new() };
-            news.send_replace(Some(ending));
+            let ending = if Arc::strong_count(news) > 1 { notice.payload } else { Bytes::new() };
+            // If it was told before, that says the same.
+            let _ = news.set(ending);
         }
     }
 }

@@ -104,6 +104,21 @@ pub(crate) async fn discarded<H: Harness>() {
     worker.drain().await;
 }
 
+/// The submitter has heard of a dead letter, and hears of what became of it elsewhere.
+pub(crate) async fn tried_again_by_another_process<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let options = SubmitOptions::new().with_timeout(Duration::from_millis(1_000));
+    let job = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, options).await.unwrap();
+    assert!(job.result().await.is_err());
+    set.probe.open();
+    assert!(set.others().await.job_by_id(job.id().clone()).retry().await.unwrap());
+    assert!(job.result().await.is_ok());
+    assert!(job.result().await.is_ok());
+    set.settled().await;
+    worker.drain().await;
+}
+
 /// A repeat of the key belongs to the dead letter, before it is tried again and after.
 pub(crate) async fn tried_again_after_its_key_was_submitted_again<H: Harness>() {
     let set = Set::<H>::start().await;
