@@ -190,6 +190,8 @@ fn versions() {
     let mut text = String::from("| peer | version |\n|---|---|\n");
     for (name, lock) in [
         ("jsonrpsee", "tests/calls/Cargo.lock"),
+        ("tarpc", "tests/calls/Cargo.lock"),
+        ("tonic", "tests/calls/Cargo.lock"),
         ("axum", "Cargo.lock"),
         ("rmcp", "Cargo.lock"),
         ("async-nats", "Cargo.lock"),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, join_all};
-use ops_runtime::call::{CallHandler, InProcess};
+use ops_runtime::call::{CallHandler, InProcess, Remote};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::ours::{self, AddInput, Order, SendBackInput};
-use crate::peer;
+use crate::peers;
 
 /// Starts a server as a process of its own; it ends when its input does.
 async fn server(which: &str) -> (Child, String) {
@@ -34,8 +34,17 @@ fn cpu(process: &str) -> f64 {
 /// One call, of a number.
 type Subject = Arc<dyn Fn(i64) -> BoxFuture<'static, ()> + Send + Sync>;
 
-fn subject<F: Future<Output = ()> + Send + 'static>(call: impl Fn(i64) -> F + Send + Sync + 'static) -> Subject {
-    Arc::new(move |n| Box::pin(call(n)))
+/// Calls of a client, of which each call has a clone.
+fn subject<C, F>(client: C, call: impl Fn(C, i64) -> F + Send + Sync + 'static) -> Subject
+where
+    C: Clone + Send + Sync + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
+    Arc::new(move |n| Box::pin(call(client.clone(), n)))
+}
+
+async fn our_add(remote: &Remote, n: i64) {
+    assert_eq!(remote.execute::<ours::Add>(AddInput { a: n, b: 1 }).await.unwrap().data, n + 1);
 }
 
 /// Calls a second, and CPU microseconds of a call on both sides, which a busy machine changes less.
@@ -83,52 +92,53 @@ pub async fn run() {
     let _worker = transport.serve(CallHandler::new(ours::registry()));
     let local = transport.remote();
     // A server ends with its handle.
-    let ((ours, our_url), (peer, peer_url)) = (server("ours").await, server("jsonrpsee").await);
-    let (remote, client) = (ours::connect(&our_url).await, Arc::new(peer::connect(&peer_url).await));
-    let process = |child: &Child| child.id().unwrap().to_string();
-    let (ours, peer) = (process(&ours), process(&peer));
-    let server_of = |name: &str| match name {
-        name if name.starts_with("websocket") => Some(&*ours),
-        name if name.starts_with("jsonrpsee") => Some(&*peer),
-        _ => None,
+    let servers = join_all(["ours", "jsonrpsee", "tarpc", "tonic"].map(server)).await;
+    let [(_, ours), (_, jsonrpsee), (_, tarpc), (_, tonic)] = &servers[..] else { panic!("four servers") };
+    let remote = ours::connect(ours).await;
+    let jsonrpsee = Arc::new(peers::jsonrpsee::connect(jsonrpsee).await);
+    let (tarpc, tonic) = (peers::tarpc::connect(tarpc).await, peers::tonic::connect(tonic).await);
+    let processes: Vec<String> = servers.iter().map(|(child, _)| child.id().unwrap().to_string()).collect();
+    let server_of = |name: &str| {
+        let of = ["websocket", "jsonrpsee", "tarpc", "tonic"].iter().position(|peer| name.starts_with(peer));
+        of.map(|of| &*processes[of])
     };
     let subjects: Vec<(&str, Subject)> = vec![
-        ("in process, add", {
-            let local = local.clone();
-            subject(move |n| {
-                let local = local.clone();
-                async move { assert_eq!(local.execute::<ours::Add>(AddInput { a: n, b: 1 }).await.unwrap().data, n + 1) }
-            })
-        }),
-        ("websocket, add", {
-            let remote = remote.clone();
-            subject(move |n| {
-                let remote = remote.clone();
-                async move { assert_eq!(remote.execute::<ours::Add>(AddInput { a: n, b: 1 }).await.unwrap().data, n + 1) }
-            })
-        }),
+        ("in process, add", subject(local, |local, n| async move { our_add(&local, n).await })),
+        ("websocket, add", subject(remote.clone(), |remote, n| async move { our_add(&remote, n).await })),
         ("jsonrpsee, add", {
-            let client = client.clone();
-            subject(move |n| {
-                let client = client.clone();
-                async move { assert_eq!(peer::add(&client, n, 1).await, n + 1) }
+            subject(jsonrpsee.clone(), |client, n| async move {
+                assert_eq!(peers::jsonrpsee::add(&client, n, 1).await, n + 1);
+            })
+        }),
+        ("tarpc, add", {
+            subject(tarpc.clone(), |client, n| async move {
+                assert_eq!(peers::tarpc::add(&client, n, 1).await, n + 1);
+            })
+        }),
+        ("tonic, add", {
+            subject(tonic.clone(), |client, n| async move {
+                assert_eq!(peers::tonic::add(client, n, 1).await, n + 1);
             })
         }),
         ("websocket, 1 KB", {
-            let remote = remote.clone();
-            subject(move |_| {
-                let remote = remote.clone();
-                async move {
-                    let input = SendBackInput { order: Order::sample() };
-                    assert_eq!(remote.execute::<ours::SendBack>(input).await.unwrap().data.id, 7);
-                }
+            subject(remote, |remote, _| async move {
+                let input = SendBackInput { order: Order::sample() };
+                assert_eq!(remote.execute::<ours::SendBack>(input).await.unwrap().data.id, 7);
             })
         }),
         ("jsonrpsee, 1 KB", {
-            let client = client.clone();
-            subject(move |_| {
-                let client = client.clone();
-                async move { assert_eq!(peer::send_back(&client, Order::sample()).await.id, 7) }
+            subject(jsonrpsee, |client, _| async move {
+                assert_eq!(peers::jsonrpsee::send_back(&client, Order::sample()).await.id, 7);
+            })
+        }),
+        ("tarpc, 1 KB", {
+            subject(tarpc, |client, _| async move {
+                assert_eq!(peers::tarpc::send_back(&client, Order::sample()).await.id, 7);
+            })
+        }),
+        ("tonic, 1 KB", {
+            subject(tonic, |client, _| async move {
+                assert_eq!(peers::tonic::send_back(client, peers::tonic::Order::sample()).await.id, 7);
             })
         }),
     ];

@@ -1,14 +1,15 @@
-//! What calls cost: calls a second and the time of one call, in process and over WebSocket, beside jsonrpsee.
+//! What calls cost: calls a second and the time of one call, in process and over WebSocket, beside jsonrpsee, tarpc and
+//! tonic.
 //!
 //! ```text
 //! calls compare             a table; every server is a process of its own
 //! calls scale               what many pending calls, idle subscriptions and connections cost
-//! calls serve ours|jsonrpsee
+//! calls serve ours|jsonrpsee|tarpc|tonic
 //! ```
 
 mod compare;
 mod ours;
-mod peer;
+mod peers;
 mod scale;
 
 use std::time::Duration;
@@ -21,8 +22,10 @@ async fn main() {
         ["scale"] => scale::run().await,
         ["scale", part] => scale::part(part).await,
         ["serve", "ours"] => ours::serve().await,
-        ["serve", "jsonrpsee"] => peer::serve().await,
-        _ => panic!("usage: calls compare | scale | serve ours|jsonrpsee"),
+        ["serve", "jsonrpsee"] => peers::jsonrpsee::serve().await,
+        ["serve", "tarpc"] => peers::tarpc::serve().await,
+        ["serve", "tonic"] => peers::tonic::serve().await,
+        _ => panic!("usage: calls compare | scale | serve ours|jsonrpsee|tarpc|tonic"),
     }
 }
 

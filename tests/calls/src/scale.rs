@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{
-    CallHandler, CallRequest, TransportInfo, Frame, InProcess, Link, PendingRequests, Remote, Route, Transport, Unsent,
+    CallHandler, CallRequest, Frame, InProcess, Link, PendingRequests, Remote, Route, Transport, TransportInfo, Unsent,
 };
-use ops_runtime::{CallError, Registry};
-use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
+use ops_runtime::{CallError, Registry};
 use serde_json::{Value, json};
 
 use crate::ours::{Add, AddInput};

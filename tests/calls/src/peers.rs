@@ -1,0 +1,5 @@
+//! The same operations by others.
+
+pub mod jsonrpsee;
+pub mod tarpc;
+pub mod tonic;
