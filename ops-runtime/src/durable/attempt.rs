@@ -195,7 +195,7 @@ impl Attempted<'_> {
             parent_id = field::Empty,
         );
         let (sink, reports) = Progress::channel();
-        // In boxes: a task of a few small pieces is made in half the time of one large piece.
+        // In boxes: allocators have small pieces at hand, and search for one that is as large as all of a job's task.
         let call = Box::pin(self.call(self.options(attempt, &span, sink)));
         let run = self.reported(call, reports).instrument(span.clone());
         let closed = async {

@@ -165,7 +165,7 @@ impl JetStream {
             if let Some(told) = &news {
                 if let Ok(ending) = timeout_at(next, told.wait()).await {
                     // Whoever asks later reads it: a dead letter may be a job again, of whose end another is told.
-                    core.notes.forget(id);
+                    core.notes.forget_told(id, told);
                     if !ending.is_empty() {
                         let ended: Ended = from_json(ending, id.as_str())?;
                         return Ok(Some(Stored::Ended(Box::new(ended))));

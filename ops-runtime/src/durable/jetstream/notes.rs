@@ -23,7 +23,7 @@ const SUBMITTED: usize = 16_384;
 pub(super) const WITH_ENDING: usize = 64 << 10;
 
 /// What is heard of one job: its ending, or nothing if that has to be read. Not set as long as the job is open.
-type News = Arc<SetOnce<Bytes>>;
+pub(super) type News = Arc<SetOnce<Bytes>>;
 
 /// The notices for this process.
 pub(super) struct Notes {
@@ -72,9 +72,17 @@ impl Notes {
         self.table().jobs.get(id.as_str()).cloned()
     }
 
-    /// Forgets a job that was not submitted here after all, or whose end was read.
+    /// Forgets a job that was not submitted here after all.
     pub(super) fn forget(&self, id: &JobId) {
         self.table().jobs.remove(id.as_str());
+    }
+
+    /// Forgets what was told of a job, unless it was submitted again since then.
+    pub(super) fn forget_told(&self, id: &JobId, told: &News) {
+        let mut table = self.table();
+        if table.jobs.get(id.as_str()).is_some_and(|news| Arc::ptr_eq(news, told)) {
+            table.jobs.remove(id.as_str());
+        }
     }
 }
 
