@@ -148,17 +148,18 @@ impl JetStream {
         let mut is_due = false;
         let mut wait = POLL + jitter(POLL);
         loop {
-            if news.is_none() && notices.is_none() {
-                let subscribed = core.client.subscribe(core.subjects.of(id, "end.*")).await;
-                notices = Some(subscribed.map_err(|error| unusable("notices can't be subscribed to", &error))?);
-                // It may have ended before.
-                is_due = true;
-            }
             if is_due {
                 let stored = core.read(id).await?;
                 if !matches!(stored, Some(Stored::Open { .. })) || Instant::now() >= until {
                     return Ok(stored);
                 }
+            }
+            if news.is_none() && notices.is_none() {
+                let subscribed = core.client.subscribe(core.subjects.of(id, "end.*")).await;
+                notices = Some(subscribed.map_err(|error| unusable("notices can't be subscribed to", &error))?);
+                // It may have ended before.
+                is_due = true;
+                continue;
             }
             let next = until.min(Instant::now() + wait);
             wait = POLL + jitter(POLL);

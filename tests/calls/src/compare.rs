@@ -105,42 +105,49 @@ pub async fn run() {
     let subjects: Vec<(&str, Subject)> = vec![
         ("in process, add", subject(local, |local, n| async move { our_add(&local, n).await })),
         ("websocket, add", subject(remote.clone(), |remote, n| async move { our_add(&remote, n).await })),
-        ("jsonrpsee, add", {
+        (
+            "jsonrpsee, add",
             subject(jsonrpsee.clone(), |client, n| async move {
                 assert_eq!(peers::jsonrpsee::add(&client, n, 1).await, n + 1);
-            })
-        }),
-        ("tarpc, add", {
+            }),
+        ),
+        (
+            "tarpc, add",
             subject(tarpc.clone(), |client, n| async move {
                 assert_eq!(peers::tarpc::add(&client, n, 1).await, n + 1);
-            })
-        }),
-        ("tonic, add", {
+            }),
+        ),
+        (
+            "tonic, add",
             subject(tonic.clone(), |client, n| async move {
                 assert_eq!(peers::tonic::add(client, n, 1).await, n + 1);
-            })
-        }),
-        ("websocket, 1 KB", {
+            }),
+        ),
+        (
+            "websocket, 1 KB",
             subject(remote, |remote, _| async move {
                 let input = SendBackInput { order: Order::sample() };
                 assert_eq!(remote.execute::<ours::SendBack>(input).await.unwrap().data.id, 7);
-            })
-        }),
-        ("jsonrpsee, 1 KB", {
+            }),
+        ),
+        (
+            "jsonrpsee, 1 KB",
             subject(jsonrpsee, |client, _| async move {
                 assert_eq!(peers::jsonrpsee::send_back(&client, Order::sample()).await.id, 7);
-            })
-        }),
-        ("tarpc, 1 KB", {
+            }),
+        ),
+        (
+            "tarpc, 1 KB",
             subject(tarpc, |client, _| async move {
                 assert_eq!(peers::tarpc::send_back(&client, Order::sample()).await.id, 7);
-            })
-        }),
-        ("tonic, 1 KB", {
+            }),
+        ),
+        (
+            "tonic, 1 KB",
             subject(tonic, |client, _| async move {
                 assert_eq!(peers::tonic::send_back(client, peers::tonic::Order::sample()).await.id, 7);
-            })
-        }),
+            }),
+        ),
     ];
     const ROUNDS: usize = 5;
     let time = Duration::from_millis(700);

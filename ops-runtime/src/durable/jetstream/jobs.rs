@@ -156,7 +156,7 @@ impl Core {
 
     /// Tells the submitter. Others who wait hear the write of the ending itself.
     ///
-    /// A dead letter is to be read: it may be a job again by the time somebody asks.
+    /// Of a dead letter only that there is one: who retries it may do so before the submitter asks for the result.
     async fn tell_ended(&self, id: &JobId, inbox: Option<String>, end: &Ended, payload: Bytes) {
         if let Some(inbox) = inbox {
             let is_told = payload.len() <= WITH_ENDING && !end.is_dead();

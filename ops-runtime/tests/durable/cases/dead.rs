@@ -104,7 +104,7 @@ pub(crate) async fn discarded<H: Harness>() {
     worker.drain().await;
 }
 
-/// The submitter has heard of a dead letter, and hears of what became of it elsewhere.
+/// The submitter was told that its job is a dead letter; then another process retries it, and the submitter gets the new result.
 pub(crate) async fn tried_again_by_another_process<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;

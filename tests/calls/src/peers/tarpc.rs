@@ -41,11 +41,10 @@ pub async fn serve() {
 }
 
 pub async fn connect(address: &str) -> BenchClient {
-    let mut transport = serde_transport::tcp::connect(address.to_owned(), Json::default);
-    transport.config_mut().max_frame_length(usize::MAX);
+    let transport = serde_transport::tcp::connect(address.to_owned(), Json::default).await.unwrap();
     let mut config = client::Config::default();
     (config.max_in_flight_requests, config.pending_request_buffer) = (4096, 4096);
-    BenchClient::new(config, transport.await.unwrap()).spawn()
+    BenchClient::new(config, transport).spawn()
 }
 
 pub async fn add(client: &BenchClient, a: i64, b: i64) -> i64 {
