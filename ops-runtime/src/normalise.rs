@@ -121,13 +121,15 @@ mod standard;
 mod text;
 mod violations;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use budget::Budget;
 use check::Checker;
 use node::{At, Unit};
 use repair::{Fixer, Mode, Strip};
-use scan::Scanner;
+use scan::{Mended, Scanner};
 use violations::Lister;
 
 pub use definitions::{CompiledDefinitions, Reading};
@@ -202,6 +204,48 @@ impl CompiledSchema {
     /// ```
     pub fn passes(&self, text: &[u8]) -> bool {
         Scanner::new(&Checker::new(&self.definitions), text).passes(self.root())
+    }
+
+    /// Repairs a JSON text as [`repair`](Self::repair) does a value, and makes a value only of the parts that need a change.
+    ///
+    /// All else stays as it was written. `None` means that the value as a whole is needed, as where the root itself does
+    /// not conform, or that it is no JSON.
+    ///
+    /// ```
+    /// use ops_runtime::normalise::{CompiledSchema, Reading};
+    /// use serde_json::json;
+    ///
+    /// let schema = json!({"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}});
+    /// let schema = CompiledSchema::new(&schema, Reading::Default);
+    /// let (text, repairs) = schema.repair_text(r#"[{"id": 7}, {"_links": {}, "id": "8"}]"#).ok_or("no JSON")?;
+    /// assert_eq!(text, r#"[{"id": 7}, {"id": 8}]"#);
+    /// assert_eq!(repairs.len(), 2);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn repair_text<'t>(&self, text: &'t str) -> Option<(Cow<'t, str>, Vec<Repair>)> {
+        self.shaped_text(text).map(Repaired::listed)
+    }
+
+    pub(crate) fn shaped_text<'t>(&self, text: &'t str) -> Option<Repaired<Cow<'t, str>>> {
+        self.mended(text, Mode::Repair)
+    }
+
+    /// Normalises a JSON text as [`normalise`](Self::normalise) does a value, and makes a value only of the parts that
+    /// need a change.
+    ///
+    /// `None` means the same as for [`repair_text`](Self::repair_text).
+    pub fn normalise_text<'t>(&self, text: &'t str) -> Option<(Cow<'t, str>, Vec<Repair>)> {
+        self.normalised_text(text).map(Repaired::listed)
+    }
+
+    pub(crate) fn normalised_text<'t>(&self, text: &'t str) -> Option<Repaired<Cow<'t, str>>> {
+        self.mended(text, Mode::Normalise)
+    }
+
+    fn mended<'t>(&self, text: &'t str, mode: Mode) -> Option<Repaired<Cow<'t, str>>> {
+        let checker = Checker::new(&self.definitions);
+        let Mended { text, repairs, more } = Scanner::of_str(&checker, text).mend(self.root(), mode, text)?;
+        Some(Repaired { value: text, repairs, more, has_ended: false, steps: checker.budget.steps() })
     }
 
     /// True if the schema asks for a kind of value and no more, and the value is of that kind, written as it should be.
@@ -344,9 +388,9 @@ impl CompiledSchema {
     }
 }
 
-/// A repaired value, and its reports.
-pub(crate) struct Repaired {
-    pub(crate) value: Value,
+/// A repaired value or its text, and its reports.
+pub(crate) struct Repaired<V = Value> {
+    pub(crate) value: V,
     pub(crate) repairs: Vec<Repair>,
     /// How many repairs there are that are not listed.
     pub(crate) more: usize,
@@ -355,9 +399,9 @@ pub(crate) struct Repaired {
     steps: u64,
 }
 
-impl Repaired {
+impl<V> Repaired<V> {
     /// The value and the list, with a last entry that says how many more there are.
-    fn listed(mut self) -> (Value, Vec<Repair>) {
+    fn listed(mut self) -> (V, Vec<Repair>) {
         if self.more > 0 {
             let (expected, found) = (report::NO_MORE.to_owned(), format!("{} more", self.more).into());
             self.repairs.push(Repair { pointer: String::new(), expected, found, change: Change::Kept });

@@ -84,5 +84,10 @@ fn a_text_that_passes_takes_no_memory() {
         let text = format!("[{}]", vec![item; items].join(","));
         let counted = allocation_counter::measure(|| assert!(schema.passes(text.as_bytes())));
         assert!(counted.bytes_total < 2_000, "{items}: {counted:?}");
+        let counted = allocation_counter::measure(|| {
+            let (mended, repairs) = schema.repair_text(&text).unwrap();
+            assert!(mended.len() == text.len() && repairs.is_empty());
+        });
+        assert!(counted.bytes_total < 2_000, "mended, {items}: {counted:?}");
     }
 }

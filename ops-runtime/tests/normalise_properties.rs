@@ -1,7 +1,7 @@
 //! What holds for every schema and every value.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading};
+use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading, Repair};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::RngSeed;
@@ -201,6 +201,71 @@ proptest! {
             prop_assert!(!passes || is_left_alone(&schema, &value), "{} passes", value);
         }
     }
+}
+
+/// Mends a text in both ways; each gives the same as mending its value, in the same words, or asks for the value.
+///
+/// Returns the repairs of those that gave a text.
+fn mend(schema: &CompiledSchema, text: &str) -> Vec<Vec<Repair>> {
+    let value: Value = serde_json::from_str(text).expect("JSON");
+    let mut told = Vec::new();
+    for (mended, (by_value, repairs)) in [
+        (schema.repair_text(text), schema.repair(value.clone())),
+        (schema.normalise_text(text), schema.normalise(value.clone())),
+    ] {
+        let Some((mended, told_of_text)) = mended else { continue };
+        let mended: Value = serde_json::from_str(&mended).unwrap_or_else(|error| panic!("{text} to {mended}: {error}"));
+        assert_eq!(mended.to_string(), by_value.to_string(), "{text}");
+        assert_eq!(told_of_text, repairs, "{text}");
+        told.push(repairs);
+    }
+    told
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn mending_a_text_is_mending_its_value(schema in document(), value in value(), pretty in any::<bool>()) {
+        let schema = CompiledSchema::new(&schema, Reading::Default);
+        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+        mend(&schema, &text.unwrap_or_default());
+    }
+}
+
+/// Schemas of the kind that APIs have: nearly all texts are mended, and as their values are.
+#[test]
+fn texts_are_mended_as_values_are() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let item = json!({"type": "object", "required": ["a"], "properties": {
+        "a": {"type": "integer", "minimum": 0}, "b": {"type": "string"}, "kind": {"enum": ["a", "b"], "default": "b"}
+    }});
+    let tagged = |tag: &str, other: &str| json!({"type": "object", "required": ["kind"], "properties": {"kind": {"const": tag}, other: {"$ref": "#/$defs/item"}}});
+    let schemas = [
+        json!({"type": "array", "items": {"$ref": "#/$defs/item"}}),
+        json!({"type": "array", "items": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/item"}}}),
+        json!({"type": "object", "properties": {
+            "a": {"$ref": "#/$defs/item"}, "b": {"anyOf": [{"$ref": "#/$defs/item"}, {"type": "null"}]},
+            "kind": {"oneOf": [tagged("a", "b"), tagged("b", "a")]}, "~": {"$ref": "#"}
+        }}),
+        json!({"type": ["object", "array"], "additionalProperties": {"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"type": "string"}}}, "items": {"$ref": "#/$defs/item"}}),
+    ];
+    let schemas = schemas.map(|mut schema| {
+        schema["$defs"] = json!({ "item": item });
+        CompiledSchema::new(&schema, Reading::Default)
+    });
+    let (mut mended, mut by_value) = (0, 0);
+    for _ in 0..3000 {
+        let value = value().new_tree(&mut runner).unwrap().current();
+        for (schema, value) in schemas.iter().flat_map(|schema| {
+            [(schema, value.clone()), (schema, json!([value, value])), (schema, json!({"a": value, "kind": value}))]
+        }) {
+            let told = mend(schema, &value.to_string());
+            mended += told.iter().filter(|told| !told.is_empty()).count();
+            by_value += 2 - told.len();
+        }
+    }
+    assert!(mended > 20_000, "{mended} mended, {by_value} by value");
 }
 
 /// Schemas of the kind that APIs have: what is left alone passes as text.

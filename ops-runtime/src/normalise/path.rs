@@ -55,24 +55,33 @@ impl<'p> Path<'p> {
 
     /// The place as a JSON pointer. Names and pointers that are too long end in `..`.
     pub(super) fn pointer(&self) -> String {
-        let mut steps = Vec::new();
-        let mut at = self;
-        while let Some(parent) = at.parent {
-            steps.push(at.step);
-            at = parent;
-        }
-        let mut pointer = String::new();
-        for step in steps.iter().rev() {
-            pointer.push('/');
-            if pointer.len() > MAX_POINTER {
-                pointer.push_str("..");
-                break;
-            }
-            match step {
-                Step::Key(key) => pointer.push_str(&cut(key, MAX_NAME).replace('~', "~0").replace('/', "~1")),
-                Step::Index(index) => pointer.push_str(&index.to_string()),
-            }
-        }
+        let mut pointer = String::with_capacity(32);
+        self.write(&mut pointer);
         pointer
+    }
+
+    /// Adds the place to a pointer; `false` if it got too long.
+    fn write(&self, pointer: &mut String) -> bool {
+        let Some(parent) = self.parent else { return true };
+        if !parent.write(pointer) {
+            return false;
+        }
+        pointer.push('/');
+        if pointer.len() > MAX_POINTER {
+            pointer.push_str("..");
+            return false;
+        }
+        match self.step {
+            Step::Key(key) => {
+                let name = cut(key, MAX_NAME);
+                if name.contains(['~', '/']) {
+                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                } else {
+                    pointer.push_str(&name);
+                }
+            }
+            Step::Index(index) => pointer.push_str(&index.to_string()),
+        }
+        true
     }
 }

@@ -22,9 +22,10 @@ use super::findings::Change;
 use super::node::{At, Kind, OBJECT, Property, Typed, Types};
 use super::number::integer;
 use super::path::Path;
-use told::{Mark, Repairs, Told};
+use told::{Repairs, Told};
 
 pub(super) use object::{closes, may_declare};
+pub(super) use told::Mark;
 
 /// The steps that are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,12 +351,12 @@ impl<'c, 'a> Fixer<'c, 'a> {
     }
 
     /// The current ends of the lists of reports.
-    fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> Mark {
         Mark { repairs: self.repairs.mark(), told: self.told.as_ref().map_or(0, Told::mark) }
     }
 
     /// Takes back the reports since a mark.
-    fn rollback(&mut self, mark: Mark) {
+    pub(super) fn rollback(&mut self, mark: Mark) {
         self.repairs.undo(mark.repairs);
         if let Some(told) = &mut self.told {
             told.undo(mark.told);

@@ -5,20 +5,30 @@
 //! a change, a second look or much memory is answered with no, and the value decides. So there is one rule: this may
 //! say no too often, and yes never.
 //!
-//! The work is bounded by the length of the text: each byte is read once, and again to find tags that do not come first
-//! and variants that fit, up to [`AGAIN`] times in all.
+//! A scan may also [mend](Scanner::mend) a text: what does not pass is made a value, repaired, and written in its place,
+//! and the rest stays the text it is.
+//!
+//! The work is bounded by the length of the text: each byte is read once, and again to find tags that do not come first,
+//! variants that fit, and parts to be mended, up to [`AGAIN`] times in all.
+
+mod mend;
+mod union;
 
 use serde_json::{Number, Value};
 
 use super::check::{Checker, MAX_DEPTH};
 use super::equal::equal;
 use super::node::{
-    ARRAY, Additional, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, Literals, NULL, Node, OBJECT, ObjectRules,
-    STRING, Tag, Typed, Types, Union,
+    ARRAY, Additional, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, Literals, NULL, OBJECT, ObjectRules, STRING,
+    Typed, Types,
 };
+use super::path::Path;
 use crate::record::json::{Cursor, Fault, Figure, Text};
 
-/// How many times the length of the text may be read again to find tags and variants, and how many bytes more.
+pub(super) use mend::Mended;
+use mend::{Cut, Mender};
+
+/// How many times the length of the text may be read again, and how many bytes more.
 const AGAIN: usize = 3;
 const FLOOR: usize = 4096;
 /// How many properties that are not declared one object may have: they are compared with each other.
@@ -50,6 +60,8 @@ pub(super) struct Scanner<'c, 'a, 't> {
     names: Vec<&'t str>,
     /// Which declared properties have come, of all objects that are open: a bit each.
     seen: Vec<u64>,
+    /// What is to be changed; `None` if a text that needs a change does not pass.
+    mender: Option<Mender<'c, 'a, 't>>,
 }
 
 /// What is next, as far as its first byte tells.
@@ -78,20 +90,33 @@ impl Next {
 
 impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     pub(super) fn new(checker: &'c Checker<'a>, text: &'t [u8]) -> Self {
+        Self::at(checker, Cursor::new(text), text.len())
+    }
+
+    pub(super) fn of_str(checker: &'c Checker<'a>, text: &'t str) -> Self {
+        Self::at(checker, Cursor::of_str(text), text.len())
+    }
+
+    fn at(checker: &'c Checker<'a>, cursor: Cursor<'t>, length: usize) -> Self {
         Scanner {
             checker,
-            cursor: Cursor::new(text),
-            again: text.len().saturating_mul(AGAIN).saturating_add(FLOOR),
+            cursor,
+            again: length.saturating_mul(AGAIN).saturating_add(FLOOR),
             names: Vec::new(),
             seen: Vec::new(),
+            mender: None,
         }
     }
 
     /// True if the text is JSON that conforms and that normalising would leave as it is.
     pub(super) fn passes(mut self, root: At<'a>) -> bool {
+        self.scan(root)
+    }
+
+    fn scan(&mut self, root: At<'a>) -> bool {
         !self.checker.compat
             && self.cursor.is_utf8()
-            && self.value(root, 0).is_ok()
+            && self.value(root, &Path::ROOT, 0).is_ok()
             && self.cursor.end().is_ok()
             && !self.checker.budget.is_dry()
     }
@@ -109,15 +134,15 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     }
 
     /// Reads a value by a schema.
-    fn value(&mut self, at: At<'a>, depth: u32) -> Passes {
+    fn value(&mut self, at: At<'a>, path: &Path<'_>, depth: u32) -> Passes {
         match &at.node.kind {
             Kind::Any => self.any(),
             Kind::Plain(types) => self.plain(*types),
-            Kind::Typed(typed) => self.typed(at, typed, depth),
+            Kind::Typed(typed) => self.typed(at, typed, path, depth),
             Kind::Literals(values) => self.literal(values),
-            Kind::Union(union) if depth < MAX_DEPTH => self.union(at, union, depth),
+            Kind::Union(union) if depth < MAX_DEPTH => self.union(at, union, path, depth),
             Kind::Ref(_) => match self.checker.follow(at) {
-                Some(target) => self.value(target, depth),
+                Some(target) => self.value(target, path, depth),
                 None => self.any(),
             },
             Kind::Never | Kind::Union(_) | Kind::Intersect(_) => Err(No),
@@ -210,7 +235,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         }
     }
 
-    fn typed(&mut self, at: At<'a>, typed: &'a Typed, depth: u32) -> Passes {
+    fn typed(&mut self, at: At<'a>, typed: &'a Typed, path: &Path<'_>, depth: u32) -> Passes {
         match self.next()? {
             next if !typed.types.has(next.types()) => Err(No),
             Next::Number => {
@@ -226,11 +251,11 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                 None => self.scalar(Next::String),
             },
             Next::Array => match &typed.array {
-                Some(rules) => self.array(at, rules, depth),
+                Some(rules) => self.array(at, rules, path, depth),
                 None => self.any(),
             },
             Next::Object => match &typed.object {
-                Some(rules) => self.object(at, rules, depth),
+                Some(rules) => self.object(at, rules, path, depth),
                 None => self.any(),
             },
             scalar => self.scalar(scalar),
@@ -273,7 +298,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         }
     }
 
-    fn array(&mut self, at: At<'a>, rules: &'a ArrayRules, depth: u32) -> Passes {
+    fn array(&mut self, at: At<'a>, rules: &'a ArrayRules, path: &Path<'_>, depth: u32) -> Passes {
         if rules.unique || rules.exact {
             return Err(No);
         }
@@ -281,7 +306,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         let (mut first, mut length) = (true, 0);
         while self.cursor.next_item(&mut first)? {
             match rules.item(length) {
-                Some(node) => self.value(at.to(node), depth + 1)?,
+                Some(node) => self.part(at.to(node), &path.index(length), depth + 1)?,
                 None => self.any()?,
             }
             length += 1;
@@ -293,53 +318,73 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         if is_counted { Ok(()) } else { Err(No) }
     }
 
-    fn object(&mut self, at: At<'a>, rules: &'a ObjectRules, depth: u32) -> Passes {
+    fn object(&mut self, at: At<'a>, rules: &'a ObjectRules, path: &Path<'_>, depth: u32) -> Passes {
         if !rules.patterns.is_empty() || rules.properties.len() > MAX_PROPERTIES {
             return Err(No);
         }
         self.cursor.open()?;
-        let (names, seen) = (self.names.len(), self.seen.len());
+        let mut cut = Cut::behind(self.cursor.at());
+        let (names, seen, removed) = (self.names.len(), self.seen.len(), self.removed());
         self.seen.resize(seen + rules.properties.len().div_ceil(64), 0);
         let (mut first, mut position) = (true, 0);
         let (mut count, mut required, mut wanted) = (0_u64, 0, 0);
         while self.cursor.next_name(&mut first)? {
+            let start = self.cursor.at();
             let name = self.name()?;
-            count += 1;
-            match rules.find(name, &mut position) {
-                Some(property) => {
-                    // Behind what was found.
-                    let index = position - 1;
-                    let Some(bits) = self.seen.get_mut(seen + index / 64) else { return Err(No) };
-                    let bit = 1 << (index % 64);
-                    // The last of two with one name counts, and not both would be passed on.
-                    if *bits & bit != 0 {
-                        return Err(No);
-                    }
-                    *bits |= bit;
-                    required += usize::from(property.required);
-                    wanted += usize::from(property.wanted());
-                    self.value(at.to(&property.node), depth + 1)?;
+            let Some(property) = rules.find(name, &mut position) else {
+                self.remember(name, names)?;
+                if !rules.keeps_undeclared {
+                    self.remove(rules, name)?;
+                    cut.remove(self.cursor.at());
+                    continue;
                 }
-                None if !rules.keeps_undeclared => return Err(No),
-                None => {
-                    self.remember(name, names)?;
-                    match &rules.additional {
-                        Additional::Each(node) => self.value(at.to(node), depth + 1)?,
-                        Additional::Unspecified | Additional::True => self.any()?,
-                        Additional::False | Additional::Broken => return Err(No),
-                    }
+                self.keep(&cut, start);
+                count += 1;
+                match &rules.additional {
+                    Additional::Each(node) => self.part(at.to(node), &path.key(name), depth + 1)?,
+                    Additional::Unspecified | Additional::True => self.any()?,
+                    Additional::False | Additional::Broken => return Err(No),
                 }
+                cut.keep(self.cursor.at());
+                continue;
+            };
+            // Behind what was found.
+            let index = position - 1;
+            let Some(bits) = self.seen.get_mut(seen + index / 64) else { return Err(No) };
+            let bit = 1 << (index % 64);
+            // The last of two with one name counts, and not both would be passed on.
+            if *bits & bit != 0 {
+                return Err(No);
             }
+            *bits |= bit;
+            if self.is_absence(at, property, depth)? {
+                self.remove_null(at.to(&property.node), &path.key(name))?;
+                cut.remove(self.cursor.at());
+                continue;
+            }
+            self.keep(&cut, start);
+            count += 1;
+            required += usize::from(property.required);
+            wanted += usize::from(property.wanted());
+            self.part(at.to(&property.node), &path.key(name), depth + 1)?;
+            cut.keep(self.cursor.at());
         }
+        self.end_cut(&cut);
         self.cursor.leave();
         self.cursor.end_object()?;
         let fits = required == rules.required
             && rules.min.is_none_or(|min| count >= min)
             && rules.max.is_none_or(|max| count <= max)
-            && (wanted == rules.wanted || self.lacks_no_default(at, rules, seen));
+            && (wanted == rules.wanted || self.lacks_no_default(at, rules, seen))
+            // An object of which nothing is left is seldom what was asked for.
+            && !(path.is_root() && count == 0 && self.removed() > removed);
         self.names.truncate(names);
         self.seen.truncate(seen);
-        if fits { Ok(()) } else { Err(No) }
+        if !fits {
+            return Err(No);
+        }
+        self.tell_removed(path, removed);
+        Ok(())
     }
 
     /// True if no default would be filled in for a property that is absent.
@@ -349,100 +394,6 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         let mut absent = rules.properties.iter().enumerate().filter(|(index, _)| !is_there(*index));
         !absent.any(|(_, property)| property.wanted() && self.checker.default_of(at.to(&property.node)).is_some())
     }
-
-    fn union(&mut self, at: At<'a>, union: &'a Union, depth: u32) -> Passes {
-        let next = self.next()?;
-        if !union.types.has(next.types()) {
-            return Err(No);
-        }
-        if let Next::Object = next
-            && let Some(node) = self.tagged(at, union)?
-        {
-            return self.value(at.to(node), depth + 1);
-        }
-        let types = &self.checker.shape(at, union).types;
-        let mut able = union.variants.iter().zip(types).filter(|(_, types)| types.has(next.types()));
-        let (Some((node, _)), None) = (able.next(), able.next()) else { return self.one_of(at, union, next, depth) };
-        if let Next::Number = next {
-            self.integral(union.types)?;
-        }
-        self.value(at.to(node), depth + 1)
-    }
-
-    /// Reads a scalar of which several variants may be.
-    fn one_of(&mut self, at: At<'a>, union: &'a Union, next: Next, depth: u32) -> Passes {
-        if let Next::Array | Next::Object = next {
-            return Err(No);
-        }
-        if let Next::Number = next {
-            self.integral(union.types)?;
-        }
-        let start = self.cursor.at();
-        for node in &union.variants {
-            if self.value(at.to(node), depth + 1).is_ok() {
-                return Ok(());
-            }
-            let length = self.cursor.at() - start;
-            self.again = self.again.checked_sub(length + 8).ok_or(No)?;
-            self.cursor.back_to(start);
-        }
-        Err(No)
-    }
-
-    /// Leaves a number to the value that is an integer written as a fraction: which variant it is decides how it is
-    /// written.
-    fn integral(&mut self, types: Types) -> Passes {
-        let start = self.cursor.at();
-        let figure = self.cursor.number()?;
-        self.cursor.back_to(start);
-        match figure {
-            Figure::F64(value) if value.fract() == 0.0 || !types.has(FRACTION) => Err(No),
-            _ => Ok(()),
-        }
-    }
-
-    /// The variant that the tag of an object names; `None` if the union has no tag, or the object.
-    fn tagged(&mut self, at: At<'a>, union: &'a Union) -> Result<Option<&'a Node>, No> {
-        if let Some(tag) = &union.discriminator
-            && let Some(value) = self.tag(tag)?
-            && let Some(node) = variant(union, tag, value)
-        {
-            return Ok(Some(node));
-        }
-        let Some(tag) = &self.checker.shape(at, union).tag else { return Ok(None) };
-        match self.tag(tag)? {
-            Some(value) => variant(union, tag, value).map(Some).ok_or(No),
-            None => Ok(None),
-        }
-    }
-
-    /// The value of a tag of the object that is next, if it is a string.
-    fn tag(&mut self, tag: &Tag) -> Result<Option<&'t str>, No> {
-        let start = self.cursor.at();
-        self.cursor.open()?;
-        let (mut first, mut found) = (true, None);
-        while self.cursor.next_name(&mut first)? {
-            if self.name()? == &*tag.property {
-                if self.cursor.space() == Some(b'"') {
-                    self.cursor.eat();
-                    let Text::Borrowed(value) = self.cursor.string()? else { return Err(No) };
-                    found = Some(value);
-                }
-                break;
-            }
-            self.cursor.skip()?;
-        }
-        self.cursor.leave();
-        let length = self.cursor.at() - start;
-        // A tag at the beginning costs next to nothing.
-        self.again = self.again.checked_sub(if length > 64 { length } else { 0 }).ok_or(No)?;
-        self.cursor.back_to(start);
-        Ok(found)
-    }
-}
-
-fn variant<'a>(union: &'a Union, tag: &Tag, value: &str) -> Option<&'a Node> {
-    union.variants.get(tag.variant(value)?)
 }
 
 fn number(figure: Figure) -> Option<Number> {

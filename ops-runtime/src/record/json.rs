@@ -18,4 +18,4 @@ pub(crate) use cursor::Cursor;
 pub(super) use deserializer::KEPT;
 pub(crate) use fault::Fault;
 #[cfg(feature = "registry")]
-pub(crate) use {number::Figure, string::Text};
+pub(crate) use {cursor::Place, number::Figure, string::Text};

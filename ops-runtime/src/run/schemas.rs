@@ -15,7 +15,7 @@ use self::read_only::ReadOnly;
 use crate::normalise::{self, CompiledSchema, Reading, Validator, Violation, Violations};
 use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
-pub(crate) use output::{NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
+pub(crate) use output::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
 
 /// So many violations are told in the message of an error, and so many in its details.
 const TOLD: usize = 5;

@@ -16,6 +16,7 @@ mod hostile;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod metrics;
+mod passed_on;
 mod round_trip;
 mod streams;
 mod traces;

@@ -22,16 +22,24 @@ impl<'a> Fixer<'_, 'a> {
         depth: u32,
     ) -> bool {
         let strips = self.mode != Mode::Cast && matches!(strip, Strip::All) && !rules.keeps_undeclared;
+        let drops_nulls = matches!(self.mode, Mode::Repair | Mode::Normalise) && !self.compat();
         let mut ok = true;
-        if matches!(self.mode, Mode::Repair | Mode::Normalise) && !self.compat() && map.values().any(Value::is_null) {
-            self.drop_nulls(at, rules, map, path, depth);
-        }
+        let mut nulls = Vec::new();
         let mut wanted = 0;
         let mut undeclared = 0;
         let mut cursor = 0;
         let count = map.len();
-        for (name, value) in map.iter_mut() {
+        for (index, (name, value)) in map.iter_mut().enumerate() {
             let property = rules.find(name, &mut cursor);
+            if drops_nulls
+                && value.is_null()
+                && let Some(property) = property
+                && self.is_absence(at, property, depth)
+            {
+                self.tell_null(at.to(&property.node), &path.key(name));
+                nulls.push(index);
+                continue;
+            }
             let mark = self.mark();
             let budget = &self.checker.budget;
             let is_listed = rules.patterns.iter().any(|(pattern, _)| pattern.is_in(name, budget));
@@ -70,6 +78,10 @@ impl<'a> Fixer<'_, 'a> {
                     Additional::Unspecified | Additional::True => true,
                 };
             }
+        }
+        if !nulls.is_empty() {
+            let (mut nulls, mut index) = (nulls.into_iter().peekable(), 0..);
+            map.retain(|_, _| nulls.next_if_eq(&index.next().unwrap_or_default()).is_none());
         }
         if strips && undeclared > 0 {
             self.strip(map, path, |name, cursor| rules.knows_next(name, cursor));
@@ -119,49 +131,35 @@ impl<'a> Fixer<'_, 'a> {
         false
     }
 
-    /// Treats `null` as absence if a property may be absent but not `null`: a zero would be made up.
-    fn drop_nulls(
-        &mut self,
-        at: At<'a>,
-        rules: &'a ObjectRules,
-        map: &mut Map<String, Value>,
-        path: &Path<'_>,
-        depth: u32,
-    ) {
-        let nulls = map.iter().filter(|(_, value)| value.is_null());
-        let refused: Vec<_> = nulls
-            .filter_map(|(name, null)| {
-                let property = rules.find(name, &mut 0).filter(|property| !property.required)?;
-                let node = at.to(&property.node);
-                (!self.checker.check(node, null, depth + 1)).then(|| (name.clone(), node))
-            })
-            .collect();
-        if refused.is_empty() {
-            return;
-        }
-        for (name, node) in &refused {
-            let expected = self.checker.expectation(*node, None);
-            self.note(&path.key(name), expected, "null", Change::Converted);
-        }
-        let mut refused = refused.iter().map(|(name, _)| name).peekable();
-        // In the order of the object, so that visiting each property once is enough.
-        map.retain(|name, _| refused.next_if(|next| *next == name).is_none());
+    /// True if `null` is taken for a property's absence, because the property may be absent but not `null`: a zero
+    /// would be made up.
+    pub(in crate::normalise) fn is_absence(&self, at: At<'a>, property: &'a Property, depth: u32) -> bool {
+        !property.required && !self.checker.check(at.to(&property.node), &Value::Null, depth + 1)
+    }
+
+    /// Reports a `null` that was taken for absence.
+    pub(in crate::normalise) fn tell_null(&mut self, at: At<'a>, path: &Path<'_>) {
+        let expected = self.checker.expectation(at, None);
+        self.note(path, expected, "null", Change::Converted);
     }
 
     /// Removes properties that are not allowed, and reports that once per place.
     fn strip(&mut self, map: &mut Map<String, Value>, path: &Path<'_>, declares: impl Fn(&str, &mut usize) -> bool) {
         let mut cursor = 0;
-        let (told, repairs) = (&mut self.told, &mut self.repairs);
         map.retain(|name, value| {
             let stays = declares(name, &mut cursor);
-            if !stays
-                && let Some(told) = told.as_mut()
-                && told.note(path, name)
-            {
-                repairs.tell(&path.key(name), "no such property".to_owned(), kind(Some(value)), Change::Removed);
+            if !stays {
+                self.tell_removed(path, name, kind(Some(value)));
             }
             keep(stays, value)
         });
+    }
+
+    /// Reports a property that is not allowed in the object at a path and was removed, once per place.
+    pub(in crate::normalise) fn tell_removed(&mut self, path: &Path<'_>, name: &str, found: &'static str) {
+        if self.told.as_mut().is_some_and(|told| told.note(path, name)) {
+            self.repairs.tell(&path.key(name), "no such property".to_owned(), found, Change::Removed);
+        }
     }
 
     /// Removes the properties that the original drops when it rebuilds an object.

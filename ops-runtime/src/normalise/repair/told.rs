@@ -1,7 +1,7 @@
 //! Reports undeclared properties once per place: a property of a thousand items of a list is reported once.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use crate::normalise::findings::{Change, Repair};
 use crate::normalise::path::Path;
@@ -9,7 +9,7 @@ use crate::normalise::report::MAX_TOLD;
 
 /// A point to which reports can be taken back.
 #[derive(Clone, Copy)]
-pub(super) struct Mark {
+pub(in crate::normalise) struct Mark {
     pub(super) repairs: Counts,
     pub(super) told: usize,
 }
@@ -117,7 +117,8 @@ impl Repairs {
 /// The places where a property was removed; all items of a list are one place.
 #[derive(Default)]
 pub(super) struct Told {
-    places: HashSet<u64>,
+    places: BTreeSet<u64>,
+    hasher: RandomState,
     /// In the order of reporting, so that those of a trial can be taken back.
     order: Vec<u64>,
 }
@@ -125,7 +126,7 @@ pub(super) struct Told {
 impl Told {
     /// Notes a property of the object at a path; `false` if the place was noted before.
     pub(super) fn note(&mut self, object: &Path<'_>, name: &str) -> bool {
-        let mut hasher = self.places.hasher().build_hasher();
+        let mut hasher = self.hasher.build_hasher();
         name.hash(&mut hasher);
         object.hash_keys(&mut hasher);
         let place = hasher.finish();

@@ -320,6 +320,14 @@ impl<'de> Cursor<'de> {
     }
 }
 
+/// A place to return to: what is before it, and what is open around it.
+#[cfg(feature = "registry")]
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    at: usize,
+    left: u8,
+}
+
 /// What only the normaliser asks for, which reads token by token.
 #[cfg(feature = "registry")]
 impl Cursor<'_> {
@@ -332,6 +340,17 @@ impl Cursor<'_> {
     #[inline(always)]
     pub(crate) fn at(&self) -> usize {
         self.at
+    }
+
+    /// The place, to return to it.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Place {
+        Place { at: self.at, left: self.left }
+    }
+
+    /// Goes back to a place, also out of arrays and objects that were opened since.
+    pub(crate) fn return_to(&mut self, place: Place) {
+        (self.at, self.left) = (place.at, place.left);
     }
 
     /// Goes back to a place in the same array or object.

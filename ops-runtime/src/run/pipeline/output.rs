@@ -12,7 +12,7 @@ use crate::normalise::Change;
 use crate::record::{self, DecodeError};
 use crate::run::payload::Payload;
 use crate::run::registry::Entry;
-use crate::run::schemas::{NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
+use crate::run::schemas::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
 use crate::{Body, CallError, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
 
 /// Gives an answer the operation's output type, repairing it only if it does not fit as it came.
@@ -114,16 +114,17 @@ pub(super) fn dynamic(
     Ok(ResponseEnvelope { data: value, meta, warnings })
 }
 
-/// As [`dynamic`], for a caller that passes the result on: text that conforms passes as it is.
+/// As [`dynamic`], for a caller that passes the result on: text stays text, and values are made only of the parts that
+/// need a change.
 pub(super) fn passed_on(
     entry: &Entry,
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    if passes(entry, policy, &envelope)? {
-        return Ok(envelope);
+    match mend(entry, policy, &envelope)? {
+        Some(mended) => Ok(with_text(entry, envelope, mended)),
+        None => Ok(dynamic(entry, policy, envelope)?.map(Payload::Value)),
     }
-    Ok(dynamic(entry, policy, envelope)?.map(Payload::Value))
 }
 
 /// As [`conforming`], for a caller that passes the result on.
@@ -133,21 +134,42 @@ pub(super) fn conforming_text(
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    if envelope.warnings.is_empty() && passes(entry, policy, &envelope)? {
-        return Ok(envelope);
+    if envelope.warnings.is_empty()
+        && let Some(mended) = mend(entry, policy, &envelope)?
+        && !mended.told.iter().any(Told::is_kept)
+    {
+        return Ok(with_text(entry, envelope, mended));
     }
     Ok(conforming(entry, policy, envelope)?.map(Payload::Value))
 }
 
-/// True if an answer is text that needs no change, so that no value need be made of it.
-fn passes(entry: &Entry, policy: OutputPolicy, envelope: &ResponseEnvelope<Payload>) -> Result<bool, CallError> {
+/// An answer that is text in the shape of its schema; `None` if a value is needed to tell.
+fn mend(
+    entry: &Entry,
+    policy: OutputPolicy,
+    envelope: &ResponseEnvelope<Payload>,
+) -> Result<Option<Mended>, CallError> {
     let ResponseEnvelope { data, meta, .. } = envelope;
-    let Some(text) = data.text() else { return Ok(false) };
-    Ok(!meta.is_error()
+    let Some(text) = data.text() else { return Ok(None) };
+    let is_plain_answer = !meta.is_error()
         && (policy == OutputPolicy::Cast || misfit::foreign_type(&entry.spec, meta, data).is_none())
         && entry.spec.undescribed(meta).is_none()
-        && entry.spec.missing(meta, None)?.is_none()
-        && entry.schemas.output_passes(text)?)
+        && entry.spec.missing(meta, None)?.is_none();
+    if is_plain_answer { entry.schemas.mend_output(policy, text) } else { Ok(None) }
+}
+
+/// Puts a mended text in the place of the one that came, and tells what was amiss.
+fn with_text(entry: &Entry, mut envelope: ResponseEnvelope<Payload>, mended: Mended) -> ResponseEnvelope<Payload> {
+    let Mended { text, told } = mended;
+    if let Some(text) = text {
+        envelope.data = Payload::Json(text.into());
+    }
+    if !told.is_empty() {
+        log(&entry.spec, &envelope.meta, &told);
+        let more = told.into_iter().map(|told| told.warning).collect();
+        envelope.warnings = merged(envelope.warnings, more);
+    }
+    envelope
 }
 
 /// As [`dynamic`], for a caller that holds the result to the schema: what stays as it came is an error with the value.

@@ -1,5 +1,6 @@
 //! Bringing an output into the shape of its schema, as far as the policy goes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -63,6 +64,29 @@ impl From<Repair> for Told {
     }
 }
 
+/// An output that is text, in the shape of its schema.
+pub(crate) struct Mended {
+    /// The text; `None` if it is as it came.
+    pub(crate) text: Option<String>,
+    pub(crate) told: Vec<Told>,
+}
+
+fn mended(schema: &CompiledSchema, policy: OutputPolicy, text: &[u8]) -> Option<Mended> {
+    if policy == OutputPolicy::Strict {
+        return schema.passes(text).then(|| Mended { text: None, told: Vec::new() });
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    let Repaired { value, repairs, more, .. } =
+        if policy == OutputPolicy::Cast { schema.normalised_text(text) } else { schema.shaped_text(text) }?;
+    // What was made up need not conform.
+    if policy == OutputPolicy::Cast && !repairs.is_empty() && !schema.passes(value.as_bytes()) {
+        return None;
+    }
+    let mut told: Vec<_> = repairs.into_iter().map(Told::from).collect();
+    told.extend(Told::more(more));
+    Some(Mended { text: if let Cow::Owned(text) = value { Some(text) } else { None }, told })
+}
+
 impl Schemas {
     /// Brings an output into the shape of its schema, as far as the policy goes, and says what was amiss.
     pub(crate) fn shape_output(&self, policy: OutputPolicy, output: Value) -> Result<Shaped, CallError> {
@@ -106,15 +130,14 @@ impl Schemas {
         Ok(Shaped { value, told, foreign, has_ended })
     }
 
-    /// True if an output that is text conforms and need not be changed, under any policy: it can be passed on.
+    /// Brings an output that is text into the shape of its schema, and makes values only of the parts that need a change.
     ///
-    /// `false` may also mean that a value is needed to tell.
-    pub(crate) fn output_passes(&self, text: &[u8]) -> Result<bool, CallError> {
-        match self.output.compiled()? {
-            // Definitions are compiled on the way, so only then is it known if all of the schema was read.
-            Some(schema) => Ok(self.output.is_read_whole() && schema.passes(text) && self.output.is_read_whole()),
-            None => Ok(false),
-        }
+    /// `None` means that the value as a whole is needed to tell.
+    pub(crate) fn mend_output(&self, policy: OutputPolicy, text: &[u8]) -> Result<Option<Mended>, CallError> {
+        let Some(schema) = self.output.compiled()?.filter(|_| self.output.is_read_whole()) else { return Ok(None) };
+        let mended = mended(schema, policy, text);
+        // Definitions are compiled on the way, so only now is it known if all of the schema was read.
+        Ok(mended.filter(|_| self.output.is_read_whole()))
     }
 
     /// Adds what the full check finds and repairing did not, at places of which nothing is known yet.
