@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde_core::Serialize;
-use serde_core::de::{DeserializeOwned, DeserializeSeed, Error};
+use serde_core::de::{DeserializeOwned, Error};
 use serde_json::Value;
 
 use super::json::{Cursor, Fault};
@@ -95,15 +95,6 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, serde_json::E
     serde_json::to_value(value)
 }
 
-/// Reads a value of a text that was passed over; the error says where in it.
-#[inline]
-pub(super) fn in_text<'de, V: DeserializeSeed<'de>, E: Error>(text: &'de str, seed: V) -> Result<V::Value, E> {
-    seed.deserialize(&mut Cursor::of_str(text)).map_err(|fault| {
-        let DecodeError { pointer, message } = locate(text.as_bytes(), &fault);
-        if pointer.is_empty() { E::custom(message) } else { E::custom(within(&pointer, &message)) }
-    })
-}
-
 /// Finds the pointer of a fault by its position, and of one in a buffered value by what its message says.
 #[cold]
 fn locate(text: &[u8], fault: &Fault) -> DecodeError {
@@ -136,19 +127,8 @@ pub(super) fn below<E: Error>(step: &str, error: &E) -> E {
     // Every level copies the message, which may quote a long string.
     let end = message.char_indices().nth(MESSAGE).map_or(message.len(), |(end, _)| end);
     let message = message.get(..end).unwrap_or(message);
-    E::custom(format_args!("{}{deeper}: {message}", prefix(&pointer)))
-}
-
-/// The message of an error at a pointer, as [`below`] makes it.
-#[cold]
-fn within(pointer: &str, message: &str) -> String {
-    format!("{}: {message}", prefix(pointer))
-}
-
-/// How the message of an error at a pointer begins.
-fn prefix(pointer: &str) -> String {
     // A colon ends the pointer.
-    format!("in {}", pointer.replace(':', "~2"))
+    E::custom(format_args!("in {}{deeper}: {message}", pointer.replace(':', "~2")))
 }
 
 /// Takes apart what [`below`] put together.

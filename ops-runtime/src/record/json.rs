@@ -8,6 +8,7 @@
 mod cursor;
 mod deserializer;
 mod fault;
+mod name;
 mod number;
 mod string;
 #[cfg(test)]
@@ -15,7 +16,7 @@ mod tests;
 mod tree;
 
 pub(crate) use cursor::Cursor;
-pub(super) use deserializer::KEPT;
 pub(crate) use fault::Fault;
+pub(super) use name::{AHEAD, GUESSED};
 #[cfg(feature = "registry")]
 pub(crate) use {cursor::Place, number::Figure, string::Text};

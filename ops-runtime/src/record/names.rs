@@ -191,3 +191,15 @@ pub fn is<L: Scalar>(value: &Value, literal: L) -> bool {
 pub fn write_scalar<L: Scalar, S: Serializer>(literal: L, s: S) -> Result<S::Ok, S::Error> {
     literal.serialize(s)
 }
+
+/// Compares names: most are so short that comparing a word from each end is faster than a call.
+#[inline(always)]
+pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
+    match one.len() {
+        length if length != other.len() => false,
+        8..=16 => one.first_chunk::<8>() == other.first_chunk() && one.last_chunk::<8>() == other.last_chunk(),
+        4..=7 => one.first_chunk::<4>() == other.first_chunk() && one.last_chunk::<4>() == other.last_chunk(),
+        2..=3 => one.first_chunk::<2>() == other.first_chunk() && one.last() == other.last(),
+        _ => one == other,
+    }
+}

@@ -8,17 +8,20 @@ use serde_core::de::{self, Deserialize, DeserializeSeed, Deserializer, Error, Ig
 use serde_core::ser::{SerializeMap, Serializer};
 
 use super::Record;
+use super::json::GUESSED;
 
 /// The open object that a [`Record`] is read from.
 pub struct Reader<A, T> {
     pub(super) map: A,
+    /// The position of the property that probably comes next: the one behind the last.
+    guess: usize,
     record: PhantomData<fn() -> T>,
 }
 
 impl<A, T: Record> Reader<A, T> {
     #[inline]
     pub(super) fn new(map: A) -> Self {
-        Self { map, record: PhantomData }
+        Self { map, guess: 0, record: PhantomData }
     }
 
     /// Moves to the next property and returns its position, or `None` at the end of the object.
@@ -33,7 +36,12 @@ impl<A, T: Record> Reader<A, T> {
     where
         A: MapAccess<'de>,
     {
-        self.map.next_key_seed(Index::<T>(PhantomData))
+        let found = self.map.next_key_seed(Index::<T> { guess: self.guess, has_asked: false, record: PhantomData })?;
+        // Behind one that is not declared, still the same.
+        if let Some(at) = found.filter(|at| *at < T::FIELDS.len()) {
+            self.guess = at + 1;
+        }
+        Ok(found)
     }
 
     /// Moves to the next declared property as [`next`](Self::next) does, and puts those before it that are not declared
@@ -188,18 +196,31 @@ impl<'de, T: Record> Visitor<'de> for RecordVisitor<T> {
 }
 
 /// Turns a key into the position of its property without copying it.
-struct Index<T>(PhantomData<fn() -> T>);
+struct Index<T> {
+    guess: usize,
+    /// Whether it was asked if the guess is right.
+    has_asked: bool,
+    record: PhantomData<fn() -> T>,
+}
+
+impl<T: Record> Index<T> {
+    /// Whether the names are written in JSON as they are, so that they can be compared with text.
+    const ARE_PLAIN: bool = are_plain(T::FIELDS);
+}
 
 impl<'de, T: Record> DeserializeSeed<'de> for Index<T> {
     type Value = usize;
 
-    #[inline]
+    #[inline(always)]
     fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<usize, D::Error> {
-        d.deserialize_identifier(self)
+        match T::FIELDS.get(self.guess) {
+            Some(name) if Self::ARE_PLAIN => d.deserialize_newtype_struct(name, self),
+            _ => d.deserialize_newtype_struct(GUESSED, Self { has_asked: true, ..self }),
+        }
     }
 }
 
-impl<T: Record> Visitor<'_> for Index<T> {
+impl<'de, T: Record> Visitor<'de> for Index<T> {
     type Value = usize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -207,9 +228,40 @@ impl<T: Record> Visitor<'_> for Index<T> {
     }
 
     #[inline(always)]
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, d: D) -> Result<usize, D::Error> {
+        if self.has_asked {
+            return d.deserialize_identifier(self);
+        }
+        d.deserialize_newtype_struct(GUESSED, Self { has_asked: true, ..self })
+    }
+
+    #[inline(always)]
+    fn visit_unit<E: de::Error>(self) -> Result<usize, E> {
+        Ok(self.guess)
+    }
+
+    #[inline(always)]
     fn visit_str<E: de::Error>(self, name: &str) -> Result<usize, E> {
         Ok(T::index(name))
     }
+}
+
+// The compiler runs it, so that a wrong index would be an error of the build.
+#[expect(clippy::indexing_slicing)]
+const fn are_plain(names: &[&str]) -> bool {
+    let mut name = 0;
+    while name < names.len() {
+        let bytes = names[name].as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            if bytes[at] < b' ' || bytes[at] == b'"' || bytes[at] == b'\\' {
+                return false;
+            }
+            at += 1;
+        }
+        name += 1;
+    }
+    true
 }
 
 pub(super) enum Found {

@@ -11,7 +11,7 @@ use serde_core::Deserialize;
 use serde_core::de::{self, DeserializeSeed, Deserializer, MapAccess};
 use serde_core::ser::SerializeMap;
 
-use super::names::Literal;
+use super::names::{Literal, same};
 use super::reader::{Found, IndexOrKey, short};
 use super::slots::{Plain, Slots, Vacant};
 use super::{Reader, Record};
@@ -94,9 +94,10 @@ fn missing<T: Record, E: de::Error>(open: &<T::Slots as Slots>::Open, seen: u32)
 /// Returns the position of a property by its name, or the number of properties if it is not among them.
 #[inline(always)]
 pub(super) fn index<T: Record>(name: &str) -> usize {
-    let at = Hashed::<T>::POSITIONS.get(hash(name.as_bytes())).map_or(0, |at| usize::from(*at));
-    match T::FIELDS.get(at) {
-        Some(known) if same(known, name) => at,
+    let found = Hashed::<T>::POSITIONS.get(hash(name.as_bytes())).copied().unwrap_or(SHARED);
+    match T::FIELDS.get(usize::from(found & !SHARED)) {
+        Some(known) if same(known.as_bytes(), name.as_bytes()) => usize::from(found & !SHARED),
+        _ if found & SHARED == 0 => T::FIELDS.len(),
         _ => search(T::FIELDS, name),
     }
 }
@@ -111,15 +112,24 @@ impl<T: Record> Hashed<T> {
 /// How many hashes there are.
 const HASHES: usize = 64;
 
+/// Marks a hash of more than one name.
+const SHARED: u8 = 0x80;
+
+/// The position where there is no name: names from there on are looked for.
+const NOWHERE: u8 = 0x7F;
+
 // The compiler runs it, so that a wrong index would be an error of the build.
 #[expect(clippy::indexing_slicing)]
 const fn positions(names: &[&str]) -> [u8; HASHES] {
-    let mut positions = [u8::MAX; HASHES];
+    let many = if names.len() > NOWHERE as usize { SHARED } else { 0 };
+    let mut positions = [NOWHERE | many; HASHES];
     let mut at = names.len();
     while at > 0 {
         at -= 1;
-        if at < u8::MAX as usize {
-            positions[hash(names[at].as_bytes())] = at as u8;
+        if at < NOWHERE as usize {
+            let hash = hash(names[at].as_bytes());
+            let shared = if positions[hash] == NOWHERE { 0 } else { SHARED };
+            positions[hash] = at as u8 | shared;
         }
     }
     positions
@@ -140,20 +150,7 @@ const fn hash(name: &[u8]) -> usize {
 /// Looks for a name that is not where its hash says.
 #[cold]
 fn search(names: &[&str], name: &str) -> usize {
-    names.iter().position(|known| same(known, name)).unwrap_or(names.len())
-}
-
-/// Compares names: most are so short that comparing a word from each end is faster than a call.
-#[inline(always)]
-fn same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    match one.len() {
-        length if length != other.len() => false,
-        8..=16 => one.first_chunk::<8>() == other.first_chunk() && one.last_chunk::<8>() == other.last_chunk(),
-        4..=7 => one.first_chunk::<4>() == other.first_chunk() && one.last_chunk::<4>() == other.last_chunk(),
-        2..=3 => one.first_chunk::<2>() == other.first_chunk() && one.last() == other.last(),
-        _ => one == other,
-    }
+    names.iter().position(|known| same(known.as_bytes(), name.as_bytes())).unwrap_or(names.len())
 }
 
 /// Reads a scalar that can be only one.

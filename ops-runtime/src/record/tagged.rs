@@ -5,68 +5,34 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::vec;
 
-use serde_core::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
-use serde_core::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde_core::de::value::MapAccessDeserializer;
+use serde_core::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_core::ser::SerializeMap;
 use serde_core::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::buffer::{Buffer, Key};
-use super::decode::{below, in_text};
-use super::json::KEPT;
+use super::decode::below;
+use super::json::AHEAD;
 use super::names::Scalar;
 use super::reader::declares;
+use super::slots::Slots;
 use super::{Reader, Record};
 
 /// An open object whose tag is known, ready to be read as the variant that the tag selects.
 pub struct Tagged<'de, 'a, A> {
     name: &'static str,
     tag: Option<Buffer<'de>>,
-    before: Vec<(Key<'de>, Kept<'de>)>,
+    before: Vec<(Key<'de>, Buffer<'de>)>,
     rest: &'a mut A,
+    /// Whether the tag was found by a look ahead, so that it is in the rest.
+    is_ahead: bool,
 }
 
-/// A value before the tag: its text, if it comes from one, which is read when the type is known.
-enum Kept<'de> {
-    Text(&'de str),
-    Value(Buffer<'de>),
-}
-
-impl<'de> Kept<'de> {
-    /// Reads the value as the property `key`.
-    #[inline]
-    fn read<V: DeserializeSeed<'de>, E: Error>(self, key: &str, seed: V) -> Result<V::Value, E> {
-        match self {
-            Self::Text(text) => in_text(text, seed).map_err(|error: E| below(key, &error)),
-            Self::Value(value) => seed.deserialize(value.reader()).map_err(|error: E| below(key, &error)),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Kept<'de> {
-    #[inline]
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_newtype_struct(KEPT, KeptVisitor)
-    }
-}
-
-struct KeptVisitor;
-
-impl<'de> Visitor<'de> for KeptVisitor {
-    type Value = Kept<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    #[inline]
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Kept<'de>, E> {
-        Ok(Kept::Text(text))
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, d: D) -> Result<Kept<'de>, D::Error> {
-        Buffer::deserialize(d).map(Kept::Value)
-    }
+/// Reads a buffered value as the property `key`.
+#[inline]
+fn read<'de, V: DeserializeSeed<'de>, E: Error>(value: &Buffer<'de>, key: &str, seed: V) -> Result<V::Value, E> {
+    seed.deserialize(value.reader()).map_err(|error: E| below(key, &error))
 }
 
 impl<A, T: Record> Reader<A, T> {
@@ -79,21 +45,23 @@ impl<A, T: Record> Reader<A, T> {
     where
         A: MapAccess<'de>,
     {
-        let mut before = Vec::new();
-        while let Some(key) = self.map.next_key_seed(TagOrKey(name))? {
-            match key {
-                Some(key) => before.push((key, self.map.next_value()?)),
-                None => {
-                    let tag = Some(self.map.next_value()?);
-                    return Ok(Tagged { name, tag, before, rest: &mut self.map });
+        let (mut before, mut tag, mut is_ahead) = (Vec::new(), None, false);
+        while let Some(found) = self.map.next_key_seed(Look(name))? {
+            match found {
+                Found::Tag => tag = Some(self.map.next_value()?),
+                Found::Ahead(value) => (tag, is_ahead) = (value, true),
+                Found::Key(key) => {
+                    before.push((key, self.map.next_value()?));
+                    continue;
                 }
             }
+            break;
         }
-        Ok(Tagged { name, tag: None, before, rest: &mut self.map })
+        Ok(Tagged { name, tag, before, rest: &mut self.map, is_ahead })
     }
 }
 
-impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
+impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
     /// Tells whether the tag is `literal`.
     #[inline]
     pub fn is<L: Scalar>(&self, literal: L) -> bool {
@@ -106,9 +74,10 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     ///
     /// When the object is not a `T`.
     pub fn read<T: Record>(self) -> Result<T, A::Error> {
-        let tag = self.tag.filter(|_| declares::<T>(self.name));
-        let chain = Chain { name: self.name, tag, before: self.before.into_iter(), rest: self.rest, next: Next::Rest };
-        T::read(&mut Reader::new(chain))
+        let sees_tag = declares::<T>(self.name);
+        // Other types pass over what they do not declare.
+        let hides_tag = self.is_ahead && !sees_tag && (T::Slots::KEEPS || T::Slots::COUNT == 0);
+        T::read(&mut Reader::new(self.chain(sees_tag, hides_tag)))
     }
 
     /// Reads the object as a variant that is no [`Record`], which sees the tag.
@@ -117,9 +86,15 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     ///
     /// When the object is not a `T`.
     pub fn read_own<T: DeserializeOwned>(self) -> Result<T, A::Error> {
-        let before = self.before.into_iter();
-        let chain = Chain { name: self.name, tag: self.tag, before, rest: self.rest, next: Next::Rest };
-        T::deserialize(MapAccessDeserializer::new(chain))
+        T::deserialize(MapAccessDeserializer::new(self.chain(true, false)))
+    }
+
+    #[inline]
+    fn chain(self, sees_tag: bool, hides_tag: bool) -> Chain<'de, 'a, A> {
+        let Self { name, tag, before, rest, is_ahead } = self;
+        let tag = tag.filter(|_| sees_tag && !is_ahead);
+        let is_rest = tag.is_none() && before.is_empty() && !hides_tag;
+        Chain { name, tag, before: before.into_iter(), rest, next: None, hides_tag, is_rest }
     }
 
     /// Keeps the whole object of a tag that no variant has, or without a tag.
@@ -129,11 +104,11 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     /// When the input fails.
     pub fn other(self) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        if let Some(tag) = self.tag {
+        if let Some(tag) = self.tag.filter(|_| !self.is_ahead) {
             map.insert(self.name.to_owned(), Value::deserialize(tag.reader())?);
         }
         for (key, value) in self.before {
-            let value = value.read(&key.0, PhantomData)?;
+            let value = read(&value, &key.0, PhantomData)?;
             map.insert(key.0.into_owned(), value);
         }
         while let Some((key, value)) = self.rest.next_entry()? {
@@ -191,20 +166,18 @@ pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Err
     }
 }
 
-/// What precedes the tag, the tag, and the rest of the object, as one object.
+/// The tag, what precedes it, and the rest of the object, as one object.
 struct Chain<'de, 'a, A> {
     name: &'static str,
     tag: Option<Buffer<'de>>,
-    before: vec::IntoIter<(Key<'de>, Kept<'de>)>,
+    before: vec::IntoIter<(Key<'de>, Buffer<'de>)>,
     rest: &'a mut A,
-    next: Next<'de>,
-}
-
-/// Where the value that belongs to the current key is.
-enum Next<'de> {
-    Tag(Buffer<'de>),
-    Before(Key<'de>, Kept<'de>),
-    Rest,
+    /// The value that belongs to the current key, unless it is in the rest.
+    next: Option<(Cow<'de, str>, Buffer<'de>)>,
+    /// Whether the tag in the rest is left out.
+    hides_tag: bool,
+    /// Whether only the rest is left, of which nothing is left out.
+    is_rest: bool,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
@@ -212,25 +185,106 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        if let Some(tag) = self.tag.take() {
-            self.next = Next::Tag(tag);
-            return seed.deserialize(BorrowedStrDeserializer::new(self.name)).map(Some);
+        if self.is_rest {
+            return self.rest.next_key_seed(seed);
         }
-        if let Some((key, value)) = self.before.next() {
-            let read = key.read(seed);
-            self.next = Next::Before(key, value);
-            return read.map(Some);
-        }
-        self.rest.next_key_seed(seed)
+        self.next_before(seed)
     }
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        match std::mem::replace(&mut self.next, Next::Rest) {
-            Next::Rest => self.rest.next_value_seed(seed),
-            Next::Tag(value) => Kept::Value(value).read(self.name, seed),
-            Next::Before(key, value) => value.read(&key.0, seed),
+        if self.is_rest {
+            return self.rest.next_value_seed(seed);
         }
+        self.value_before(seed)
+    }
+}
+
+impl<'de, A: MapAccess<'de>> Chain<'de, '_, A> {
+    /// Moves to the next property as long as some precede the rest, or some of the rest are left out.
+    fn next_before<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let tag = self.tag.take().map(|tag| (Key(Cow::Borrowed(self.name)), tag));
+        if let Some((key, value)) = tag.or_else(|| self.before.next()) {
+            let read = key.read(seed);
+            self.next = Some((key.0, value));
+            return read.map(Some);
+        }
+        if !self.hides_tag {
+            self.is_rest = true;
+            return self.rest.next_key_seed(seed);
+        }
+        loop {
+            match self.rest.next_key_seed(TagOrKey(self.name))? {
+                Some(Some(key)) => return key.read(seed).map(Some),
+                Some(None) => drop(self.rest.next_value::<IgnoredAny>()?),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Reads the value of a key that [`next_before`](Self::next_before) moved to.
+    fn value_before<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        match self.next.take() {
+            None => self.rest.next_value_seed(seed),
+            Some((key, value)) => read(&value, &key, seed),
+        }
+    }
+}
+
+/// What is found where the tag is looked for.
+enum Found<'de> {
+    /// The tag's key, whose value is next.
+    Tag,
+    /// The tag's value, or that there is none, by a look ahead.
+    Ahead(Option<Buffer<'de>>),
+    /// Another key, where nobody can look ahead.
+    Key(Key<'de>),
+}
+
+/// Looks for the tag, ahead if that can be done.
+struct Look(&'static str);
+
+impl<'de> DeserializeSeed<'de> for Look {
+    type Value = Found<'de>;
+
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Found<'de>, D::Error> {
+        d.deserialize_newtype_struct(AHEAD, self)
+    }
+}
+
+impl<'de> Visitor<'de> for Look {
+    type Value = Found<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a property name")
+    }
+
+    #[inline]
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found<'de>, A::Error> {
+        let mut is_first = true;
+        while let Some(key) = map.next_key_seed(TagOrKey(self.0))? {
+            match key {
+                None if is_first => return Ok(Found::Tag),
+                None => return Ok(Found::Ahead(Some(map.next_value()?))),
+                Some(_) => drop(map.next_value::<IgnoredAny>()?),
+            }
+            is_first = false;
+        }
+        Ok(Found::Ahead(None))
+    }
+
+    #[inline]
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, d: D) -> Result<Found<'de>, D::Error> {
+        TagOrKey(self.0).deserialize(d).map(|key| key.map_or(Found::Tag, Found::Key))
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<Found<'de>, E> {
+        TagOrKey(self.0).visit_str(key).map(|key| key.map_or(Found::Tag, Found::Key))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, key: &'de str) -> Result<Found<'de>, E> {
+        TagOrKey(self.0).visit_borrowed_str(key).map(|key| key.map_or(Found::Tag, Found::Key))
     }
 }
 
@@ -240,6 +294,7 @@ struct TagOrKey(&'static str);
 impl<'de> DeserializeSeed<'de> for TagOrKey {
     type Value = Option<Key<'de>>;
 
+    #[inline]
     fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
         d.deserialize_identifier(self)
     }
@@ -256,6 +311,7 @@ impl<'de> Visitor<'de> for TagOrKey {
         Ok((key != self.0).then(|| Key(Cow::Owned(key.to_owned()))))
     }
 
+    #[inline]
     fn visit_borrowed_str<E: Error>(self, key: &'de str) -> Result<Self::Value, E> {
         Ok((key != self.0).then_some(Key(Cow::Borrowed(key))))
     }

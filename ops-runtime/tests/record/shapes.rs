@@ -158,6 +158,81 @@ fn a_variant_has_the_tag_if_it_declares_it() {
     assert_eq!(labels.extra, BTreeMap::from([("x".into(), 1)]));
 }
 
+/// Wherever the tag is, the union is the same; what a variant keeps of the rest does not hold it.
+#[test]
+fn the_place_of_a_tag_makes_no_difference() {
+    for members in [
+        vec![("kind", json!("map")), ("a", json!(1)), ("b", json!(2))],
+        vec![("kind", json!("labels")), ("name", json!("n")), ("x", json!(1))],
+        vec![("kind", json!("raw")), ("a", json!({"kind": "map"})), ("b", json!([{}]))],
+        vec![("kind", json!("force-push")), ("commits", json!(["a"])), ("more", json!({"kind": 1}))],
+        vec![("kind", json!("issue")), ("title", json!("\n")), ("more", json!(null))],
+        vec![("kind", json!("gone")), ("a", json!({"b": []})), ("c", json!("\\"))],
+    ] {
+        let text = |at: usize| {
+            let mut members = members.clone();
+            let tag = members.remove(0);
+            members.insert(at, tag);
+            let members: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+            format!(" {{ {} }} ", members.join(" , "))
+        };
+        let first: Event = from_str(&text(0)).unwrap();
+        for at in 1..members.len() {
+            assert_eq!(from_str::<Event>(&text(at)).unwrap(), first, "{}", text(at));
+            let mut listed: Vec<Event> = from_str(&format!("[{},{}]", text(at), text(0))).unwrap();
+            assert_eq!((listed.pop().as_ref(), listed.pop().as_ref()), (Some(&first), Some(&first)));
+            // Two faults: behind the tag that is looked for, and before it.
+            for end in 0..text(at).trim_end().len() {
+                let cut = &text(at)[..end];
+                assert!(from_str::<Event>(cut).is_err(), "{cut}");
+            }
+        }
+    }
+    // Of two tags the first tells the variant.
+    let event: Event = from_str(r#"{"x": 1, "kind": "labels", "kind": "map"}"#).unwrap();
+    assert_eq!(event, from_str(r#"{"kind": "labels", "x": 1}"#).unwrap());
+}
+
+/// A name is guessed from the one before it, and only a name that is written as the guess is taken for it.
+#[test]
+fn names_are_not_taken_for_others() {
+    let in_order = r#"{"id": 1, "owner": "o", "tag": "t", "weight": 1.5, "limit": 2, "status": "new", "$type": []}"#;
+    let pet: Pet = from_str(in_order).unwrap();
+    for text in [
+        r#"{"\u0069d": 1, "owner": "o", "tag": "t", "weight": 1.5, "limit": 2, "status": "new", "$type": []}"#,
+        r#"{"$type": [], "status": "new", "limit": 2, "weight": 1.5, "tag": "t", "owner": "o", "id": 1}"#,
+        r#"{"id": 1, "own": 0, "owner": "o", "ownerr": 0, "tag" :"t", "weight": 1.5, "limit": 2, "status": "new", "$type": []}"#,
+        r#"{"": 0, "i": 0, "id": 1, "id ": 0, "owner": "o", "tag": "t", "weight": 1.5, "limit": 2, "status": "new", "$type": []}"#,
+    ] {
+        assert_eq!(from_str::<Pet>(text).unwrap(), pet, "{text}");
+    }
+    for end in 0..in_order.len() {
+        assert!(from_str::<Pet>(&in_order[..end]).is_err(), "{end}");
+    }
+    let quoted = same::<Quoted>(&json!({"a\"b": 1, "c\\d": 2}));
+    assert_eq!((quoted.quote, quoted.slash), (1, 2));
+    assert_eq!(fails_as_text::<Quoted>(r#"{"a"b": 1, "c\\d": 2}"#), "expected `:`");
+    assert_eq!(fails_as_text::<Quoted>(r#"{"a\"b": 1, "c\d": 2}"#), "invalid escape");
+}
+
+/// A newtype of the user's whose name is a key of the map that it is the key of.
+#[test]
+fn newtypes_stay_keys() {
+    #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+    struct Key(String);
+    #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "7")]
+    struct Number(u8);
+    let map = same::<BTreeMap<Key, i64>>(&json!({"Key": 1, "key": 2}));
+    assert_eq!(map[&Key("Key".into())], 1);
+    assert_eq!(from_str::<BTreeMap<Number, i64>>(r#"{"7": 1, "8": 2}"#).unwrap()[&Number(7)], 1);
+}
+
+#[track_caller]
+fn fails_as_text<T: DeserializeOwned + Debug>(text: &str) -> String {
+    from_str::<T>(text).unwrap_err().message
+}
+
 #[test]
 fn an_unknown_tag_keeps_the_object() {
     for kind in [json!("new"), json!(1), Value::Null, json!([1, {"a": "b"}])] {

@@ -111,6 +111,12 @@ pub struct Open {
 
 pub struct Empty {}
 
+/// Names that JSON writes with escapes.
+pub struct Quoted {
+    pub quote: i64,
+    pub slash: i64,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree(pub Vec<Tree>);
 
@@ -256,6 +262,19 @@ mod impls {
         fn fields(&self) -> Fields<'_, Self> {}
     }
     ops_runtime::__generated::table!(super::Empty);
+
+    impl Record for super::Quoted {
+        const NAME: &'static str = "Quoted";
+        const FIELDS: &'static [&'static str] = &["a\"b", "c\\d"];
+        type Slots = (Required<i64>, Required<i64>);
+        fn make((quote, slash): Values<Self>) -> Self {
+            Self { quote, slash }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.quote, &self.slash)
+        }
+    }
+    ops_runtime::__generated::table!(super::Quoted);
 
     ops_runtime::__generated::newtype!(super::Tree);
     ops_runtime::__generated::tagged!(super::Outer["kind"] {

@@ -225,22 +225,8 @@ impl<'de> Cursor<'de> {
 
     /// Passes over a value, however deep it is.
     pub(crate) fn skip(&mut self) -> Result<(), Fault> {
-        self.skip_within(usize::MAX)
-    }
-
-    /// Passes over a value that may be as deep as one that is read.
-    pub(super) fn skip_bounded(&mut self) -> Result<(), Fault> {
-        self.skip_within(usize::from(self.left))
-    }
-
-    /// Passes over a value with fewer levels than `limit`.
-    #[inline]
-    fn skip_within(&mut self, limit: usize) -> Result<(), Fault> {
         self.scratch.clear();
         let Some(mut inner) = self.skip_one()? else { return Ok(()) };
-        if limit <= 1 {
-            return Err(self.fault(TOO_DEEP));
-        }
         let mut accept_comma = false;
         loop {
             // Behind an opening bracket or a value in what is open.
@@ -283,9 +269,6 @@ impl<'de> Cursor<'de> {
                 None => true,
                 Some(opened) => {
                     self.scratch.push(inner);
-                    if self.scratch.len() + 1 >= limit {
-                        return Err(self.fault(TOO_DEEP));
-                    }
                     inner = opened;
                     false
                 }

@@ -5,17 +5,13 @@ use serde_core::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, MapAccess, SeqAccess, Unexpected,
     VariantAccess, Visitor,
 };
-use serde_core::forward_to_deserialize_any;
 
+use super::name::Name;
 use super::string::{Bytes, Text};
 use super::{Cursor, Fault};
 
-/// The name of the newtype by which a value is asked for as text: it is passed over and borrowed. Another deserializer
-/// takes the newtype for what is in it.
-pub(in crate::record) const KEPT: &str = "$ops::record::kept";
-
 /// The name by which `serde_json`'s `RawValue` asks for the text of a value.
-const RAW: &str = "$serde_json::private::RawValue";
+pub(super) const RAW: &str = "$serde_json::private::RawValue";
 
 impl<'de> Cursor<'de> {
     /// The error for a value of the wrong type.
@@ -64,7 +60,7 @@ impl<'de> Cursor<'de> {
 
     /// Gives an error without a position the current one.
     #[inline(always)]
-    fn placed<T>(&self, result: Result<T, Fault>) -> Result<T, Fault> {
+    pub(super) fn placed<T>(&self, result: Result<T, Fault>) -> Result<T, Fault> {
         match result {
             Ok(value) => Ok(value),
             Err(fault) => Err(fault.or_at(self.at)),
@@ -72,7 +68,7 @@ impl<'de> Cursor<'de> {
     }
 
     #[inline]
-    fn visit_text<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Fault> {
+    pub(super) fn visit_text<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Fault> {
         match self.string()? {
             Text::Borrowed(text) => visitor.visit_borrowed_str(text),
             Text::Copied(text) => visitor.visit_str(text),
@@ -100,15 +96,11 @@ impl<'de> Cursor<'de> {
         end.map(|()| value)
     }
 
-    /// Passes over a value and lends its text; one that will be read later may not be deeper than if it were read now.
-    fn kept(&mut self, is_bounded: bool) -> Result<&'de str, Fault> {
+    /// Passes over a value and lends its text.
+    fn kept(&mut self) -> Result<&'de str, Fault> {
         self.space();
         let start = self.at;
-        if is_bounded {
-            self.skip_bounded()?;
-        } else {
-            self.skip()?;
-        }
+        self.skip()?;
         if let Some(kept) = self.text.and_then(|text| text.get(start..self.at)) {
             return Ok(kept);
         }
@@ -278,9 +270,7 @@ impl<'de> Deserializer<'de> for &mut Cursor<'de> {
     #[inline(always)]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Fault> {
         match name {
-            // Where not all is UTF-8, reading says what is wrong.
-            KEPT if self.text.is_some() => visitor.visit_borrowed_str(self.kept(true)?),
-            RAW => visitor.visit_map(Raw(Some(self.kept(false)?))),
+            RAW => visitor.visit_map(Raw(Some(self.kept()?))),
             _ => visitor.visit_newtype_struct(self),
         }
     }
@@ -320,9 +310,9 @@ impl<'de> Deserializer<'de> for &mut Cursor<'de> {
 }
 
 /// The items of an array, or the entries of an object.
-struct Members<'a, 'de> {
-    cursor: &'a mut Cursor<'de>,
-    first: bool,
+pub(super) struct Members<'a, 'de> {
+    pub(super) cursor: &'a mut Cursor<'de>,
+    pub(super) first: bool,
 }
 
 impl<'de> SeqAccess<'de> for Members<'_, 'de> {
@@ -343,7 +333,13 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
         match self.cursor.next_name(&mut self.first)? {
-            true => seed.deserialize(Name(self.cursor)).map(Some),
+            true => {
+                let start = self.cursor.at;
+                let read = seed.deserialize(Name::new(self.cursor))?;
+                // A name that was only looked at is the next one again.
+                self.first = self.cursor.at == start;
+                Ok(Some(read))
+            }
             false => Ok(None),
         }
     }
@@ -352,95 +348,6 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
         self.cursor.colon()?;
         seed.deserialize(&mut *self.cursor)
-    }
-}
-
-/// The name of a property, at its quote.
-struct Name<'a, 'de>(&'a mut Cursor<'de>);
-
-/// Keys that are numbers, in quotes.
-macro_rules! number_names {
-    ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-            self.0.eat();
-            if !matches!(self.0.peek(), Some(b'0'..=b'9' | b'-')) {
-                return Err(self.0.fault("invalid value: expected key to be a number in quotes"));
-            }
-            let value = (&mut *self.0).$method(visitor)?;
-            if self.0.peek() != Some(b'"') {
-                return Err(self.0.peek_fault("expected `\"`"));
-            }
-            self.0.eat();
-            Ok(value)
-        })*
-    };
-}
-
-impl<'de> Deserializer<'de> for Name<'_, 'de> {
-    type Error = Fault;
-
-    #[inline(always)]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.0.eat();
-        self.0.visit_text(visitor)
-    }
-
-    number_names! {
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8 deserialize_u16
-        deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.0.eat();
-        let read = match self.0.next() {
-            Some(b't') => {
-                self.0.no_literal(b"rue\"")?;
-                visitor.visit_bool(true)
-            }
-            Some(b'f') => {
-                self.0.no_literal(b"alse\"")?;
-                visitor.visit_bool(false)
-            }
-            Some(_) => match self.0.string()? {
-                Text::Borrowed(text) | Text::Copied(text) => Err(Fault::invalid_type(Unexpected::Str(text), &visitor)),
-            },
-            None => return Err(self.0.peek_fault("EOF while parsing a value")),
-        };
-        self.0.placed(read)
-    }
-
-    #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_some(self)
-    }
-
-    #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Fault> {
-        match name {
-            RAW => self.0.deserialize_newtype_struct(name, visitor),
-            _ => visitor.visit_newtype_struct(self),
-        }
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
-        self.0.deserialize_enum(name, variants, visitor)
-    }
-
-    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.0.deserialize_bytes(visitor)
-    }
-
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.0.deserialize_bytes(visitor)
-    }
-
-    forward_to_deserialize_any! {
-        char str string unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 
@@ -458,7 +365,7 @@ impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
             Some(_) => return Err(self.0.peek_fault("key must be a string")),
             None => return Err(self.0.peek_fault("EOF while parsing an object")),
         }
-        let read = seed.deserialize(Name(self.0));
+        let read = seed.deserialize(Name::new(self.0));
         let name = self.0.placed(read)?;
         self.0.colon()?;
         Ok((name, self))

@@ -1,6 +1,7 @@
 //! Strings.
 
 use super::{Cursor, Fault};
+use crate::record::names::same;
 
 /// A string that was read.
 pub(crate) enum Text<'de, 's> {
@@ -49,6 +50,17 @@ impl<'de> Cursor<'de> {
         while self.peek().is_some_and(|byte| !is_special(byte)) {
             self.at += 1;
         }
+    }
+
+    /// Where a string ends that is next, at its quote, if it is this one, written without escapes.
+    ///
+    /// The string may hold no character that would be written with an escape.
+    #[inline(always)]
+    pub(super) fn end_of_name(&self, name: &[u8]) -> Option<usize> {
+        let start = self.at + 1;
+        let end = start + name.len();
+        let is_this = self.bytes.get(end) == Some(&b'"') && self.bytes.get(start..end).is_some_and(|it| same(it, name));
+        is_this.then_some(end + 1)
     }
 
     /// Reads the rest of a string, behind its quote.
