@@ -151,14 +151,26 @@ impl AnyJob {
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
     pub async fn status(&self) -> Result<JobStatus, CallError> {
-        let (job, tries) = match self.read().await? {
-            Stored::Ended(ended) => return Ok(JobStatus::of(&ended)),
+        self.status_of(&self.read().await?).await
+    }
+
+    /// How far the job is, of which this was read, as by [`Jobs::list`] or [`stored`](Self::stored): only whether it runs is
+    /// asked.
+    ///
+    /// # Errors
+    /// `JOB_NOT_FOUND` ([`JobError`]) if it is somebody else's, or the error of the engine.
+    pub async fn status_of(&self, stored: &Stored) -> Result<JobStatus, CallError> {
+        if !self.jobs.sees(stored.owner()) {
+            return Err(JobError::NotFound { job: self.id.clone() }.into());
+        }
+        let (job, tries) = match stored {
+            Stored::Ended(ended) => return Ok(JobStatus::of(ended)),
             Stored::Open { job, tries } => (job, tries),
         };
         if self.jobs.engine().is_running(&self.id).await? {
             return Ok(JobStatus::Running { attempt: tries.attempts.saturating_add(1) });
         }
-        Ok(JobStatus::of_waiting(&job, &tries, self.jobs.engine().now()))
+        Ok(JobStatus::of_waiting(job, tries, self.jobs.engine().now()))
     }
 
     /// How far the handler says that it is, from now on. The stream ends with the job. Reports may be lost.

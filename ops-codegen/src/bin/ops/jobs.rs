@@ -9,7 +9,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use ops_runtime::durable::engine::Listed;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::record::{DeadLetter, Stored};
-use ops_runtime::durable::{AnyJob, JobError, JobId, JobStatus, Jobs};
+use ops_runtime::durable::{AnyJob, JobId, JobStatus, Jobs};
 use ops_runtime::{CallError, glob, nearest};
 use serde_json::{Value, json};
 
@@ -179,13 +179,12 @@ async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: b
                 jobs.list(queue, what).try_filter(|(_, stored)| std::future::ready(is_wanted(stored.operation())));
             let stored: Vec<(JobId, Stored)> =
                 stored.take(most.saturating_sub(found.len())).try_collect().await.map_err(failed)?;
-            found.extend(stored.into_iter().map(|(id, stored)| Facts::of(id, stored, now)));
+            let asked = stream::iter(stored).map(|(id, stored)| asked(jobs, id, stored, now)).buffered(ASKED);
+            found.append(&mut asked.try_collect().await.map_err(failed)?);
         }
     }
     let is_more = found.len() > choice.limit;
     found.truncate(choice.limit);
-    let found: Vec<Facts> =
-        stream::iter(found).map(|facts| asked(jobs, facts)).buffered(ASKED).try_collect().await.map_err(failed)?;
     if is_more {
         // Standard error may be closed.
         let _ = writeln!(std::io::stderr(), "there are more than {}: see --limit", choice.limit);
@@ -198,16 +197,12 @@ async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: b
     Ok(table(&rows))
 }
 
-/// Asks the workers whether one of them has the job, if it may be so.
-async fn asked(jobs: &Jobs, mut facts: Facts) -> Result<Facts, CallError> {
-    if facts.is_open() {
-        match jobs.job_by_id(facts.id().clone()).status().await {
-            Ok(JobStatus::Running { .. }) => facts.set_running(),
-            Ok(_) => {}
-            // It has ended since it was read, and is no longer kept: what was read is told.
-            Err(error) if matches!(JobError::of(&error), Some(JobError::NotFound { .. })) => {}
-            Err(error) => return Err(error),
-        }
+/// What was read of a job, and whether a worker has it: the workers are asked if it may be so.
+async fn asked(jobs: &Jobs, id: JobId, stored: Stored, now: SystemTime) -> Result<Facts, CallError> {
+    let status = jobs.job_by_id(id.clone()).status_of(&stored).await?;
+    let mut facts = Facts::of(id, stored, now);
+    if let JobStatus::Running { .. } = status {
+        facts.set_running();
     }
     Ok(facts)
 }
@@ -215,8 +210,7 @@ async fn asked(jobs: &Jobs, mut facts: Facts) -> Result<Facts, CallError> {
 async fn show(jobs: &Jobs, id: &str, as_json: bool) -> Result<String, Failure> {
     let job = jobs.job_by_id(id_of(id)?);
     let stored = job.stored().await.map_err(failed)?;
-    let facts = Facts::of(job.id().clone(), stored, SystemTime::now());
-    let facts = asked(jobs, facts).await.map_err(failed)?;
+    let facts = asked(jobs, job.id().clone(), stored, SystemTime::now()).await.map_err(failed)?;
     Ok(if as_json { pretty(&facts.long()) } else { facts.text() })
 }
 

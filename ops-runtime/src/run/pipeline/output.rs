@@ -74,18 +74,33 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         }
         return Err(misfit::foreign(&meta, NOTHING_DECLARED, NONE_OF_THEM, data));
     }
+    // What is mended as text need not become a value first.
+    if policy != OutputPolicy::Strict
+        && let Some(text) = data.text()
+        && let Some(mended) = entry.schemas.mend_output(policy, text)?
+        && let Ok(data) = record::with_variant(variant, || match &mended.text {
+            Some(text) => record::from_str(text),
+            None => record::from_slice(text),
+        })
+    {
+        if !mended.told.is_empty() {
+            log(&entry.spec, &meta, &mended.told);
+        }
+        return Ok(with(data, meta, unless_removed(mended.told)));
+    }
     let (shaped, raw) = shape(entry, policy, &meta, data)?;
     if shaped.has_ended {
         return Err(misfit::strict(&meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
     }
     match record::with_variant(variant, || record::from_value(&shaped.value)) {
-        Ok(data) => {
-            // What a type does not declare it skips, whether anything else was amiss or not.
-            let told = shaped.told.into_iter().filter(|told| told.change != Change::Removed);
-            Ok(with(data, meta, told.map(|told| told.warning).collect()))
-        }
+        Ok(data) => Ok(with(data, meta, unless_removed(shaped.told))),
         Err(error) => Err(misfit::mismatch(&meta, &error, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value)))),
     }
+}
+
+/// What a type does not declare it skips, whether anything else was amiss or not.
+fn unless_removed(told: Vec<Told>) -> Vec<Warning> {
+    told.into_iter().filter(|told| told.change != Change::Removed).map(|told| told.warning).collect()
 }
 
 /// Normalises an answer whose type is not known to the program.
@@ -95,6 +110,15 @@ pub(super) fn dynamic(
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let ResponseEnvelope { data, meta, warnings } = envelope;
+    let data = match data {
+        // What a function of this process gives is described by no status, and held by no content blocks.
+        Payload::Value(value) if matches!(meta, ResponseMeta::Local(_)) => {
+            let Shaped { value, told, .. } = shape_value(entry, policy, &meta, value, None)?;
+            let more = told.into_iter().map(|told| told.warning).collect();
+            return Ok(ResponseEnvelope { data: value, meta, warnings: merged(warnings, more) });
+        }
+        data => data,
+    };
     if policy != OutputPolicy::Cast
         && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
     {
@@ -278,17 +302,30 @@ fn shape(
     data: Payload,
 ) -> Result<(Shaped, Option<Payload>), CallError> {
     let raw = matches!(data, Payload::Json(_) | Payload::Raw(_)).then(|| data.clone());
-    let shaped = entry.schemas.shape_output(policy, parse(meta, data)?)?;
+    let shaped = shape_value(entry, policy, meta, parse(meta, data)?, raw.as_ref())?;
+    Ok((shaped, raw))
+}
+
+/// As [`shape`], for a value, and the text that it came as, if it did.
+fn shape_value(
+    entry: &Entry,
+    policy: OutputPolicy,
+    meta: &ResponseMeta,
+    value: Value,
+    raw: Option<&Payload>,
+) -> Result<Shaped, CallError> {
+    let shaped = entry.schemas.shape_output(policy, value)?;
+    let came = |value| raw.cloned().unwrap_or(Payload::Value(value));
     if let Some(Warning { expected, found, .. }) = shaped.foreign.as_deref() {
-        return Err(misfit::foreign(meta, expected, found, raw.unwrap_or(Payload::Value(shaped.value))));
+        return Err(misfit::foreign(meta, expected, found, came(shaped.value)));
     }
     if policy == OutputPolicy::Strict && !shaped.told.is_empty() {
-        return Err(misfit::strict(meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
+        return Err(misfit::strict(meta, &shaped.told, came(shaped.value)));
     }
     if !shaped.told.is_empty() {
         log(&entry.spec, meta, &shaped.told);
     }
-    Ok((shaped, raw))
+    Ok(shaped)
 }
 
 /// The warnings that came with an answer, and those of this process: what stays as it came is told by each, but once.

@@ -106,15 +106,6 @@ impl Facts {
         self.state
     }
 
-    pub(super) fn id(&self) -> &JobId {
-        &self.id
-    }
-
-    /// The job has not ended, so that a worker may have it.
-    pub(super) fn is_open(&self) -> bool {
-        self.job.is_some() && self.ended.is_none()
-    }
-
     /// A worker says that it has the job.
     pub(super) fn set_running(&mut self) {
         (self.state, self.next) = ("running", None);
