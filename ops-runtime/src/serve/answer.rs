@@ -50,7 +50,7 @@ pub(super) fn response(
     let ResponseEnvelope { data, mut meta, warnings } = envelope;
     if accept.names(ENVELOPE) {
         shown::meta(&mut meta);
-        let mut envelope = ResponseEnvelope::new(value(data)?, meta);
+        let mut envelope = ResponseEnvelope::new(data, meta);
         envelope.warnings = warnings;
         let text = serde_json::to_string(&envelope).map_err(|_| failed())?;
         return Ok(respond(StatusCode::OK, ENVELOPE, text));

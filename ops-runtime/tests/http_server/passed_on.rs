@@ -67,8 +67,8 @@ async fn text_stays_text() {
         let answer = server.get("/pets").await;
         assert_eq!((answer.status, answer.body.as_str()), (200, received), "{answer:?}");
         let envelope = server.send("GET /pets", &["accept: application/vnd.ops.envelope+json"], "").await;
-        let data: Value = serde_json::from_str(received).unwrap();
-        assert_eq!((&envelope.json()["data"], &envelope.json()["warnings"]), (&data, &warnings), "{sent}");
+        assert!(envelope.body.contains(received), "{envelope:?}");
+        assert_eq!(envelope.json()["warnings"], warnings, "{sent}");
     }
     // What can't be mended is no answer of a server that promises this schema.
     let answer = gateway(&schema, r#"{"pets": [{"id": "one", "x": 1}]}"#).await.get("/pets").await;
