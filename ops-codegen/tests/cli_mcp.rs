@@ -139,6 +139,14 @@ fn tools_are_inspected_and_called() {
     let answer = with_everything(&folder, &["call", "echo", "message=hello"]).json();
     assert_eq!(answer["data"], json!([{ "type": "text", "text": "Echo: hello" }]));
     assert_eq!(answer["meta"]["source"], "mcp");
+    let said = with_everything(&folder, &["call", "--text", "echo", "message=a\t\u{1b}[1m\"b\"\n"]).good();
+    assert_eq!(said, "Echo: a\t\u{1b}[1m\"b\"\n", "to a program, as it is");
+    // What is no text is JSON, as without its envelope.
+    let structured = ["get-structured-content", "location=Chicago"];
+    let json =
+        with_everything(&folder, &[&["call", "--text", "everything.json"], structured.as_slice()].concat()).json();
+    assert!(json["temperature"].is_number());
+    assert!(with_everything(&folder, &["call", "--text", "--raw", "echo"]).failed(2).contains("--raw"));
     // By its id, with the schemas of the snapshot.
     let weather =
         with_everything(&folder, &["call", "--raw", "everything.json", "get-structured-content", "location=Chicago"]);

@@ -382,6 +382,9 @@ pub(crate) struct CallArguments {
     /// Print the data alone, without its envelope
     #[arg(long)]
     pub(crate) raw: bool,
+    /// Print data that are text as they read: a string, or the blocks of text of an MCP tool; other data as --raw does
+    #[arg(long, conflicts_with = "raw")]
+    pub(crate) text: bool,
     /// What to do with a result that does not match its schema
     #[arg(long, value_enum, default_value_t = Policy::Repair)]
     pub(crate) policy: Policy,

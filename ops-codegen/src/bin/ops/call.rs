@@ -1,6 +1,6 @@
 //! `ops call`
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -70,7 +70,7 @@ async fn once(
     let envelope = registry.call_with(&spec.id, input, options(arguments)).await.map_err(|error| failed(&error))?;
     drop(progress);
     let is_error = envelope.meta.as_mcp().is_some_and(|meta| meta.is_error);
-    print(envelope, arguments.raw, true)?;
+    print(envelope, arguments, true)?;
     if is_error { Err(Failure::Failed("the tool says that it failed".to_owned())) } else { Ok(()) }
 }
 
@@ -84,7 +84,7 @@ async fn stream(
     let mut wrong: usize = 0;
     while let Some(item) = stream.next().await {
         match item {
-            Ok(envelope) => print(envelope, arguments.raw, false)?,
+            Ok(envelope) => print(envelope, arguments, false)?,
             // The stream goes on after an item that cannot be read.
             Err(error) => {
                 wrong += 1;
@@ -99,8 +99,9 @@ async fn stream(
     }
 }
 
-fn print(envelope: ResponseEnvelope<Value>, raw: bool, pretty: bool) -> Result<(), Failure> {
-    let json = if raw {
+fn print(envelope: ResponseEnvelope<Value>, arguments: &CallArguments, pretty: bool) -> Result<(), Failure> {
+    let text = if arguments.text { text_of(&envelope) } else { None };
+    let json = if arguments.raw || arguments.text {
         for warning in &envelope.warnings {
             let place = if warning.pointer.is_empty() { "the data" } else { &warning.pointer };
             tell("warning", &format!("{place} was {}, not {}", warning.found, warning.expected));
@@ -111,9 +112,29 @@ fn print(envelope: ResponseEnvelope<Value>, raw: bool, pretty: bool) -> Result<(
     };
     let json = json.map_err(|error| Failure::Failed(format!("the result has no JSON: {error}")))?;
     let mut stdout = std::io::stdout().lock();
-    let text = if pretty { format!("{json:#}") } else { json.to_string() };
-    let written = writeln!(stdout, "{}", crate::report::json(&text));
+    let written = match text {
+        // A terminal would take some of it for commands.
+        Some(text) if stdout.is_terminal() => writeln!(stdout, "{}", clean(text.trim_end())),
+        Some(text) => write!(stdout, "{text}{}", if text.ends_with('\n') { "" } else { "\n" }),
+        None if pretty => writeln!(stdout, "{}", crate::report::json(&format!("{json:#}"))),
+        None => writeln!(stdout, "{}", crate::report::json(&json.to_string())),
+    };
     written.and_then(|()| stdout.flush()).map_err(Failure::output)
+}
+
+/// What the data say, if they are text.
+fn text_of(envelope: &ResponseEnvelope<Value>) -> Option<String> {
+    match &envelope.data {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(blocks) if envelope.meta.as_mcp().is_some() && !blocks.is_empty() => {
+            let text = |block: &Value| {
+                let text = block.get("text").and_then(Value::as_str);
+                text.filter(|_| block.get("type").is_some_and(|kind| kind == "text")).map(str::to_owned)
+            };
+            blocks.iter().map(text).collect::<Option<Vec<_>>>().map(|texts| texts.join("\n"))
+        }
+        _ => None,
+    }
 }
 
 fn tell(word: &str, message: &str) {
