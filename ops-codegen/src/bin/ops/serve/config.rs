@@ -137,10 +137,24 @@ pub(super) struct Exchange {
 
 /// Where a secret is.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(try_from = "toml::Value")]
 pub(super) enum From_ {
     Env(String),
     File(PathBuf),
+}
+
+impl TryFrom<toml::Value> for From_ {
+    type Error = &'static str;
+
+    /// What is wrong is told without the value: whoever writes a secret in the place of its source should not find it in logs.
+    fn try_from(value: toml::Value) -> Result<Self, Self::Error> {
+        let table = if let toml::Value::Table(table) = value { table } else { toml::Table::new() };
+        match table.iter().next() {
+            Some((key, toml::Value::String(name))) if table.len() == 1 && key == "env" => Ok(Self::Env(name.clone())),
+            Some((key, toml::Value::String(path))) if table.len() == 1 && key == "file" => Ok(Self::File(path.into())),
+            _ => Err("a secret is not written here: write `{ env = \"NAME\" }` or `{ file = \"PATH\" }`"),
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -194,7 +208,13 @@ impl Config {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::Usage(format!("`{shown}` cannot be read: {error}")))?;
-        let mut config: Self = toml::from_str(&text).map_err(|error| Failure::Usage(format!("`{shown}`: {error}")))?;
+        let mut config: Self = toml::from_str(&text).map_err(|error| {
+            // Without the line itself, which may hold a secret.
+            let line =
+                error.span().and_then(|span| text.get(..span.start)).map(|before| before.matches('\n').count() + 1);
+            let place = line.map_or_else(String::new, |line| format!(", line {line}"));
+            Failure::Usage(format!("`{shown}`{place}: {}", error.message()))
+        })?;
         config.folder = path.parent().map(Path::to_owned).unwrap_or_default();
         Ok(config)
     }
@@ -237,6 +257,19 @@ mod tests {
     use std::path::Path;
 
     use super::Config;
+
+    #[test]
+    fn a_secret_in_the_place_of_its_source_is_not_told() {
+        let folder = std::env::temp_dir().join(format!("ops-config-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("gateway.toml");
+        for value in ["\"SECRET-9f3a\"", "SECRET-9f3a", "{ value = \"SECRET-9f3a\" }", "[\"SECRET-9f3a\"]"] {
+            std::fs::write(&file, format!("[apis.shop]\nspec = \"shop.yaml\"\ntoken = {value}\n")).unwrap();
+            let Err(crate::Failure::Usage(told)) = Config::read(&file) else { panic!("{value} is taken") };
+            assert!(told.contains("line 3") && !told.contains("SECRET"), "{told}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn the_file_of_the_documentation_is_one() {
