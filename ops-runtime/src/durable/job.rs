@@ -158,7 +158,7 @@ impl AnyJob {
     /// asked.
     ///
     /// # Errors
-    /// `JOB_NOT_FOUND` ([`JobError`]) if it is somebody else's, or the error of the engine.
+    /// `JOB_NOT_FOUND` ([`JobError`]) if the job belongs to another caller, or the error of the engine.
     pub async fn status_of(&self, stored: &Stored) -> Result<JobStatus, CallError> {
         if !self.jobs.sees(stored.owner()) {
             return Err(JobError::NotFound { job: self.id.clone() }.into());

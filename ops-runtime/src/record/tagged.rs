@@ -237,7 +237,7 @@ enum Found<'de> {
     Tag,
     /// The tag's value, or that there is none, by a look ahead.
     Ahead(Option<Buffer<'de>>),
-    /// Another key, where nobody can look ahead.
+    /// Another key, from a deserializer that cannot look ahead.
     Key(Key<'de>),
 }
 

@@ -146,7 +146,7 @@ pub(super) enum From_ {
 impl TryFrom<toml::Value> for From_ {
     type Error = &'static str;
 
-    /// What is wrong is told without the value: whoever writes a secret in the place of its source should not find it in logs.
+    // The error does not show the value: it may be a secret, and hosts keep what is printed in logs.
     fn try_from(value: toml::Value) -> Result<Self, Self::Error> {
         let table = if let toml::Value::Table(table) = value { table } else { toml::Table::new() };
         match table.iter().next() {
