@@ -211,6 +211,13 @@ fn types() {
             &["expected number to be a multiple of 0.25, found number"],
         ),
         case(
+            "nor is one that is next to it",
+            json!({"type": "number", "multipleOf": 0.25}),
+            json!(0.9999999999999998),
+            json!(0.0),
+            &["expected number to be a multiple of 0.25, found number"],
+        ),
+        case(
             "19.99 is a multiple of 0.01",
             json!({"type": "number", "multipleOf": 0.01}),
             json!(19.99),

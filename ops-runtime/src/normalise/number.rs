@@ -69,12 +69,7 @@ impl Num {
         if exact {
             return value % unit == 0.0;
         }
-        // 0.3 is a multiple of 0.1, but not as a double: each of the two, and their quotient, may be off by half a step.
-        let quotient = value / unit;
-        if !quotient.is_finite() {
-            return value % unit == 0.0;
-        }
-        (quotient - quotient.round()).abs() <= 2.0 * f64::EPSILON * quotient.abs()
+        super::decimal::is_multiple(value, unit)
     }
 
     /// The sum of this number and a whole one.
@@ -99,7 +94,7 @@ impl Num {
                 let rest = value.rem_euclid(unit);
                 if rest == 0 { self } else { value.checked_add(unit - rest).map_or(self, Num::Int) }
             }
-            (value, unit) => Num::Float((value.as_f64() / unit.as_f64()).ceil() * unit.as_f64()),
+            (value, unit) => Num::Float(super::decimal::up_to_multiple(value.as_f64(), unit.as_f64())),
         }
     }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use serde_json::{Map, Value, json};
 
 use super::pattern::text_of;
-use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading, Validator};
+use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading, Validator, decimal};
 use crate::run::schemas::{DefinitionCache, Schemas};
 use crate::{Definitions, OperationSpec, Schema, pointer};
 
@@ -186,7 +186,11 @@ fn number(schema: &Map<String, Value>, usual: f64) -> f64 {
     let most = limit("maximum").or(limit("exclusiveMaximum").map(|most| most - beside));
     let made = usual.min(most.unwrap_or(usual)).max(least.unwrap_or(f64::MIN));
     match limit("multipleOf").filter(|step| *step > 0.0) {
-        Some(step) => (made / step).ceil() * step,
+        Some(step) => {
+            let above = decimal::up_to_multiple(made, step);
+            let fits = most.is_none_or(|most| above <= most);
+            least.filter(|_| !fits).map_or(above, |least| decimal::up_to_multiple(least, step))
+        }
         None => made,
     }
 }
@@ -261,6 +265,7 @@ mod tests {
             (json!({ "type": "integer", "minimum": 2.5 }), json!(3)),
             (json!({ "type": "integer", "exclusiveMaximum": 0 }), json!(-1)),
             (json!({ "type": "number", "exclusiveMinimum": 7, "multipleOf": 2 }), json!(8.0)),
+            (json!({ "type": "number", "exclusiveMinimum": 0.25, "maximum": 0.35, "multipleOf": 0.1 }), json!(0.3)),
             (json!({ "type": "string", "maxLength": 2 }), json!("te")),
             (json!({ "type": "string", "pattern": "^x-[0-9]{3}$", "format": "uuid" }), json!("x-111")),
             (json!({ "type": "array", "maxItems": 0, "items": {} }), json!([])),

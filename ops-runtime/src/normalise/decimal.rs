@@ -1,0 +1,115 @@
+//! Multiples of a number as it is written: 0.3 is a multiple of 0.1, though the doubles nearest to them are not.
+//!
+//! JSON Schema speaks of the numbers of JSON, which are decimal (Validation, section 6.2.1: `multipleOf` holds if the
+//! division gives an integer). A double stands here for the shortest decimal that is read as that double, which is what was
+//! written wherever that had no more than 15 digits. So no tolerance is needed, which would take 0.9999999999999998 for a
+//! multiple of 0.25.
+
+/// A finite number of 0 or more as `digits * 10^exponent`, with no more than 17 digits.
+#[derive(Clone, Copy)]
+struct Decimal {
+    digits: u64,
+    exponent: i32,
+}
+
+impl Decimal {
+    /// The shortest decimal that is read as the absolute value of this double; `None` if it is not finite.
+    fn of(float: f64) -> Option<Self> {
+        let written = format!("{:e}", float.abs());
+        let (mantissa, exponent) = written.split_once('e')?;
+        let exponent: i32 = exponent.parse().ok()?;
+        let (whole, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{rest}").parse().ok()?;
+        Some(Self { digits, exponent: exponent - i32::try_from(rest.len()).ok()? })
+    }
+}
+
+/// True if `value` divided by `unit` is a whole number, both taken as decimals; false if one of them is not finite or `unit`
+/// is 0.
+pub(crate) fn is_multiple(value: f64, unit: f64) -> bool {
+    let (Some(value), Some(unit)) = (Decimal::of(value), Decimal::of(unit)) else { return false };
+    if unit.digits == 0 {
+        return false;
+    }
+    let shift = value.exponent - unit.exponent;
+    if shift >= 0 {
+        // Factors below 10^18 each: their product fits.
+        let modulus = u128::from(unit.digits);
+        let mut rest = u128::from(value.digits) % modulus;
+        for _ in 0..shift {
+            rest = rest * 10 % modulus;
+        }
+        return rest == 0;
+    }
+    let scale = u32::try_from(-shift).ok().and_then(|shift| 10_u128.checked_pow(shift));
+    match scale.and_then(|scale| u128::from(unit.digits).checked_mul(scale)) {
+        Some(unit) => u128::from(value.digits) % unit == 0,
+        // The unit is larger than any value of 17 digits.
+        None => value.digits == 0,
+    }
+}
+
+/// The least multiple of `unit` that is not below `value`, as a decimal; the product of doubles where that is not finite.
+pub(crate) fn up_to_multiple(value: f64, unit: f64) -> f64 {
+    if is_multiple(value, unit) {
+        return value;
+    }
+    let count = (value / unit).ceil();
+    let written = || {
+        let unit = Decimal::of(unit)?;
+        // Beyond 2^53 the doubles lie further apart than the multiples.
+        let count = (count.abs() < 9_007_199_254_740_992.0).then_some(count as i64)?;
+        format!("{}e{}", i128::from(count) * i128::from(unit.digits), unit.exponent).parse().ok()
+    };
+    written().unwrap_or(count * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiples_are_those_of_what_is_written() {
+        for (value, unit, expected) in [
+            (0.3, 0.1, true),
+            (0.1 + 0.2, 0.1, false),
+            (19.99, 0.01, true),
+            (-19.99, 0.01, true),
+            (0.999_999_999_999_999_8, 0.25, false),
+            (1.0, 0.25, true),
+            (0.0, 0.25, true),
+            (-0.0, 0.25, true),
+            (2.5e-42, 0.25, false),
+            (144_687_938_052_682.16, 0.25, false),
+            (144_687_938_052_682.25, 0.25, true),
+            (1e308, 0.01, true),
+            (1e308, 0.3, false),
+            (f64::MAX, f64::MAX, true),
+            (f64::MAX, f64::MIN_POSITIVE, false),
+            (f64::MIN_POSITIVE, f64::MAX, false),
+            (5e-324, 5e-324, true),
+            (1e-323, 5e-324, true),
+            (1.0, 0.0, false),
+            (0.0, 0.0, false),
+            (f64::INFINITY, 1.0, false),
+            (1.0, f64::NAN, false),
+        ] {
+            assert_eq!(is_multiple(value, unit), expected, "{value:e} of {unit:e}");
+        }
+    }
+
+    #[test]
+    fn multiples_are_made_as_they_are_written() {
+        for (value, unit, expected) in [
+            (0.25, 0.1, 0.3),
+            (0.3, 0.1, 0.3),
+            (7.0, 2.0, 8.0),
+            (-0.25, 0.1, -0.2),
+            (1e300, 7.0, 1e300),
+            (0.0, 0.1, 0.0),
+        ] {
+            let made = up_to_multiple(value, unit);
+            assert_eq!(made.to_bits() << 1, f64::to_bits(expected) << 1, "{value} of {unit}: {made}");
+        }
+    }
+}
