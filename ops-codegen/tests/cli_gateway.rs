@@ -287,14 +287,14 @@ fn a_host_starts_what_its_configuration_says() {
     std::fs::write(folder.join("shop.json"), document(60)).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
     // What is no path stays as it is, also if a folder has that name.
-    std::fs::create_dir_all(folder.join("search")).unwrap();
+    std::fs::create_dir_all(folder.join("removeThing3")).unwrap();
     let arguments = [
         "serve",
         "shop.json",
         "--mock",
         "--tools",
         "search",
-        "--allow=search",
+        "--allow=removeThing3",
         "--audit",
         "calls.jsonl",
         "--print-config",
@@ -305,22 +305,103 @@ fn a_host_starts_what_its_configuration_says() {
     assert_eq!(server["command"], env!("CARGO_BIN_EXE_ops"));
     let arguments: Vec<&str> = server["args"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
     let audit = folder.canonicalize().unwrap().join("calls.jsonl");
-    assert_eq!(arguments[2..], ["--mock", "--tools", "search", "--allow=search", "--audit", audit.to_str().unwrap()]);
+    assert_eq!(
+        arguments[2..],
+        ["--mock", "--tools", "search", "--allow=removeThing3", "--audit", audit.to_str().unwrap()]
+    );
     // From anywhere.
     let mut host = Host::start(&arguments[1..], Path::new("/"));
     assert_eq!(host.call("call", json!({ "id": "shop.showThing3" })), r#"{"number":3}"#);
 }
 
+/// Starts the command, ends its input, and gives what it told.
+fn told(arguments: &[&str], folder: &Path) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    let output = command.arg("serve").args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_command_that_its_own_servers_start_ends() {
+    let folder = folder("itself");
+    std::fs::write(folder.join("shop.json"), document(4)).unwrap();
+    let own = json!({ "command": env!("CARGO_BIN_EXE_ops"), "args": ["serve", "--config", folder.join("gateway.toml"), "--mcp", "stdio"] });
+    std::fs::write(folder.join(".mcp.json"), json!({ "mcpServers": { "ops": own } }).to_string()).unwrap();
+    let config = "[apis.shop]\nspec = 'shop.json'\nbase-url = 'http://x.test'\n[mcp]\nconfig = '.mcp.json'\n";
+    std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    let said = told(&["--config", "gateway.toml", "--mcp", "stdio"], &folder);
+    assert!(said.contains("`.mcp.json` names a server that is this very command"), "{said}");
+    // The rest is served all the same.
+    assert!(said.contains("\n4 operations;"), "{said}");
+    // A folder's hidden files are not meant.
+    assert_eq!(told(&["."], &folder), "4 operations; 0 diagnostics\n");
+}
+
+#[test]
+fn what_has_no_effect_is_told() {
+    let folder = folder("idle");
+    std::fs::write(folder.join("shop.json"), document(4)).unwrap();
+    std::fs::write(folder.join("none.json"), "[]").unwrap();
+    let config = "[apis.shop]\nspec = 'shop.json'\n[policy]\ndeny = ['shop.remveThing0']\n";
+    std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    let said = told(&["--config", "gateway.toml", "--exclude", "tag:admin", "--mcp", "stdio", "--mock"], &folder);
+    let rule = "`[policy] deny` has `shop.remveThing0`, which is no operation's: did you mean `shop.removeThing0`";
+    for expected in [rule, "`--exclude` has `tag:admin`, which is no operation's\n", "4 operations, answered"] {
+        assert!(said.contains(expected), "{said}");
+    }
+    let said = told(&["shop.json", "none.json"], &folder);
+    assert!(said.contains("none.json: it describes no operations") && said.contains("4 operations;"), "{said}");
+}
+
+#[test]
+fn a_mock_takes_what_the_service_would_be_sent() {
+    let folder = folder("rehearsed");
+    std::fs::write(folder.join("shop.json"), document(60)).unwrap();
+    let mut host = Host::start(&["shop.json", "--mock", "--tools", "search"], &folder);
+    // Nobody is asked about a call that would not be made, and each mistake is told.
+    let input = json!({ "nmae": 1, "size": 2 });
+    let refused = host.call("call", json!({ "id": "shop.removeThing7", "input": input }));
+    assert!(refused.starts_with("VALIDATION_ERROR: `nmae` is not in the input"), "{refused}");
+    assert!(refused.contains("\n- /nmae: ") && refused.contains("\n- /size: "), "{refused}");
+    assert!(host.call("call", json!({ "id": "shop.removeThing7" })).starts_with("This call waits."));
+}
+
 #[test]
 fn what_cannot_be_served_says_why() {
     let folder = folder("wrong");
+    std::fs::write(folder.join("empty.json"), r#"{"mcpServers":{}}"#).unwrap();
+    std::fs::write(folder.join("typo.json"), r#"{"mcpServers":{"x":{"comand":"x"}}}"#).unwrap();
     std::fs::write(folder.join("a.json"), document(4)).unwrap();
     std::fs::write(folder.join("b.json"), document(4)).unwrap();
     let file = |text: &str| std::fs::write(folder.join("gateway.toml"), text).unwrap();
     for (config, arguments, status, said) in [
         ("", &["a.json", "b.json", "--base-url", "http://x"][..], 2, "for one document, and there are several"),
         ("", &["none.json"], 3, "none.json"),
-        ("", &["a.json", "none.json", "--print-config"], 2, "`none.json` does not exist"),
+        (
+            "",
+            &["a.json", "none.json", "no.json", "--print-config"],
+            2,
+            "`none.json` does not exist; `no.json` does not",
+        ),
+        ("", &["ab.json", "--print-config"], 2, "`ab.json` does not exist: did you mean `a.json`"),
+        ("", &["a.json", "gateway.toml", "--print-config"], 3, "gateway.toml"),
+        ("tool = 'all'", &["a.json", "--config", "gateway.toml", "--print-config"], 2, "unknown field `tool`"),
+        (
+            "",
+            &["a.json", "--deny", "a.nothing", "--print-config"],
+            2,
+            "`--deny` has `a.nothing`, which is no operation's",
+        ),
+        (
+            "",
+            &["a.json", "--deny", "DELTE *"],
+            2,
+            "`--deny` has `DELTE *`: `DELTE` is no method: did you mean `DELETE`?",
+        ),
+        ("", &["a.json", "--include", "nothing"], 2, "no operations to serve: `--include` has `nothing`, which is"),
+        ("", &["a.json", "empty.json"], 2, "`empty.json` names no server"),
+        ("", &["a.json", "typo.json"], 2, "`typo.json`: "),
+        ("", &["a.json", "--bearer-file", "gateway.toml"], 2, "`gateway.toml` is empty"),
         ("", &["a.json", "--mock", "--print-config"], 2, "`--tools search`"),
         ("", &["a.json", "--mcp", "http", "--print-config"], 2, "it would serve HTTP"),
         ("tool = 'all'", &["--config", "gateway.toml"], 2, "unknown field `tool`"),

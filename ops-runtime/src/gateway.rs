@@ -357,12 +357,18 @@ impl GatewayBuilder {
     /// What can't be read or connected to does not stop the rest: see [`Gateway::failures`].
     ///
     /// # Errors
-    /// If two sources have operations of the same id.
+    /// If two sources have operations of the same id, or if a pattern of the policy can match none
+    /// ([`check_pattern`](crate::spec::check_pattern)). One that matches none of those that there are is logged at the level
+    /// `WARN`.
     pub fn build(self) -> BoxFuture<'static, Result<Gateway, CallError>> {
         Box::pin(self.connect())
     }
 
     async fn connect(self) -> Result<Gateway, CallError> {
+        for (_, pattern) in self.policy.patterns() {
+            let refused = |error| CallError::execution(format!("the pattern `{pattern}` of the policy: {error}"));
+            crate::spec::check_pattern(pattern).map_err(refused)?;
+        }
         let registry = self.registry.unwrap_or_default();
         let (mut diagnostics, mut failures) = (Vec::new(), Vec::new());
         let connecting = async {
@@ -377,6 +383,9 @@ impl GatewayBuilder {
         let mut operations = Vec::new();
         for (location, read) in read? {
             match read {
+                Ok(read) if read.operations.is_empty() => {
+                    failures.push((location, CallError::execution("it describes no operations")));
+                }
                 Ok(read) => {
                     operations.extend(read.operations);
                     diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
@@ -389,6 +398,13 @@ impl GatewayBuilder {
             servers.register_all(&registry).map_err(taken)?;
             failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
         }
+        let specs = registry.list();
+        for (decision, pattern) in self.policy.patterns() {
+            if !specs.iter().any(|spec| spec.matches(pattern)) {
+                tracing::warn!(?decision, pattern, "a pattern of the policy matches no operation");
+            }
+        }
+        drop(specs);
         let rules = Arc::new(Rules::new(self.policy, self.limits, self.audit));
         let gate = Gate::new(registry, self.filters, rules);
         let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };

@@ -120,6 +120,7 @@ mod config;
 mod destinations;
 mod engine;
 mod events;
+mod examples;
 mod exchange;
 #[cfg(test)]
 mod fake;

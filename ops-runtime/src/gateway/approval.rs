@@ -103,7 +103,8 @@ pub(super) fn question(spec: &OperationSpec, input: &Value) -> String {
 /// The error of a call that nobody has agreed to yet.
 pub(super) fn needed(spec: &OperationSpec) -> CallError {
     let message = format!(
-        "`{}` changes something, so somebody has to agree to the call, and this client cannot ask its user (elicitation)",
+        "`{}` changes something, so somebody has to agree to the call, and this client cannot ask its user (elicitation). \
+         Whoever runs this server can let it pass by the policy (`allow`), or serve the tools `search`, `describe` and `call`",
         spec.id
     );
     CallError::new(NEEDED, message)

@@ -255,6 +255,18 @@ impl Host for ModelHost {
         entry.map_or(Decision::Deny, |entry| self.core.gate.rules().decide(&entry.spec))
     }
 
+    fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
+        let Some(entry) = find::entry(&self.core.gate, &self.principal, id) else { return Ok(()) };
+        entry.schemas.check_input(&entry.spec, input)?;
+        let invocation = self.principal.forward(&self.context, self.core.gate.registry(), CallOptions::new());
+        let request = invocation.context.id();
+        let checked = match &entry.handler {
+            Some(handler) => handler.erased.check(&entry.spec, input, &invocation.context),
+            None => Ok(()),
+        };
+        checked.map_err(|error| self.core.public(&self.principal, error, &entry.spec, &request))
+    }
+
     fn is_query(&self, id: &str) -> bool {
         find::entry(&self.core.gate, &self.principal, id)
             .is_some_and(|entry| entry.spec.kind != OperationKind::Mutation)

@@ -167,7 +167,8 @@ impl Gated {
             Err(error) => return Box::pin(ready(Err(error))),
         };
         Box::pin(async move {
-            let passed = rules.admit(&spec, &input, &context).await?;
+            let check = |input: &Value| inner.check(&spec, input, &inside);
+            let passed = rules.admit(&spec, &input, &context, check).await?;
             let answer = run(&*inner, &spec, input, inside).await;
             passed.end(&answer);
             answer
@@ -198,11 +199,16 @@ impl Endpoint for Gated {
         };
         Box::pin(async move {
             let input = Payload::Value(input);
-            let passed = rules.admit(&spec, &input, &context).await?;
+            let check = |input: &Value| inner.check(&spec, input, &inside);
+            let passed = rules.admit(&spec, &input, &context, check).await?;
             let Payload::Value(input) = input else { return Err(CallError::execution("the input is no JSON value")) };
             let stream = inner.subscribe(&spec, input, inside).await;
             passed.follow(stream)
         })
+    }
+
+    fn check(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
+        self.inner.check(spec, input, context)
     }
 
     fn input_form(&self) -> InputForm {

@@ -52,16 +52,17 @@ impl Rules {
         }
     }
 
-    /// Lets a call pass, perhaps after asking and waiting.
+    /// Lets a call pass, perhaps after asking and waiting; nobody is asked about an input that `check` refuses.
     ///
     /// # Errors
-    /// `ACCESS_DENIED` if the policy or the user refuses the call, `APPROVAL_NEEDED` if nobody can be asked,
+    /// What `check` says of the input, `ACCESS_DENIED` if the policy or the user refuses the call, `APPROVAL_NEEDED` if nobody can be asked,
     /// `TOO_MANY_REQUESTS` beyond the limits of its caller, and those of an audit log that is required.
     pub(super) async fn admit(
         &self,
         spec: &OperationSpec,
         input: &Payload,
         context: &Context,
+        check: impl Fn(&Value) -> Result<(), CallError> + Send,
     ) -> Result<Passed, CallError> {
         let made_by = context.extension::<MadeBy>().map(|MadeBy(caller)| caller.clone());
         let caller = made_by.unwrap_or_else(|| CallerId::of(context.identity()));
@@ -72,7 +73,7 @@ impl Rules {
                 Some(log.begin(entry, &value(input))?)
             }
         };
-        let admitted = self.pass(spec, input, context, &caller, &mut record).await;
+        let admitted = self.pass(spec, input, context, check, &caller, &mut record).await;
         match admitted {
             Ok(permit) => Ok(Passed { record, _permit: permit }),
             Err(error) => {
@@ -89,6 +90,7 @@ impl Rules {
         spec: &OperationSpec,
         input: &Payload,
         context: &Context,
+        check: impl Fn(&Value) -> Result<(), CallError> + Send,
         caller: &CallerId,
         record: &mut Option<AuditRecord>,
     ) -> Result<CallPermit, CallError> {
@@ -109,9 +111,11 @@ impl Rules {
             // Who calls otherwise than as a model says itself what is to be done.
             Decision::Ask => {
                 if let Some(peer) = McpPeer::of(context) {
+                    let input = value(input);
+                    check(&input)?;
                     tell(Approval::Asked);
                     let by = caller.to_string();
-                    match approval::ask(&peer, "approval", spec, &value(input)).await {
+                    match approval::ask(&peer, "approval", spec, &input).await {
                         Ok(()) => tell(Approval::Approved { by }),
                         Err(error) => {
                             if *error.code() == ErrorCode::AccessDenied {
@@ -147,6 +151,9 @@ impl Passed {
     pub(super) fn end(self, answer: &Result<ResponseEnvelope<Payload>, CallError>) {
         let Some(record) = self.record else { return };
         match answer {
+            Ok(envelope) if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => {
+                record.finish(Err(&CallError::new("TOOL_ERROR", "the tool says that it failed")));
+            }
             Ok(envelope) => record.finish(Ok(&value(&envelope.data))),
             Err(error) => record.finish(Err(error)),
         }

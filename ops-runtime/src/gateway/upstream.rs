@@ -10,8 +10,8 @@ use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::FileSource;
 use crate::http::import::{from_openapi_file, from_openapi_url};
 use crate::{
-    BoxFuture, CallError, Context, Diagnostic, Endpoint, Handler, HttpConfig, OperationSpec, Payload, Registration,
-    ResponseEnvelope, Value,
+    BoxFuture, CallError, Context, Diagnostic, Endpoint, Handler, HttpClient, HttpConfig, OperationSpec, Payload,
+    Registration, ResponseEnvelope, Value,
 };
 
 /// A document that is read when the gateway is built.
@@ -42,10 +42,11 @@ impl Document {
         let mut tools = crate::mcp::ReadOptions::new();
         tools.namespace = config.namespace().map(str::to_owned);
         let api = if is_mock {
+            let client = rehearsing(config)?;
             let mut options = ReadOptions::new().with_examples();
             options.namespace.clone_from(&tools.namespace);
             openapi::load(&location, &FileSource::new(), &options)
-                .map(|(api, told)| (mocked(api.compacted().operations), told))
+                .map(|(api, told)| (client.examples(api.compacted().operations), told))
                 .map_err(CallError::from)
         } else {
             from_openapi_file(&location, config).map(|imported| (imported.registrations, imported.diagnostics))
@@ -68,11 +69,11 @@ impl Document {
     /// Fetches the document and reads it.
     async fn fetch(self) -> Outcome {
         let Self { location, config, is_mock } = self;
-        let read = match from_openapi_url(&location, config).await {
-            Ok(imported) if is_mock => {
+        let read = match from_openapi_url(&location, config.clone()).await {
+            Ok(imported) if is_mock => rehearsing(config).map(|client| {
                 let specs = imported.registrations.iter().map(|registration| registration.spec().clone());
-                Ok(Read { operations: mocked(specs.collect()), diagnostics: imported.diagnostics })
-            }
+                Read { operations: client.examples(specs), diagnostics: imported.diagnostics }
+            }),
             Ok(imported) => Ok(Read { operations: imported.registrations, diagnostics: imported.diagnostics }),
             Err(error) => Err(error),
         };
@@ -93,6 +94,11 @@ impl Endpoint for Unconnected {
         let message = format!("`{}` is known by a list of tools alone: its MCP server is not connected", spec.id);
         Box::pin(ready(Err(CallError::new("NOT_CONNECTED", message))))
     }
+}
+
+/// A client whose operations are answered with examples: nothing is sent, so that a document need not name a server.
+fn rehearsing(config: HttpConfig) -> Result<HttpClient, CallError> {
+    HttpClient::new(config.with_base_url("http://localhost"))
 }
 
 fn mocked(specs: Vec<OperationSpec>) -> Vec<Registration> {

@@ -178,6 +178,10 @@ impl Endpoint for Remote {
         })
     }
 
+    fn check(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
+        self.exchange(spec, input, context).map(drop)
+    }
+
     fn streams_bodies(&self) -> bool {
         true
     }
@@ -200,6 +204,10 @@ impl Endpoint for HttpClient {
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
         self.remote.subscribe(spec, input, context)
+    }
+
+    fn check(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
+        self.remote.check(spec, input, context)
     }
 
     fn streams_bodies(&self) -> bool {

@@ -1,11 +1,12 @@
 //! From a binding and an input to the request that is sent.
 
 use std::borrow::Cow;
+use std::iter;
 
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::address::is_http;
@@ -18,10 +19,17 @@ use super::send::request;
 use super::settings::Settings;
 use super::{RequestBody, invalid, media, pointer, server, style};
 use crate::model::binding::is_reserved_header;
-use crate::{Bodies, CallError, HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
+use crate::model::nearest::{nearest, question};
+use crate::{
+    Bodies, CallError, ErrorCode, HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation,
+};
 
 #[cfg(test)]
 mod tests;
+
+/// How many members that have no place are told, and how many names are proposed for each.
+const LISTED: usize = 20;
+const PROPOSED: usize = 3;
 
 /// What a query cannot hold as it is.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'').add(b'\\').add(b'^');
@@ -73,14 +81,23 @@ pub(super) fn encode(
 
 /// Refuses input members that have no place in the request, so that none is dropped silently.
 fn refuse_others(spec: &OperationSpec, binding: &HttpBinding, members: &Map<String, Value>) -> Result<(), CallError> {
-    let takes_rest = binding.bodies.iter().any(HttpBody::is_rest);
-    match members.keys().find(|name| !takes_rest && !binding.places(name)) {
-        Some(name) => {
-            let message = format!("`{}` is not in the input of `{}`", name.escape_debug(), spec.id);
-            Err(invalid(&pointer(name), message))
-        }
-        None => Ok(()),
+    if binding.bodies.iter().any(HttpBody::is_rest) {
+        return Ok(());
     }
+    let mut others = members.keys().filter(|name| !binding.places(name));
+    let Some(first) = others.next() else { return Ok(()) };
+    let known = || {
+        let parameters = binding.parameters.iter().filter(|parameter| parameter.fixed.is_none());
+        let bodies = binding.bodies.iter().map(|body| body.property.as_ref());
+        parameters.map(|parameter| parameter.property.as_ref()).chain(bodies)
+    };
+    let told = |name: &str| {
+        let meant = question(&nearest(name, known(), PROPOSED));
+        format!("`{}` is not in the input of `{}`{meant}", name.escape_debug(), spec.id)
+    };
+    let violation = |name: &String| json!({ "pointer": pointer(name), "message": told(name) });
+    let all: Vec<Value> = iter::once(first).chain(others).take(LISTED).map(violation).collect();
+    Err(CallError::new(ErrorCode::ValidationError, told(first)).with_details(json!({ "violations": all })))
 }
 
 /// The input for parameters: bodies are replaced by their JSON, for only a request body can be streamed.

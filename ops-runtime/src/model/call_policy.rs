@@ -63,6 +63,13 @@ impl CallPolicy {
         self
     }
 
+    /// The patterns, each with what it decides.
+    pub fn patterns(&self) -> impl Iterator<Item = (Decision, &str)> {
+        let all = [(Decision::Allow, &self.allow), (Decision::Ask, &self.ask), (Decision::Deny, &self.deny)];
+        all.into_iter()
+            .flat_map(|(decision, patterns)| patterns.iter().map(move |pattern| (decision, pattern.as_str())))
+    }
+
     /// What becomes of calls of the operation.
     pub fn decide(&self, spec: &OperationSpec) -> Decision {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| spec.matches(pattern));

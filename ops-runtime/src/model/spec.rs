@@ -17,6 +17,8 @@
 mod json;
 mod pattern;
 
+pub use pattern::check_pattern;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;

@@ -14,6 +14,16 @@ pub trait Host: Send + Sync {
     /// Decides whether the operation runs with this input.
     fn decide(&self, id: &str, input: &Value) -> Decision;
 
+    /// Refuses an input that the call would refuse before it does anything, so that nobody is asked about it. By default, it
+    /// refuses none.
+    ///
+    /// # Errors
+    /// What the call itself would fail with.
+    fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
+        let _ = (id, input);
+        Ok(())
+    }
+
     /// True if the operation changes nothing, so that it may be called again when its result was lost.
     fn is_query(&self, id: &str) -> bool;
 

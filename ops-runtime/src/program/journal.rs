@@ -59,6 +59,8 @@ pub(super) enum State {
     Declined,
     /// It is refused by policy.
     Denied,
+    /// Its input is refused, so nobody is asked.
+    Refused,
     /// It was started. Without an answer, nobody knows whether it was carried out.
     Started,
 }

@@ -229,8 +229,8 @@ impl<'a> Run<'a> {
                 Decision::Ask => State::Asked,
                 Decision::Deny => State::Denied,
             };
+            let state = self.sort(at, state, &id, &input);
             self.journal.calls.push(Entry { id, input, state, answer: None, order: None, at: None });
-            self.sort(at, state);
             return Ok(());
         };
         if entry.id != id || entry.input != input {
@@ -244,14 +244,24 @@ impl<'a> Run<'a> {
             let message = "the process ended while this call was under way: nobody knows whether it was carried out. Find out before it is made again";
             self.ready.push_back((at, error("OUTCOME_UNKNOWN", message)));
         } else {
-            self.sort(at, state);
+            let state = self.sort(at, state, &id, &input);
+            if let Some(entry) = self.journal.calls.get_mut(at) {
+                entry.state = state;
+            }
         }
         Ok(())
     }
 
-    fn sort(&mut self, at: usize, state: State) {
+    /// Sees to a call that has no answer yet; its state, which is another where nobody need be asked.
+    fn sort(&mut self, at: usize, state: State, id: &str, input: &Value) -> State {
         match state {
-            State::Asked => {}
+            State::Asked | State::Refused => match self.host.check(id, input) {
+                Ok(()) => return State::Asked,
+                Err(refused) => {
+                    self.ready.push_back((at, Answer::from(Err(refused))));
+                    return State::Refused;
+                }
+            },
             State::Allowed | State::Started => self.queue.push_back(at),
             State::Declined => {
                 self.ready
@@ -259,6 +269,7 @@ impl<'a> Run<'a> {
             }
             State::Denied => self.ready.push_back((at, error("ACCESS_DENIED", "programs may not call this operation"))),
         }
+        state
     }
 
     /// Starts calls that may start, as many as may be in flight.

@@ -77,6 +77,18 @@ pub trait Endpoint: Send + Sync + 'static {
         Box::pin(ready(Err(CallError::execution(message))))
     }
 
+    /// Refuses an input that the endpoint would refuse before it does anything: a member that has no place in a request,
+    /// say. By default, it refuses none.
+    ///
+    /// Who asks somebody whether a call may be made asks this first. The input matches the operation's schema.
+    ///
+    /// # Errors
+    /// What the call itself would fail with.
+    fn check(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
+        let _ = (spec, input, context);
+        Ok(())
+    }
+
     /// What becomes of the input in [`call_payload`](Self::call_payload).
     #[doc(hidden)]
     fn input_form(&self) -> InputForm {

@@ -1,7 +1,11 @@
 //! Calls that somebody has to agree to.
 
+use ops_runtime::Registry;
 use ops_runtime::access::CallPolicy;
-use ops_runtime::gateway::Tools;
+use ops_runtime::binding::{HttpBinding, HttpBody};
+use ops_runtime::gateway::{Gateway, Tools};
+use ops_runtime::http::{HttpClient, HttpConfig};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};
@@ -76,6 +80,39 @@ async fn an_answer_asks_where_the_client_cannot() {
 }
 
 #[tokio::test]
+async fn nobody_is_asked_about_what_the_client_would_refuse() {
+    let bodies = const { &[HttpBody::new("application/octet-stream").with_property("body")] };
+    let spec = OperationSpec::mutation("files.put").with_http(HttpBinding::new("PUT", "/files").with_bodies(bodies));
+    let files = HttpClient::new(HttpConfig::new().with_base_url("http://files.test")).unwrap();
+    let registry = Registry::new();
+    registry.register_all(files.examples([spec])).unwrap();
+    for tools in [Tools::Search, Tools::Code] {
+        let gateway = Gateway::builder().with_registry(registry.clone()).with_tools(tools).build().await.unwrap();
+        let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
+        for (input, place) in [
+            (json!({ "body": "%%%" }), "/body"),
+            (json!({ "body": "aGk=", "boddy": 1 }), "/boddy"),
+            (json!({ "body": "aGk=" }), ""),
+        ] {
+            let params = match tools {
+                Tools::Code => {
+                    let code =
+                        format!("try {{ await ops.files.put({input}) }} catch (error) {{ return error.details }}");
+                    let mut params = asked(json!({ "code": code }), json!({}));
+                    params["name"] = json!("execute");
+                    params
+                }
+                _ => asked(json!({ "id": "files.put", "input": input }), json!({})),
+            };
+            let answer = client.request("tools/call", params).await["result"].clone();
+            let is_asked = answer["resultType"] == "input_required";
+            assert_eq!(is_asked, place.is_empty(), "{input}: {answer}");
+            assert!(is_asked || text(&answer).contains(place), "{input}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_answer_does_not_ask_if_only_clients_may() {
     let shop = Shop::new();
     let gateway = shop.gateway().with_approval_by_client_only().build().await.unwrap();
@@ -104,4 +141,6 @@ async fn a_policy_holds_whichever_way_a_call_comes() {
         assert_eq!(error.code().as_str(), "ACCESS_DENIED");
         assert_eq!(shop.renamed(), 1);
     }
+    let misspelt = Shop::new().gateway().with_policy(CallPolicy::new().with_deny("DELTE *")).build().await.unwrap_err();
+    assert!(misspelt.message().contains("did you mean `DELETE`?"), "{misspelt}");
 }

@@ -13,6 +13,7 @@ mod inspect;
 mod jobs;
 mod manifest;
 mod modules;
+mod patterns;
 mod progress;
 mod report;
 mod run;

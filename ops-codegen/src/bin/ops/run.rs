@@ -21,13 +21,20 @@ use crate::arguments::RunArguments;
 use crate::call::{config, guard};
 use crate::failure::Failure;
 use crate::modules::{import, read_stdin, runtime, shown};
+use crate::patterns::Patterns;
 use crate::progress::Progress;
 use crate::report::{clean, label};
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let program = program(arguments)?;
+    let patterns =
+        Patterns::new([("--allow", &arguments.allow[..]), ("--ask", &arguments.ask), ("--deny", &arguments.deny)])?;
     let registry = Registry::new();
     let specs = register(arguments, &registry)?;
+    let idle = patterns.without_effect(&specs);
+    if !idle.is_empty() {
+        return Err(Failure::Usage(idle.join("; ")));
+    }
     let program = Program::new(program, functions(&specs)).with_input(input(arguments)?);
     let policy = policy(arguments);
     let host = CallerHost::new(registry, &specs, &policy);

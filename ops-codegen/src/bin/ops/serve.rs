@@ -4,6 +4,7 @@ mod config;
 mod gateway;
 mod host;
 mod mock;
+mod upstreams;
 
 use crate::arguments::ServeArguments;
 use crate::failure::Failure;

@@ -105,7 +105,20 @@ impl Credentials {
             })?),
             _ => None,
         };
-        Ok(token.map(|token| token.trim().to_owned()))
+        let Some(token) = token else { return Ok(None) };
+        match token.trim() {
+            "" => Err(Failure::Usage(format!("{} is empty: it should hold the token", self.place()))),
+            token => Ok(Some(token.to_owned())),
+        }
+    }
+
+    /// Where the token is, in messages.
+    fn place(&self) -> String {
+        match (&self.bearer_env, &self.bearer_file) {
+            (Some(name), _) => format!("the environment variable `{name}`"),
+            (_, Some(path)) => format!("`{}`", path.display()),
+            _ => "the token".to_owned(),
+        }
     }
 
     /// The token for HTTP clients.

@@ -23,8 +23,12 @@ impl Environment {
     fn of(prefix: String, variables: impl Iterator<Item = (String, String)>) -> Self {
         let start = format!("{prefix}_");
         let own = variables.filter_map(|(name, value)| {
-            let rest = name.strip_prefix(&start).filter(|_| !value.is_empty())?;
-            Some((rest.to_owned(), Secret::from(value)))
+            let rest = name.strip_prefix(&start)?;
+            // What was read from a file ends with a line feed. Blanks alone are no credentials.
+            match value.trim() {
+                "" => None,
+                value => Some((rest.to_owned(), Secret::from(value))),
+            }
         });
         let variables = own.collect();
         Self { prefix, variables }
@@ -137,7 +141,7 @@ mod tests {
                 found("SHOP_MY_AUTH", Auth::bearer("a")),
             ),
             (
-                &[("SHOP_MY_AUTH", ""), ("SHOP_TOKEN", "b")],
+                &[("SHOP_MY_AUTH", " \n"), ("SHOP_TOKEN", "b\n")],
                 SecurityKind::Bearer,
                 found("SHOP_TOKEN", Auth::bearer("b")),
             ),

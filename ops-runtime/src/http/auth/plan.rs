@@ -225,7 +225,8 @@ impl Credentials {
             }
             Err(error) => {
                 let message = format!("the environment variable `{variable}` cannot be used: {}", error.message());
-                Err(invalid("/credentials", message))
+                // Not the fault of the input.
+                Err(CallError::execution(message))
             }
         })
     }

@@ -84,12 +84,16 @@ fn what_has_no_place_in_the_request_is_refused() {
         )
         .with_bodies(const { &[HttpBody::new("application/json").with_property("body")] });
     assert_eq!(uri(&binding, &json!({ "b": 1, "q": 2 })).unwrap(), "http://h.test/base/a/1?q=2&on=true");
-    for other in ["Q", "on", "b}", "x/y"] {
+    for (other, meant) in [("Q", ": did you mean `q`?"), ("on", ""), ("b}", ""), ("x/y", "")] {
         let error = uri(&binding, &json!({ "b": 1, "q": 2, other: null })).unwrap_err();
-        let message = format!("`{other}` is not in the input of `t.t`");
+        let message = format!("`{other}` is not in the input of `t.t`{meant}");
         assert_eq!(error.details()["violations"][0]["message"], message);
         assert_eq!(error.details()["violations"][0]["pointer"], format!("/{}", other.replace('/', "~1")));
     }
+    // Each of several is told.
+    let error = uri(&binding, &json!({ "b": 1, "x": 2, "y": 3 })).unwrap_err();
+    let places = error.details()["violations"].as_array().unwrap().iter().map(|told| told["pointer"].clone());
+    assert_eq!(places.collect::<Vec<_>>(), ["/x", "/y"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::OperationSpec;
 use crate::model::glob::glob;
+use crate::model::nearest::{nearest, question};
 
 /// The methods that a pattern may begin with.
 const METHODS: [&str; 9] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY"];
@@ -23,6 +24,34 @@ impl OperationSpec {
     /// ```
     pub fn matches(&self, pattern: &str) -> bool {
         matches(pattern, self)
+    }
+}
+
+/// Says why a pattern can select no operation, whichever there are.
+///
+/// ```
+/// use ops_runtime::spec::check_pattern;
+///
+/// assert!(check_pattern("DELETE *").is_ok());
+/// assert_eq!(check_pattern("DELTE *").unwrap_err(), "`DELTE` is no method: did you mean `DELETE`?");
+/// ```
+///
+/// # Errors
+/// If it is empty, or has a blank where no method stands before it.
+pub fn check_pattern(pattern: &str) -> Result<(), String> {
+    let pattern = pattern.trim();
+    if pattern.is_empty() {
+        return Err("the pattern is empty: `*` stands for every operation".to_owned());
+    }
+    if pattern.starts_with('/') || pattern.starts_with("tag:") {
+        return Ok(());
+    }
+    match pattern.split_once(char::is_whitespace) {
+        Some((method, _)) if method != "*" && !METHODS.contains(&method.to_uppercase().as_str()) => {
+            let meant = question(&nearest(&method.to_uppercase(), METHODS, 1));
+            Err(format!("`{}` is no method{meant}", method.escape_debug()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -22,7 +22,7 @@
 //! caller-token = { exchange = { token-url = "https://login.example.com/token", audience = "https://billing.example.com" } }
 //!
 //! [mcp]
-//! config = ".mcp.json"                          # MCP servers, as other programs name them
+//! config = "servers.json"                       # MCP servers, as other programs name them; not what starts this one
 //!
 //! [policy]                                      # patterns of operations; what changes something is asked about
 //! allow = ["github.issues/*"]

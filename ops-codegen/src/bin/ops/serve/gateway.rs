@@ -1,67 +1,108 @@
 //! `ops serve`: documents and MCP servers behind a few tools, over MCP and HTTP.
 
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::request::Parts;
 use futures_util::future::BoxFuture;
+use ops_runtime::Registry;
 use ops_runtime::access::{CallPolicy, Identity};
 use ops_runtime::gateway::{AuditLog, AuditOptions, CallerLimits, Gateway, GatewayBuilder, Rate, ResultLimits, Tools};
-use ops_runtime::http::{Auth, HttpConfig, TokenExchange};
-use ops_runtime::mcp::{McpConfig, McpServerOptions};
+use ops_runtime::mcp::McpServerOptions;
 use ops_runtime::program::FolderStore;
 use ops_runtime::serve::{Authenticator, BearerTokens, HttpServer, JwtAuthenticator, Unauthorized};
 use ops_runtime::spec::Diagnostic;
 use tokio::net::TcpListener;
 
 use super::ADDRESS;
-use super::config::{Api, CallerToken, Config, Exchange};
+use super::config::Config;
+use super::upstreams::Upstreams;
 use crate::arguments::{ServeArguments, ToolsChoice, Transport};
 use crate::failure::Failure;
 use crate::modules::{is_url, runtime, shown};
+use crate::patterns::Patterns;
 use crate::report::{clean, label};
-use crate::server::is_config;
 
 pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
-    let config = match &arguments.config {
-        Some(path) => Config::read(path)?,
-        None => Config::default(),
-    };
-    let builder = builder(arguments, &config)?;
+    let config = config(arguments)?;
+    let (registry, patterns) = (Registry::new(), patterns(arguments, &config)?);
+    let upstreams = Upstreams::of(arguments, &config, !arguments.mock)?;
+    let builder = builder(arguments, &config, registry.clone(), upstreams)?;
     let callers = callers(&config)?;
     runtime()?.block_on(async {
         let gateway = builder.build().await.map_err(|error| Failure::Failed(error.message().to_owned()))?;
-        tell(&gateway, arguments)?;
+        tell(&gateway, arguments, &idle(&patterns, &registry))?;
         serve(&gateway, arguments, callers).await
     })
 }
 
+/// Reads what the command would read of files, without secrets: what is wrong with it is best known before a host starts it.
+///
+/// # Errors
+/// If a file or a rule is wrong.
+pub(super) fn check(arguments: &ServeArguments) -> Result<(), Failure> {
+    let config = config(arguments)?;
+    let (registry, patterns) = (Registry::new(), patterns(arguments, &config)?);
+    let Upstreams { documents, servers } = Upstreams::of(arguments, &config, false)?;
+    let is_all = servers.names().next().is_none() && !documents.iter().any(|(location, _)| is_url(location));
+    let mut builder = Gateway::builder().with_registry(registry.clone());
+    for (location, client) in documents.into_iter().filter(|(location, _)| !is_url(location)) {
+        builder = builder.with_mock(location, client);
+    }
+    let gateway = runtime()?.block_on(builder.build());
+    let gateway = gateway.map_err(|error| Failure::Failed(error.message().to_owned()))?;
+    if !gateway.failures().is_empty() {
+        return Err(unread(&gateway));
+    }
+    match idle(&patterns, &registry) {
+        idle if is_all && !idle.is_empty() => Err(Failure::Usage(idle.join("; "))),
+        _ => Ok(()),
+    }
+}
+
+/// What to say of patterns that select none of all operations, those that are left out included.
+fn idle(patterns: &Patterns, registry: &Registry) -> Vec<String> {
+    patterns.without_effect(registry.list().iter().map(|spec| &**spec))
+}
+
+fn config(arguments: &ServeArguments) -> Result<Config, Failure> {
+    arguments.config.as_ref().map_or_else(|| Ok(Config::default()), |path| Config::read(path))
+}
+
+/// The patterns of the command and of the configuration.
+fn patterns(arguments: &ServeArguments, config: &Config) -> Result<Patterns, Failure> {
+    Patterns::new([
+        ("--include", &arguments.include[..]),
+        ("--exclude", &arguments.exclude),
+        ("--allow", &arguments.allow),
+        ("--ask", &arguments.ask),
+        ("--deny", &arguments.deny),
+        ("include", &config.include),
+        ("exclude", &config.exclude),
+        ("[policy] allow", &config.policy.allow),
+        ("[policy] ask", &config.policy.ask),
+        ("[policy] deny", &config.policy.deny),
+    ])
+}
+
 /// What the command and the configuration ask for.
-fn builder(arguments: &ServeArguments, config: &Config) -> Result<GatewayBuilder, Failure> {
+fn builder(
+    arguments: &ServeArguments,
+    config: &Config,
+    registry: Registry,
+    upstreams: Upstreams,
+) -> Result<GatewayBuilder, Failure> {
     let mut builder = Gateway::builder()
+        .with_registry(registry)
         .with_options(McpServerOptions::new("ops", env!("CARGO_PKG_VERSION")))
         .with_credentials_from_env();
-    for (namespace, api) in &config.apis {
-        let (location, client) = (config.location(&api.spec), client(config, namespace, api)?);
+    for (location, client) in upstreams.documents {
         builder =
             if arguments.mock { builder.with_mock(location, client) } else { builder.with_document(location, client) };
     }
-    let mut servers = McpConfig::new();
-    if let Some(file) = &config.mcp.config {
-        servers = merged(servers, &config.path(file))?;
-    }
-    let (documents, configurations) = sources(&arguments.spec)?;
-    for file in &configurations {
-        servers = merged(servers, Path::new(file))?;
-    }
-    for (location, client) in clients(arguments, documents)? {
-        builder =
-            if arguments.mock { builder.with_mock(location, client) } else { builder.with_document(location, client) };
-    }
-    if servers.names().next().is_some() {
-        builder = builder.with_mcp_servers(servers);
+    if upstreams.servers.names().next().is_some() {
+        builder = builder.with_mcp_servers(upstreams.servers);
     }
     let (include, exclude) =
         ([&config.include[..], &arguments.include].concat(), [&config.exclude[..], &arguments.exclude].concat());
@@ -123,131 +164,6 @@ fn limits(config: &Config) -> (CallerLimits, ResultLimits) {
     (limits, results)
 }
 
-/// The client of an API of the configuration.
-fn client(config: &Config, namespace: &str, api: &Api) -> Result<HttpConfig, Failure> {
-    let mut client = HttpConfig::new().with_namespace(namespace);
-    if let Some(url) = &api.base_url {
-        client = client.with_base_url(url);
-    }
-    if let Some(seconds) = api.timeout {
-        client = client.with_timeout(Duration::from_secs(seconds.max(1)));
-    }
-    if let Some(token) = &api.token {
-        client = client.with_auth(Auth::bearer(config.secret(token)?));
-    }
-    for (scheme, from) in &api.credentials {
-        client = client.with_credentials(scheme, Auth::bearer(config.secret(from)?));
-    }
-    for (name, from) in &api.headers {
-        client = client.with_header(name, config.secret(from)?.expose());
-    }
-    match &api.caller_token {
-        Some(_) if api.token.is_some() => Err(Failure::Usage(format!(
-            "`{namespace}` has `token` and `caller-token`, but a request has one token: choose one"
-        ))),
-        Some(CallerToken::PassOn) => Ok(client.with_auth(Auth::pass_on())),
-        Some(CallerToken::Exchange(exchange)) => {
-            Ok(client.with_auth(Auth::exchange(exchanged(config, namespace, exchange)?)))
-        }
-        None => Ok(client),
-    }
-}
-
-/// The exchange of callers' tokens that an API of the configuration asks for.
-fn exchanged(config: &Config, namespace: &str, said: &Exchange) -> Result<TokenExchange, Failure> {
-    let mut exchange = TokenExchange::new(&said.token_url);
-    exchange = match (&said.client_id, &said.client_secret) {
-        (Some(id), Some(secret)) => exchange.with_client(id, config.secret(secret)?),
-        (Some(id), None) => exchange.with_parameter("client_id", id),
-        (None, None) => exchange,
-        (None, Some(_)) => {
-            let message = format!("the exchange of `{namespace}` has `client-secret`, but no `client-id`");
-            return Err(Failure::Usage(message));
-        }
-    };
-    if let Some(audience) = &said.audience {
-        exchange = exchange.with_audience(audience);
-    }
-    if let Some(resource) = &said.resource {
-        exchange = exchange.with_resource(resource);
-    }
-    Ok(match &said.scopes {
-        Some(scopes) => exchange.with_scopes(scopes),
-        None => exchange,
-    })
-}
-
-/// The documents on the command line, each with its client.
-///
-/// Credentials of the command line are for one document. Otherwise they come from the environment: those of the document
-/// `github` from `GITHUB_TOKEN` and the like.
-fn clients(arguments: &ServeArguments, documents: Vec<String>) -> Result<Vec<(String, HttpConfig)>, Failure> {
-    let is_for_one = arguments.credentials.is_given() || arguments.base_url.is_some() || arguments.namespace.is_some();
-    if is_for_one && documents.len() > 1 {
-        let message = "`--namespace`, `--base-url` and credentials are for one document, and there are several: name them, \
-                       each with its own, in a file for `--config`";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    documents
-        .into_iter()
-        .map(|location| {
-            let mut client = HttpConfig::new();
-            if let Some(namespace) = &arguments.namespace {
-                client = client.with_namespace(namespace);
-            }
-            if let Some(url) = &arguments.base_url {
-                client = client.with_base_url(url);
-            }
-            for (name, value) in arguments.credentials.headers()? {
-                client = client.with_header(name, value);
-            }
-            if let Some(auth) = arguments.credentials.auth()? {
-                client = client.with_auth(auth);
-            }
-            Ok((location, client))
-        })
-        .collect()
-}
-
-/// The documents and the configurations of MCP servers among the arguments, those in folders included.
-fn sources(specs: &[String]) -> Result<(Vec<String>, Vec<String>), Failure> {
-    let mut files = Vec::new();
-    for spec in specs {
-        if is_url(spec) || !Path::new(spec).is_dir() {
-            files.push(spec.clone());
-            continue;
-        }
-        let unreadable = |error: std::io::Error| Failure::Failed(format!("`{spec}` cannot be read: {error}"));
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(spec).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            if path.extension().is_some_and(|ending| ending == "json" || ending == "yaml" || ending == "yml") {
-                found.push(path.to_string_lossy().into_owned());
-            }
-        }
-        // The order of a folder is that of its disk.
-        found.sort();
-        files.extend(found);
-    }
-    let is_config = |file: &String| !is_url(file) && is_config(file);
-    let (configurations, documents) = files.into_iter().partition(is_config);
-    Ok((documents, configurations))
-}
-
-/// The servers with those of a file.
-fn merged(servers: McpConfig, file: &Path) -> Result<McpConfig, Failure> {
-    let more = McpConfig::from_file(file).map_err(|error| Failure::Usage(error.message().to_owned()))?;
-    let names: Vec<String> = more.names().map(str::to_owned).collect();
-    names.into_iter().try_fold(servers, |servers, name| {
-        if servers.names().any(|known| known == name) {
-            let message = format!("`{}` names a server `{name}`, and so does another file", file.display());
-            return Err(Failure::Usage(message));
-        }
-        let server = more.server(&name).map_err(|error| Failure::Usage(error.message().to_owned()))?.clone();
-        Ok(servers.with_server(name, server))
-    })
-}
-
 /// Finds who calls over HTTP.
 #[derive(Clone)]
 enum Callers {
@@ -284,24 +200,41 @@ fn callers(config: &Config) -> Result<Option<Callers>, Failure> {
     Ok(tokens.map(Callers::Tokens))
 }
 
-/// Tells on standard error what is served, and what is missing.
-fn tell(gateway: &Gateway, arguments: &ServeArguments) -> Result<(), Failure> {
+/// What could not be read or connected to, each by its location or name.
+fn missing(gateway: &Gateway) -> impl Iterator<Item = (String, String)> {
+    gateway.failures().iter().map(|(location, error)| {
+        let message = error.message();
+        // The message is a whole diagnostic where a document was read and is not valid.
+        (shown(location), clean(message.strip_prefix("error: ").unwrap_or(message)))
+    })
+}
+
+fn unread(gateway: &Gateway) -> Failure {
+    let told = missing(gateway).map(|(location, error)| Diagnostic::error("", error).with_document(&location));
+    Failure::Unreadable(told.collect())
+}
+
+/// Tells on standard error what is served, what is missing, and which patterns have no effect.
+fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[String]) -> Result<(), Failure> {
     let operations = gateway.registry().list().len();
-    let unread = || gateway.failures().iter().map(|(location, error)| (shown(location), clean(error.message())));
     if operations == 0 {
-        let told = unread().map(|(location, error)| Diagnostic::error("", error).with_document(&location));
-        return match told.collect::<Vec<_>>() {
-            none if none.is_empty() => Err(Failure::Usage("there are no operations to serve".to_owned())),
-            unread => Err(Failure::Unreadable(unread)),
-        };
+        let mut told = "there are no operations to serve".to_owned();
+        if !idle.is_empty() {
+            told = format!("{told}: {}", idle.join("; "));
+        }
+        return Err(if gateway.failures().is_empty() { Failure::Usage(told) } else { unread(gateway) });
     }
     let mut out = anstream::stderr().lock();
-    for (location, error) in unread() {
-        // If standard error is closed, there is no way to report it.
+    // If standard error is closed, there is no way to report it.
+    for (location, error) in missing(gateway) {
         let _ = writeln!(out, "{}: {location}: {error}", label("error"));
     }
+    for idle in idle {
+        let _ = writeln!(out, "{}: {}", label("warning"), clean(idle));
+    }
     let with = if arguments.mock { ", answered with examples" } else { "" };
-    let _ = writeln!(out, "{operations} operations{with}; {} diagnostics", gateway.diagnostics().len());
+    let many = if operations == 1 { "" } else { "s" };
+    let _ = writeln!(out, "{operations} operation{many}{with}; {} diagnostics", gateway.diagnostics().len());
     Ok(())
 }
 

@@ -1,12 +1,15 @@
 //! `ops serve --print-config`: what an MCP host reads to start the command.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::{Args, ValueHint};
+use ops_runtime::nearest::{nearest, question};
 use serde_json::json;
 
 use crate::arguments::{ServeArguments, Transport};
 use crate::failure::Failure;
+use crate::report::label;
 
 /// Prints the entry of this very command. Paths are absolute, because hosts start their servers anywhere.
 ///
@@ -19,11 +22,19 @@ pub(super) fn print(arguments: &ServeArguments, is_mock_server: bool) -> Result<
             "a host can't start this command: it would serve HTTP; add `--mcp stdio`, or for a mock `--tools search`";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let read = arguments.spec.iter().map(String::as_str).filter(|spec| !is_url(spec)).map(std::path::Path::new);
+    let read = arguments.spec.iter().map(String::as_str).filter(|spec| !is_url(spec)).map(Path::new);
     let read =
         read.chain([&arguments.config, &arguments.credentials.bearer_file].into_iter().flatten().map(AsRef::as_ref));
-    if let Some(missing) = read.into_iter().find(|path| !path.exists()) {
-        return Err(Failure::Usage(format!("`{}` does not exist", missing.display())));
+    let missing: Vec<String> = read.filter(|path| !path.exists()).map(absent).collect();
+    if !missing.is_empty() {
+        return Err(Failure::Usage(missing.join("; ")));
+    }
+    super::gateway::check(arguments)?;
+    if !arguments.credentials.header.is_empty() {
+        let warning = "the configuration below holds what `--header` says: a secret is better named by `--bearer-env` or \
+                       `--bearer-file`, or in a file for `--config`";
+        // If standard error is closed, there is no way to report it.
+        let _ = writeln!(anstream::stderr().lock(), "{}: {warning}", label("warning"));
     }
     let unknown = |error: std::io::Error| Failure::Failed(format!("the path of this command is unknown: {error}"));
     let command = std::env::current_exe().map_err(unknown)?;
@@ -32,6 +43,16 @@ pub(super) fn print(arguments: &ServeArguments, is_mock_server: bool) -> Result<
     let config = json!({ "mcpServers": { "ops": server } });
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{config:#}").and_then(|()| stdout.flush()).map_err(Failure::output)
+}
+
+/// Says that there is no such file, and which are called much like it.
+fn absent(path: &Path) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    let meant = question(&nearest(&wanted, names.iter().map(String::as_str), 2));
+    format!("`{}` does not exist{meant}", path.display())
 }
 
 fn is_url(text: &str) -> bool {

@@ -8,7 +8,7 @@ use std::io::Write;
 use ops_runtime::openapi::{FileSource, Source};
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::{Api, OperationSpec};
-use ops_runtime::{HttpConfig, Registry, mcp, mock, openapi};
+use ops_runtime::{HttpClient, HttpConfig, Registry, mcp, openapi};
 use tokio::net::TcpListener;
 
 use self::credentials::Credentials;
@@ -27,7 +27,10 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let registry = Registry::new();
     let credentials = Credentials::of(&operations);
     let served: Vec<OperationSpec> = operations.iter().map(|spec| credentials.asked_for(spec)).collect();
-    let registered = registry.register_all(served.into_iter().map(mock::examples));
+    // Nothing is sent: what a request would be refused for before it is sent is refused.
+    let client = HttpClient::new(HttpConfig::new().with_base_url("http://localhost"));
+    let client = client.map_err(|error| Failure::Failed(error.message().to_owned()))?;
+    let registered = registry.register_all(client.examples(served));
     registered.map_err(|error| Failure::Failed(error.to_string()))?;
     runtime()?.block_on(async {
         let unusable = |error: std::io::Error| {

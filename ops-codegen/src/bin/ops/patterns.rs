@@ -1,0 +1,99 @@
+//! The patterns of rules and filters: one that selects nothing is told, because a rule that is misspelt protects nothing.
+
+use ops_runtime::nearest::{nearest, question};
+use ops_runtime::spec::{OperationSpec, check_pattern};
+
+use crate::failure::Failure;
+
+/// How many operations are proposed in place of a pattern that selects none.
+const PROPOSED: usize = 3;
+
+/// Patterns, each with where it was given.
+pub(crate) struct Patterns(Vec<(String, String)>);
+
+impl Patterns {
+    /// The patterns of an option or a key, such as `--deny`.
+    ///
+    /// # Errors
+    /// If one can select no operation, whichever there are.
+    pub(crate) fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a [String])>) -> Result<Self, Failure> {
+        let mut all = Vec::new();
+        for (place, patterns) in given {
+            for pattern in patterns {
+                let refused = |error| Failure::Usage(format!("`{place}` has `{pattern}`: {error}"));
+                check_pattern(pattern).map_err(refused)?;
+                all.push((place.to_owned(), pattern.clone()));
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// What to say of each pattern that selects none of these operations.
+    pub(crate) fn without_effect<'a>(&self, specs: impl IntoIterator<Item = &'a OperationSpec>) -> Vec<String> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let specs: Vec<&OperationSpec> = specs.into_iter().collect();
+        let idle = self.0.iter().filter(|(_, pattern)| !specs.iter().any(|spec| spec.matches(pattern)));
+        let told = idle.map(|(place, pattern)| {
+            let meant = question(&alike(pattern, &specs));
+            format!("`{place}` has `{pattern}`, which is no operation's{meant}")
+        });
+        told.collect()
+    }
+}
+
+/// The ids, names, tags or paths that are much like a pattern.
+fn alike<'a>(pattern: &str, specs: &[&'a OperationSpec]) -> Vec<&'a str> {
+    let text = pattern.trim().trim_matches('*');
+    if let Some(tag) = text.strip_prefix("tag:") {
+        return unique(nearest(tag, specs.iter().flat_map(|spec| spec.tags.iter()), PROPOSED));
+    }
+    if let Some(at) = text.find('/').filter(|at| text.get(..*at).is_some_and(|before| !before.contains('.'))) {
+        let paths = specs.iter().filter_map(|spec| spec.http()).map(|http| http.path.as_ref());
+        return unique(nearest(text.get(at..).unwrap_or(text), paths, PROPOSED));
+    }
+    let own = |spec: &&'a OperationSpec| if text.contains('.') { spec.id.as_ref() } else { spec.name() };
+    unique(nearest(text, specs.iter().map(own), PROPOSED))
+}
+
+fn unique(mut names: Vec<&str>) -> Vec<&str> {
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use ops_runtime::binding::HttpBinding;
+    use ops_runtime::spec::OperationSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_pattern_that_selects_nothing_is_told() {
+        let spec = OperationSpec::mutation("shop.deletePet").with_http(HttpBinding::new("DELETE", "/pets/{id}"));
+        let spec = spec.with_tags(&["admin"]);
+        let told = |pattern: &str| {
+            let given = [pattern.to_owned()];
+            Patterns::new([("--deny", &given[..])]).map(|patterns| patterns.without_effect([&spec]).join(""))
+        };
+        for (pattern, expected) in [
+            ("shop.*", ""),
+            ("DELETE *", ""),
+            ("GET *", "`--deny` has `GET *`, which is no operation's"),
+            ("tag:admn", "`--deny` has `tag:admn`, which is no operation's: did you mean `admin`?"),
+            ("shop.deltePet", "`--deny` has `shop.deltePet`, which is no operation's: did you mean `shop.deletePet`?"),
+            ("deltePet*", "`--deny` has `deltePet*`, which is no operation's: did you mean `deletePet`?"),
+            (
+                "DELETE /pet/{id}",
+                "`--deny` has `DELETE /pet/{id}`, which is no operation's: did you mean `/pets/{id}`?",
+            ),
+        ] {
+            assert_eq!(told(pattern).unwrap(), expected, "{pattern}");
+        }
+        for (pattern, expected) in [("DELTE *", "did you mean `DELETE`?"), (" ", "is empty")] {
+            let Err(Failure::Usage(refused)) = told(pattern) else { panic!("{pattern} is taken") };
+            assert!(refused.starts_with("`--deny` has") && refused.contains(expected), "{refused}");
+        }
+    }
+}

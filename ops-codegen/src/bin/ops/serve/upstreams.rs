@@ -1,0 +1,215 @@
+//! What `ops serve` puts behind a gateway: documents, each with its client, and MCP servers.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ops_runtime::http::{Auth, HttpConfig, TokenExchange};
+use ops_runtime::mcp::McpConfig;
+
+use super::config::{Api, CallerToken, Config, Exchange};
+use crate::arguments::ServeArguments;
+use crate::failure::Failure;
+use crate::modules::is_url;
+use crate::server::is_config;
+
+/// Tells the servers that this command starts which files of servers have led to them: one of these files may start this
+/// command again, which would start its servers again, and so on without end.
+const LED_BY: &str = "OPS_SERVERS_OF";
+
+/// What is behind a gateway.
+pub(super) struct Upstreams {
+    /// Files and URLs, each with its client.
+    pub(super) documents: Vec<(String, HttpConfig)>,
+    pub(super) servers: McpConfig,
+}
+
+impl Upstreams {
+    /// What the command and the configuration name; without secrets where nothing is to be called.
+    pub(super) fn of(arguments: &ServeArguments, config: &Config, has_secrets: bool) -> Result<Self, Failure> {
+        let mut documents = Vec::new();
+        for (namespace, api) in &config.apis {
+            documents.push((config.location(&api.spec), client(config, namespace, api, has_secrets)?));
+        }
+        let (named, configurations) = sources(&arguments.spec)?;
+        documents.extend(clients(arguments, named, has_secrets)?);
+        let own = config.mcp.config.as_ref().map(|file| config.path(file));
+        let files: Vec<PathBuf> = own.into_iter().chain(configurations.into_iter().map(PathBuf::from)).collect();
+        let servers = files.iter().try_fold(McpConfig::new(), |servers, file| merged(servers, file))?;
+        Ok(Self { documents, servers: led_by(servers, &files)? })
+    }
+}
+
+/// The servers, which are told the files that name them.
+///
+/// # Errors
+/// If one of the files has led to this command itself.
+fn led_by(servers: McpConfig, files: &[PathBuf]) -> Result<McpConfig, Failure> {
+    let mut all: Vec<PathBuf> =
+        std::env::var_os(LED_BY).iter().flat_map(|paths| std::env::split_paths(paths).collect::<Vec<_>>()).collect();
+    for file in files {
+        let whole = file.canonicalize().unwrap_or_else(|_| file.clone());
+        if all.contains(&whole) {
+            let message = format!(
+                "`{}` names a server that is this very command, which reads that file: it would start itself without end. \
+                 Leave it out of the file, or name the other servers in a file of their own",
+                // Without its folder: who started this command takes the whole path for a secret, as it is in the environment.
+                file.file_name().unwrap_or(file.as_os_str()).display()
+            );
+            return Err(Failure::Usage(message));
+        }
+        all.push(whole);
+    }
+    // A path that holds what stands between paths cannot be told.
+    let tellable = all.iter().filter(|path| std::env::join_paths([path]).is_ok());
+    let told = std::env::join_paths(tellable).ok().and_then(|told| told.into_string().ok()).unwrap_or_default();
+    Ok(servers.map(|_, server| server.with_env(LED_BY, told.clone())))
+}
+
+/// The client of an API of the configuration, perhaps without its secrets.
+fn client(config: &Config, namespace: &str, api: &Api, has_secrets: bool) -> Result<HttpConfig, Failure> {
+    let mut client = HttpConfig::new().with_namespace(namespace);
+    if let Some(url) = &api.base_url {
+        client = client.with_base_url(url);
+    }
+    if let Some(seconds) = api.timeout {
+        client = client.with_timeout(Duration::from_secs(seconds.max(1)));
+    }
+    if !has_secrets {
+        return Ok(client);
+    }
+    if let Some(token) = &api.token {
+        client = client.with_auth(Auth::bearer(config.secret(token)?));
+    }
+    for (scheme, from) in &api.credentials {
+        client = client.with_credentials(scheme, Auth::bearer(config.secret(from)?));
+    }
+    for (name, from) in &api.headers {
+        client = client.with_header(name, config.secret(from)?.expose());
+    }
+    match &api.caller_token {
+        Some(_) if api.token.is_some() => Err(Failure::Usage(format!(
+            "`{namespace}` has `token` and `caller-token`, but a request has one token: choose one"
+        ))),
+        Some(CallerToken::PassOn) => Ok(client.with_auth(Auth::pass_on())),
+        Some(CallerToken::Exchange(exchange)) => {
+            Ok(client.with_auth(Auth::exchange(exchanged(config, namespace, exchange)?)))
+        }
+        None => Ok(client),
+    }
+}
+
+/// The exchange of callers' tokens that an API of the configuration asks for.
+fn exchanged(config: &Config, namespace: &str, said: &Exchange) -> Result<TokenExchange, Failure> {
+    let mut exchange = TokenExchange::new(&said.token_url);
+    exchange = match (&said.client_id, &said.client_secret) {
+        (Some(id), Some(secret)) => exchange.with_client(id, config.secret(secret)?),
+        (Some(id), None) => exchange.with_parameter("client_id", id),
+        (None, None) => exchange,
+        (None, Some(_)) => {
+            let message = format!("the exchange of `{namespace}` has `client-secret`, but no `client-id`");
+            return Err(Failure::Usage(message));
+        }
+    };
+    if let Some(audience) = &said.audience {
+        exchange = exchange.with_audience(audience);
+    }
+    if let Some(resource) = &said.resource {
+        exchange = exchange.with_resource(resource);
+    }
+    Ok(match &said.scopes {
+        Some(scopes) => exchange.with_scopes(scopes),
+        None => exchange,
+    })
+}
+
+/// The documents on the command line, each with its client.
+///
+/// Credentials of the command line are for one document. Otherwise they come from the environment: those of the document
+/// `github` from `GITHUB_TOKEN` and the like.
+fn clients(
+    arguments: &ServeArguments,
+    documents: Vec<String>,
+    has_secrets: bool,
+) -> Result<Vec<(String, HttpConfig)>, Failure> {
+    let is_for_one = arguments.credentials.is_given() || arguments.base_url.is_some() || arguments.namespace.is_some();
+    if is_for_one && documents.len() > 1 {
+        let message = "`--namespace`, `--base-url` and credentials are for one document, and there are several: name them, \
+                       each with its own, in a file for `--config`";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    documents
+        .into_iter()
+        .map(|location| {
+            let mut client = HttpConfig::new();
+            if let Some(namespace) = &arguments.namespace {
+                client = client.with_namespace(namespace);
+            }
+            if let Some(url) = &arguments.base_url {
+                client = client.with_base_url(url);
+            }
+            if !has_secrets {
+                return Ok((location, client));
+            }
+            for (name, value) in arguments.credentials.headers()? {
+                client = client.with_header(name, value);
+            }
+            if let Some(auth) = arguments.credentials.auth()? {
+                client = client.with_auth(auth);
+            }
+            Ok((location, client))
+        })
+        .collect()
+}
+
+/// The documents and the configurations of MCP servers among the arguments, those in folders included.
+fn sources(specs: &[String]) -> Result<(Vec<String>, Vec<String>), Failure> {
+    let mut files = Vec::new();
+    for spec in specs {
+        if is_url(spec) || !Path::new(spec).is_dir() {
+            files.push(spec.clone());
+            continue;
+        }
+        let unreadable = |error: std::io::Error| Failure::Failed(format!("`{spec}` cannot be read: {error}"));
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(spec).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            // What is hidden is for other programs: `.mcp.json` may well start this very command.
+            let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            if !is_hidden
+                && path.extension().is_some_and(|ending| ending == "json" || ending == "yaml" || ending == "yml")
+            {
+                found.push(path.to_string_lossy().into_owned());
+            }
+        }
+        // The order of a folder is that of its disk.
+        found.sort();
+        files.extend(found);
+    }
+    let is_config = |file: &String| !is_url(file) && is_config(file);
+    let (configurations, documents) = files.into_iter().partition(is_config);
+    Ok((documents, configurations))
+}
+
+/// The servers with those of a file.
+fn merged(servers: McpConfig, file: &Path) -> Result<McpConfig, Failure> {
+    let shown = file.display();
+    let refused = |error: ops_runtime::CallError| Failure::Usage(in_file(file, error.message()));
+    let more = McpConfig::from_file(file).map_err(refused)?;
+    let names: Vec<String> = more.names().map(str::to_owned).collect();
+    if names.is_empty() {
+        return Err(Failure::Usage(format!("`{shown}` names no server")));
+    }
+    names.into_iter().try_fold(servers, |servers, name| {
+        if servers.names().any(|known| known == name) {
+            return Err(Failure::Usage(format!("`{shown}` names a server `{name}`, and so does another file")));
+        }
+        let server = more.server(&name).map_err(refused)?.clone();
+        Ok(servers.with_server(name, server))
+    })
+}
+
+/// A message of the reader, with the file if it does not name it.
+fn in_file(file: &Path, message: &str) -> String {
+    let shown = file.display().to_string();
+    if message.contains(&shown) { message.to_owned() } else { format!("`{shown}`: {message}") }
+}
