@@ -133,7 +133,9 @@ pub mod spec {
     pub use crate::model::error::ErrorDefinition;
     pub use crate::model::retry::RetryPolicy;
     pub use crate::model::schema::{Definition, Definitions, Schema};
-    pub use crate::model::spec::{Api, InvalidId, OperationKind, OperationSpec, check_pattern};
+    #[cfg(any(feature = "openapi", feature = "registry"))]
+    pub use crate::model::spec::check_pattern;
+    pub use crate::model::spec::{Api, InvalidId, OperationKind, OperationSpec};
     pub use crate::model::text::{List, Text};
     pub use crate::model::texts::TextList;
     #[doc(inline)]

@@ -11,6 +11,8 @@ pub(crate) mod body;
 pub(crate) mod call_policy;
 mod clock;
 pub mod content;
+#[cfg(any(feature = "openapi", feature = "registry"))]
+pub(crate) mod decimal;
 pub(crate) mod diagnostic;
 pub mod envelope;
 pub(crate) mod error;

@@ -105,7 +105,6 @@ mod check;
 mod compat;
 mod create;
 mod cut;
-pub(crate) mod decimal;
 mod definitions;
 mod draft;
 mod equal;

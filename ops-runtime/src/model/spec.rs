@@ -17,6 +17,7 @@
 mod json;
 mod pattern;
 
+#[cfg(any(feature = "openapi", feature = "registry"))]
 pub use pattern::check_pattern;
 
 use std::borrow::Cow;

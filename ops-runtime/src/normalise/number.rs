@@ -69,7 +69,7 @@ impl Num {
         if exact {
             return value % unit == 0.0;
         }
-        super::decimal::is_multiple(value, unit)
+        crate::model::decimal::is_multiple(value, unit)
     }
 
     /// The sum of this number and a whole one.
@@ -94,7 +94,7 @@ impl Num {
                 let rest = value.rem_euclid(unit);
                 if rest == 0 { self } else { value.checked_add(unit - rest).map_or(self, Num::Int) }
             }
-            (value, unit) => Num::Float(super::decimal::up_to_multiple(value.as_f64(), unit.as_f64())),
+            (value, unit) => Num::Float(crate::model::decimal::up_to_multiple(value.as_f64(), unit.as_f64())),
         }
     }
 

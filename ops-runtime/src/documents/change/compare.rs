@@ -438,7 +438,7 @@ impl<'a> Comparer<'a> {
 fn divides(key: &str, old: &Object, new: &Object) -> bool {
     let number = |node: &Object| node.get(key).and_then(Value::as_f64).filter(|number| *number > 0.0);
     match (number(old), number(new)) {
-        (Some(old), Some(new)) => crate::normalise::decimal::is_multiple(old, new),
+        (Some(old), Some(new)) => crate::model::decimal::is_multiple(old, new),
         _ => false,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::OperationSpec;
 use crate::model::glob::glob;
+#[cfg(any(feature = "openapi", feature = "registry"))]
 use crate::model::nearest::{nearest, question};
 
 /// The methods that a pattern may begin with.
@@ -38,6 +39,7 @@ impl OperationSpec {
 ///
 /// # Errors
 /// If it is empty, or has a blank where no method stands before it.
+#[cfg(any(feature = "openapi", feature = "registry"))]
 pub fn check_pattern(pattern: &str) -> Result<(), String> {
     let pattern = pattern.trim();
     if pattern.is_empty() {

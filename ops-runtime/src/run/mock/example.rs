@@ -5,7 +5,8 @@ use std::cell::Cell;
 use serde_json::{Map, Value, json};
 
 use super::pattern::text_of;
-use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading, Validator, decimal};
+use crate::model::decimal;
+use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading, Validator};
 use crate::run::schemas::{DefinitionCache, Schemas};
 use crate::{Definitions, OperationSpec, Schema, pointer};
 

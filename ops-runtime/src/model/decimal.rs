@@ -50,6 +50,7 @@ pub(crate) fn is_multiple(value: f64, unit: f64) -> bool {
 }
 
 /// The least multiple of `unit` that is not below `value`, as a decimal; the product of doubles where that is not finite.
+#[cfg(feature = "registry")]
 pub(crate) fn up_to_multiple(value: f64, unit: f64) -> f64 {
     if is_multiple(value, unit) {
         return value;
@@ -98,6 +99,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "registry")]
     #[test]
     fn multiples_are_made_as_they_are_written() {
         for (value, unit, expected) in [
