@@ -178,6 +178,7 @@ fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
 const METHODS: &[&str] = &[
     "add",
     "bind",
+    "bind_examples",
     "borrow",
     "call",
     "call_with",

@@ -46,7 +46,7 @@ impl Document {
             let mut options = ReadOptions::new().with_examples();
             options.namespace.clone_from(&tools.namespace);
             openapi::load(&location, &FileSource::new(), &options)
-                .map(|(api, told)| (client.examples(api.compacted().operations), told))
+                .map(|(api, told)| (client.bind_examples(api.compacted().operations), told))
                 .map_err(CallError::from)
         } else {
             from_openapi_file(&location, config).map(|imported| (imported.registrations, imported.diagnostics))
@@ -72,7 +72,7 @@ impl Document {
         let read = match from_openapi_url(&location, config.clone()).await {
             Ok(imported) if is_mock => rehearsing(config).map(|client| {
                 let specs = imported.registrations.iter().map(|registration| registration.spec().clone());
-                Read { operations: client.examples(specs), diagnostics: imported.diagnostics }
+                Read { operations: client.bind_examples(specs), diagnostics: imported.diagnostics }
             }),
             Ok(imported) => Ok(Read { operations: imported.registrations, diagnostics: imported.diagnostics }),
             Err(error) => Err(error),

@@ -32,20 +32,20 @@ impl HttpClient {
     ///     .with_output(Schema::text(r#"{"type":"integer","examples":[7]}"#));
     /// let client = HttpClient::new(HttpConfig::new().with_base_url("https://pets.example.com"))?;
     /// let registry = Registry::new();
-    /// registry.register_all(client.examples([spec]))?;
+    /// registry.register_all(client.bind_examples([spec]))?;
     /// assert_eq!(registry.call("pets.count", json!({})).await?.data, json!(7));
     /// let error = registry.call("pets.count", json!({ "colour": "red" })).await.unwrap_err();
     /// assert_eq!(error.code().as_str(), "VALIDATION_ERROR");
     /// # Ok(()) }
     /// ```
-    pub fn examples<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
+    pub fn bind_examples<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
         let rehearsed = |spec: S| {
             let made = crate::mock::examples(spec);
             if made.spec.http().is_none() {
                 return made;
             }
             let rehearsal = Rehearsal { remote: self.remote.clone(), answer: made.handler.erased };
-            // Not an endpoint of its own: what a document says is checked as it is for examples.
+            // The handler of examples with another endpoint in it: what it is beside that stays.
             let handler = Handler { erased: Arc::new(rehearsal), ..made.handler };
             Registration { handler, ..made }
         };

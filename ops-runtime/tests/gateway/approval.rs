@@ -85,7 +85,7 @@ async fn nobody_is_asked_about_what_the_client_would_refuse() {
     let spec = OperationSpec::mutation("files.put").with_http(HttpBinding::new("PUT", "/files").with_bodies(bodies));
     let files = HttpClient::new(HttpConfig::new().with_base_url("http://files.test")).unwrap();
     let registry = Registry::new();
-    registry.register_all(files.examples([spec])).unwrap();
+    registry.register_all(files.bind_examples([spec])).unwrap();
     for tools in [Tools::Search, Tools::Code] {
         let gateway = Gateway::builder().with_registry(registry.clone()).with_tools(tools).build().await.unwrap();
         let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;

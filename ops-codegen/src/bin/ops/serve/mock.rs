@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     // Nothing is sent: what a request would be refused for before it is sent is refused.
     let client = HttpClient::new(HttpConfig::new().with_base_url("http://localhost"));
     let client = client.map_err(|error| Failure::Failed(error.message().to_owned()))?;
-    let registered = registry.register_all(client.examples(served));
+    let registered = registry.register_all(client.bind_examples(served));
     registered.map_err(|error| Failure::Failed(error.to_string()))?;
     runtime()?.block_on(async {
         let unusable = |error: std::io::Error| {
