@@ -345,8 +345,8 @@ fn what_has_no_effect_is_told() {
     let config = "[apis.shop]\nspec = 'shop.json'\n[policy]\ndeny = ['shop.remveThing0']\n";
     std::fs::write(folder.join("gateway.toml"), config).unwrap();
     let said = told(&["--config", "gateway.toml", "--exclude", "tag:admin", "--mcp", "stdio", "--mock"], &folder);
-    let rule = "`[policy] deny` has `shop.remveThing0`, which is no operation's: did you mean `shop.removeThing0`";
-    for expected in [rule, "`--exclude` has `tag:admin`, which is no operation's\n", "4 operations, answered"] {
+    let rule = "`[policy] deny` has `shop.remveThing0`, which matches no operation: did you mean `shop.removeThing0`";
+    for expected in [rule, "`--exclude` has `tag:admin`, which matches no operation\n", "4 operations, answered"] {
         assert!(said.contains(expected), "{said}");
     }
     let said = told(&["shop.json", "none.json"], &folder);
@@ -390,7 +390,7 @@ fn what_cannot_be_served_says_why() {
             "",
             &["a.json", "--deny", "a.nothing", "--print-config"],
             2,
-            "`--deny` has `a.nothing`, which is no operation's",
+            "`--deny` has `a.nothing`, which matches no operation",
         ),
         (
             "",
@@ -398,7 +398,12 @@ fn what_cannot_be_served_says_why() {
             2,
             "`--deny` has `DELTE *`: `DELTE` is no method: did you mean `DELETE`?",
         ),
-        ("", &["a.json", "--include", "nothing"], 2, "no operations to serve: `--include` has `nothing`, which is"),
+        (
+            "",
+            &["a.json", "--include", "nothing"],
+            2,
+            "no operations to serve: `--include` has `nothing`, which matches",
+        ),
         ("", &["a.json", "empty.json"], 2, "`empty.json` names no server"),
         ("", &["a.json", "typo.json"], 2, "`typo.json`: "),
         ("", &["a.json", "--bearer-file", "gateway.toml"], 2, "`gateway.toml` is empty"),

@@ -383,10 +383,10 @@ impl GatewayBuilder {
         let mut operations = Vec::new();
         for (location, read) in read? {
             match read {
-                Ok(read) if read.operations.is_empty() => {
-                    failures.push((location, CallError::execution("it describes no operations")));
-                }
                 Ok(read) => {
+                    if read.operations.is_empty() {
+                        failures.push((location.clone(), CallError::execution("it describes no operations")));
+                    }
                     operations.extend(read.operations);
                     diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
                 }

@@ -52,10 +52,10 @@ impl Rules {
         }
     }
 
-    /// Lets a call pass, perhaps after asking and waiting; nobody is asked about an input that `check` refuses.
+    /// Lets a call pass, after it has asked the user and waited if it must. `check` refuses inputs before the user is asked.
     ///
     /// # Errors
-    /// What `check` says of the input, `ACCESS_DENIED` if the policy or the user refuses the call, `APPROVAL_NEEDED` if nobody can be asked,
+    /// The error of `check`, `ACCESS_DENIED` if the policy or the user refuses the call, `APPROVAL_NEEDED` if nobody can be asked,
     /// `TOO_MANY_REQUESTS` beyond the limits of its caller, and those of an audit log that is required.
     pub(super) async fn admit(
         &self,

@@ -33,11 +33,15 @@ pub(crate) fn is_multiple(value: f64, unit: f64) -> bool {
     }
     let shift = value.exponent - unit.exponent;
     if shift >= 0 {
-        // Factors below 10^18 each: their product fits.
+        // Factors below 10^18 each: their product fits. By squares, as a hostile value may be shifted by 600 digits.
         let modulus = u128::from(unit.digits);
-        let mut rest = u128::from(value.digits) % modulus;
-        for _ in 0..shift {
-            rest = rest * 10 % modulus;
+        let (mut rest, mut power, mut left) = (u128::from(value.digits) % modulus, 10 % modulus, shift);
+        while left > 0 && rest > 0 {
+            if left % 2 == 1 {
+                rest = rest * power % modulus;
+            }
+            power = power * power % modulus;
+            left /= 2;
         }
         return rest == 0;
     }
@@ -85,6 +89,9 @@ mod tests {
             (144_687_938_052_682.25, 0.25, true),
             (1e308, 0.01, true),
             (1e308, 0.3, false),
+            (1.5e308, 0.3, true),
+            (7e300, 0.7, true),
+            (7e300, 0.9, false),
             (f64::MAX, f64::MAX, true),
             (f64::MAX, f64::MIN_POSITIVE, false),
             (f64::MIN_POSITIVE, f64::MAX, false),

@@ -14,11 +14,10 @@ pub trait Host: Send + Sync {
     /// Decides whether the operation runs with this input.
     fn decide(&self, id: &str, input: &Value) -> Decision;
 
-    /// Refuses an input that the call would refuse before it does anything, so that nobody is asked about it. By default, it
-    /// refuses none.
+    /// Checks the input of a call before the user is asked to agree to the call. By default, every input passes.
     ///
     /// # Errors
-    /// What the call itself would fail with.
+    /// The error that the call itself would fail with.
     fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
         let _ = (id, input);
         Ok(())

@@ -59,7 +59,7 @@ pub(super) enum State {
     Declined,
     /// It is refused by policy.
     Denied,
-    /// Its input is refused, so nobody is asked.
+    /// Its input is invalid: the call fails, and the user is not asked.
     Refused,
     /// It was started. Without an answer, nobody knows whether it was carried out.
     Started,

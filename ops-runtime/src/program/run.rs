@@ -252,7 +252,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Sees to a call that has no answer yet; its state, which is another where nobody need be asked.
+    /// Queues a call that has no answer yet, or answers it at once, and returns its state. A call that waits for the user
+    /// becomes [`State::Refused`] if its input is invalid.
     fn sort(&mut self, at: usize, state: State, id: &str, input: &Value) -> State {
         match state {
             State::Asked | State::Refused => match self.host.check(id, input) {

@@ -77,13 +77,13 @@ pub trait Endpoint: Send + Sync + 'static {
         Box::pin(ready(Err(CallError::execution(message))))
     }
 
-    /// Refuses an input that the endpoint would refuse before it does anything: a member that has no place in a request,
-    /// say. By default, it refuses none.
+    /// Checks an input without running the operation, such as for a member that has no place in a request. By default, every
+    /// input passes.
     ///
-    /// Who asks somebody whether a call may be made asks this first. The input matches the operation's schema.
+    /// A gateway calls this before it asks a user to agree to the call. The input matches the operation's schema.
     ///
     /// # Errors
-    /// What the call itself would fail with.
+    /// The error that the call itself would fail with.
     fn check(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
         let _ = (spec, input, context);
         Ok(())

@@ -1,5 +1,7 @@
 //! The patterns of rules and filters: one that selects nothing is told, because a rule that is misspelt protects nothing.
 
+use std::collections::BTreeSet;
+
 use ops_runtime::nearest::{nearest, question};
 use ops_runtime::spec::{OperationSpec, check_pattern};
 
@@ -30,14 +32,11 @@ impl Patterns {
 
     /// What to say of each pattern that selects none of these operations.
     pub(crate) fn without_effect<'a>(&self, specs: impl IntoIterator<Item = &'a OperationSpec>) -> Vec<String> {
-        if self.0.is_empty() {
-            return Vec::new();
-        }
         let specs: Vec<&OperationSpec> = specs.into_iter().collect();
         let idle = self.0.iter().filter(|(_, pattern)| !specs.iter().any(|spec| spec.matches(pattern)));
         let told = idle.map(|(place, pattern)| {
             let meant = question(&alike(pattern, &specs));
-            format!("`{place}` has `{pattern}`, which is no operation's{meant}")
+            format!("`{place}` has `{pattern}`, which matches no operation{meant}")
         });
         told.collect()
     }
@@ -47,19 +46,19 @@ impl Patterns {
 fn alike<'a>(pattern: &str, specs: &[&'a OperationSpec]) -> Vec<&'a str> {
     let text = pattern.trim().trim_matches('*');
     if let Some(tag) = text.strip_prefix("tag:") {
-        return unique(nearest(tag, specs.iter().flat_map(|spec| spec.tags.iter()), PROPOSED));
+        return among(tag, specs.iter().flat_map(|spec| spec.tags.iter()));
     }
     if let Some(at) = text.find('/').filter(|at| text.get(..*at).is_some_and(|before| !before.contains('.'))) {
         let paths = specs.iter().filter_map(|spec| spec.http()).map(|http| http.path.as_ref());
-        return unique(nearest(text.get(at..).unwrap_or(text), paths, PROPOSED));
+        return among(text.get(at..).unwrap_or(text), paths);
     }
     let own = |spec: &&'a OperationSpec| if text.contains('.') { spec.id.as_ref() } else { spec.name() };
-    unique(nearest(text, specs.iter().map(own), PROPOSED))
+    among(text, specs.iter().map(own))
 }
 
-fn unique(mut names: Vec<&str>) -> Vec<&str> {
-    names.dedup();
-    names
+/// The names most like a text, each once.
+fn among<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    nearest(text, names.collect::<BTreeSet<_>>(), PROPOSED)
 }
 
 #[cfg(test)]
@@ -80,13 +79,16 @@ mod tests {
         for (pattern, expected) in [
             ("shop.*", ""),
             ("DELETE *", ""),
-            ("GET *", "`--deny` has `GET *`, which is no operation's"),
-            ("tag:admn", "`--deny` has `tag:admn`, which is no operation's: did you mean `admin`?"),
-            ("shop.deltePet", "`--deny` has `shop.deltePet`, which is no operation's: did you mean `shop.deletePet`?"),
-            ("deltePet*", "`--deny` has `deltePet*`, which is no operation's: did you mean `deletePet`?"),
+            ("GET *", "`--deny` has `GET *`, which matches no operation"),
+            ("tag:admn", "`--deny` has `tag:admn`, which matches no operation: did you mean `admin`?"),
+            (
+                "shop.deltePet",
+                "`--deny` has `shop.deltePet`, which matches no operation: did you mean `shop.deletePet`?",
+            ),
+            ("deltePet*", "`--deny` has `deltePet*`, which matches no operation: did you mean `deletePet`?"),
             (
                 "DELETE /pet/{id}",
-                "`--deny` has `DELETE /pet/{id}`, which is no operation's: did you mean `/pets/{id}`?",
+                "`--deny` has `DELETE /pet/{id}`, which matches no operation: did you mean `/pets/{id}`?",
             ),
         ] {
             assert_eq!(told(pattern).unwrap(), expected, "{pattern}");

@@ -74,6 +74,10 @@ fn client(config: &Config, namespace: &str, api: &Api, has_secrets: bool) -> Res
     if let Some(seconds) = api.timeout {
         client = client.with_timeout(Duration::from_secs(seconds.max(1)));
     }
+    if api.token.is_some() && api.caller_token.is_some() {
+        let message = format!("`{namespace}` has `token` and `caller-token`, but a request has one token: choose one");
+        return Err(Failure::Usage(message));
+    }
     if !has_secrets {
         return Ok(client);
     }
@@ -87,9 +91,6 @@ fn client(config: &Config, namespace: &str, api: &Api, has_secrets: bool) -> Res
         client = client.with_header(name, config.secret(from)?.expose());
     }
     match &api.caller_token {
-        Some(_) if api.token.is_some() => Err(Failure::Usage(format!(
-            "`{namespace}` has `token` and `caller-token`, but a request has one token: choose one"
-        ))),
         Some(CallerToken::PassOn) => Ok(client.with_auth(Auth::pass_on())),
         Some(CallerToken::Exchange(exchange)) => {
             Ok(client.with_auth(Auth::exchange(exchanged(config, namespace, exchange)?)))
@@ -147,13 +148,10 @@ fn clients(
             if let Some(url) = &arguments.base_url {
                 client = client.with_base_url(url);
             }
-            if !has_secrets {
-                return Ok((location, client));
-            }
             for (name, value) in arguments.credentials.headers()? {
                 client = client.with_header(name, value);
             }
-            if let Some(auth) = arguments.credentials.auth()? {
+            if has_secrets && let Some(auth) = arguments.credentials.auth()? {
                 client = client.with_auth(auth);
             }
             Ok((location, client))
