@@ -94,7 +94,12 @@ fn of_shape(types: &Types, shape: &Shape, depth: usize, room: &mut usize) -> Vec
             needs.extend(record.constants.iter().map(|(name, _)| name.clone()));
             vec![Kind { name: "Object", needs, knows: names(knows) }]
         }
-        Shape::Tagged(tagged) => vec![Kind { name: "Object", needs: vec![tagged.property.clone()], knows: Vec::new() }],
+        Shape::Tagged(tagged) => {
+            let tag = vec![tagged.property.clone()];
+            let is_optional = tagged.variants.iter().any(|variant| variant.is_default);
+            let (needs, knows) = if is_optional { (Vec::new(), tag) } else { (tag, Vec::new()) };
+            vec![Kind { name: "Object", needs, knows }]
+        }
         Shape::Union(variants) => {
             variants.iter().flat_map(|variant| kinds_within(types, &variant.type_, depth + 1, room)).collect()
         }

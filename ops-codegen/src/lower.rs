@@ -4,6 +4,7 @@
 //! stack. Schemas inside one are lowered recursively to a bounded depth.
 
 mod alias;
+mod condition;
 mod custom;
 mod default;
 mod depth;
@@ -30,6 +31,7 @@ use crate::settings::Settings;
 use crate::types::{Item, ItemId, Shape, Type, Types};
 use ops_runtime::spec::pointer::escaped;
 
+use condition::has_conditions;
 pub(crate) use finish::finish;
 pub(crate) use order::reached;
 pub(crate) use roots::{Nulls, Root, Roots};
@@ -56,11 +58,18 @@ pub(crate) struct Site {
     pub(crate) hint: String,
     pub(crate) pointer: String,
     pub(crate) depth: usize,
+    /// True if the schema's `oneOf` lists the successes of an operation, one for each status or content type.
+    by_status: bool,
 }
 
 impl Site {
     pub(crate) fn new(hint: impl Into<String>, pointer: impl Into<String>) -> Self {
-        Self { hint: hint.into(), pointer: pointer.into(), depth: 0 }
+        Self { hint: hint.into(), pointer: pointer.into(), depth: 0, by_status: false }
+    }
+
+    /// The place of the output of an operation whose successes differ.
+    pub(crate) fn by_status(self, by_status: bool) -> Self {
+        Self { by_status, ..self }
     }
 
     /// The place of a schema inside this one, at a path of keys.
@@ -76,12 +85,13 @@ impl Site {
             pointer.push('/');
             pointer.push_str(&escaped(key));
         }
-        Self { hint: format!("{}{}", self.hint, upper_camel(hint)), pointer, depth: self.depth + 1 }
+        let hint = format!("{}{}", self.hint, upper_camel(hint));
+        Self { hint, pointer, depth: self.depth + 1, by_status: false }
     }
 
     /// The same place, one step further.
     pub(crate) fn again(&self) -> Self {
-        Self { depth: self.depth + 1, ..self.clone() }
+        Self { depth: self.depth + 1, by_status: false, ..self.clone() }
     }
 }
 
@@ -144,8 +154,10 @@ impl<'a> Lowering<'a> {
                 && ["allOf", "oneOf", "anyOf", "additionalProperties"].iter().all(|key| !object.contains_key(*key))
         });
         match bare {
-            Some(object) => {
+            Some(mut object) => {
                 self.grow(schema);
+                // What cannot be followed declares nothing.
+                _ = self.fold_conditions(&mut object, 0);
                 let shape = self.record(&object, site);
                 let type_ = self.place(Lowered::Shape(shape), site, &object);
                 self.drain();
@@ -225,11 +237,13 @@ impl<'a> Lowering<'a> {
         if let Some(type_) = self.custom_in(object, site) {
             return Lowered::Type(type_);
         }
-        if let Some((reference, nullable)) = self.sole_reference(object) {
+        if let Some((reference, nullable)) = self.sole_reference(object)
+            && !self.adds_conditionally(object)
+        {
             let type_ = self.reference(&reference, site);
             return Lowered::Type(if nullable { type_.nullable() } else { type_ });
         }
-        if is_flat(object) {
+        if is_flat(object) && !has_conditions(object) {
             return self.view(object, site);
         }
         match self.flatten(object, 0) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use ops_runtime::binding::{Binding, HttpBody, McpOutput};
+use ops_runtime::binding::{Binding, HttpBinding, HttpBody, McpOutput};
 use ops_runtime::glob::glob;
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::{Value, json};
@@ -94,7 +94,9 @@ pub(crate) fn module(
             output: if spec.mcp().is_some_and(|tool| tool.output == McpOutput::Content) {
                 Type::List(Box::new(Type::Block))
             } else {
-                lowering.root(&output, &Site::new(format!("{name}Output"), at("output")))
+                let differs = |http: &HttpBinding| http.responses.iter().any(|response| response.variant.is_some());
+                let site = Site::new(format!("{name}Output"), at("output"));
+                lowering.root(&output, &site.by_status(spec.http().is_some_and(differs)))
             },
             errors: Vec::new(),
             is_http: spec.http().is_some(),
@@ -185,6 +187,7 @@ const METHODS: &[&str] = &[
     "calls",
     "calls_of",
     "changed",
+    "check_input",
     "clone",
     "clone_from",
     "clone_into",

@@ -13,6 +13,8 @@ mod text;
 mod types;
 mod webhooks;
 
+use std::collections::HashMap;
+
 use crate::derive::Derive;
 use crate::module::Module;
 use crate::output::HEAD;
@@ -22,8 +24,7 @@ use tables::Tables;
 
 /// The source of a module: a plain module body without inner attributes.
 pub(crate) fn render(module: &Module, runtime: &str) -> String {
-    let mut renderer =
-        Renderer { module, out: String::new(), impls: String::new(), has_records: false, tables: Tables::default() };
+    let mut renderer = Renderer::new(module);
     renderer.header(runtime);
     renderer.operations();
     renderer.errors();
@@ -42,9 +43,7 @@ pub(crate) fn render(module: &Module, runtime: &str) -> String {
 /// A type of a module, as its source has it.
 #[cfg(feature = "cli")]
 pub(crate) fn type_text(module: &Module, type_: &Type) -> String {
-    let renderer =
-        Renderer { module, out: String::new(), impls: String::new(), has_records: false, tables: Tables::default() };
-    renderer.type_(type_)
+    Renderer::new(module).type_(type_)
 }
 
 struct Renderer<'a> {
@@ -56,6 +55,21 @@ struct Renderer<'a> {
     has_records: bool,
     /// The lists that operations share.
     tables: Tables,
+    /// What is said of properties by which unions tell their variants apart, by the names of the type and the property.
+    tags: HashMap<(&'a str, &'a str), Vec<String>>,
+}
+
+impl<'a> Renderer<'a> {
+    fn new(module: &'a Module) -> Self {
+        Self {
+            module,
+            out: String::new(),
+            impls: String::new(),
+            has_records: false,
+            tables: Tables::default(),
+            tags: types::tags(module),
+        }
+    }
 }
 
 impl Renderer<'_> {

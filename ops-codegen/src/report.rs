@@ -69,7 +69,9 @@ impl Renderer {
         let mut out = format!("{}: {}\n", label(word(diagnostic.severity)), message(&line(&diagnostic.message)));
         let width = diagnostic.position.map_or(1, |(line, _)| line.to_string().len());
         let gap = " ".repeat(width);
-        if let Some(document) = &diagnostic.document {
+        // One that is not there is named by the message, and has no places.
+        let is_named = |document: &String| diagnostic.message.starts_with(&format!("cannot read `{document}`"));
+        if let Some(document) = diagnostic.document.as_ref().filter(|document| !is_named(document)) {
             let place = diagnostic.position.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
             out.push_str(&format!("{gap} {} {}{place}\n", frame("-->"), line(document)));
             if let Some((number, line, column)) = self.excerpt(document, diagnostic.position) {

@@ -246,6 +246,14 @@ pub(crate) enum Literal {
     Map(Vec<(String, Literal)>),
     Some(Box<Literal>),
     Variant(ItemId, usize),
+    /// A record, with the properties that are set by their positions, and others by their names.
+    Record {
+        id: ItemId,
+        fields: Vec<(usize, Literal)>,
+        extra: Vec<(String, Literal)>,
+    },
+    /// A variant of a union.
+    Union(ItemId, usize, Box<Literal>),
     /// A string that is no constant of its enum, or a scalar as any JSON.
     Json(Value),
 }
@@ -270,6 +278,8 @@ pub(crate) struct Tagged {
 #[derive(Debug)]
 pub(crate) struct TaggedVariant {
     pub(crate) tags: Vec<Value>,
+    /// True if it is what an object without a tag, or with another, is read as.
+    pub(crate) is_default: bool,
     pub(crate) variant: Variant,
 }
 
@@ -280,6 +290,8 @@ pub(crate) struct Variant {
     pub(crate) ident: String,
     pub(crate) docs: Option<String>,
     pub(crate) type_: Type,
+    /// The successes that it may be, by position in the output's `oneOf`; empty if the union is not one of successes.
+    pub(crate) successes: Vec<u16>,
 }
 
 impl Types {

@@ -217,8 +217,10 @@ fn mistakes_say_what_to_do() {
             "[documents.shop]\npath = 'specs/shop.yaml'\ninclude = ['showPets']\n[documents.more]\npath = 'more'\nexclude = ['none']\n",
             &["generate", "-o", "x"],
             &[
-                "ops.toml: `documents.shop`: no operation matches `showPets` (there is `showPet`)",
-                "`documents.more`: no operation matches `none`",
+                "error: `documents.shop`: no operation matches `showPets` (there is `showPet`)",
+                "--> ops.toml:3:13",
+                "error: `documents.more`: no operation matches `none`",
+                "--> ops.toml:6:13",
             ],
         ),
         (

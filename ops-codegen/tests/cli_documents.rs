@@ -217,7 +217,7 @@ at https://shop.example.com/v1
 Input: ShowPetInput
   petId in path: integer, `i64` in Rust, required
       The number of the pet
-  sort in query: enum, `ShowPetInputSort` in Rust, optional, default \"up\", one of \"up\" \"down\"
+  sort in query: enum, `Option<ShowPetInputSort>` in Rust, optional, default \"up\", one of \"up\" \"down\"
 Output: Pet (Pet)
   200: application/json
 Errors:
@@ -251,7 +251,7 @@ In a shell:
     }
     let json = ops(&folder, &["inspect", "shop.yaml", "showPet", "--json"]).json();
     let sort = json!({
-        "name": "sort", "place": "query", "type": "enum", "rust": "ShowPetInputSort", "required": false,
+        "name": "sort", "place": "query", "type": "enum", "rust": "Option<ShowPetInputSort>", "required": false,
         "values": ["up", "down"], "default": "up", "description": "",
     });
     assert_eq!(json["input"]["properties"][1], sort);
@@ -402,7 +402,8 @@ fn what_cannot_be_added_says_why() {
         (&["add", &private, "--name", "p"], 3, "401"),
         (&["add", "shop.yaml", "--name", "own"], 1, "another file `own.yaml`"),
         (&["add", "shop.yaml", "--name", "../x"], 2, "`../x` is no name"),
-        (&["update", "nothing"], 2, "`ops.toml` has no document `nothing`: it has none"),
+        (&["update", "nothing"], 2, "there is no `ops.toml` here"),
+        (&["update", "--check"], 2, "there is no `ops.toml` here"),
     ] {
         let told = ops(&folder, arguments);
         assert!(
@@ -414,6 +415,17 @@ fn what_cannot_be_added_says_why() {
         assert!(!folder.join("ops.toml").exists(), "{arguments:?}");
     }
     assert_eq!(std::fs::read_to_string(folder.join("own.yaml")).unwrap(), "mine");
+    for (text, message) in [
+        ("", "`ops.toml` names no documents"),
+        ("[documents.own]\npath = \"own.yaml\"\n", "no document of `ops.toml` has a `source`"),
+    ] {
+        write(&folder, "ops.toml", text);
+        for arguments in [&["update", "--check"][..], &["update"]] {
+            let told = ops(&folder, arguments);
+            assert!(told.status == 2 && told.stderr.contains(message), "{arguments:?}: {}", told.stderr);
+        }
+    }
+    std::fs::remove_file(folder.join("ops.toml")).unwrap();
     let token = ["--bearer-env", "SHOP_TOKEN"];
     let added = ops(&folder, &[&["add", &private, "--name", "p"][..], &token].concat());
     assert_eq!(added.status, 0, "{}", added.stderr);

@@ -1,4 +1,5 @@
-//! The example in Rust that `ops inspect` shows of an operation compiles as it stands, for every operation of two documents.
+//! The examples that `ops inspect` shows of an operation are good as they stand, for every operation of some documents: the
+//! one in Rust compiles, and the command takes the one for a shell.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,6 +8,11 @@ use serde_json::Value;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The folder in which all is built, so that what is there already is not built again.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn ops(arguments: &[&str]) -> Value {
@@ -63,8 +69,127 @@ fn the_example_of_every_operation_compiles() {
     std::fs::copy(root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
     let check = Command::new(env!("CARGO"))
         .args(["check", "--quiet", "--offline", "--target-dir"])
-        .arg(root().join("target/examples-target"))
+        .arg(target())
         .current_dir(&package)
         .output();
     succeeded(check.unwrap());
+}
+
+/// Two documents, and what names them; one server has credentials of each kind.
+const NET: &str = r##"openapi: 3.1.0
+info: { title: Net shop, version: 1.0.0 }
+servers: [{ url: "https://net.example.com/v1" }]
+paths:
+  /products/{productId}:
+    get:
+      operationId: getProduct
+      security: [{ token: [] }]
+      parameters: [{ name: productId, in: path, required: true, schema: { type: string, minLength: 6 } }]
+      responses: { 200: { description: x } }
+  /orders:
+    post:
+      operationId: order
+      security: [{ key: [] }]
+      requestBody: { required: true, content: { application/json: { schema: { $ref: "#/components/schemas/Order" } } } }
+      responses: { 200: { description: x } }
+  /tags:
+    post:
+      operationId: tags
+      security: [{ query: [] }, { basic: [] }]
+      requestBody: { required: true, content: { application/json: { schema: { type: array, minItems: 1, items: { type: string } } } } }
+      responses: { 200: { description: x } }
+components:
+  securitySchemes:
+    token: { type: http, scheme: bearer }
+    key: { type: apiKey, in: header, name: X-Key }
+    query: { type: apiKey, in: query, name: k }
+    basic: { type: http, scheme: basic }
+  schemas:
+    Order:
+      type: object
+      required: [lines, to, at, id]
+      properties:
+        id: { type: integer, readOnly: true }
+        at: { type: string, format: date-time }
+        to: { type: object, required: [city], properties: { city: { type: string }, zip: { type: string } } }
+        lines: { type: array, minItems: 1, items: { $ref: "#/components/schemas/Line" } }
+    Line: { type: object, required: [sku, count], properties: { sku: { type: string }, count: { type: integer, minimum: 2 } } }
+"##;
+
+/// Runs a command line in a shell, with this command in its path and a token in its environment.
+fn shell(folder: &Path, line: &str) -> (i32, String) {
+    let bin = Path::new(env!("CARGO_BIN_EXE_ops")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(folder).env("PATH", path);
+    let output = command.env("NET_TOKEN", "t0ken").env("SWAGGER_FORMS_TOKEN", "t0ken").output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn the_command_takes_the_example_of_every_operation() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-examples-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let tools = r#"{"tools":[{"name":"double","inputSchema":{"type":"object","properties":{"a":{"type":"number"}},"required":["a"]}}]}"#;
+    let list = "[documents.net]\npath = \"net.yaml\"\n[documents.maths]\npath = \"snap.json\"\n";
+    for (file, text) in [("net.yaml", NET), ("snap.json", tools), ("ops.toml", list)] {
+        std::fs::write(folder.join(file), text).unwrap();
+    }
+    let mut count = 0;
+    for document in [
+        "net.yaml",
+        "ops.toml",
+        "snap.json",
+        "tests/fixtures/openapi/petshop.yaml",
+        "tests/fixtures/openapi/styles.yaml",
+        "ops-codegen/tests/golden/requests.json",
+        "ops-codegen/tests/golden/unions.json",
+        "tests/fixtures/openapi/swagger_forms.yaml",
+    ] {
+        let document = if document.contains('/') { root().join(document) } else { folder.join(document) };
+        let document = document.to_str().unwrap();
+        let all = ops(&["inspect", document, "--json"]);
+        let ids = all["modules"].as_array().unwrap().iter().flat_map(|module| module["operations"].as_array().unwrap());
+        for id in ids.map(|operation| operation["id"].as_str().unwrap()) {
+            let shown = ops(&["inspect", document, id, "--json"]);
+            let example = shown["example"]["shell"].as_str().unwrap();
+            let (status, stderr) = if example.ends_with("-- COMMAND") {
+                // It is started, and there is none.
+                let (status, stderr) = shell(&folder, example);
+                assert!(stderr.contains("COMMAND"), "{example}: {stderr}");
+                (status, stderr)
+            } else {
+                // Nothing listens there.
+                let example = example.replace(" --base-url https://example.com", "");
+                let (status, stderr) = shell(&folder, &format!("{example} --base-url http://127.0.0.1:9"));
+                assert!(stderr.contains("127.0.0.1"), "{example}: {stderr}");
+                (status, stderr)
+            };
+            assert_eq!(status, 1, "{example}: {stderr}");
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count} examples");
+    let example = |document: &str, id: &str| {
+        let shown = ops(&["inspect", folder.join(document).to_str().unwrap(), id, "--json"]);
+        let document = folder.join(document).to_str().unwrap().to_owned();
+        shown["example"]["shell"].as_str().unwrap().replace(&document, "DOCUMENT")
+    };
+    assert_eq!(
+        example("net.yaml", "order"),
+        "ops call DOCUMENT order body.at=2026-01-31T12:00:00Z body.to.city=text \
+         'body.lines=[{\"sku\":\"text\",\"count\":2}]' --header \"X-Key: $NET_API_KEY\""
+    );
+    assert_eq!(
+        example("ops.toml", "getProduct"),
+        "ops call DOCUMENT net.getProduct productId=textxx --bearer-env NET_TOKEN"
+    );
+    assert_eq!(
+        example("net.yaml", "tags"),
+        "ops call DOCUMENT tags body=text --header \"Authorization: Basic $NET_BASIC\""
+    );
+    assert_eq!(example("snap.json", "double"), "ops call DOCUMENT double a=1.5 -- COMMAND");
+    let rust = ops(&["inspect", folder.join("net.yaml").to_str().unwrap(), "order", "--json"]);
+    assert!(rust["example"]["rust"].as_str().unwrap().contains("vec![net::Line::new(\"text\", 1)]"), "{rust}");
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -314,11 +314,84 @@ fn a_host_starts_what_its_configuration_says() {
     assert_eq!(host.call("call", json!({ "id": "shop.showThing3" })), r#"{"number":3}"#);
 }
 
+/// An argument that no JSON can hold is told.
+#[cfg(unix)]
+#[test]
+fn a_configuration_holds_text_only() {
+    let folder = folder("bytes");
+    std::fs::write(folder.join("shop.json"), document(3)).unwrap();
+    let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"caf\xe9");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    command.args(["serve", "shop.json", "--print-config", "--audit"]).arg(name).current_dir(&folder);
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("`caf\u{fffd}` is not UTF-8"), "{stderr}");
+}
+
 /// Starts the command, ends its input, and gives what it told.
 fn told(arguments: &[&str], folder: &Path) -> String {
+    told_with(arguments, folder, ("UNUSED", ""))
+}
+
+/// The same, with a variable in its environment.
+fn told_with(arguments: &[&str], folder: &Path, (name, value): (&str, &str)) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
-    let output = command.arg("serve").args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap();
+    command.arg("serve").args(arguments).current_dir(folder).env(name, value);
+    let output = command.stdin(Stdio::null()).output().unwrap();
     String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn credentials_that_are_missing_are_told() {
+    let folder = folder("unset");
+    let mut shop: Value = serde_json::from_str(&document(4)).unwrap();
+    shop["components"] = json!({ "securitySchemes": {
+        "shopToken": { "type": "http", "scheme": "bearer" }, "card": { "type": "mutualTLS" } } });
+    shop["security"] = json!([{ "shopToken": [] }]);
+    // For everybody, and for who has a certificate, which the document's reader cannot know.
+    shop["paths"]["/things/0"]["get"]["security"] = json!([]);
+    shop["paths"]["/things/1"]["get"]["security"] = json!([{ "card": [] }]);
+    std::fs::write(folder.join("shop.json"), shop.to_string()).unwrap();
+    let lacking = "warning: shop.json: 2 operations need credentials, such as `shopToken`, and they are not set: set \
+                   `SHOP_SHOP_TOKEN` or `SHOP_TOKEN`\n4 operations; 0 diagnostics\n";
+    // A blank variable is no token, and that of another document is not either.
+    for (variable, expected) in [
+        (("SHOP_TOKEN", "  "), lacking),
+        (("STORE_TOKEN", SECRET), lacking),
+        (("SHOP_TOKEN", SECRET), "4 operations; 0 diagnostics\n"),
+        (("SHOP_SHOP_TOKEN", SECRET), "4 operations; 0 diagnostics\n"),
+    ] {
+        assert_eq!(
+            told_with(&["shop.json", "--base-url", "http://x.test"], &folder, variable),
+            expected,
+            "{variable:?}"
+        );
+    }
+    // Two faults at once: what is set has a misspelt name, and the environment has nothing.
+    let config =
+        "[apis.shop]\nspec = 'shop.json'\nbase-url = 'http://x.test'\ncredentials = { shopTokn = { env = 'OWN' } }\n";
+    std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    let said = told_with(&["--config", "gateway.toml", "--mcp", "stdio"], &folder, ("OWN", SECRET));
+    assert!(said.contains("some for `shopTokn`, which no operation names: did you mean `shopToken`?"), "{said}");
+    assert!(!said.contains(SECRET), "{said}");
+    // A token is no key.
+    shop["components"]["securitySchemes"]["shopToken"] = json!({ "type": "apiKey", "in": "query", "name": "k" });
+    std::fs::write(folder.join("keyed.json"), shop.to_string()).unwrap();
+    let config = "[apis.keyed]\nspec = 'keyed.json'\nbase-url = 'http://x.test'\ntoken = { env = 'OWN' }\n";
+    std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    let said = told_with(&["--config", "gateway.toml", "--mcp", "stdio"], &folder, ("OWN", SECRET));
+    let kind = "and those that are set are of another kind: set `KEYED_SHOP_TOKEN` or `KEYED_API_KEY`\n";
+    assert!(said.contains(kind), "{said}");
+    // Nothing is sent by a mock, and a header may hold what the document does not know.
+    for more in ["--mock", "--header=X-Key: k"] {
+        assert!(
+            !told(&["shop.json", "--base-url", "http://x.test", "--mcp", "stdio", more], &folder)
+                .contains("credentials"),
+            "{more}"
+        );
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -344,11 +417,19 @@ fn what_has_no_effect_is_told() {
     std::fs::write(folder.join("none.json"), "[]").unwrap();
     let config = "[apis.shop]\nspec = 'shop.json'\n[policy]\ndeny = ['shop.remveThing0']\n";
     std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    // A rule that protects nothing is none to start with; a filter that is idle does no harm.
     let said = told(&["--config", "gateway.toml", "--exclude", "tag:admin", "--mcp", "stdio", "--mock"], &folder);
     let rule = "`[policy] deny` has `shop.remveThing0`, which matches no operation: did you mean `shop.removeThing0`";
-    for expected in [rule, "`--exclude` has `tag:admin`, which matches no operation\n", "4 operations, answered"] {
+    assert!(said.starts_with("error: ") && said.contains(rule) && said.contains("`tag:admin`"), "{said}");
+    let said = told(&["shop.json", "--exclude", "tag:admin", "--mock", "--mcp", "stdio"], &folder);
+    for expected in ["warning: `--exclude` has `tag:admin`, which matches no operation\n", "4 operations, answered"] {
         assert!(said.contains(expected), "{said}");
     }
+    // A server that is not asked may have what the pattern means.
+    std::fs::write(folder.join("servers.json"), r#"{ "mcpServers": { "x": { "command": "true" } } }"#).unwrap();
+    std::fs::write(folder.join("gateway.toml"), format!("{config}[mcp]\nconfig = 'servers.json'\n")).unwrap();
+    let said = told(&["--config", "gateway.toml", "--print-config"], &folder);
+    assert!(said.starts_with(&format!("warning: {rule}")) && said.contains("not asked here)"), "{said}");
     let said = told(&["shop.json", "none.json"], &folder);
     assert!(said.contains("none.json: it describes no operations") && said.contains("4 operations;"), "{said}");
 }
@@ -415,7 +496,7 @@ fn what_cannot_be_served_says_why() {
             "[apis.a]\nspec = 'none.json'\ntoken = { env = 'OPS_NO_SUCH' }",
             &["--config", "gateway.toml"],
             2,
-            "`OPS_NO_SUCH` is not set",
+            "`gateway.toml`, `apis.a.token`: the environment variable `OPS_NO_SUCH` is not set",
         ),
         ("", &["a.json", "--http", "0.0.0.0:0"], 2, "name who may"),
         (
@@ -437,7 +518,7 @@ fn what_cannot_be_served_says_why() {
             "`[jwt]` and `[callers]`",
         ),
         ("[jwt]\nissuer = 'http://x.test'\naudience = 'y'", &["a.json", "--config", "gateway.toml"], 2, "`[jwt]`: "),
-        ("", &["a.json", "--http", "x"], 1, "`x` is no address to listen at"),
+        ("", &["a.json", "--http", "x"], 1, "`x` cannot be listened at"),
     ] {
         file(config);
         let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
@@ -445,5 +526,166 @@ fn what_cannot_be_served_says_why() {
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(told.contains(said), "{arguments:?}: {told}");
         assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
+    }
+}
+
+/// The command over HTTP, with what it told before it listened.
+struct Listener {
+    child: Child,
+    address: String,
+    told: Vec<String>,
+}
+
+impl Listener {
+    fn start(arguments: &[&str], folder: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.arg("serve").args(arguments).args(["--http", "127.0.0.1:0"]).current_dir(folder);
+        command.env("ANN_TOKEN", "anns-own-token").stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let (mut told, mut address) = (Vec::new(), None);
+        for line in &mut lines {
+            if let Some(rest) = line.strip_prefix("http://") {
+                address = Some(rest.replace("/docs", ""));
+                break;
+            }
+            told.push(line);
+        }
+        // What it tells later is read, so that it can tell it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address: address.unwrap_or_else(|| panic!("{told:?}")), told }
+    }
+
+    /// Sends a request without a body, and gives the whole answer.
+    fn ask(&self, line: &str, headers: &str) -> String {
+        let mut stream = std::net::TcpStream::connect(&self.address).unwrap();
+        write!(stream, "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", self.address).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Asks the command to end, as a supervisor does.
+    #[cfg(unix)]
+    fn end(&self) {
+        assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn only_callers_call() {
+    let folder = folder("callers");
+    std::fs::write(folder.join("things.json"), document(4)).unwrap();
+    let config = format!(
+        "hosts = ['tools.example.com', '127.0.0.1']\norigins = ['https://app.example.com']\n[apis.shop]\nspec = 'things.json'\nbase-url = 'http://{}'\n\
+         [callers.ann]\ntoken = {{ env = 'ANN_TOKEN' }}\n",
+        echo()
+    );
+    std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    let server = Listener::start(&["--config", "gateway.toml", "--mcp", "http"], &folder);
+    let token = "Authorization: Bearer anns-own-token\r\n";
+    // The document asks for nothing; the gateway's own credentials are used all the same.
+    for (line, headers, status) in [
+        ("GET /things/1", String::new(), 401),
+        ("POST /operations/shop/removeThing1", String::new(), 401),
+        ("DELETE /things/1", "Authorization: Bearer other\r\n".to_owned(), 401),
+        ("GET /things/1", token.to_owned(), 200),
+        ("GET /openapi.json", String::new(), 200),
+        ("GET /healthz", String::new(), 200),
+        // By the names that the configuration has, and no others.
+        ("GET /things/1", format!("{token}Host: evil.example\r\n"), 400),
+    ] {
+        let answer = server.ask(line, &headers);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line} {headers}: {answer}");
+    }
+    // Pages of the origin ask before they send anything.
+    for path in ["/things/1", "/mcp"] {
+        for (origin, is_let_in) in [("https://app.example.com", true), ("https://evil.example", false)] {
+            let headers = format!("Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\n");
+            let answer = server.ask(&format!("OPTIONS {path}"), &headers);
+            let allowed = answer.contains(&format!("access-control-allow-origin: {origin}\r\n"));
+            assert_eq!(allowed, is_let_in, "{path}: {answer}");
+        }
+    }
+    for path in ["/things/1", "/mcp"] {
+        for (host, is_known) in [("tools.example.com", true), ("tools.example.com:8443", true), ("evil.example", false)]
+        {
+            let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{token}\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            assert_eq!(!answer.starts_with("HTTP/1.1 403 "), is_known, "{path} {host}: {answer}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_asked_to_end_answers_first() {
+    let folder = folder("ends");
+    std::fs::write(folder.join("things.json"), document(4)).unwrap();
+    // A service that answers after the server was asked to end.
+    let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = service.local_addr().unwrap();
+    let base = format!("http://{address}");
+    let arguments = ["things.json", "--base-url", &base, "--audit", "calls.jsonl", "--mcp", "http"];
+    let mut server = Listener::start(&arguments, &folder);
+    let request = {
+        let address = server.address.clone();
+        std::thread::spawn(move || {
+            let mut stream = std::net::TcpStream::connect(&address).unwrap();
+            write!(stream, "DELETE /things/1 HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        })
+    };
+    let (mut stream, _) = service.accept().unwrap();
+    let mut head = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+    assert!(head.next().unwrap().starts_with("DELETE /things/1 "));
+    server.end();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").unwrap();
+    drop(stream);
+    assert!(request.join().unwrap().starts_with("HTTP/1.1 204 "));
+    assert!(server.child.wait().unwrap().success());
+    let log = std::fs::read_to_string(folder.join("calls.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!((&line["operation"], &line["outcome"]), (&json!("things.removeThing1"), &json!("ok")), "{log}");
+}
+
+#[test]
+fn documents_of_one_name_or_one_path_are_told() {
+    let folder = folder("alike");
+    std::fs::write(folder.join("a.json"), document(4)).unwrap();
+    std::fs::write(folder.join("a.yaml"), document(2)).unwrap();
+    std::fs::write(folder.join("bad.json"), "{").unwrap();
+    let mut server = Listener::start(&[".", "--mock", "--mcp", "http"], &folder);
+    let begun = server.told.join("\n");
+    for expected in ["namespace is longer", "a_yaml", "a_json", "bad.json"] {
+        assert!(begun.contains(expected), "{expected}: {begun}");
+    }
+    // Two have this path.
+    assert!(
+        server.ask("DELETE /things/0", "").contains("/operations/a_json/removeThing0, /operations/a_yaml/removeThing0")
+    );
+    assert!(server.ask("DELETE /things/1", "").starts_with("HTTP/1.1 204 "));
+    // A rule for the short name would protect nothing; that `bad.json` may have it is told, and the rest is served.
+    let said = told(&["a.json", "a.yaml", "--deny", "a.removeThing0", "--mock", "--mcp", "stdio"], &folder);
+    assert!(
+        said.contains("`--deny` has `a.removeThing0`, which matches no operation") && !said.contains("operations,"),
+        "{said}"
+    );
+    #[cfg(unix)]
+    {
+        server.end();
+        assert_eq!(server.child.wait().unwrap().code(), Some(3));
     }
 }

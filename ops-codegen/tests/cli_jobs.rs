@@ -138,7 +138,17 @@ fn column(table: &str, number: usize) -> Vec<String> {
 async fn jobs_from_a_shell() {
     let nats = Nats::start();
     // Nothing has been kept yet, and nothing is made by looking.
-    let error = nats.ops(&["list"]).failed(1);
+    for list in ["list", "queues", "dead"] {
+        let told = nats.ops(&[list]);
+        assert!(
+            told.stderr.contains("keeps no jobs under the prefix `ops`") && told.stdout.is_empty(),
+            "{}",
+            told.stderr
+        );
+        assert_eq!(told.good(), "");
+        assert_eq!(nats.ops(&[list, "--json"]).json(), json!([]));
+    }
+    let error = nats.ops(&["list", "--queue", "video"]).failed(1);
     assert!(error.contains("keeps no jobs under the prefix `ops`"), "{error}");
     let jobs = nats.jobs().await;
     assert_eq!(nats.ops(&["list"]).good().lines().count(), 1);

@@ -155,7 +155,11 @@ fn tools_are_inspected_and_called() {
     assert!(sum.contains("42"), "{sum}");
 
     assert!(with_everything(&folder, &["call", "echo"]).failed(2).contains("message"));
-    assert!(with_everything(&folder, &["call", "ech"]).failed(2).contains("did you mean `echo`?"));
+    assert!(
+        with_everything(&folder, &["call", "ech"])
+            .failed(2)
+            .contains("the server has no operation `ech`: did you mean `echo`?")
+    );
     assert!(ops(&folder, &["call", "everything.json", "echo", "message=x"]).failed(2).contains("name its server"));
     assert!(ops(&folder, &["snapshot"]).failed(2).contains("name one server"));
     let unknown = with_everything(&folder, &["call", "echo", "mesage=x"]).failed(2);
@@ -193,6 +197,19 @@ fn servers_of_a_configuration() {
     }
     assert!(ops(&folder, &["call", "mcp.json", "echo", "message=x"]).failed(2).contains("which server has `echo`?"));
     assert!(ops(&folder, &["call", "mcp.json", "echo", "--server", "fourth"]).failed(2).contains("fourth"));
+
+    // A server that does not start hides no other, and is told; so is one of two that has the operation that is asked for.
+    let mut servers: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("mcp.json")).unwrap()).unwrap();
+    servers["mcpServers"]["dead"] = json!({ "command": "/no/such/program" });
+    std::fs::write(folder.join("half.json"), servers.to_string()).unwrap();
+    let half = ops(&folder, &["inspect", "half.json"]);
+    assert!(half.stdout.contains("second.echo"), "{}", half.stdout);
+    assert!(half.failed(1).contains("`dead`: "));
+    ops(&folder, &["inspect", "half.json", "second.echo"]).good();
+    let unknown = ops(&folder, &["inspect", "half.json", "dead.ech"]).failed(2);
+    assert!(unknown.contains("`dead`: ") && unknown.contains("no operation `dead.ech`"), "{unknown}");
+    let dead = ops(&folder, &["inspect", "half.json", "--server", "dead"]).failed(1);
+    assert!(dead.contains("`dead`: ") && dead.contains("/no/such/program"), "{dead}");
 
     ops(&folder, &["snapshot", "--config", "mcp.json", "-o", "tools"]).good();
     let read = |name: &str| std::fs::read_to_string(folder.join("tools").join(name)).unwrap();

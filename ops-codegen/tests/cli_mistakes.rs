@@ -238,7 +238,12 @@ async fn serve() -> String {
             _ => (StatusCode::NOT_FOUND, "no \u{1b}[31msuch pet").into_response(),
         }
     };
-    let router = Router::new().route("/pets", post(problem)).route("/pets/{id}", get(pet));
+    let photo = || async { ([("content-type", "image/png")], &b"\x89PNG\xff\x00"[..]) };
+    let count = |bytes: axum::body::Bytes| async move { axum::Json(json!(format!("{:?}", bytes.as_ref()))) };
+    let router = Router::new()
+        .route("/photo", get(photo).put(count).post(count))
+        .route("/pets", post(problem))
+        .route("/pets/{id}", get(pet));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -280,4 +285,55 @@ async fn errors_and_policies_of_calls() {
     assert!(stderr.contains("shop.showPet: ") && stderr.contains("/id") && stderr.contains(r#""id": "2""#), "{stderr}");
     assert_eq!(run(&["showPet", "petId=1", "--policy", "lenient"]).0, 2);
     assert_eq!(run(&["showPet", "petId=x"]).0, 2);
+}
+
+const PHOTOS: &str = r##"openapi: 3.1.0
+info: { title: Photos, version: 1.0.0 }
+paths:
+  /photo:
+    get:
+      operationId: show
+      responses: { 200: { description: x, content: { image/png: { schema: { type: string, format: binary } } } } }
+    put:
+      operationId: put
+      requestBody: { required: true, content: { image/png: { schema: { type: string, format: binary } } } }
+      responses: { 200: { description: x, content: { application/json: { schema: { type: string } } } } }
+    post:
+      operationId: post
+      requestBody:
+        required: true
+        content:
+          multipart/form-data:
+            schema: { type: object, properties: { name: { type: string }, photo: { type: string, format: binary } } }
+      responses: { 200: { description: x, content: { application/json: { schema: { type: string } } } } }
+"##;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn files_are_sent_and_written() {
+    let (folder, url) = (Folder::new("files"), serve().await);
+    folder.write("photos.yaml", PHOTOS);
+    let bytes = b"\x89PNG\xff\x00";
+    std::fs::write(folder.0.join("cat.png"), bytes).unwrap();
+    let call = |arguments: &[&str]| {
+        let line = [&["call", "photos.yaml"], arguments, &["--base-url", &url]].concat();
+        let (status, stdout, stderr) = folder.ops(&line);
+        assert!(status == 0, "{arguments:?}: {stdout}{stderr}");
+        (stdout, stderr)
+    };
+    assert_eq!(call(&["put", "body=@cat.png", "--text"]).0, format!("{:?}\n", &bytes[..]));
+    let (sent, _) = call(&["post", "body.photo=@cat.png", "body.name=@cat.png", "--text"]);
+    let (name, photo) = (format!("{:?}", b"@cat.png"), format!("{:?}", &bytes[..]));
+    for part in [name, photo] {
+        assert!(sent.contains(part.trim_matches(['[', ']'])), "{part}: {sent}");
+    }
+    let (stdout, stderr) = call(&["show", "--output", "copy.png"]);
+    assert!(stdout.is_empty() && stderr.contains("`copy.png` has the 6 bytes"), "{stdout}{stderr}");
+    assert_eq!(std::fs::read(folder.0.join("copy.png")).unwrap(), bytes);
+    call(&["put", "body=@cat.png", "-o", "text"]);
+    assert_eq!(folder.read("text"), format!("{:?}", &bytes[..]));
+    let line = ["call", "photos.yaml", "show", "-o", "-", "--base-url", &url];
+    let output = Command::new(env!("CARGO_BIN_EXE_ops")).args(line).current_dir(&folder.0).output().unwrap();
+    assert_eq!(output.stdout, bytes);
+    folder.fails(2, &["call", "photos.yaml", "put", "body=@none.png"], &["`none.png` cannot be read"]);
+    folder.fails(2, &["call", "photos.yaml", "show", "-o", "x", "--raw"], &["--raw"]);
 }

@@ -32,6 +32,10 @@ const gone = await ops.shop.removePet({ petId: 7 });
 return { pet, gone };
 ";
 
+/// What is said of an input whose only member is misspelt.
+const REFUSED: &str = "error: the input of `shop.removePet` is invalid: /petId: expected required property; `petid` is not in the input of \
+                       `shop.removePet`: did you mean `petId`? [VALIDATION_ERROR], at line 1";
+
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A server, a document of it, and what it was asked.
@@ -109,8 +113,40 @@ fn without_a_terminal_a_change_is_refused() {
     let output = shop.run(&["--journal", "journal", "--allow", "*"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(shop.seen(), ["GET /pets/3", "DELETE /pets/7"]);
-    let left = std::fs::read_dir(shop.folder.join("journal")).unwrap().map(|file| file.unwrap().path());
-    assert!(left.into_iter().all(|path| path.extension().is_some_and(|ending| ending == "lock")), "it has ended");
+    assert_eq!(std::fs::read_dir(shop.folder.join("journal")).unwrap().count(), 0, "it has ended");
+}
+
+#[test]
+fn a_journal_is_one_of_its_documents_and_servers() {
+    let shop = Shop::start("place");
+    assert_eq!(shop.run(&["--journal", "journal"]).status.code(), Some(1));
+    assert_eq!(shop.seen(), ["GET /pets/3"]);
+    let document = std::fs::read_to_string(shop.folder.join("shop.yaml")).unwrap();
+    std::fs::write(shop.folder.join("other.yaml"), &document).unwrap();
+    let elsewhere = document.replace("127.0.0.1", "localhost");
+    for (document, other) in [
+        (&document, &["--base-url", "http://localhost:9"][..]),
+        (&document, &["--spec", "other.yaml"]),
+        (&elsewhere, &[]),
+    ] {
+        std::fs::write(shop.folder.join("shop.yaml"), document).unwrap();
+        let output = shop.run(&[&["--journal", "journal", "--allow", "*"], other].concat());
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("operations that lead elsewhere"), "{other:?}: {stderr}");
+    }
+    assert!(shop.seen().is_empty());
+    std::fs::write(shop.folder.join("shop.yaml"), &document).unwrap();
+    let output = shop.run(&["--journal", "journal", "--allow", "*"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(shop.seen(), ["DELETE /pets/7"]);
+}
+
+#[test]
+fn a_time_may_be_longer_than_any_clock_tells() {
+    let shop = Shop::start("long");
+    let output = shop.run(&["--allow", "*", "--timeout", &u64::MAX.to_string()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -138,8 +174,11 @@ fn mistakes_say_what_is_wrong() {
             "return ops.shop.removePet({ petId: 1 })",
             &["--deny", "shop.*"],
             1,
-            "error: programs may not call this operation [ACCESS_DENIED], at line 1",
+            "error: programs may not call `shop.removePet` [ACCESS_DENIED], at line 1",
         ),
+        // Nobody is asked about what would be refused, and no dry run says that it would be called: two faults at once.
+        ("return ops.shop.removePet({ petid: 1 })", &[], 1, REFUSED),
+        ("return ops.shop.removePet({ petid: 1 })", &["--dry-run"], 1, REFUSED),
         ("return (", &[], 1, "error: SyntaxError: "),
         ("return 1", &["--input", "{"], 2, "error: the argument '--input <JSON>' cannot be used multiple times"),
         (

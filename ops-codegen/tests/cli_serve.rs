@@ -96,7 +96,7 @@ fn a_document_is_answered_with_examples() {
     let served = Served::start(&file("shop.yaml", DOCUMENT));
     assert!(served.said.contains("answers 3 operations with examples"), "{}", served.said);
     assert!(served.said.contains("  DELETE  /pets/{petId}  removePet\n"), "{}", served.said);
-    let table: [(&str, &str, u16, &str); 16] = [
+    let table: [(&str, &str, u16, &str); 17] = [
         ("GET /pets/7", "", 200, r#"{"id":5,"name":"Rex"}"#),
         ("GET /pets/7", "Prefer: code=404\r\n", 404, r#"{"title":"gone"}"#),
         ("GET /pets/7", "Prefer: code=418\r\n", 400, r#""code":"NOT_DESCRIBED""#),
@@ -109,7 +109,8 @@ fn a_document_is_answered_with_examples() {
         ("GET /pets/x?limit=4", "", 422, r#""pointer":"/petId""#),
         ("GET /pets/x?limit=4", "", 422, r#""pointer":"/limit""#),
         // Any credentials of a kind that the operation asks for, and all of those that go together.
-        ("DELETE /pets/7", "", 401, "www-authenticate: "),
+        ("DELETE /pets/7", "", 401, "www-authenticate: ApiKey in=\"query\", name=\"key\""),
+        ("GET /docs", "", 200, "<!doctype html>"),
         ("DELETE /pets/7", "Authorization: Bearer x\r\n", 204, ""),
         ("DELETE /pets/7", "Authorization: Basic x\r\n", 401, ""),
         ("DELETE /pets/7?key=1", "", 403, ""),
@@ -156,7 +157,10 @@ fn what_cannot_be_served_says_why() {
         (&[shop, empty, "--mock"], 2, "serves one document: name one, or pass `--mcp`"),
         (&["no/such.yaml", "--mock"], 3, "no/such.yaml"),
         (&[shop, "--mock", "--addr", &address], 1, "takes a free port"),
-        (&[shop, "--mock", "--addr", "x"], 1, "`x` is no address to listen at"),
+        (&[shop, "--mock", "--addr", "x"], 1, "`x` cannot be listened at"),
+        (&[shop, "--mock", "--deny", "*", "--audit", "calls.jsonl"], 2, "no use for --deny, --audit"),
+        (&[shop, "--mock", "--bearer-env", "NOT_SET"], 2, "no use for credentials"),
+        (&[shop, "--mock", "--include", "showPets"], 2, "matches no operation: did you mean `showPet`?"),
     ] {
         let (code, text) = run(arguments);
         assert!(code == status && text.contains(part), "{arguments:?}: {code} {text}");

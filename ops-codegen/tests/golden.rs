@@ -36,6 +36,7 @@ mod golden {
         requests "requests.rs"
         server "server.rs"
         settings "settings.rs"
+        statuses "statuses.rs"
         switches "switches.rs"
         tools "tools.rs"
         unions "unions.rs"
@@ -116,7 +117,7 @@ fn generate(topic: &str) -> String {
             generator = generator.with_format(format);
         }
     }
-    if topic == "server" {
+    if matches!(topic, "server" | "statuses") {
         generator = generator.with_server();
     }
     if topic == "settings" {
@@ -207,6 +208,27 @@ fn defaults_of_any_json_are_printed() {
     assert_eq!((odd.empty.len(), odd.rows), (0, vec![vec![], vec![1]]));
     assert_eq!((odd.maybes, odd.pair), (vec![None, Some("a".to_owned())], (None, json!({}))));
     assert_eq!((odd.one, odd.number, odd.plain), (OddOne::Only, OddNumber::N1, Plain::default()));
+}
+
+#[test]
+fn defaults_may_be_objects_and_variants() {
+    use golden::defaults::{Figure, Inner, Limits, Whole};
+    let whole: Whole = serde_json::from_value(json!({})).unwrap();
+    assert_eq!(whole, Whole::default());
+    let limits = |unit: &str, least| Limits { unit: unit.to_owned(), least, most: None, extra: [].into() };
+    assert_eq!(whole.empty, limits("kg", 1), "the defaults of its properties are inside");
+    assert_eq!(whole.some, Limits { most: Some(5), extra: [("strict".to_owned(), true)].into(), ..limits("t", 1) });
+    assert_eq!((whole.wrong, whole.lost, whole.self_), (None, None, None), "what fits no type is no default");
+    let expected = json!({ "kind": "circle", "radius": 2.0 });
+    assert_eq!(serde_json::to_value(&whole.figure).unwrap(), expected);
+    let line: Figure =
+        serde_json::from_value(json!({ "kind": "ray", "to": { "most": 1, "unit": "kg", "least": 1 } })).unwrap();
+    assert_eq!(whole.line, line);
+    assert_eq!(serde_json::to_value(&whole.either).unwrap(), json!(5));
+    assert_eq!(serde_json::to_value(&whole.shaped).unwrap(), json!({ "a": "x" }));
+    let inner = |a: Option<&str>| Inner { a: a.map(str::to_owned) };
+    assert_eq!(whole.list, [inner(Some("x")), inner(None)]);
+    assert_eq!(whole.maybe, Some(inner(Some("y"))));
 }
 
 #[test]
@@ -339,6 +361,81 @@ fn unions_find_their_variants() {
     assert!(matches!(round_trip(json!({ "bark": "x" })), ByShape::Dog(_)));
     assert!(matches!(round_trip(json!({ "kind": "issue" })), Nested::ByConst(ByConst::Issue(_))));
     assert!(matches!(round_trip(json!({ "id": 1, "b": "x" })), Shared::WithB(_)));
+}
+
+#[test]
+fn a_tag_that_is_unset_is_that_of_the_variant() {
+    use golden::unions::{Boat, Truck, Vehicle};
+    let boat = Vehicle::Boat(Boat { draft: Some(2.5), type_: None });
+    assert_eq!(serde_json::to_string(&boat).unwrap(), r#"{"type":"b","draft":2.5}"#);
+    let ship: Vehicle = round_trip(json!({ "draft": 2.5, "type": "ship" }));
+    assert_eq!(ship, Vehicle::Boat(Boat { draft: Some(2.5), type_: Some("ship".to_owned()) }));
+    let truck = Vehicle::T(Truck { type_: "t".to_owned() });
+    assert_eq!(serde_json::to_value(truck).unwrap(), json!({ "type": "t" }));
+    let source = generate("unions");
+    assert!(source.contains("/// In [`Vehicle`]: `b` or `ship`, also if it is `None`."), "{source}");
+    assert!(source.contains("/// In [`Vehicle`]: `t`."), "{source}");
+}
+
+#[test]
+fn an_object_without_a_known_tag_is_the_default_variant() {
+    use golden::unions::{AnyDevice, Device};
+    let any = |kind: Option<&str>| Device::AnyDevice(AnyDevice { kind: kind.map(str::to_owned), name: None });
+    assert_eq!(round_trip::<Device>(json!({})), any(None));
+    assert_eq!(round_trip::<Device>(json!({ "kind": "clock" })), any(Some("clock")));
+    assert_eq!(round_trip::<Device>(json!({ "kind": "AnyDevice" })), any(Some("AnyDevice")));
+    assert!(matches!(round_trip(json!({ "kind": "phone", "number": "1" })), Device::Phone(_)));
+    assert!(serde_json::from_value::<Device>(json!({ "kind": "phone" })).is_err());
+}
+
+#[tokio::test]
+async fn a_status_tells_the_variant_of_no_other_union() {
+    use golden::statuses::{
+        Company, FindOrder, FindPayer, FindTagged, FindTaggedOutput, GetRange, GetRangeOutput, Later, Part, Payer,
+        Refunded, SendEither, SendEitherOutput, Whole,
+    };
+    use ops_runtime::Registry;
+    use ops_runtime::adapter::{Handler, Registration};
+    use ops_runtime::envelope::{HttpMeta, ResponseEnvelope};
+
+    /// Reads a response of an operation with this status.
+    async fn read<Op: ops_runtime::Call>(status: u16, data: Value, input: Op::Input) -> Op::Output {
+        let envelope = ResponseEnvelope::http(data, HttpMeta::new(status, "application/json"));
+        let envelope = serde_json::to_value(envelope).unwrap();
+        let handler = Handler::dynamic(move |_, _| std::future::ready(Ok(envelope.clone())));
+        let registry = Registry::new();
+        registry.register(Registration::new(Op::SPEC, handler)).unwrap();
+        registry.execute::<Op>(input).await.unwrap().data
+    }
+    use golden::statuses::{FindOrderInput, FindPayerInput, FindTaggedInput, GetRangeInput, SendEitherInput};
+
+    // A success without content is no variant.
+    let id = || "1".to_owned();
+    let whole = read::<GetRange>(200, json!({ "id": "1", "note": "x" }), GetRangeInput {}).await;
+    assert_eq!(whole, Some(GetRangeOutput::Ok_(Whole { id: id(), note: Some("x".to_owned()) })));
+    let part = read::<GetRange>(206, json!({ "id": "1" }), GetRangeInput {}).await;
+    assert_eq!(part, Some(GetRangeOutput::PartialContent(Part { id: id(), part: None })));
+    assert_eq!(read::<GetRange>(204, json!(null), GetRangeInput {}).await, None);
+    // A success that is a union is several.
+    let later = read::<SendEither>(202, json!({ "id": "1" }), SendEitherInput {}).await;
+    assert_eq!(later, SendEitherOutput::Accepted(Later { id: id(), wait: None }));
+    let part = read::<SendEither>(200, json!({ "id": "1", "part": 2 }), SendEitherInput {}).await;
+    assert_eq!(part, SendEitherOutput::Part(Part { id: id(), part: Some(2) }));
+    let first = read::<SendEither>(200, json!({ "id": "1", "wait": 2 }), SendEitherInput {}).await;
+    assert_eq!(first, SendEitherOutput::Whole(Whole { id: id(), note: None }), "a 200 is never what a 202 is");
+    // Unions elsewhere are told apart by their shapes.
+    let company = Payer::Company(Company { name: "x".to_owned(), vat: Some("7".to_owned()) });
+    let payer = json!({ "name": "x", "vat": "7" });
+    let order = read::<FindOrder>(200, json!({ "id": "1", "payer": payer }), FindOrderInput {}).await;
+    assert_eq!(order.unwrap().payer.as_ref(), Some(&company));
+    assert_eq!(read::<FindPayer>(200, payer.clone(), FindPayerInput {}).await.as_ref(), Some(&company));
+    let tagged = json!({ "kind": "refunded", "payer": payer });
+    let tagged = read::<FindTagged>(203, tagged, FindTaggedInput {}).await;
+    assert_eq!(tagged, FindTaggedOutput::Refunded(Refunded { payer: Some(company) }));
+    // A server says the status that a variant is of.
+    let source = generate("statuses");
+    assert!(source.contains("Some(GetRangeOutput::Ok_(_)) => Some(1)"), "{source}");
+    assert!(source.contains("SendEitherOutput::Part(_) => Some(0)"), "{source}");
 }
 
 #[test]

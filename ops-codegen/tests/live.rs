@@ -9,6 +9,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
+/// The folder in which all is built, so that what is there already is not built again.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// The command line of a server that `tests/peers/install` has installed.
 fn server(of: &str, arguments: &[&str]) -> Vec<String> {
     let peers = root().join("tests/peers");
@@ -90,7 +95,7 @@ fn a_snapshot_becomes_types_that_call_the_server() {
 
     let output = user
         .args(["run", "--quiet", "--offline", "--target-dir"])
-        .arg(root().join("target/live-target"))
+        .arg(target())
         .current_dir(&package)
         .env("EVERYTHING_URL", format!("http://127.0.0.1:{port}/mcp"))
         .env("FOLDER", place)

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ops_codegen::{Generated, Generator};
+use ops_runtime::binding::{Binding, HttpBinding};
 use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec};
 use serde_json::{Value, json};
 
@@ -62,6 +63,8 @@ fn schemas_become_types() {
         (json!({ "allOf": [pet] }), "Pet"),
         (json!({ "allOf": [pet, { "description": "x" }] }), "Pet"),
         (json!({ "allOf": [pet, { "properties": { "b": {} } }] }), "OpOutput"),
+        (json!({ "$ref": "#/$defs/Pet", "if": {}, "then": { "properties": { "id": { "minLength": 1 } } } }), "Pet"),
+        (json!({ "$ref": "#/$defs/Pet", "if": {}, "then": { "properties": { "zip": {} } } }), "OpOutput"),
         (json!({ "allOf": [{ "type": "number" }, { "type": "integer" }] }), "i64"),
         (json!({ "allOf": [{ "type": "string" }, { "type": "integer" }] }), "ops::Value"),
         (json!({ "oneOf": [pet] }), "Pet"),
@@ -75,6 +78,124 @@ fn schemas_become_types() {
         (json!({ "type": "array", "items": { "type": "array", "items": pet } }), "Vec<Vec<Pet>>"),
     ] {
         assert_eq!(output(schema.clone()), expected, "{schema}");
+    }
+}
+
+#[test]
+fn what_is_said_beside_a_reference_is_said_of_the_property() {
+    let id = || json!({ "$ref": "#/$defs/Id" });
+    let with = |key: &str| {
+        let mut schema = id();
+        schema[key] = true.into();
+        schema
+    };
+    let pet = json!({
+        "type": "object", "required": ["id", "secret", "old"],
+        "properties": { "id": with("readOnly"), "secret": with("writeOnly"), "old": with("deprecated"), "plain": id() },
+    });
+    let mut operation = OperationSpec::query("test.op");
+    operation.input = json!({ "type": "object", "properties": { "body": { "$ref": "#/$defs/Pet" } } }).into();
+    operation.output = json!({ "$ref": "#/$defs/Pet" }).into();
+    operation.binding = Binding::Http(HttpBinding::new("POST", "/pets"));
+    let definitions = [("Id", json!({ "type": "string" })), ("Pet", pet)];
+    let definitions = definitions.map(|(name, schema)| Definition::from_value(name.to_owned(), schema));
+    let source = Generator::new().generate(&Api::new(Definitions::new(definitions.into()), vec![operation])).source;
+    for expected in [
+        "    /// Only in answers.\n    pub id: Option<Id>,",
+        "    /// Only in requests.\n    pub secret: Option<Id>,",
+        "    #[deprecated]\n    pub old: Id,",
+        "    pub plain: Option<Id>,",
+    ] {
+        assert!(source.contains(expected), "{expected}\n{source}");
+    }
+}
+
+/// The fields of a record that is the output, as the source has them.
+fn fields(definitions: Vec<(&str, Value)>, schema: Value) -> Vec<String> {
+    let source = generate(definitions, schema).source;
+    let (_, record) = source.split_once("pub struct OpOutput {").unwrap_or_else(|| panic!("{source}"));
+    let lines = record.lines().take_while(|line| *line != "}").filter_map(|line| line.trim().strip_prefix("pub "));
+    lines.map(|line| line.trim_end_matches(',').replace("::std::collections::", "")).collect()
+}
+
+#[test]
+fn properties_under_a_condition_are_fields() {
+    let text = || json!({ "type": "string" });
+    let definitions = vec![
+        ("Base", json!({ "type": "object", "properties": { "kind": text() } })),
+        ("More", json!({ "properties": { "more": text() } })),
+        ("Loop", json!({ "$ref": "#/$defs/Loop", "then": { "$ref": "#/$defs/Loop" }, "properties": { "a": text() } })),
+    ];
+    let conditions = json!({ "allOf": [
+        { "$ref": "#/$defs/Base" },
+        { "if": { "properties": { "kind": { "const": "a" }, "asked": { "const": 1 } } },
+          "then": { "required": ["zip"], "properties": { "zip": text(), "kind": { "minLength": 3 }, "either": text() } },
+          "else": { "allOf": [{ "$ref": "#/$defs/More" }], "properties": { "either": { "type": "integer" } } } },
+        { "if": true, "then": { "properties": { "other": { "type": "integer" } } } },
+        { "dependentSchemas": { "kind": { "if": true, "then": { "properties": { "deep": text() } } } } },
+    ] });
+    assert_eq!(
+        fields(definitions.clone(), conditions),
+        [
+            "kind: Option<String>",
+            "asked: Option<ops::Value>",
+            "zip: Option<String>",
+            "either: Option<StringOrInteger>",
+            "more: Option<String>",
+            "other: Option<i64>",
+            "deep: Option<String>",
+        ]
+    );
+    // The default of a branch that may not hold is nobody's value.
+    let branch = json!({ "type": "object", "properties": { "a": text() },
+        "else": { "properties": { "d": { "type": "string", "default": "z" } } } });
+    assert_eq!(fields(vec![], branch), ["a: Option<String>", "d: Option<String>"]);
+    // Not where the object forbids it, or keeps it by itself.
+    let then = json!({ "properties": { "zip": text() } });
+    let with = |key: &str, value: Value| {
+        let mut schema = json!({ "type": "object", "properties": { "a": text() }, "if": true, "then": then });
+        schema[key] = value;
+        fields(definitions.clone(), schema)
+    };
+    assert_eq!(with("additionalProperties", json!(false)), ["a: Option<String>"]);
+    assert_eq!(with("additionalProperties", text()), ["a: Option<String>", "extra: BTreeMap<String, String>"]);
+    assert_eq!(with("unevaluatedProperties", json!(false)), ["a: Option<String>", "zip: Option<String>"]);
+    generate(definitions, json!({ "$ref": "#/$defs/Loop" }));
+}
+
+#[test]
+fn of_several_limits_the_strictest_is_told() {
+    let limited = json!({ "type": "object", "properties": {
+        "text": { "allOf": [{ "type": "string", "maxLength": 100 }, { "maxLength": 3, "minLength": 1 }, { "minLength": 2 }] },
+        "number": { "allOf": [{ "type": "integer", "minimum": 0, "maximum": 100 }, { "minimum": 10, "maximum": 200 }] },
+        "list": { "type": "array", "maxItems": 9, "allOf": [{ "maxItems": 5 }] },
+    } });
+    let source = generate(Vec::new(), limited).source;
+    for expected in ["/// 2 to 3 characters.", "/// 10 to 100.", "/// At most 5 items."] {
+        assert!(source.contains(expected), "{expected}: {source}");
+    }
+}
+
+#[test]
+fn undeclared_properties_have_the_type_that_holds_for_all() {
+    let integer = || json!({ "type": "integer" });
+    let text = || json!({ "type": "string" });
+    let extra = |mut schema: Value| {
+        schema["properties"] = json!({ "a": {} });
+        fields(Vec::new(), schema).pop().unwrap()
+    };
+    for (schema, expected) in [
+        (json!({ "unevaluatedProperties": integer() }), "i64"),
+        (json!({ "patternProperties": { "^x": integer() } }), "i64"),
+        (json!({ "patternProperties": { "^x": integer() }, "additionalProperties": false }), "i64"),
+        (json!({ "patternProperties": { "^x": integer() }, "additionalProperties": integer() }), "i64"),
+        (json!({ "patternProperties": { "^x": integer() }, "additionalProperties": text() }), "ops::Value"),
+        (json!({ "patternProperties": { "^x": integer() }, "additionalProperties": true }), "ops::Value"),
+        (json!({ "additionalProperties": false, "unevaluatedProperties": integer() }), "none"),
+    ] {
+        let found = extra(schema.clone());
+        let found = found.strip_prefix("extra: BTreeMap<String, ").map_or("none", |found| found.trim_end_matches('>'));
+        assert_eq!(found, expected, "{schema}");
     }
 }
 

@@ -148,6 +148,9 @@ pub const WINDOW: u32 = 64;
 /// ([`Remote::with_window`]).
 pub const WINDOW_BYTES: u64 = 8 << 20;
 
+/// The largest window that counts: what is ahead of a subscriber is kept account of.
+const MAX_WINDOW: u64 = 64 << 20;
+
 /// Somewhere between half of a delay and all of it, so that those who lost a server do not all come back at once.
 #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
 fn jitter(delay: std::time::Duration) -> std::time::Duration {

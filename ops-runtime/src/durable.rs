@@ -54,7 +54,9 @@ worker.drain().await;
 //!   key with another input is an error, `KEY_CONFLICT`.
 //! - **A handler may run more than once**: if its worker dies, another runs the job again. [`Context::once`] and
 //!   [`Context::step`] keep parts of it from being repeated, and [`Context::idempotency_key`] lets servers know a repetition;
-//!   an HTTP client sends it by itself. With [`RetryPolicy::once`] nothing is run again, and the job is a dead letter.
+//!   an HTTP client sends it by itself. With [`RetryPolicy::once`], a job that fails, or whose worker dies, is not run again,
+//!   but a dead letter. A job that was given back is run again even then, as the same attempt: by a worker that is stopped,
+//!   or while it waits for a step and the worker drains or has no place for it to wait.
 //! - **Failures are tried again** as the [`RetryPolicy`] says. What used up its attempts or its time is a dead letter, with its
 //!   input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
 //! - **Access** is checked when a job runs, in the name in which it was submitted: [`Jobs::scoped`].
@@ -86,6 +88,7 @@ worker.drain().await;
 //! [`Context::idempotency_key`]: crate::Context::idempotency_key
 
 mod attempt;
+mod bounds;
 mod digest;
 pub mod engine;
 mod error;

@@ -50,12 +50,15 @@ mod core;
 mod execute;
 mod find;
 mod gate;
+#[cfg(feature = "program")]
+mod host;
 mod large;
 mod limits;
 #[cfg(feature = "program")]
 mod programs;
 mod rules;
 mod size;
+mod summary;
 mod tools;
 mod upstream;
 
@@ -107,6 +110,7 @@ pub struct Gateway {
     identity: Option<Identity>,
     diagnostics: Arc<Vec<(String, Diagnostic)>>,
     failures: Arc<Vec<(String, CallError)>>,
+    without_credentials: Arc<Vec<(String, String)>>,
     /// Kept so that their connections last.
     _servers: Option<McpClients>,
 }
@@ -131,6 +135,13 @@ impl Gateway {
     /// location or name.
     pub fn failures(&self) -> &[(String, CallError)] {
         &self.failures
+    }
+
+    /// The documents whose operations need credentials that are not set: the location of each, and a message with what to set.
+    ///
+    /// Documents of which some operations have their credentials are left out.
+    pub fn without_credentials(&self) -> &[(String, String)] {
+        &self.without_credentials
     }
 
     /// Serves the process that started this one over stdio, until it closes stdin.
@@ -161,7 +172,7 @@ impl Gateway {
     }
 
     /// The tools as operations, for a model that is called from this process: `gateway.search` and the like, or all
-    /// operations themselves where they are few. Their data is the text for the model, as content blocks in the facts of the
+    /// operations themselves where they are few, as they are now. Their data is the text for the model, as content blocks in the facts of the
     /// result ([`McpMeta`](crate::envelope::McpMeta)). A call without an identity is the owner's.
     ///
     /// ```
@@ -175,7 +186,8 @@ impl Gateway {
     /// # Ok(()) }
     /// ```
     pub fn tools(&self) -> Registry {
-        self.few(true).unwrap_or_else(|| self.registry().clone())
+        let own = || tools::own(&self.core).unwrap_or_default();
+        self.few(true).unwrap_or_else(own)
     }
 
     /// The few tools, unless there is one for each operation.
@@ -327,7 +339,8 @@ impl GatewayBuilder {
     }
 
     /// Sets where programs are kept that wait for somebody to agree to a call, so that they go on in another process as
-    /// well: a [`FolderStore`](crate::program::FolderStore), say. By default they are in memory, 1,000 of them for a day.
+    /// well: a [`FolderStore`](crate::program::FolderStore), say. By default they are in memory for a day: 50 of each caller,
+    /// of up to 64 MiB, and 1,000 of all, of up to 256 MiB.
     #[cfg(feature = "program")]
     pub fn with_program_store(mut self, store: impl crate::program::JournalStore + 'static) -> Self {
         self.program_store = Some(Arc::new(store));
@@ -370,15 +383,18 @@ impl GatewayBuilder {
             crate::spec::check_pattern(pattern).map_err(refused)?;
         }
         let registry = self.registry.unwrap_or_default();
-        let (mut diagnostics, mut failures) = (Vec::new(), Vec::new());
+        let (mut diagnostics, mut failures, mut without_credentials) = (Vec::new(), Vec::new(), Vec::new());
         let connecting = async {
             match &self.servers {
                 Some(config) => Some(McpClients::connect(config).await),
                 None => None,
             }
         };
-        let (read, servers) =
-            futures_util::join!(upstream::read(self.documents, self.credentials_from_env), connecting);
+        let others = self.servers.iter().flat_map(McpConfig::names).map(str::to_lowercase).collect();
+        let own = registry.list().iter().map(|spec| spec.namespace().to_lowercase()).collect();
+        let taken = upstream::Taken { others, own };
+        let reading = upstream::read(self.documents, taken, self.credentials_from_env);
+        let (read, servers) = futures_util::join!(reading, connecting);
         let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
         let mut operations = Vec::new();
         for (location, read) in read? {
@@ -388,6 +404,7 @@ impl GatewayBuilder {
                         failures.push((location.clone(), CallError::execution("it describes no operations")));
                     }
                     operations.extend(read.operations);
+                    without_credentials.extend(read.without_credentials.map(|told| (location.clone(), told)));
                     diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
                 }
                 Err(error) => failures.push((location, error)),
@@ -421,6 +438,7 @@ impl GatewayBuilder {
             identity: self.identity,
             diagnostics: Arc::new(diagnostics),
             failures: Arc::new(failures),
+            without_credentials: Arc::new(without_credentials),
             _servers: servers,
         })
     }

@@ -133,6 +133,8 @@ use scan::{Mended, Scanner};
 use violations::Lister;
 
 pub use definitions::{CompiledDefinitions, Reading};
+#[allow(unused_imports, reason = "gateways tell it apart")]
+pub(crate) use findings::UNDECLARED;
 pub use findings::{Change, Problem, Repair, Violation};
 pub(crate) use report::{MAX_TOLD, NO_MORE, Violations};
 pub use standard::Validator;

@@ -41,8 +41,8 @@
 //!
 //! A [`Host`] decides for each call whether it is made, refused, or made after a yes: [`CallPolicy`](crate::access::CallPolicy) does so by patterns and
 //! kinds. A program stops where it asks ([`Outcome::Waiting`]), after the calls that are in flight have ended. With the
-//! answers in its [`Journal`], [`Sandbox::resume`] runs it again from its start. Calls that are in the journal are not made
-//! again. With a [`JournalStore`], this holds across processes as well: [`Sandbox::run_kept`].
+//! answers in its [`Journal`], [`Sandbox::resume`] runs it again from its start. Calls that the journal has answers of are not
+//! made again; about the others, the host decides anew. With a [`JournalStore`], this holds across processes as well: [`Sandbox::run_kept`].
 
 mod engine;
 mod functions;

@@ -136,8 +136,10 @@
 //!   is an error, and so is `1.0` for an `i64`.
 //! - **A variant of a tagged union** holds a [`Record`]: a record (boxed or not), a `BTreeMap<String, _>`, a
 //!   `serde_json::Map` or `Value`, or another tagged union. One that declares the tag as a property holds its value, and
-//!   several tags can select it (`"a" | "b" => Variant`); one that does not is written with the first tag of its arm, so
+//!   several tags can select it (`"a" | "b" => Variant`); one that does not, or has it unset, is written with the first tag of its arm, so
 //!   that several tags need several variants. Tags are strings, integers or booleans: `true => Yes`, `-1 => Back`.
+//! - **A default variant of a tagged union**, as `else Variant` before the last arm, is what an object is read as that has
+//!   no tag, or one that no arm has, if the variant declares the tag. It is written as it is.
 //! - **The arms of an untagged union** are in the order in which variants that fit alike are tried. `Integer` is a number
 //!   written without fraction, `Number` any; `A | B => V` takes both; `Any` takes all, as a variant `Other(Value)` would.
 //! - **A union must not hold itself** but inside a record, a list or a map: Rust would compile it for ever. Such a schema
@@ -225,6 +227,11 @@ pub trait Record: Sized {
     #[inline]
     fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
         table::read(m)
+    }
+
+    /// Tells whether [`write`](Self::write) writes the property at a position of [`FIELDS`](Self::FIELDS).
+    fn is_set(&self, at: usize) -> bool {
+        Self::Slots::is_set(self.fields(), at)
     }
 
     /// Writes the properties into an open object.

@@ -3,7 +3,11 @@
 pub(crate) mod attempt;
 pub(crate) mod caller;
 pub(crate) mod context;
-#[cfg(any(feature = "http-server", feature = "websocket"))]
+#[cfg(any(feature = "http-server", feature = "mcp-server", feature = "websocket"))]
+#[cfg_attr(
+    not(any(feature = "http-server", feature = "websocket")),
+    allow(dead_code, reason = "the MCP SDK has a door")
+)]
 pub(crate) mod door;
 pub(crate) mod extensions;
 pub(crate) mod handler;

@@ -104,7 +104,9 @@
 //!
 //! [`HttpServerOptions`] has them, with safe defaults. Pages of other origins may not send requests unless
 //! [`HttpServer::with_origins`] lets them. A server that listens on a loopback address is reached by the names of the
-//! local host only, so that no page reaches it by DNS rebinding; [`HttpServer::with_hosts`] sets other names.
+//! local host only, so that no page reaches it by DNS rebinding; [`HttpServer::with_hosts`] sets other names, and has to for a
+//! [router](HttpServer::into_router), which does not know where it listens. Markup that an operation gives, such as HTML, is
+//! shown without its scripts: pages of the program's own are routes beside the operations.
 
 #![allow(clippy::result_large_err, reason = "an error is the response that is sent")]
 
@@ -122,6 +124,7 @@ mod incoming;
 mod input;
 #[cfg(feature = "durable")]
 mod jobs;
+mod layers;
 mod limits;
 mod metrics;
 mod options;
@@ -141,18 +144,17 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use http::{HeaderName, HeaderValue, Request};
+use http::Request;
 use tokio::net::{TcpListener, ToSocketAddrs};
-use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use tower_service::Service as _;
 
 use self::auth::Several;
 use self::document::About;
 use self::incoming::Shared;
+use self::layers::{Layers, cors};
 use self::limits::Limits;
 use self::metrics::Metrics;
 use self::routes::{Cache, Filter};
-use self::service::Service;
 use crate::run::door::Door;
 use crate::run::listen;
 use crate::{AccessControl, BoxFuture, CancelToken, OperationSpec, Registry};
@@ -202,6 +204,7 @@ pub struct HttpServer {
     compresses: bool,
     cancel: CancelToken,
     about: Option<About>,
+    routes: Option<Router>,
 }
 
 impl HttpServer {
@@ -221,6 +224,7 @@ impl HttpServer {
             compresses: false,
             cancel: CancelToken::new(),
             about: Some(About::default()),
+            routes: None,
         }
     }
 
@@ -371,10 +375,29 @@ impl HttpServer {
         self
     }
 
+    /// Adds routes of the program's own, such as an MCP server at `/mcp`, which come before the operations. They share the
+    /// limits of connections, and answer for all else themselves.
+    ///
+    /// ```
+    /// use axum::{Router, routing::get};
+    /// use ops_runtime::Registry;
+    /// use ops_runtime::serve::HttpServer;
+    ///
+    /// let own = Router::new().route("/hello", get(async || "hello"));
+    /// let server = HttpServer::new(Registry::new()).with_routes(own);
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn with_routes(mut self, routes: Router) -> Self {
+        self.routes = Some(self.routes.unwrap_or_default().merge(routes));
+        self
+    }
+
     /// The server as a router, to be merged with others or nested below a prefix.
     ///
     /// The operations are its fallback, so that a program's own routes come first. A router that it is merged with may
-    /// have no fallback itself.
+    /// have no fallback itself. Requests for any host are taken, unless [`with_hosts`](Self::with_hosts) says which: without
+    /// credentials to tell callers apart, pages of the web could reach a server on a loopback address.
     ///
     /// ```no_run
     /// # async fn run() -> std::io::Result<()> {
@@ -383,7 +406,8 @@ impl HttpServer {
     /// use ops_runtime::serve::HttpServer;
     ///
     /// let own = Router::new().route("/hello", get(async || "hello"));
-    /// let app = own.nest("/api", HttpServer::new(Registry::new()).into_router());
+    /// let api = HttpServer::new(Registry::new()).with_hosts(["localhost", "127.0.0.1"]);
+    /// let app = own.nest("/api", api.into_router());
     /// axum::serve(tokio::net::TcpListener::bind("127.0.0.1:8080").await?, app).await
     /// # }
     /// ```
@@ -400,20 +424,20 @@ impl HttpServer {
         #[cfg(feature = "durable")]
         let metrics = metrics.map(|metrics| metrics.with_jobs(self.jobs.clone()));
         let metrics = metrics.map(Arc::new);
-        let Self { registry, options, filters, authenticators, hosts, origins, cancel, about, .. } = self;
+        let Self { registry, options, filters, authenticators, hosts, origins, cancel, about, routes, .. } = self;
         let authenticator = Several::of(authenticators);
         let cors = cors(&origins);
-        let door = hosts.map(|hosts| {
-            let mut door = Door::default();
+        let mut door = Door::any();
+        if let Some(hosts) = hosts {
             door.set_hosts(hosts);
-            origins.iter().for_each(|origin| door.add_origin(origin));
-            door
-        });
+        }
+        origins.iter().for_each(|origin| door.add_origin(origin));
         let limits = Limits::new(&options);
         let cancel = cancel.0;
         let cache = Cache::default();
         let shared = Shared { registry, options, filters, authenticator, door, limits, metrics, cancel, cache, about };
         let layers = Layers {
+            routes,
             cors,
             #[cfg(feature = "http-server-compression")]
             compresses,
@@ -448,6 +472,8 @@ impl HttpServer {
             };
             let cancel = self.cancel.0.clone();
             let (shared, layers) = self.into_parts();
+            // What is wrong with the routes is told before a request comes.
+            shared.cache.get(&shared.registry, &shared.filters);
             // A router without layers would only cost time.
             let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
             listen::serve(listener, limits, cancel, move |request: Request<_>, _| {
@@ -466,47 +492,8 @@ impl HttpServer {
     }
 }
 
-/// What is around the server's own answers.
-struct Layers {
-    cors: Option<CorsLayer>,
-    #[cfg(feature = "http-server-compression")]
-    compresses: bool,
-}
-
-impl Layers {
-    fn is_nothing(&self) -> bool {
-        #[cfg(feature = "http-server-compression")]
-        if self.compresses {
-            return false;
-        }
-        self.cors.is_none()
-    }
-
-    fn around(self, shared: Arc<Shared>) -> Router {
-        let router = Router::new().fallback_service(Service(shared));
-        #[cfg(feature = "http-server-compression")]
-        let router = if self.compresses { router.layer(compress::layer()) } else { router };
-        match self.cors {
-            Some(cors) => router.layer(cors),
-            None => router,
-        }
-    }
-}
-
 impl fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpServer").field("options", &self.options).finish_non_exhaustive()
     }
-}
-
-/// What pages of other origins may do; nothing unless an origin is named.
-fn cors(origins: &[String]) -> Option<CorsLayer> {
-    let named: Vec<HeaderValue> = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
-    (!named.is_empty()).then(|| {
-        CorsLayer::new()
-            .allow_origin(AllowOrigin::list(named))
-            .allow_methods(AllowMethods::mirror_request())
-            .allow_headers(AllowHeaders::mirror_request())
-            .expose_headers([HeaderName::from_static("x-request-id")])
-    })
 }

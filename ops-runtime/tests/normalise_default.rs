@@ -292,6 +292,71 @@ fn objects() {
     let patterned = json!({"type": "object", "patternProperties": {"^x-": {"type": "string"}}});
     verify(vec![
         case(
+            "properties of all variants stay that a value is at once",
+            json!({"anyOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "integer"}}}]}),
+            json!({"a": 1, "b": 2}),
+            json!({"a": 1, "b": 2}),
+            &[],
+        ),
+        case(
+            "beside those of the schema around, and no others",
+            json!({"type": "object", "properties": {"x": {}}, "anyOf": [
+                {"required": ["a"], "properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "integer"}}}]}),
+            json!({"x": 0, "a": 1, "b": 2, "other": 3}),
+            json!({"x": 0, "a": 1, "b": 2}),
+            &[],
+        ),
+        case(
+            "not those of a variant that it is not, nor of one of which it is exactly one",
+            json!({"properties": {
+                "any": {"anyOf": [{"properties": {"a": {}}}, {"required": ["c"], "properties": {"b": {}, "c": {}}}]},
+                "one": {"oneOf": [{"properties": {"a": {}}}, {"properties": {"b": {}, "c": {}}}]}}}),
+            json!({"any": {"a": 1, "b": 2}, "one": {"a": 1, "b": 2}}),
+            json!({"any": {"a": 1}, "one": {"a": 1}}),
+            &[],
+        ),
+        case(
+            "properties under a condition stay",
+            json!({"type": "object", "properties": {"country": {"type": "string"}},
+                "if": {"properties": {"country": {"const": "US"}}}, "then": {"properties": {"zip": {"type": "string"}}},
+                "else": {"allOf": [{"properties": {"code": {"type": "string"}}}]}}),
+            json!({"country": "US", "zip": 1, "code": "x", "other": 1}),
+            json!({"country": "US", "zip": 1, "code": "x"}),
+            &[],
+        ),
+        case(
+            "properties that depend on another stay",
+            json!({"allOf": [{"properties": {"card": {"type": "string"}}},
+                {"dependentSchemas": {"card": {"properties": {"bill": {}}}}}]}),
+            json!({"card": "x", "bill": 1, "other": 1}),
+            json!({"card": "x", "bill": 1}),
+            &[],
+        ),
+        case(
+            "properties under a condition are evaluated",
+            json!({"properties": {"a": {"type": "string"}}, "if": true, "then": {"properties": {"b": {}}},
+                "unevaluatedProperties": false}),
+            json!({"a": "x", "b": 1, "other": 1}),
+            json!({"a": "x", "b": 1}),
+            &[],
+        ),
+        case(
+            "properties of a schema that a condition refers to stay, and no others",
+            json!({"properties": {"a": {"type": "string"}}, "if": true, "then": {"$ref": "#/$defs/B"},
+                "$defs": {"B": {"properties": {"b": {}}}}}),
+            json!({"a": "x", "b": 1, "other": 1}),
+            json!({"a": "x", "b": 1}),
+            &[],
+        ),
+        case(
+            "additionalProperties does not see what is below a condition",
+            json!({"properties": {"a": {"type": "string"}}, "if": true, "then": {"properties": {"b": {}}},
+                "additionalProperties": false}),
+            json!({"a": "x", "b": 1}),
+            json!({"a": "x"}),
+            &[],
+        ),
+        case(
             "undeclared properties go even if all is well",
             json!({"type": "object", "properties": {"a": {}}}),
             json!({"a": 1, "b": 2}),

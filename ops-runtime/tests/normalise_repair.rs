@@ -259,6 +259,110 @@ fn variants_told_apart_by_shape() {
 }
 
 #[test]
+fn of_a_value_that_is_several_variants_goes_what_none_declares() {
+    let a = json!({ "type": "object", "required": ["a"], "properties": {
+        "a": { "type": "string" }, "n": { "type": "object", "properties": { "x": { "type": "string" } } } } });
+    let b = json!({ "type": "object", "required": ["b"], "properties": { "b": { "type": "string" } } });
+    let value = json!({ "a": "1", "b": "2", "junk": 3, "n": { "x": "1", "secret": 1 } });
+    let cleaned = json!({ "a": "1", "b": "2", "n": { "x": "1" } });
+    let told = ["removed /junk: integer for no such property", "removed /n/secret: integer for no such property"];
+    becomes(json!({ "anyOf": [a, b] }), value.clone(), cleaned.clone(), &told);
+    becomes(json!({ "anyOf": [b, a] }), value.clone(), cleaned.clone(), &told);
+    // The same beside other properties, and in a union in a union.
+    becomes(
+        json!({ "type": "object", "properties": { "c": {} }, "anyOf": [a, b] }),
+        json!({ "a": "1", "b": "2", "c": 1, "junk": 3, "n": { "x": "1", "secret": 1 } }),
+        json!({ "a": "1", "b": "2", "c": 1, "n": { "x": "1" } }),
+        &told,
+    );
+    becomes(json!({ "anyOf": [b, { "anyOf": [b, a] }] }), value.clone(), cleaned.clone(), &told);
+    // What two declare has what either of them declares in it.
+    let with = |name: &str, inner: Value| json!({ "type": "object", "properties": { (name): {}, "n": inner } });
+    let of = |name: &str| json!({ "type": "object", "properties": { (name): { "type": "integer" } } });
+    let list = |name: &str| json!({ "type": "array", "items": of(name) });
+    becomes(
+        json!({ "anyOf": [with("a", of("x")), with("b", of("y"))] }),
+        json!({ "a": 1, "b": 2, "n": { "x": 1, "y": 2, "secret": 3 } }),
+        json!({ "a": 1, "b": 2, "n": { "x": 1, "y": 2 } }),
+        &["removed /n/secret: integer for no such property"],
+    );
+    becomes(
+        json!({ "anyOf": [with("a", list("x")), with("a", list("y"))] }),
+        json!({ "a": 1, "n": [{ "x": 1, "secret": 3 }, { "y": 2, "secret": 3 }] }),
+        json!({ "a": 1, "n": [{ "x": 1 }, { "y": 2 }] }),
+        &["removed /n/0/secret: integer for no such property"],
+    );
+    // One that leaves open what there may be keeps all, here or below.
+    let open = json!({ "type": "object", "additionalProperties": true, "properties": { "b": {} } });
+    stays(json!({ "anyOf": [a, open] }), value.clone(), &[]);
+    stays(json!({ "anyOf": [{ "type": "object" }, a] }), value, &[]);
+    stays(
+        json!({ "anyOf": [with("a", of("x")), with("b", json!({ "type": "object" }))] }),
+        json!({ "a": 1, "b": 2, "n": { "x": 1, "more": 3 } }),
+        &[],
+    );
+}
+
+#[test]
+fn unions_in_unions_are_cleaned_as_a_whole() {
+    for keyword in ["oneOf", "anyOf"] {
+        let mut defs = serde_json::Map::new();
+        for level in 0..4 {
+            let below = if level == 3 {
+                json!({ "type": "object", "properties": { "id": { "type": "integer" } } })
+            } else {
+                json!({ "$ref": format!("#/$defs/L{}", level + 1) })
+            };
+            let variant = |index: usize| {
+                let name = format!("p{level}{index}");
+                json!({ "allOf": [below, { "type": "object", "properties": { (name): { "type": "integer" } } }] })
+            };
+            let variants: Vec<Value> = (0..4).map(variant).collect();
+            defs.insert(format!("L{level}"), json!({ (keyword): variants }));
+        }
+        let schema = json!({ "type": "array", "items": { "$ref": "#/$defs/L0" }, "$defs": defs });
+        let item = |junk: bool| {
+            let mut item = json!({ "id": 1, "p00": 1, "p10": 1, "p20": 1, "p30": 1 });
+            if junk {
+                item["junk"] = json!(1);
+            }
+            item
+        };
+        let of = |junk: bool| Value::Array((0..20).map(|_| item(junk)).collect());
+        becomes(schema, of(true), of(false), &["removed /0/junk: integer for no such property"]);
+    }
+}
+
+#[test]
+fn conditions_keep_what_the_schemas_declare_that_they_refer_to() {
+    let removed = ["removed /junk: integer for no such property"];
+    let base = json!({ "type": "object", "properties": { "a": {}, "b": {} } });
+    let with = |more: Value, defs: Value| {
+        let mut schema = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "$defs": defs });
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let value = json!({ "a": "x", "b": "1", "junk": 1 });
+    becomes(
+        with(
+            json!({ "allOf": [{ "if": { "$ref": "#/$defs/Cond" }, "then": { "required": ["a"] } }] }),
+            json!({ "Cond": { "properties": { "a": { "const": "x" } } } }),
+        ),
+        json!({ "a": "x", "junk": 1 }),
+        json!({ "a": "x" }),
+        &removed,
+    );
+    let depends = json!({ "dependencies": { "a": { "$ref": "#/$defs/Base" } } });
+    let kept = json!({ "a": "x", "b": "1" });
+    becomes(with(depends.clone(), json!({ "Base": base })), value.clone(), kept.clone(), &removed);
+    // By way of others, and round in a circle.
+    let round = json!({ "Base": { "allOf": [{ "$ref": "#/$defs/More" }] }, "More": { "anyOf": [base, { "$ref": "#/$defs/Base" }] } });
+    becomes(with(depends.clone(), round), value.clone(), kept, &removed);
+    // Nothing is known of what cannot be found.
+    stays(with(depends, json!({})), value, &[]);
+}
+
+#[test]
 fn intersections_that_cannot_be_merged() {
     let union = |name: &str| {
         json!({

@@ -405,6 +405,58 @@ fn any_part_can_be_a_reference() {
 }
 
 #[test]
+fn what_stands_beside_a_reference_to_a_path_item_counts() {
+    let item = json!({
+        "summary": "Theirs", "description": "What they say",
+        "servers": [{ "url": "https://theirs.example" }],
+        "parameters": [
+            { "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } },
+            { "name": "page", "in": "query", "schema": { "type": "integer" } },
+        ],
+        "get": { "operationId": "show", "responses": { "204": { "description": "x" } } },
+    });
+    let document = |beside: Value| {
+        let mut own = json!({ "$ref": "#/components/pathItems/Item" });
+        own.as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());
+        json!({
+            "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+            "servers": [{ "url": "https://root.example" }],
+            "paths": { "/x/{id}": own }, "components": { "pathItems": { "Item": item } },
+        })
+    };
+    let parameter = |name: &str, kind: &str| json!({ "name": name, "in": "query", "schema": { "type": kind } });
+    for (beside, server, summary, properties) in [
+        (json!({}), "https://theirs.example", "Theirs", json!({ "id": "integer", "page": "integer" })),
+        (
+            json!({ "servers": [{ "url": "https://own.example" }], "summary": "Own" }),
+            "https://own.example",
+            "Own",
+            json!({ "id": "integer", "page": "integer" }),
+        ),
+        (
+            json!({ "parameters": [parameter("trace", "string"), parameter("page", "string")] }),
+            "https://theirs.example",
+            "Theirs",
+            json!({ "id": "integer", "page": "string", "trace": "string" }),
+        ),
+    ] {
+        let (api, diagnostics) = read(&document(beside));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let show = &api.operations[0];
+        assert_eq!((http(show).server.as_deref(), show.title.as_deref()), (Some(server), Some(summary)));
+        assert_eq!(show.description, "What they say");
+        let input = show.input.to_value().unwrap();
+        let types: Value = input["properties"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, schema)| (name.clone(), schema["type"].clone()))
+            .collect();
+        assert_eq!(types, properties);
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     let text = "openapi: 3.0.0\npaths:\n  /a:\n    get:\n      responses:\n        200: {$ref: '#/components/responses/Gone'}\n    put: 1\n    fetch: {}\n  /b: [1]\n";
     let documents = BTreeMap::from([("api.yaml".to_owned(), text.to_owned())]);

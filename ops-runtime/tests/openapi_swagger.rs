@@ -147,3 +147,18 @@ fn parts_in_other_files() {
     assert_eq!((&input["properties"]["body"], a.output.to_value().unwrap().as_ref()), (&pet, &pet));
     assert_eq!(http.bodies[0].content_type, "application/json");
 }
+
+#[test]
+fn a_file_is_no_json() {
+    let document = serde_json::json!({
+        "swagger": "2.0", "info": { "title": "x", "version": "1" },
+        "paths": { "/report": { "get": {
+            "operationId": "report", "produces": ["application/json", "application/pdf"],
+            "responses": { "200": { "description": "It", "schema": { "type": "file" } } }
+        } } }
+    });
+    let (api, _) = ops_runtime::openapi::read(&document, &ReadOptions::new().with_namespace("x")).unwrap();
+    let kinds: Vec<_> =
+        api.operations[0].http().unwrap().responses.iter().map(|response| response.content_type.as_deref()).collect();
+    assert_eq!(kinds, [Some("application/pdf")]);
+}

@@ -2,6 +2,7 @@
 
 pub mod corpus;
 pub mod measure;
+pub mod program;
 pub mod requests;
 pub mod sample;
 pub mod serve;

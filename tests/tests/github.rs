@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use ops_tests::program::built;
 use serde_json::{Value, json};
 
 /// What the server says, where it was reached.
@@ -61,8 +62,8 @@ async fn comment(Path(number): Path<i64>, Json(body): Json<Value>) -> Answer {
 }
 
 fn run(url: &str, token: Option<&str>, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--package", "github", "--", "--base-url", url]).args(arguments);
+    let mut command = Command::new(built("github"));
+    command.args(["--base-url", url]).args(arguments);
     command.env_remove("OPS_DOCUMENT").env_remove("GITHUB_TOKEN");
     if let Some(token) = token {
         command.env("GITHUB_TOKEN", token);

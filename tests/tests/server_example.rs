@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
+use ops_tests::program::built;
+
 /// The program, until it is dropped.
 struct Running(Child);
 
@@ -17,11 +19,7 @@ impl Drop for Running {
 
 #[test]
 fn one_port_has_all_of_it() {
-    let build = Command::new(env!("CARGO")).args(["build", "--quiet", "--package", "server"]).status();
-    assert!(build.unwrap().success());
-    // Beside the folder of the tests.
-    let program = std::env::current_exe().unwrap().parent().unwrap().with_file_name("server");
-    let mut running = Running(Command::new(program).arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap());
+    let mut running = Running(Command::new(built("server")).arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(running.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.strip_prefix("http://").unwrap().split('/').next().unwrap();

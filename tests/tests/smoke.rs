@@ -55,9 +55,10 @@ fn every_document_generates_and_compiles_without_a_warning() {
     std::fs::write(package.join("Cargo.toml"), manifest).unwrap();
     std::fs::copy(corpus::root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
     std::fs::write(package.join("src/lib.rs"), lib).unwrap();
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
     let output = Command::new(env!("CARGO"))
         .args(["check", "--quiet", "--offline", "--target-dir"])
-        .arg(corpus::root().join("target/smoke-target"))
+        .arg(target)
         .current_dir(&package)
         .output()
         .unwrap();

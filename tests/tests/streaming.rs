@@ -2,9 +2,11 @@
 
 use std::process::Command;
 
+use ops_tests::program::built;
+
 #[test]
 fn it_uploads_downloads_and_subscribes() {
-    let output = Command::new(env!("CARGO")).args(["run", "--quiet", "--package", "streaming"]).output().unwrap();
+    let output = Command::new(built("streaming")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let added = r#"fileName: Some("tape.wav"), contentType: Some("audio/wav"), bytes: 300000 }"#;

@@ -37,6 +37,8 @@ pub(super) struct Run {
     /// The sources of the modules, for messages.
     sources: Vec<String>,
     skipped: Vec<Diagnostic>,
+    /// The folders without documents, for messages.
+    empty: Vec<String>,
 }
 
 /// A generator, and which of its settings name nothing in which of its modules.
@@ -108,6 +110,7 @@ impl Run {
             modules: Vec::new(),
             sources: Vec::new(),
             skipped: Vec::new(),
+            empty: Vec::new(),
         }
     }
 
@@ -197,6 +200,9 @@ impl Run {
     /// Reads everything in a directory; a fault in one file affects only that file.
     pub(super) fn directory(&mut self, path: &Path) -> Result<(), Error> {
         let contents = contents(path)?;
+        if contents.documents.is_empty() && contents.specs.is_empty() {
+            self.empty.push(quoted(&path.to_string_lossy().replace('\\', "/")));
+        }
         self.skipped.extend(contents.skipped);
         let mut failed: Vec<Failed> = Vec::new();
         for ((file, form), namespace) in contents.documents.into_iter().zip(contents.namespaces) {
@@ -294,7 +300,11 @@ impl Run {
         match self.modules.last_mut() {
             Some(module) => module.generated.diagnostics.append(&mut self.skipped),
             None if !self.skipped.is_empty() => return Err(Error::Document { diagnostics: self.skipped }),
-            None => return Err(Error::Settings("there is no document to generate from".to_owned())),
+            None => {
+                let folders =
+                    if self.empty.is_empty() { String::new() } else { format!(" in {}", self.empty.join(", ")) };
+                return Err(Error::Settings(format!("there is no document to generate from{folders}")));
+            }
         }
         Ok(self.modules)
     }

@@ -17,7 +17,7 @@ pub(super) fn module_name(namespace: &str) -> String {
 
 /// The call of an operation's method, by a value called `client`.
 pub(super) fn call(module: &Module, operation: &Operation) -> String {
-    let mut example = Example { module, path: module_name(operation.spec.namespace()), room: ROOM };
+    let mut example = Example { module, path: module_name(operation.spec.namespace()), room: ROOM, open: Vec::new() };
     let input = example.input(&operation.input);
     format!("client.{}({input}).await?", operation.method)
 }
@@ -26,6 +26,8 @@ struct Example<'m> {
     module: &'m Module,
     path: String,
     room: usize,
+    /// The named types that are being made, of which a list need have none.
+    open: Vec<usize>,
 }
 
 impl<'m> Example<'m> {
@@ -73,7 +75,7 @@ impl<'m> Example<'m> {
             Type::Format(_) | Type::Block | Type::Custom(_) => return None,
             Type::Body => "ops_runtime::Body::from(\"text\")".to_owned(),
             Type::Value => "serde_json::json!({})".to_owned(),
-            Type::List(_) => "vec![]".to_owned(),
+            Type::List(item) => self.list(item, depth),
             Type::Map(_) => "std::collections::BTreeMap::new()".to_owned(),
             Type::Option(_) => "None".to_owned(),
             Type::Tuple(items) => {
@@ -91,7 +93,29 @@ impl<'m> Example<'m> {
         Some(if matches!(type_, Type::Boxed(_)) { format!("Box::new({value})") } else { value })
     }
 
+    /// A list of one item, as schemas often ask for one; an empty one if its item would be too large.
+    fn list(&mut self, item: &Type, depth: usize) -> String {
+        let room = self.room;
+        match self.held(item, depth + 1) {
+            Some(item) => format!("vec![{item}]"),
+            None => {
+                self.room = room;
+                "vec![]".to_owned()
+            }
+        }
+    }
+
     fn named(&mut self, id: usize, depth: usize) -> Option<String> {
+        if self.open.contains(&id) {
+            return None;
+        }
+        self.open.push(id);
+        let made = self.made(id, depth);
+        self.open.pop();
+        made
+    }
+
+    fn made(&mut self, id: usize, depth: usize) -> Option<String> {
         let item = self.module.types.get(id)?;
         let path = format!("{}::{}", self.path, item.name);
         match &item.shape {

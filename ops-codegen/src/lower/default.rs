@@ -3,9 +3,12 @@
 use ops_runtime::spec::{Diagnostic, Severity};
 use serde_json::Value;
 
+mod shape;
+
 use super::direction::without_null;
 use crate::types::{Default, Field, ItemId, Literal, Shape, Type, Types};
 use ops_runtime::spec::pointer;
+use shape::of_shape;
 
 /// How deep literals are followed.
 const DEEPEST: usize = 8;
@@ -140,25 +143,9 @@ fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Option<L
             let entries = entries.collect::<Option<Vec<_>>>()?;
             zero_if(entries.is_empty(), Literal::Map(entries))
         }
-        (Type::Named(id) | Type::Boxed(id), _) => of_shape(types, &types.get(*id)?.shape, *id, value)?,
+        (Type::Named(id) | Type::Boxed(id), _) => of_shape(types, &types.get(*id)?.shape, *id, value, depth)?,
         _ => return None,
     })
-}
-
-/// The value as one of a named type, a constant or an object without properties; `None` if it does not fit.
-fn of_shape(types: &Types, shape: &Shape, id: ItemId, value: &Value) -> Option<Literal> {
-    match shape {
-        Shape::Names(constants) | Shape::Values(constants) => {
-            Some(Literal::Variant(id, types.position(id, constants, value)?))
-        }
-        Shape::Record(record) => {
-            let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
-            // With a default inside, a type could be part of its own default.
-            let plain = |field: &Field| !field.required && matches!(field.default, Default::None | Default::Told(_));
-            (is_empty && record.fields.iter().all(plain)).then_some(Literal::Zero)
-        }
-        _ => None,
-    }
 }
 
 /// The literal, or `Default` if that gives the same.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::condition::CONDITIONAL;
 use super::{Lowered, Lowering, Object, Site, text};
 use crate::names::snake_case;
 use crate::types::{Default, Field, Record, Shape, Type};
@@ -38,9 +39,24 @@ impl Lowering<'_> {
         if let Some(values) = self.extra(view, site) {
             record.extra = Some(("extra".to_owned(), values));
         }
+        let conditional = view.get(CONDITIONAL).and_then(Value::as_object).unwrap_or(&empty);
+        // `additionalProperties` is said of all that `properties` does not have.
+        if !view.contains_key("additionalProperties") {
+            for (name, schema) in conditional.iter().filter(|(name, _)| !properties.contains_key(*name)) {
+                let inside = site.inside(name, &["properties", name]);
+                let mut field = self.field(name, schema, required.contains(name.as_str()), &inside);
+                // It is that of a branch, which may not hold.
+                field.default = match field.default {
+                    Default::Raw(value) => Default::Told(value),
+                    other => other,
+                };
+                record.fields.push(field);
+            }
+        }
+        let known = |name: &str| properties.contains_key(name) || conditional.contains_key(name);
         let mut seen = HashSet::new();
         let names = names.into_iter().flatten().filter_map(Value::as_str);
-        let unknown: Vec<&str> = names.filter(|name| !properties.contains_key(*name) && seen.insert(*name)).collect();
+        let unknown: Vec<&str> = names.filter(|name| !known(name) && seen.insert(*name)).collect();
         if !unknown.is_empty() {
             let named: Vec<&str> = unknown.iter().copied().take(20).collect();
             let more = if named.len() < unknown.len() { ", and more," } else { "" };
@@ -60,7 +76,11 @@ impl Lowering<'_> {
     fn field(&mut self, name: &str, schema: &Value, required: bool, site: &Site) -> Field {
         let type_ = self.lower(schema, site);
         let view = self.view_of_schema(schema);
-        let says = |key: &str| view.as_ref().is_some_and(|view| view.get(key) == Some(&Value::Bool(true)));
+        // Beside a reference, it is said of this place alone.
+        let says = |key: &str| {
+            let is_said = |value: Option<&Value>| value == Some(&Value::Bool(true));
+            is_said(schema.get(key)) || view.as_ref().is_some_and(|view| is_said(view.get(key)))
+        };
         let own = schema.get("default");
         let default = own.or_else(|| view.as_ref().and_then(|view| view.get("default"))).cloned();
         Field {
@@ -80,21 +100,25 @@ impl Lowering<'_> {
 
     /// The type of undeclared properties, if the schema mentions them.
     fn extra(&mut self, view: &Object, site: &Site) -> Option<Type> {
-        match view.get("additionalProperties") {
-            Some(Value::Bool(true)) => return Some(Type::Value),
-            Some(schema @ Value::Object(_)) => {
-                return Some(self.lower(schema, &site.inside("value", &["additionalProperties"])));
-            }
-            _ => {}
-        }
-        let patterns = view.get("patternProperties").and_then(Value::as_object)?;
-        let mut patterns = patterns.iter();
-        match (patterns.next(), patterns.next()) {
+        let patterns = view.get("patternProperties").and_then(Value::as_object);
+        let mut patterns = patterns.into_iter().flatten();
+        let pattern = match (patterns.next(), patterns.next()) {
             (Some((pattern, schema)), None) => {
                 Some(self.lower(schema, &site.inside("value", &["patternProperties", pattern])))
             }
-            (Some(_), Some(_)) => Some(Type::Value),
+            (Some(_), Some(_)) => return Some(Type::Value),
             _ => None,
+        };
+        let additional = ["additionalProperties", "unevaluatedProperties"];
+        let additional = match additional.iter().find_map(|key| Some((*key, view.get(*key)?))) {
+            Some((_, Value::Bool(true))) => Some(Type::Value),
+            Some((key, schema @ Value::Object(_))) => Some(self.lower(schema, &site.inside("value", &[key]))),
+            _ => None,
+        };
+        match (pattern, additional) {
+            // Which of the schemas a property has depends on its name, which the type of a map does not tell.
+            (Some(pattern), Some(additional)) => Some(if pattern == additional { pattern } else { Type::Value }),
+            (pattern, additional) => pattern.or(additional),
         }
     }
 

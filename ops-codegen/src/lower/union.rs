@@ -1,5 +1,6 @@
 //! Unions: how their variants are distinguished, and which variants there are.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -20,15 +21,20 @@ struct Member {
     reference: Option<String>,
     title: Option<String>,
     position: usize,
+    /// The positions in the list that it comes from.
+    origins: Vec<usize>,
 }
 
 impl Lowering<'_> {
     /// Lowers a union; `None` if its members only restrict a type that the rest of the schema describes.
     pub(crate) fn union(&mut self, view: &Object, key: &str, list: &[Value], site: &Site) -> Option<Lowered> {
-        let mut schemas = Vec::new();
-        splice(list, NESTED, &mut schemas, &mut HashSet::new());
+        let mut spliced = Spliced::default();
+        for (origin, schema) in list.iter().enumerate() {
+            spliced.add(schema, origin, NESTED);
+        }
+        let mut schemas = spliced.schemas;
         let (_, mut nullable) = types_of(view);
-        schemas.retain(|schema| {
+        schemas.retain(|(schema, _)| {
             let null = is_null(schema);
             nullable |= null;
             !null
@@ -36,11 +42,12 @@ impl Lowering<'_> {
         let mut base = view.clone();
         base.shift_remove(key);
         base.retain(|key, _| !is_annotation(key) && key != "discriminator");
-        if schemas.iter().all(is_constraint) && !(schemas.is_empty() && base.is_empty()) {
+        if schemas.iter().all(|(schema, _)| is_constraint(schema)) && !(schemas.is_empty() && base.is_empty()) {
             return None;
         }
+        let members = schemas.into_iter().enumerate();
         let members: Vec<Member> =
-            schemas.into_iter().enumerate().map(|(i, schema)| self.member(schema, i, &base)).collect();
+            members.map(|(i, (schema, origins))| self.member(schema, i, origins, &base)).collect();
         let members = self.with_base(base, members);
         let lowered = match members.as_slice() {
             [] => return Some(Lowered::Type(if nullable { Type::Unit } else { Type::Value })),
@@ -64,7 +71,7 @@ impl Lowering<'_> {
         if is_custom { None } else { constants(members) }
     }
 
-    fn member(&mut self, schema: Value, position: usize, base: &Object) -> Member {
+    fn member(&mut self, schema: Value, position: usize, origins: Vec<usize>, base: &Object) -> Member {
         let reference = schema.as_object().and_then(|object| self.sole_reference(object)).map(|(name, _)| name);
         let title = schema.get("title").and_then(Value::as_str).map(str::to_owned);
         let mut schema = schema;
@@ -76,7 +83,7 @@ impl Lowering<'_> {
             }
         }
         let view = self.view_of_schema(&schema);
-        Member { schema, view, reference, title, position }
+        Member { schema, view, reference, title, position, origins }
     }
 
     /// Merges the keywords beside the list into each member, unless the member already has them.
@@ -121,6 +128,7 @@ impl Lowering<'_> {
         let tags = discriminator
             .and_then(|discriminator| self.declared_tags(discriminator, members))
             .or_else(|| self.constant_tags(members));
+        let default = discriminator.and_then(|discriminator| discriminator.get("defaultMapping")?.as_str());
         let mut variants: Vec<TaggedVariant> = Vec::new();
         let mut known: HashMap<Type, usize> = HashMap::new();
         let mut counts = None;
@@ -131,12 +139,20 @@ impl Lowering<'_> {
             let inside = site.inside(wish.as_deref().unwrap_or("variant"), &[key, &number]);
             let type_ = self.lower(&member.schema, &inside);
             let ident = wish.unwrap_or_else(|| kind_name(&type_));
+            let is_default = default.is_some() && member.reference.as_deref() == default;
+            let origins = member.origins.iter().filter(|_| site.by_status);
+            let successes = origins.filter_map(|origin| u16::try_from(*origin).ok());
             match known.get(&type_).and_then(|at| variants.get_mut(*at)) {
-                Some(same) => same.tags.extend(tags),
+                Some(same) => {
+                    same.tags.extend(tags);
+                    same.is_default |= is_default;
+                    same.variant.successes.extend(successes);
+                }
                 None => {
                     known.insert(type_.clone(), variants.len());
                     let docs = text(member.schema.as_object());
-                    variants.push(TaggedVariant { tags, variant: Variant { ident, docs, type_ } });
+                    let variant = Variant { ident, docs, type_, successes: successes.collect() };
+                    variants.push(TaggedVariant { tags, is_default, variant });
                 }
             }
         }
@@ -251,9 +267,16 @@ impl Lowering<'_> {
     }
 }
 
-/// Replaces members that are only unions by the members of those unions.
-fn splice(list: &[Value], depth: usize, into: &mut Vec<Value>, known: &mut HashSet<Value>) {
-    for schema in list {
+/// The members of a list, those that are only unions replaced by the members of those unions.
+#[derive(Default)]
+struct Spliced {
+    /// Each with the positions in the list that it comes from.
+    schemas: Vec<(Value, Vec<usize>)>,
+    known: HashMap<Value, usize>,
+}
+
+impl Spliced {
+    fn add(&mut self, schema: &Value, origin: usize, depth: usize) {
         let inner = schema.as_object().and_then(|object| {
             let mut keys = object.keys().filter(|key| !is_annotation(key) || *key == "nullable");
             match (keys.next().map(String::as_str), keys.next()) {
@@ -261,10 +284,21 @@ fn splice(list: &[Value], depth: usize, into: &mut Vec<Value>, known: &mut HashS
                 _ => None,
             }
         });
-        match inner {
-            Some(inner) if depth > 0 => splice(inner, depth - 1, into, known),
-            _ if !known.insert(schema.clone()) => {}
-            _ => into.push(schema.clone()),
+        if let (Some(inner), Some(depth)) = (inner, depth.checked_sub(1)) {
+            inner.iter().for_each(|schema| self.add(schema, origin, depth));
+            return;
+        }
+        match self.known.entry(schema.clone()) {
+            Entry::Vacant(entry) => {
+                entry.insert(self.schemas.len());
+                self.schemas.push((schema.clone(), vec![origin]));
+            }
+            Entry::Occupied(entry) => {
+                let origins = self.schemas.get_mut(*entry.get()).map(|(_, origins)| origins);
+                if let Some(origins) = origins.filter(|origins| origins.last() != Some(&origin)) {
+                    origins.push(origin);
+                }
+            }
         }
     }
 }

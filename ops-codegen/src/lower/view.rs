@@ -6,6 +6,7 @@ use std::rc::Rc;
 pub(crate) use ops_runtime::keywords::is_beside_type as is_annotation;
 use serde_json::Value;
 
+use super::condition::{self, CONDITIONAL};
 use super::{Clash, Lowering, Object, size_of};
 
 /// Chains of `allOf` and `$ref` longer than this are not followed.
@@ -137,7 +138,9 @@ impl Lowering<'_> {
             return Err(too_many());
         }
         if is_flat(schema) {
-            return Ok(schema.clone());
+            let mut own = schema.clone();
+            self.fold_conditions(&mut own, depth)?;
+            return Ok(own);
         }
         let mut merged = Object::new();
         if let Some(Value::String(reference)) = schema.get("$ref") {
@@ -157,6 +160,7 @@ impl Lowering<'_> {
         let mut own = schema.clone();
         own.shift_remove("$ref");
         own.shift_remove("allOf");
+        self.fold_conditions(&mut own, depth)?;
         for (key, value) in &own {
             // A schema's own description goes before those of its parts.
             if is_annotation(key) {
@@ -230,7 +234,7 @@ impl Lowering<'_> {
     }
 }
 
-fn too_many() -> Clash {
+pub(super) fn too_many() -> Clash {
     Clash("the document's schemas are too many".to_owned())
 }
 
@@ -255,6 +259,7 @@ fn merge(into: &mut Object, from: Object) -> Result<(), Clash> {
         match key.as_str() {
             "type" => *ours = common_types(ours, &theirs)?,
             "properties" | "patternProperties" => merge_properties(ours, theirs),
+            CONDITIONAL => condition::merge(ours, theirs),
             "required" => append(ours, theirs),
             "enum" => intersect(ours, &theirs)?,
             "const" => return Err(Clash(format!("`{ours}` and `{theirs}` are demanded at once"))),
@@ -267,11 +272,22 @@ fn merge(into: &mut Object, from: Object) -> Result<(), Clash> {
             }
             "items" => *ours = both(ours.take(), theirs),
             "oneOf" | "anyOf" => *ours = product(ours, &theirs)?,
-            // Limits, patterns and formats do not change the type.
+            "minimum" | "exclusiveMinimum" | "minLength" | "minItems" => stricter(ours, theirs, f64::gt),
+            "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" => stricter(ours, theirs, f64::lt),
+            // Patterns and formats do not change the type.
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Takes the other limit if it is stricter: both hold.
+fn stricter(ours: &mut Value, theirs: Value, is_stricter: fn(&f64, &f64) -> bool) {
+    if let (Some(own), Some(other)) = (ours.as_f64(), theirs.as_f64())
+        && is_stricter(&other, &own)
+    {
+        *ours = theirs;
+    }
 }
 
 fn both(mut ours: Value, theirs: Value) -> Value {
@@ -355,4 +371,47 @@ fn product(ours: &Value, theirs: &Value) -> Result<Value, Clash> {
         return Err(Clash("two large unions are demanded at once".to_owned()));
     }
     Ok(ours.iter().flat_map(|ours| theirs.iter().map(|theirs| both(ours.clone(), theirs.clone()))).collect())
+}
+
+impl Lowering<'_> {
+    /// True if a schema declares a property only under a condition, beside those of what it refers to.
+    pub(super) fn adds_conditionally(&mut self, schema: &Object) -> bool {
+        let parts = schema.get("allOf").and_then(Value::as_array);
+        let mut parts = parts.into_iter().flatten().filter_map(Value::as_object);
+        if !condition::has_conditions(schema) && !parts.any(condition::has_conditions) {
+            return false;
+        }
+        let view = self.flatten(schema, 0).unwrap_or_default();
+        let is_own = |name: &str| view.get("properties").is_some_and(|properties| properties.get(name).is_some());
+        let conditional = view.get(CONDITIONAL).and_then(Value::as_object);
+        conditional.is_some_and(|conditional| conditional.keys().any(|name| !is_own(name)))
+    }
+
+    /// Moves what a schema declares under a condition to a member that is merged as properties are.
+    pub(super) fn fold_conditions(&mut self, schema: &mut Object, depth: usize) -> Result<(), Clash> {
+        for keyword in condition::KEYWORDS {
+            let Some(below) = schema.shift_remove(keyword) else { continue };
+            let schemas = match (keyword, below) {
+                ("dependentSchemas" | "dependencies", Value::Object(named)) => {
+                    named.into_iter().map(|(_, it)| it).collect()
+                }
+                (_, one) => vec![one],
+            };
+            for below in schemas.iter().filter_map(Value::as_object) {
+                // A condition that cannot be followed declares nothing.
+                let Ok(mut view) = self.flatten(below, depth + 1) else { continue };
+                let found = [view.shift_remove("properties"), view.shift_remove(CONDITIONAL)];
+                for (name, found) in found.into_iter().flatten().filter_map(condition::into_object).flatten() {
+                    if !self.spend(size_of(&found)) {
+                        return Err(too_many());
+                    }
+                    // A condition asks whether a property has a value; it may have others.
+                    let found = if keyword == "if" { Value::Bool(true) } else { found };
+                    let all = schema.entry(CONDITIONAL).or_insert_with(|| Value::Object(Object::new()));
+                    condition::add(all, name, found);
+                }
+            }
+        }
+        Ok(())
+    }
 }

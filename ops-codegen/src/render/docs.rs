@@ -92,12 +92,15 @@ fn paragraph(docs: &mut String, more: String) {
 }
 
 /// The documentation of a property; empty if nothing is said of it but its name.
-pub(super) fn of_field(field: &Field) -> String {
+///
+/// `tags` are sentences about unions in which the property selects a variant.
+pub(super) fn of_field(field: &Field, tags: &[String]) -> String {
     let mut docs = text_or(field.docs.as_deref(), String::new);
     let mut notes = Vec::new();
     if !is_like(&field.ident, &field.json) {
         notes.push(format!("{} in JSON.", code(&field.json)));
     }
+    notes.extend(tags.iter().cloned());
     notes.extend(constraints(&field.says));
     if let (Default::Told(value), false) = (&field.default, field.required) {
         notes.push(format!("Default: {}.", json_code(value)));
@@ -163,18 +166,26 @@ fn is_like(ident: &str, json: &str) -> bool {
 
 /// The documentation of a value; empty if its name tells it.
 pub(super) fn of_constant(constant: &Constant) -> String {
-    let value = constant.value.as_str().map_or_else(|| constant.value.to_string(), str::to_owned);
+    let text = constant.value.as_str().map_or_else(|| constant.value.to_string(), str::to_owned);
     let mut docs = text_or(constant.docs.as_deref(), String::new);
-    if !is_like(&constant.ident, &value) {
-        paragraph(&mut docs, comment(&format!("{} in JSON.", code(&value))));
+    if !is_like(&constant.ident, &text) || text.trim() != text {
+        paragraph(&mut docs, comment(&format!("{} in JSON.", value(&constant.value))));
     }
     docs
 }
 
 /// The text for a property with a single possible value.
 pub(super) fn constant(name: &str, value: &serde_json::Value) -> String {
-    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    format!("Its {} is always {}.", code(name), code(&value))
+    format!("Its {} is always {}.", code(name), self::value(value))
+}
+
+/// A scalar as inline code: a string without its quotes, unless white space around it would not be seen.
+pub(super) fn value(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) if text.trim() == text => code(text),
+        Some(_) => json_code(value),
+        None => code(&value.to_string()),
+    }
 }
 
 pub(super) fn of_variant(variant: &Variant) -> String {

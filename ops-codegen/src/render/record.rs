@@ -33,7 +33,7 @@ impl Renderer<'_> {
             }
             source.push_str(&docs::text_of(&docs::constant(name, value)));
         }
-        let fields: Vec<String> = record.fields.iter().map(docs::of_field).collect();
+        let fields: Vec<String> = record.fields.iter().map(|field| self.field_docs(item, field)).collect();
         if source.is_empty() || fields.iter().any(|docs| !docs.starts_with("///")) {
             source.push_str("#[allow(missing_docs)]\n");
         }
@@ -59,6 +59,11 @@ impl Renderer<'_> {
         }
         source.push('}');
         source
+    }
+
+    fn field_docs(&self, item: &Item, field: &Field) -> String {
+        let tags = self.tags.get(&(item.name.as_str(), field.json.as_str()));
+        docs::of_field(field, tags.map(Vec::as_slice).unwrap_or_default())
     }
 
     fn field_type(&self, field: &Field) -> String {
@@ -153,6 +158,9 @@ impl Renderer<'_> {
     /// A value of a type as an expression.
     fn literal(&self, literal: &Literal, type_: &Type) -> String {
         let type_ = self.module.types.resolve(type_);
+        if let (Type::Boxed(_), Literal::Record { .. } | Literal::Union(..)) = (type_, literal) {
+            return format!("Box::new({})", self.named_literal(literal));
+        }
         let inner = |type_: &Type, at: usize| match type_ {
             Type::List(inner) | Type::Option(inner) | Type::Map(inner) => (**inner).clone(),
             Type::Tuple(items) => items.get(at).cloned().unwrap_or(Type::Value),
@@ -183,7 +191,43 @@ impl Renderer<'_> {
                 });
                 format!("super::{}::{}", self.name(*id), ident.map_or("Other", |constant| constant.ident.as_str()))
             }
+            Literal::Record { .. } | Literal::Union(..) => self.named_literal(literal),
             Literal::Json(value) => json(value),
+        }
+    }
+
+    /// A record, or a variant of a union, as an expression.
+    fn named_literal(&self, literal: &Literal) -> String {
+        let shape = |id: usize| self.module.types.get(id).map(|item| &item.shape);
+        match literal {
+            Literal::Record { id, fields, extra } => {
+                let Some(Shape::Record(record)) = shape(*id) else { return String::new() };
+                let mut inits = Vec::new();
+                for (at, field) in record.fields.iter().enumerate() {
+                    let set = fields.iter().find(|(own, _)| *own == at);
+                    inits.push(match set.map(|(_, literal)| self.literal(literal, &field.type_)) {
+                        Some(value) if field.is_optional() => format!("{}: Some({value})", field.ident),
+                        Some(value) => format!("{}: {value}", field.ident),
+                        None => self.unset(field),
+                    });
+                }
+                if let Some((ident, type_)) = &record.extra {
+                    let map = if extra.is_empty() { Literal::Zero } else { Literal::Map(extra.clone()) };
+                    let value = self.literal(&map, &Type::Map(Box::new(type_.clone())));
+                    inits.push(format!("{ident}: {value}"));
+                }
+                format!("super::{} {{ {} }}", self.name(*id), inits.join(", "))
+            }
+            Literal::Union(id, at, value) => {
+                let variant = match shape(*id) {
+                    Some(Shape::Union(variants)) => variants.get(*at),
+                    Some(Shape::Tagged(tagged)) => tagged.variants.get(*at).map(|tagged| &tagged.variant),
+                    _ => None,
+                };
+                let Some(variant) = variant else { return String::new() };
+                format!("super::{}::{}({})", self.name(*id), variant.ident, self.literal(value, &variant.type_))
+            }
+            _ => String::new(),
         }
     }
 }
@@ -192,7 +236,7 @@ impl Renderer<'_> {
 fn is_plain(literal: &Literal) -> bool {
     match literal {
         Literal::Bool(_) | Literal::Number(_) | Literal::Variant(..) => true,
-        Literal::Some(inner) => is_plain(inner),
+        Literal::Some(inner) | Literal::Union(_, _, inner) => is_plain(inner),
         Literal::Tuple(items) => items.iter().all(is_plain),
         _ => false,
     }

@@ -89,27 +89,30 @@ impl Renderer<'_> {
         if responses.iter().all(|response| response.variant.is_none()) {
             return None;
         }
-        let output = operation.spec.output.to_value().ok()?;
-        let is_null = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "null");
-        let all = output.get("oneOf")?.as_array()?;
-        let (null, others): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(|at| all.get(*at).is_some_and(is_null));
         let output = self.module.types.resolve(&operation.output);
         let (union, is_optional) = if let Type::Option(inner) = output { (&**inner, true) } else { (output, false) };
         let Type::Named(id) = self.module.types.resolve(union) else { return None };
         let item = self.module.types.get(*id)?;
         let Shape::Union(variants) = &item.shape else { return None };
-        // Alternatives that became one variant, or several, are told apart by their shapes.
-        if variants.len() != others.len() {
+        // Another union than that of the successes, such as the only one of them that has content.
+        if variants.iter().all(|variant| variant.successes.is_empty()) {
             return None;
         }
-        let arm = |(variant, at): (&Variant, &usize)| {
+        let arm = |variant: &Variant| {
             let pattern = format!("{}::{}(_)", item.name, variant.ident);
             let pattern = if is_optional { format!("Some({pattern})") } else { pattern };
-            format!("{pattern} => Some({at})")
+            // What may be several successes is told apart by its shape.
+            match variant.successes.as_slice() {
+                [only] => format!("{pattern} => Some({only})"),
+                _ => format!("{pattern} => None"),
+            }
         };
-        let mut arms: Vec<String> = variants.iter().zip(&others).map(arm).collect();
+        let mut arms: Vec<String> = variants.iter().map(arm).collect();
         if is_optional {
-            arms.push(null.first().map_or("None => None".to_owned(), |at| format!("None => Some({at})")));
+            let output = operation.spec.output.to_value().ok()?;
+            let is_null = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "null");
+            let null = output.get("oneOf").and_then(Value::as_array)?.iter().position(is_null);
+            arms.push(null.map_or("None => None".to_owned(), |at| format!("None => Some({at})")));
         }
         Some(arms.join(", "))
     }

@@ -1,12 +1,58 @@
 //! Enums and unions.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::text::string;
 use super::{Renderer, derived, docs};
 use crate::kinds::{Kind, kinds};
+use crate::module::Module;
 use crate::names::rest;
-use crate::types::{Constant, Item, Tagged, Type, Variant};
+use crate::types::{Constant, Item, Record, Shape, Tagged, TaggedVariant, Type, Types, Variant};
+
+/// How many unions, and values of each, a property's documentation names.
+const NAMED: usize = 3;
+
+/// What to say of the properties by which tagged unions select their variants, by the names of the type and the property.
+pub(super) fn tags(module: &Module) -> HashMap<(&str, &str), Vec<String>> {
+    let mut found: HashMap<(&str, &str), Vec<String>> = HashMap::new();
+    for item in &module.types.items {
+        let Shape::Tagged(tagged) = &item.shape else { continue };
+        for TaggedVariant { tags, is_default, variant } in &tagged.variants {
+            let (Type::Named(id) | Type::Boxed(id)) = module.types.resolve(&variant.type_) else { continue };
+            let Some(record) = module.types.get(*id) else { continue };
+            let Shape::Record(Record { fields, .. }) = &record.shape else { continue };
+            let Some(field) = fields.iter().find(|field| field.json == tagged.property) else { continue };
+            if is_one_of(&module.types, &field.type_, tags) {
+                continue;
+            }
+            let values: Vec<String> = tags.iter().take(NAMED).map(docs::value).collect();
+            let more = if values.len() < tags.len() { ", .." } else { "" };
+            let unset = match (is_default, field.is_optional()) {
+                (true, _) => " or any other",
+                (false, true) => ", also if it is `None`",
+                (false, false) => "",
+            };
+            let said = found.entry((&record.name, &field.json)).or_default();
+            if said.len() < NAMED {
+                said.push(format!("In [`{}`]: {}{more}{unset}.", item.name, values.join(" or ")));
+            }
+        }
+    }
+    found
+}
+
+/// True if a type has no other values than these.
+fn is_one_of(types: &Types, type_: &Type, values: &[Value]) -> bool {
+    let Type::Named(id) = types.resolve(type_) else { return false };
+    match types.get(*id).map(|item| &item.shape) {
+        Some(Shape::Names(constants) | Shape::Values(constants)) => {
+            constants.iter().all(|constant| values.contains(&constant.value))
+        }
+        _ => false,
+    }
+}
 
 impl Renderer<'_> {
     pub(super) fn names(&mut self, item: &Item, constants: &[Constant]) {
@@ -49,6 +95,10 @@ impl Renderer<'_> {
             let own = if self.is_record(&variant.variant.type_) { "" } else { "(_)" };
             lines.push_str(&format!("    {} => {}{own},\n", tags.join(" | "), variant.variant.ident));
         }
+        let default = tagged.variants.iter().find(|variant| variant.is_default).map(|variant| &variant.variant);
+        if let Some(default) = default.filter(|default| self.is_record(&default.type_)) {
+            lines.push_str(&format!("    else {},\n", default.ident));
+        }
         lines.push_str(&format!("    _ => {rest},\n}});"));
         self.impls(&lines);
         self.variants_of(item, &variants);
@@ -67,7 +117,9 @@ impl Renderer<'_> {
             let shapes: Vec<String> = kinds(&self.module.types, &variant.type_).iter().map(shape).collect();
             lines.push_str(&format!("    {} => {},\n", shapes.join(" | "), variant.ident));
         }
-        lines.push_str("});");
+        lines.push('}');
+        lines.push_str(&successes(variants));
+        lines.push_str(");");
         self.impls(&lines);
         self.variants_of(item, &all);
     }
@@ -89,6 +141,18 @@ impl Renderer<'_> {
         source.push('}');
         self.push(&source);
     }
+}
+
+/// The positions of the variants that each success may be; nothing if the union is not one of successes.
+fn successes(variants: &[Variant]) -> String {
+    let Some(last) = variants.iter().flat_map(|variant| &variant.successes).max() else { return String::new() };
+    let of = |success: u16| {
+        let found = variants.iter().enumerate().filter(|(_, variant)| variant.successes.contains(&success));
+        let found: Vec<String> = found.map(|(at, _)| at.to_string()).collect();
+        format!("[{}]", found.join(", "))
+    };
+    let all: Vec<String> = (0..=*last).map(of).collect();
+    format!(" by [{}]", all.join(", "))
 }
 
 /// The lints that names, sizes and silence of the document would trigger.

@@ -16,7 +16,8 @@ static ALL: ops::OperationSpec = ops::OperationSpec::query("defaults.all")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r##"{"type":"object","properties":{"Settings":{"$ref":"#/$defs/Settings"},"Inner":{"$ref":"#/$defs/Inner"},"Zero":{"$ref":"#/$defs/Zero"},
 "Wrong":{"$ref":"#/$defs/Wrong"},"Tagged":{"$ref":"#/$defs/Tagged"},"Odd":{"$ref":"#/$defs/Odd"},"Node":{"$ref":"#/$defs/Node"},
-"Plain":{"$ref":"#/$defs/Plain"}}}"##))
+"Plain":{"$ref":"#/$defs/Plain"},"Limits":{"$ref":"#/$defs/Limits"},"Circle":{"$ref":"#/$defs/Circle"},"Line":{"$ref":"#/$defs/Line"},
+"Figure":{"$ref":"#/$defs/Figure"},"Whole":{"$ref":"#/$defs/Whole"}}}"##))
     .with_http(ops::HttpBinding::new("GET", "/all")
         .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
     .with_definitions(DEFINITIONS);
@@ -110,6 +111,11 @@ pub struct AllOutput {
     pub odd: Option<Odd>,
     pub node: Option<Node>,
     pub plain: Option<Plain>,
+    pub limits: Option<Limits>,
+    pub circle: Option<Circle>,
+    pub line: Option<Line>,
+    pub figure: Option<Figure>,
+    pub whole: Option<Whole>,
 }
 
 #[allow(missing_docs)]
@@ -236,6 +242,78 @@ pub struct Holder {
     pub plain: Box<Plain>,
 }
 
+#[allow(missing_docs)]
+pub struct Limits {
+    pub unit: String,
+    pub least: i64,
+    pub most: Option<i64>,
+    /// All other properties.
+    pub extra: ::std::collections::BTreeMap<String, bool>,
+}
+
+/// Its `kind` is always `circle`.
+#[allow(missing_docs)]
+pub struct Circle {
+    pub radius: f64,
+}
+
+#[allow(missing_docs)]
+pub struct Line {
+    pub kind: LineKind,
+    pub to: Option<Limits>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum LineKind {
+    Line,
+    Ray,
+    /// Any other value.
+    Other(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum Figure {
+    Circle(Circle),
+    Line(Line),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+/// Defaults that are objects, and variants of unions.
+#[allow(missing_docs)]
+pub struct Whole {
+    pub empty: Limits,
+    pub some: Limits,
+    pub wrong: Option<Limits>,
+    pub figure: Figure,
+    pub line: Figure,
+    pub lost: Option<Figure>,
+    pub either: WholeEither,
+    pub shaped: StringOrPlainOrInner,
+    pub list: Vec<Inner>,
+    pub self_: Option<Box<Whole>>,
+    pub maybe: Option<Inner>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum WholeEither {
+    String(String),
+    Integer(i64),
+    Plain(Plain),
+    Inner(Inner),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum StringOrPlainOrInner {
+    String(String),
+    Plain(Plain),
+    Inner(Inner),
+}
+
 /// The input of `defaults.change`.
 #[allow(missing_docs)]
 pub struct ChangeInput {
@@ -342,20 +420,37 @@ mod impls {
     impl Record for super::AllOutput {
         const NAME: &'static str = "AllOutput";
         const FIELDS: &'static [&'static str] = &[
-            "Settings", "Inner", "Zero", "Wrong", "Tagged", "Odd", "Node", "Plain",
+            "Settings", "Inner", "Zero", "Wrong", "Tagged", "Odd", "Node", "Plain", "Limits", "Circle", "Line", "Figure",
+            "Whole",
         ];
         type Slots = (
-            Optional<super::Settings>, Optional<super::Inner>, Optional<super::Zero>, Optional<super::Wrong>,
-            Optional<super::Tagged>, Optional<super::Odd>, Optional<super::Node>, Optional<super::Plain>,
+            (
+                Optional<super::Settings>, Optional<super::Inner>, Optional<super::Zero>, Optional<super::Wrong>,
+                Optional<super::Tagged>, Optional<super::Odd>, Optional<super::Node>, Optional<super::Plain>,
+            ),
+            (
+                Optional<super::Limits>, Optional<super::Circle>, Optional<super::Line>, Optional<super::Figure>,
+                Optional<super::Whole>,
+            ),
         );
-        fn make((settings, inner, zero, wrong, tagged, odd, node, plain): Values<Self>) -> Self {
-            Self {
+        fn make((
+            (
                 settings, inner, zero, wrong, tagged, odd, node, plain,
+            ),
+            (limits, circle, line, figure, whole),
+        ): Values<Self>) -> Self {
+            Self {
+                settings, inner, zero, wrong, tagged, odd, node, plain, limits, circle, line, figure, whole,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (
-                &self.settings, &self.inner, &self.zero, &self.wrong, &self.tagged, &self.odd, &self.node, &self.plain,
+                (
+                    &self.settings, &self.inner, &self.zero, &self.wrong, &self.tagged, &self.odd, &self.node, &self.plain,
+                ),
+                (
+                    &self.limits, &self.circle, &self.line, &self.figure, &self.whole,
+                ),
             )
         }
     }
@@ -588,6 +683,117 @@ mod impls {
     }
     ops::table!(super::Holder, Default);
 
+    impl Record for super::Limits {
+        const NAME: &'static str = "Limits";
+        const FIELDS: &'static [&'static str] = &["unit", "least", "most"];
+        type Slots = (
+            Defaulted<String>, Defaulted<i64>, Optional<i64>, Rest<bool>,
+        );
+        fn make((unit, least, most, extra): Values<Self>) -> Self {
+            Self {
+                unit: unit.unwrap_or_else(|| "kg".to_owned()), least: least.unwrap_or(1), most, extra,
+            }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.unit, &self.least, &self.most, &self.extra)
+        }
+    }
+    ops::table!(super::Limits, Default);
+
+    impl Record for super::Circle {
+        const NAME: &'static str = "Circle";
+        const FIELDS: &'static [&'static str] = &["radius", "kind"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("circle")];
+        type Slots = (Required<f64>,);
+        fn make((radius,): Values<Self>) -> Self {
+            Self { radius }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.radius,)
+        }
+    }
+    ops::table!(super::Circle);
+
+    impl Record for super::Line {
+        const NAME: &'static str = "Line";
+        const FIELDS: &'static [&'static str] = &["kind", "to"];
+        type Slots = (Required<super::LineKind>, Optional<super::Limits>);
+        fn make((kind, to): Values<Self>) -> Self {
+            Self { kind, to }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.kind, &self.to)
+        }
+    }
+    ops::table!(super::Line);
+
+    ops::names!(super::LineKind {
+        "line" => Line,
+        "ray" => Ray,
+        _ => Other,
+    });
+
+    ops::tagged!(super::Figure["kind"] {
+        "circle" => Circle,
+        "line" | "ray" => Line,
+        _ => Other,
+    });
+
+    impl Record for super::Whole {
+        const NAME: &'static str = "Whole";
+        const FIELDS: &'static [&'static str] = &[
+            "empty", "some", "wrong", "figure", "line", "lost", "either", "shaped", "list", "self", "maybe",
+        ];
+        type Slots = (
+            (
+                Defaulted<super::Limits>, Defaulted<super::Limits>, Optional<super::Limits>, Defaulted<super::Figure>,
+                Defaulted<super::Figure>, Optional<super::Figure>, Defaulted<super::WholeEither>,
+                Defaulted<super::StringOrPlainOrInner>,
+            ),
+            (
+                Defaulted<Vec<super::Inner>>, Optional<Box<super::Whole>>, DefaultedNull<Option<super::Inner>>,
+            ),
+        );
+        fn make((
+            (
+                empty, some, wrong, figure, line, lost, either, shaped,
+            ), (list, self_, maybe),
+        ): Values<Self>) -> Self {
+            Self {
+                empty: empty.unwrap_or_else(|| super::Limits { unit: "kg".to_owned(), least: 1, most: None, extra: Default::default() }),
+                some: some.unwrap_or_else(|| super::Limits { unit: "t".to_owned(), least: 1, most: Some(5), extra: [("strict".to_owned(), true)].into_iter().collect() }),
+                wrong, figure: figure.unwrap_or_else(|| super::Figure::Circle(super::Circle { radius: 2.0 })),
+                line: line.unwrap_or_else(|| super::Figure::Line(super::Line { kind: super::LineKind::Ray, to: Some(super::Limits { unit: "kg".to_owned(), least: 1, most: Some(1), extra: Default::default() }) })),
+                lost, either: either.unwrap_or(super::WholeEither::Integer(5)),
+                shaped: shaped.unwrap_or_else(|| super::StringOrPlainOrInner::Inner(super::Inner { a: Some("x".to_owned()) })),
+                list: list.unwrap_or_else(|| vec![super::Inner { a: Some("x".to_owned()) }, Default::default()]), self_,
+                maybe: maybe.unwrap_or_else(|| Some(super::Inner { a: Some("y".to_owned()) })),
+            }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.empty, &self.some, &self.wrong, &self.figure, &self.line, &self.lost, &self.either, &self.shaped,
+                ),
+                (&self.list, &self.self_, &self.maybe),
+            )
+        }
+    }
+    ops::table!(super::Whole, Default);
+
+    ops::untagged!(super::WholeEither {
+        String => String,
+        Integer => Integer,
+        Object[; "next", "holder"] => Plain,
+        Object[; "a"] => Inner,
+    });
+
+    ops::untagged!(super::StringOrPlainOrInner {
+        String => String,
+        Object[; "next", "holder"] => Plain,
+        Object[; "a"] => Inner,
+    });
+
     impl Record for super::ChangeInput {
         const NAME: &'static str = "ChangeInput";
         const FIELDS: &'static [&'static str] = &["page", "X-Mode", "body", "contentType"];
@@ -737,6 +943,11 @@ mod impls {
         super::Node = "Node",
         super::Plain = "Plain",
         super::Holder = "Holder",
+        super::Limits = "Limits",
+        super::Circle = "Circle",
+        super::Line = "Line",
+        super::Figure = "Figure",
+        super::Whole = "Whole",
         super::Change2 = "Change",
         super::Both = "Both",
     });
@@ -751,8 +962,13 @@ static DEFINITIONS: &[ops::Definition] = &[
 "text":{"type":"string","default":"`a` */ \u202e"},"long":{"type":"string",
 "default":"long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long "},
 "wrong":{"type":"integer","default":"many"},"any":{"default":{}},"both":{"$ref":"#/$defs/Both"}}}"##),
+    ops::Definition::new("Circle", r#"{"type":"object","required":["kind","radius"],"properties":{"kind":{"const":"circle"},"radius":{"type":"number"}}}"#),
+    ops::Definition::new("Figure", r##"{"oneOf":[{"$ref":"#/$defs/Circle"},{"$ref":"#/$defs/Line"}]}"##),
     ops::Definition::new("Holder", r##"{"type":"object","properties":{"plain":{"$ref":"#/$defs/Plain","default":{}}}}"##),
     ops::Definition::new("Inner", r#"{"type":"object","properties":{"a":{"type":"string"}}}"#),
+    ops::Definition::new("Limits", r#"{"type":"object","required":["unit"],"properties":{"unit":{"type":"string","default":"kg"},"least":{"type":"integer","default":1},
+"most":{"type":"integer"}},"additionalProperties":{"type":"boolean"}}"#),
+    ops::Definition::new("Line", r##"{"type":"object","required":["kind"],"properties":{"kind":{"type":"string","enum":["line","ray"]},"to":{"$ref":"#/$defs/Limits"}}}"##),
     ops::Definition::new("Node", r##"{"description":"Would be a part of its own default.","type":"object","properties":{"child":{"$ref":"#/$defs/Node","default":{}},
 "value":{"type":"integer"}}}"##),
     ops::Definition::new("Odd", r##"{"description":"Defaults that are easily printed wrong.","type":"object","properties":{"object":{"default":{}},"list":{"default":[]},
@@ -775,6 +991,14 @@ static DEFINITIONS: &[ops::Definition] = &[
 "any":{"default":{"a":[1,2.5,null,"x"]}},"pair":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"default":["x",1]},
 "inner":{"$ref":"#/$defs/Inner","default":{}}}}"##),
     ops::Definition::new("Tagged", r#"{"type":"object","properties":{"kind":{"const":"tagged"},"note":{"type":"string"}},"required":["kind"]}"#),
+    ops::Definition::new("Whole", r##"{"description":"Defaults that are objects, and variants of unions.","type":"object","properties":{"empty":{"$ref":"#/$defs/Limits",
+"default":{}},"some":{"$ref":"#/$defs/Limits","default":{"most":5,"unit":"t","strict":true}},"wrong":{"$ref":"#/$defs/Limits",
+"default":{"most":"many"}},"figure":{"$ref":"#/$defs/Figure","default":{"kind":"circle","radius":2}},"line":{"$ref":"#/$defs/Figure",
+"default":{"kind":"ray","to":{"most":1}}},"lost":{"$ref":"#/$defs/Figure","default":{"kind":"square"}},"either":{"oneOf":[{"type":"string"},
+{"type":"integer"},{"$ref":"#/$defs/Plain"},{"$ref":"#/$defs/Inner"}],"default":5},"shaped":{"oneOf":[{"type":"string"},
+{"$ref":"#/$defs/Plain"},{"$ref":"#/$defs/Inner"}],"default":{"a":"x"}},"list":{"type":"array","items":{"$ref":"#/$defs/Inner"},
+"default":[{"a":"x"},{}]},"self":{"$ref":"#/$defs/Whole","default":{"list":[]}},"maybe":{"anyOf":[{"$ref":"#/$defs/Inner"},{"type":"null"}],
+"default":{"a":"y"}}}}"##),
     ops::Definition::new("Wrong", r#"{"type":"object","properties":{"limit":{"type":"integer","default":"many"},"level":{"enum":["low"],"default":"high"},"big":{"type":"integer",
 "format":"int32","default":5000000000}}}"#),
     ops::Definition::new("Zero", r#"{"type":"object","properties":{"count":{"type":"integer","default":0},"word":{"type":"string"}}}"#),

@@ -2145,7 +2145,7 @@ pub enum EvilBackslashQuotesX {
 
 /// #!\[allow(x)\]
 ///
-/// Its `.#![allow(x)].` is always `.#![allow(x)].`.
+/// Its `.#![allow(x)].` is always `"\n#![allow(x)]\n"`.
 pub struct EvilAllowX {
     /// Default: `"\n#![allow(x)]\n"`.
     pub x: Option<EvilAllowXx>,
@@ -2154,13 +2154,14 @@ pub struct EvilAllowX {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilAllowXx {
+    /// `"\n#![allow(x)]\n"` in JSON.
     AllowX,
     Y,
     /// Any other value.
     Other(String),
 }
 
-/// Its `.` is always `.`.
+/// Its `.` is always `"\r"`.
 pub struct EvilUd {
     /// Default: `"\r"`.
     pub x: Option<EvilUdX>,
@@ -2169,7 +2170,7 @@ pub struct EvilUd {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilUdX {
-    /// `.` in JSON.
+    /// `"\r"` in JSON.
     Ud,
     Y,
     /// Any other value.
@@ -2265,7 +2266,7 @@ pub enum EvilCodeLinkPetCratePetScriptAlert1ScriptX {
 /// indented
 /// code
 ///
-/// Its `indented. code.` is always `indented. code.`.
+/// Its `indented. code.` is always `" indented\n code\n"`.
 pub struct EvilIndentedCode {
     /// Default: `" indented\n code\n"`.
     pub x: Option<EvilIndentedCodeX>,
@@ -2274,6 +2275,7 @@ pub struct EvilIndentedCode {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilIndentedCodeX {
+    /// `"    indented\n    code\n"` in JSON.
     IndentedCode,
     Y,
     /// Any other value.
@@ -3017,12 +3019,14 @@ pub enum EveryPlaceInputContentType {
     Text2,
     /// `text/\"` in JSON.
     Text3,
+    /// `"text/\n#![allow(x)]\n"` in JSON.
     TextAllowX,
     TextEvil,
     Text0X,
     TextStatic,
     TextX,
     TextCodeLinkPetCratePetScriptAlert1Script,
+    /// `"text/    indented\n    code\n"` in JSON.
     TextIndentedCode,
     TextUnclosed,
     TextALazy1BLazy,
@@ -3047,7 +3051,7 @@ pub enum EveryPlaceInputContentType {
     TextSrcMain,
     TextEtcPasswd,
     TextCDirFile,
-    /// `text/...evil.` in JSON.
+    /// `"text/\u2069\u202d\u200fevil\u2028"` in JSON.
     TextEvil2,
     TextEnv,
     Text00_0a,
@@ -3055,7 +3059,7 @@ pub enum EveryPlaceInputContentType {
     /// `text/--><x>` in JSON.
     TextX2,
     Text31m,
-    /// `text/.` in JSON.
+    /// `"text/\r"` in JSON.
     Text11,
     /// Any other value.
     Other(String),
@@ -3156,7 +3160,7 @@ pub enum ItemE {
 }
 
 #[allow(missing_docs)]
-pub type Backslash2 = ::std::collections::BTreeMap<String, String>;
+pub type Backslash2 = ::std::collections::BTreeMap<String, ops::Value>;
 
 /// \"
 pub struct BackslashQuotes2 {
@@ -3170,8 +3174,9 @@ pub struct BackslashQuotes2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum AllowX2 {
+    /// `"\n#![allow(x)]\n"` in JSON.
     AllowX,
-    /// `.` in JSON.
+    /// `"\r"` in JSON.
     Ud,
     Evil,
     /// Any other value.
@@ -3187,10 +3192,10 @@ pub enum Ud {
     Other(ops::Value),
 }
 
-/// Its `.` is always `.`.
+/// Its `.` is always `"\r"`.
 pub struct Ud2 {}
 
-/// Its `.` is always `.x`.
+/// Its `.` is always `"\rx"`.
 pub struct X3 {}
 
 #[allow(missing_docs)]
@@ -3212,7 +3217,7 @@ pub enum EvilItemE {
 }
 
 #[allow(missing_docs)]
-pub type N0X2 = ::std::collections::BTreeMap<String, String>;
+pub type N0X2 = ::std::collections::BTreeMap<String, ops::Value>;
 
 /// 'static
 pub struct Static2 {
@@ -3228,6 +3233,7 @@ pub struct Static2 {
 pub enum X4 {
     X,
     CodeLinkPetCratePetScriptAlert1Script,
+    /// `"    indented\n    code\n"` in JSON.
     IndentedCode,
     /// Any other value.
     Other(String),
@@ -3262,13 +3268,14 @@ pub struct IndentedCodeItem {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum IndentedCodeItemE {
+    /// `"    indented\n    code\n"` in JSON.
     IndentedCode,
     /// Any other value.
     Other(String),
 }
 
 #[allow(missing_docs)]
-pub type Unclosed2 = ::std::collections::BTreeMap<String, String>;
+pub type Unclosed2 = ::std::collections::BTreeMap<String, ops::Value>;
 
 /// - a
 ///   lazy
@@ -3332,7 +3339,7 @@ pub enum ItemE2 {
 }
 
 #[allow(missing_docs)]
-pub type U1f980_2 = ::std::collections::BTreeMap<String, String>;
+pub type U1f980_2 = ::std::collections::BTreeMap<String, ops::Value>;
 
 /// r#type
 pub struct RType2 {
@@ -3392,7 +3399,7 @@ pub enum ItemE3 {
 }
 
 #[allow(missing_docs)]
-pub type DeriveX2 = ::std::collections::BTreeMap<String, String>;
+pub type DeriveX2 = ::std::collections::BTreeMap<String, ops::Value>;
 
 /// "#
 pub struct QuotesHash2 {
@@ -3447,7 +3454,7 @@ pub enum EtcPasswdItemE {
 }
 
 #[allow(missing_docs)]
-pub type CDirFile2 = ::std::collections::BTreeMap<String, String>;
+pub type CDirFile2 = ::std::collections::BTreeMap<String, ops::Value>;
 
 /// U+2069U+202DU+200Fevil
 pub struct Evil7 {
@@ -3503,7 +3510,7 @@ pub enum BItemE {
 }
 
 #[allow(missing_docs)]
-pub type X6 = ::std::collections::BTreeMap<String, String>;
+pub type X6 = ::std::collections::BTreeMap<String, ops::Value>;
 
 /// \[31m
 pub struct N31m2 {

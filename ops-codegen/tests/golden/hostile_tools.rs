@@ -2047,6 +2047,7 @@ pub struct AllowXInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum AllowXInputAllowX {
+    /// `"\n#![allow(x)]\n"` in JSON.
     AllowX,
     X,
     /// Any other value.
@@ -2063,6 +2064,7 @@ pub struct AllowX2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum AllowXAllowX {
+    /// `"\n#![allow(x)]\n"` in JSON.
     AllowX,
     /// Any other value.
     Other(::std::string::String),
@@ -2094,6 +2096,7 @@ pub struct AllowXOutputAllowX {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum AllowXOutputVariant {
+    /// `"\n#![allow(x)]\n"` in JSON.
     AllowX,
     /// Any other value.
     Other(::std::string::String),
@@ -2110,7 +2113,7 @@ pub struct UdInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum UdInputUd {
-    /// `.` in JSON.
+    /// `"\r"` in JSON.
     Ud,
     X,
     /// Any other value.
@@ -2127,7 +2130,7 @@ pub struct Schema4 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Schema4Ud {
-    /// `.` in JSON.
+    /// `"\r"` in JSON.
     Ud,
     /// Any other value.
     Other(::std::string::String),
@@ -2437,6 +2440,7 @@ pub struct IndentedCodeInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum IndentedCodeInputIndentedCode {
+    /// `"    indented\n    code\n"` in JSON.
     IndentedCode,
     X,
     /// Any other value.
@@ -2454,6 +2458,7 @@ pub struct IndentedCode2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum IndentedCodeIndentedCode {
+    /// `"    indented\n    code\n"` in JSON.
     IndentedCode,
     /// Any other value.
     Other(::std::string::String),
@@ -3399,6 +3404,7 @@ pub struct EvilInput3 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilInputEvil2 {
+    /// `"\u2069\u202d\u200fevil\u2028"` in JSON.
     Evil,
     X,
     /// Any other value.
@@ -3415,6 +3421,7 @@ pub struct EvilEvil2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilEvilEvil {
+    /// `"\u2069\u202d\u200fevil\u2028"` in JSON.
     Evil,
     /// Any other value.
     Other(::std::string::String),
@@ -3446,6 +3453,7 @@ pub struct EvilOutputEvil2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilOutputVariant2 {
+    /// `"\u2069\u202d\u200fevil\u2028"` in JSON.
     Evil,
     /// Any other value.
     Other(::std::string::String),

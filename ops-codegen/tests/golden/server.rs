@@ -382,7 +382,7 @@ mod impls {
     ops::untagged!(super::RegisterServerOutput {
         Object["value"] => Ok_,
         Object["value"] => Created,
-    });
+    } by [[0], [1]]);
 
     impl From<super::Send> for super::RegisterServerOutput {
         fn from(value: super::Send) -> Self {
@@ -452,7 +452,7 @@ mod impls {
     ops::untagged!(super::ServerOutput {
         Object["value"] => Ok_,
         Object["value"] => NonAuthoritative,
-    });
+    } by [[0], [], [1]]);
 
     impl From<super::Result> for super::ServerOutput {
         fn from(value: super::Result) -> Self {

@@ -17,7 +17,9 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("unions.all")
 "Issue":{"$ref":"#/$defs/Issue"},"ByMapping":{"$ref":"#/$defs/ByMapping"},"Cat":{"$ref":"#/$defs/Cat"},"Dog":{"$ref":"#/$defs/Dog"},
 "ByName":{"$ref":"#/$defs/ByName"},"ByShape":{"$ref":"#/$defs/ByShape"},"TypeList":{"$ref":"#/$defs/TypeList"},
 "MaybeDog":{"$ref":"#/$defs/MaybeDog"},"Same":{"$ref":"#/$defs/Same"},"Nested":{"$ref":"#/$defs/Nested"},"Shared":{"$ref":"#/$defs/Shared"},
-"Choice":{"$ref":"#/$defs/Choice"},"Itself":{"$ref":"#/$defs/Itself"}}}},"required":["body"]}"##))
+"Choice":{"$ref":"#/$defs/Choice"},"Itself":{"$ref":"#/$defs/Itself"},"Vehicle":{"$ref":"#/$defs/Vehicle"},"Boat":{"$ref":"#/$defs/Boat"},
+"Truck":{"$ref":"#/$defs/Truck"},"Device":{"$ref":"#/$defs/Device"},"Phone":{"$ref":"#/$defs/Phone"},
+"AnyDevice":{"$ref":"#/$defs/AnyDevice"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -66,6 +68,12 @@ pub struct AllInputBody {
     pub shared: Option<Shared>,
     pub choice: Option<Choice>,
     pub itself: Option<Itself>,
+    pub vehicle: Option<Vehicle>,
+    pub boat: Option<Boat>,
+    pub truck: Option<Truck>,
+    pub device: Option<Device>,
+    pub phone: Option<Phone>,
+    pub any_device: Option<AnyDevice>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +115,7 @@ pub enum ByMapping {
 
 #[allow(missing_docs)]
 pub struct Cat {
+    /// In [`ByMapping`]: `cat` or `kitten`. In [`ByName`]: `Cat`.
     pub pet_type: String,
     pub lives: Option<i64>,
 }
@@ -198,6 +207,51 @@ pub enum Itself {
     List(Vec<Itself>),
 }
 
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum Vehicle {
+    Boat(Boat),
+    T(Truck),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+#[allow(missing_docs)]
+pub struct Boat {
+    /// In [`Vehicle`]: `b` or `ship`, also if it is `None`.
+    pub type_: Option<String>,
+    pub draft: Option<f64>,
+}
+
+#[allow(missing_docs)]
+pub struct Truck {
+    /// In [`Vehicle`]: `t`.
+    pub type_: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum Device {
+    Phone(Phone),
+    AnyDevice(AnyDevice),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+#[allow(missing_docs)]
+pub struct Phone {
+    /// In [`Device`]: `phone`, also if it is `None`.
+    pub kind: Option<String>,
+    pub number: String,
+}
+
+#[allow(missing_docs)]
+pub struct AnyDevice {
+    /// In [`Device`]: `AnyDevice` or any other.
+    pub kind: Option<String>,
+    pub name: Option<String>,
+}
+
 #[allow(dead_code, deprecated)]
 mod impls {
     use ::ops_runtime::record::prelude::*;
@@ -238,7 +292,7 @@ mod impls {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &[
             "ByConst", "Push", "Issue", "ByMapping", "Cat", "Dog", "ByName", "ByShape", "TypeList", "MaybeDog", "Same",
-            "Nested", "Shared", "Choice", "Itself",
+            "Nested", "Shared", "Choice", "Itself", "Vehicle", "Boat", "Truck", "Device", "Phone", "AnyDevice",
         ];
         type Slots = (
             (
@@ -247,7 +301,11 @@ mod impls {
             ),
             (
                 Optional<super::TypeListValue>, Optional<super::Dog>, Optional<super::Same>, Optional<super::Nested>,
-                Optional<super::Shared>, Optional<super::Choice>, Optional<super::Itself>,
+                Optional<super::Shared>, Optional<super::Choice>, Optional<super::Itself>, Optional<super::Vehicle>,
+            ),
+            (
+                Optional<super::Boat>, Optional<super::Truck>, Optional<super::Device>, Optional<super::Phone>,
+                Optional<super::AnyDevice>,
             ),
         );
         fn make((
@@ -255,12 +313,13 @@ mod impls {
                 by_const, push, issue, by_mapping, cat, dog, by_name, by_shape,
             ),
             (
-                type_list, maybe_dog, same, nested, shared, choice, itself,
+                type_list, maybe_dog, same, nested, shared, choice, itself, vehicle,
             ),
+            (boat, truck, device, phone, any_device),
         ): Values<Self>) -> Self {
             Self {
                 by_const, push, issue, by_mapping, cat, dog, by_name, by_shape, type_list, maybe_dog, same, nested, shared,
-                choice, itself,
+                choice, itself, vehicle, boat, truck, device, phone, any_device,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -271,6 +330,10 @@ mod impls {
                 ),
                 (
                     &self.type_list, &self.maybe_dog, &self.same, &self.nested, &self.shared, &self.choice, &self.itself,
+                    &self.vehicle,
+                ),
+                (
+                    &self.boat, &self.truck, &self.device, &self.phone, &self.any_device,
                 ),
             )
         }
@@ -636,6 +699,111 @@ mod impls {
         }
     }
 
+    ops::tagged!(super::Vehicle["type"] {
+        "b" | "ship" => Boat,
+        "t" => T,
+        _ => Other,
+    });
+
+    impl From<super::Boat> for super::Vehicle {
+        fn from(value: super::Boat) -> Self {
+            Self::Boat(value)
+        }
+    }
+
+    impl From<super::Truck> for super::Vehicle {
+        fn from(value: super::Truck) -> Self {
+            Self::T(value)
+        }
+    }
+
+    impl Record for super::Boat {
+        const NAME: &'static str = "Boat";
+        const FIELDS: &'static [&'static str] = &["type", "draft"];
+        type Slots = (Optional<String>, Optional<f64>);
+        fn make((type_, draft): Values<Self>) -> Self {
+            Self { type_, draft }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.type_, &self.draft)
+        }
+    }
+    ops::table!(super::Boat, Default);
+
+    impl Record for super::Truck {
+        const NAME: &'static str = "Truck";
+        const FIELDS: &'static [&'static str] = &["type"];
+        type Slots = (Required<String>,);
+        fn make((type_,): Values<Self>) -> Self {
+            Self { type_ }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.type_,)
+        }
+    }
+    ops::table!(super::Truck);
+
+    impl super::Truck {
+        /// Sets every property.
+        #[must_use]
+        pub fn new(type_: impl Into<String>) -> Self {
+            Self { type_: type_.into() }
+        }
+    }
+
+    ops::tagged!(super::Device["kind"] {
+        "phone" => Phone,
+        "AnyDevice" => AnyDevice,
+        else AnyDevice,
+        _ => Other,
+    });
+
+    impl From<super::Phone> for super::Device {
+        fn from(value: super::Phone) -> Self {
+            Self::Phone(value)
+        }
+    }
+
+    impl From<super::AnyDevice> for super::Device {
+        fn from(value: super::AnyDevice) -> Self {
+            Self::AnyDevice(value)
+        }
+    }
+
+    impl Record for super::Phone {
+        const NAME: &'static str = "Phone";
+        const FIELDS: &'static [&'static str] = &["kind", "number"];
+        type Slots = (Optional<String>, Required<String>);
+        fn make((kind, number): Values<Self>) -> Self {
+            Self { kind, number }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.kind, &self.number)
+        }
+    }
+    ops::table!(super::Phone);
+
+    impl super::Phone {
+        /// Sets what is required, and nothing else.
+        #[must_use]
+        pub fn new(number: impl Into<String>) -> Self {
+            Self { kind: None, number: number.into() }
+        }
+    }
+
+    impl Record for super::AnyDevice {
+        const NAME: &'static str = "AnyDevice";
+        const FIELDS: &'static [&'static str] = &["kind", "name"];
+        type Slots = (Optional<String>, Optional<String>);
+        fn make((kind, name): Values<Self>) -> Self {
+            Self { kind, name }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.kind, &self.name)
+        }
+    }
+    ops::table!(super::AnyDevice, Default);
+
     ops::json_schemas!("unions", super::DEFINITIONS {
         super::ByConst = "ByConst",
         super::Push = "Push",
@@ -650,10 +818,18 @@ mod impls {
         super::Shared = "Shared",
         super::Choice = "Choice",
         super::Itself = "Itself",
+        super::Vehicle = "Vehicle",
+        super::Boat = "Boat",
+        super::Truck = "Truck",
+        super::Device = "Device",
+        super::Phone = "Phone",
+        super::AnyDevice = "AnyDevice",
     });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
+    ops::Definition::new("AnyDevice", r#"{"type":"object","properties":{"kind":{"type":"string"},"name":{"type":"string"}}}"#),
+    ops::Definition::new("Boat", r#"{"type":"object","properties":{"type":{"type":"string"},"draft":{"type":"number"}}}"#),
     ops::Definition::new("ByConst", r##"{"oneOf":[{"$ref":"#/$defs/Push"},{"$ref":"#/$defs/Issue"},{"type":"object","properties":{"kind":{"const":"gone"},"when":{"type":"string"}},
 "required":["kind"]}]}"##),
     ops::Definition::new("ByMapping", r##"{"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],"discriminator":{"propertyName":"petType","mapping":{"cat":"#/$defs/Cat",
@@ -663,14 +839,20 @@ static DEFINITIONS: &[ops::Definition] = &[
 "properties":{"id":{"type":"integer"}},"required":["id"]},{"type":"boolean"}]}"##),
     ops::Definition::new("Cat", r#"{"type":"object","properties":{"petType":{"type":"string"},"lives":{"type":"integer"}},"required":["petType"]}"#),
     ops::Definition::new("Choice", r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#),
+    ops::Definition::new("Device", r##"{"oneOf":[{"$ref":"#/$defs/Phone"},{"$ref":"#/$defs/AnyDevice"}],"discriminator":{"propertyName":"kind","defaultMapping":"#/$defs/AnyDevice",
+"mapping":{"phone":"#/$defs/Phone"}}}"##),
     ops::Definition::new("Dog", r#"{"type":"object","properties":{"bark":{"type":"string"}}}"#),
     ops::Definition::new("Issue", r#"{"type":"object","properties":{"kind":{"const":"issue"},"number":{"type":"integer"}},"required":["kind"]}"#),
     ops::Definition::new("Itself", r##"{"anyOf":[{"type":"string"},{"$ref":"#/$defs/Itself"},{"type":"array","items":{"$ref":"#/$defs/Itself"}}]}"##),
     ops::Definition::new("MaybeDog", r##"{"anyOf":[{"$ref":"#/$defs/Dog"},{"type":"null"}]}"##),
     ops::Definition::new("Nested", r##"{"oneOf":[{"$ref":"#/$defs/ByConst"},{"type":"object","properties":{"kind":{"const":"other"},"x":{"type":"integer"}},"required":["kind"]}]}"##),
+    ops::Definition::new("Phone", r#"{"type":"object","required":["number"],"properties":{"kind":{"type":"string"},"number":{"type":"string"}}}"#),
     ops::Definition::new("Push", r#"{"type":"object","properties":{"kind":{"const":"push"},"commits":{"type":"array","items":{"type":"string"}}},"required":["kind"]}"#),
     ops::Definition::new("Same", r#"{"oneOf":[{"type":"string"},{"type":"string","format":"uri"}]}"#),
     ops::Definition::new("Shared", r#"{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"],"oneOf":[{"required":["a"],"properties":{"a":{"type":"string"}}},
 {"required":["b"],"properties":{"b":{"type":"string"}}}]}"#),
+    ops::Definition::new("Truck", r#"{"type":"object","required":["type"],"properties":{"type":{"type":"string"}}}"#),
     ops::Definition::new("TypeList", r#"{"type":["string","integer","null"]}"#),
+    ops::Definition::new("Vehicle", r##"{"oneOf":[{"$ref":"#/$defs/Boat"},{"$ref":"#/$defs/Truck"}],"discriminator":{"propertyName":"type","mapping":{"b":"#/$defs/Boat",
+"ship":"#/$defs/Boat","t":"#/$defs/Truck"}}}"##),
 ];

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::directory::gone;
 use super::slot::{Answer, Slot, Taken, size};
-use super::{CallEvent, CallRequest, Frame, Link, RequestId, Unsent, WINDOW, WINDOW_BYTES};
+use super::{CallEvent, CallRequest, Frame, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
 use crate::model::request_id::Number;
 use crate::{CallError, ErrorCode, Payload, PayloadStream, ResponseEnvelope};
 
@@ -137,7 +137,8 @@ impl PendingRequests {
     /// Sends the request of a subscription whose limits somebody else enforces.
     pub(super) fn open(&self, mut request: Box<CallRequest>) -> Result<Subscription, Unsent> {
         let window = *request.window_bytes.get_or_insert(WINDOW_BYTES);
-        let window = usize::try_from(window).unwrap_or(usize::MAX);
+        // Credit is given for half of the window that the worker keeps to, however large a one was asked for.
+        let window = usize::try_from(window.min(MAX_WINDOW)).unwrap_or(usize::MAX);
         let (request_id, number, slot) = self.send(request, true)?;
         let ticket = Ticket { pending: self.clone(), request_id, number, slot };
         Ok(Subscription { ticket, taken: 0, bytes: 0, window })

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::StreamExt;
 use tracing::Instrument;
@@ -21,6 +22,9 @@ use crate::{
     Binding, CallError, CallOptions, Context, Endpoint, Handler, OperationKind, OperationSpec, OutputPolicy, Payload,
     PayloadStream, Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
 };
+
+/// How many operations that were called are kept before those that are withdrawn are removed.
+const REMEMBERED: usize = 1_000;
 
 /// How often a request is given to somebody else because a worker went away before it took it.
 const ATTEMPTS: usize = 8;
@@ -58,12 +62,15 @@ pub struct Remote {
     far: Far,
     /// The operations that were called.
     registry: Registry,
+    /// How many there may be before those that are withdrawn are removed.
+    remembered: Arc<AtomicUsize>,
 }
 
 impl Remote {
     /// A caller over a transport.
     pub fn new(transport: impl Transport) -> Self {
-        Self { far: Far { transport: Arc::new(transport), window: WINDOW_BYTES }, registry: Registry::new() }
+        let far = Far { transport: Arc::new(transport), window: WINDOW_BYTES };
+        Self { far, registry: Registry::new(), remembered: Arc::new(AtomicUsize::new(REMEMBERED)) }
     }
 
     /// Says how many bytes of items each subscription keeps that it has not read yet; 8 MiB by default
@@ -128,7 +135,20 @@ impl Remote {
         }
         self.registrations([served.clone()])
             .into_iter()
-            .try_for_each(|registration| self.registry.replace(registration))
+            .try_for_each(|registration| self.registry.replace(registration))?;
+        self.forget();
+        Ok(())
+    }
+
+    /// Removes operations that are withdrawn. Otherwise, peers that come and go would fill the memory of a hub.
+    fn forget(&self) {
+        if self.registry.table().len() <= self.remembered.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_served =
+            |spec: &SpecRef| matches!(spec, SpecRef::Static(_)) || self.far.transport.spec(&spec.id).is_some();
+        let left = self.registry.retain(is_served);
+        self.remembered.store(left.saturating_mul(2).max(REMEMBERED), Ordering::Relaxed);
     }
 
     /// Takes an operation for granted that may be served by whoever is being connected to.
@@ -288,4 +308,39 @@ fn request(
         request.metadata = extra.metadata.clone();
     }
     request
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::call::{CallHandler, InProcess};
+
+    #[tokio::test]
+    async fn what_nobody_serves_any_more_is_forgotten() {
+        let registry = Registry::new();
+        let operation = |name: &str| {
+            let spec = OperationSpec::new(OperationKind::Query, "test", name).unwrap();
+            Registration::new(spec, Handler::dynamic(|input: serde_json::Value, _| async move { Ok(input) }))
+        };
+        registry.register(operation("stays")).unwrap();
+        let transport = InProcess::new();
+        let worker = transport.serve(CallHandler::new(registry.clone()));
+        let remote = transport.remote();
+        assert_eq!(remote.call("test.stays", json!(0)).await.unwrap().data, 0);
+        for n in 0..2 * REMEMBERED {
+            let name = format!("n{n}");
+            registry.register(operation(&name)).unwrap();
+            worker.announce();
+            assert_eq!(remote.call(&format!("test.{name}"), json!(n)).await.unwrap().data, n);
+            registry.remove(&format!("test.{name}")).unwrap();
+            worker.announce();
+        }
+        let known = remote.registry.table().len();
+        assert!(known > 1 && known <= REMEMBERED, "{known}");
+        assert!(remote.registry.spec("test.stays").is_some());
+        assert_eq!(remote.call("test.stays", json!(1)).await.unwrap().data, 1);
+        worker.stop().await;
+    }
 }

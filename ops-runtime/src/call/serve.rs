@@ -7,7 +7,7 @@ use tracing::Instrument;
 
 use super::budget::Charge;
 use super::handler::{Credits, Peer};
-use super::{CallEvent, CallRequest, Remote, RequestId, Unsent, meter, trace};
+use super::{CallEvent, CallRequest, MAX_WINDOW, Remote, RequestId, Unsent, meter, trace};
 use crate::model::request_id::Number;
 use crate::run::context::Extra;
 use crate::run::payload;
@@ -164,9 +164,6 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
         }
     }
 }
-
-/// The largest window that counts: what is ahead of a subscriber is kept account of.
-const MAX_WINDOW: u64 = 64 << 20;
 
 /// Gives a subscriber the items for which it has given credit, as long as the link has room.
 async fn stream(

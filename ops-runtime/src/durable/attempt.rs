@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span, field};
 
 use crate::call::trace::continue_trace;
+use crate::durable::bounds::{Bounds, bounded};
 use crate::durable::engine::{Delivery, Engine};
 use crate::durable::id::JobId;
 use crate::durable::job::late;
 use crate::durable::meter::Meter;
-use crate::durable::record::{DeadLetter, Ended, FORMAT, FailedAttempt, JobRecord, Outcome, Tries};
+use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Outcome, Stored, Tries};
 use crate::durable::retry::millis;
 use crate::durable::scope::Scope;
 use crate::registry::{ProgressSink, ProgressStream};
@@ -27,8 +28,6 @@ use crate::{
     CallError, CallOptions, Context, ErrorCode, OperationKind, OperationSpec, Payload, Progress, Registry, RetryPolicy,
 };
 
-/// How many failed attempts the history of a job keeps.
-const HISTORY: usize = 16;
 /// How long a job that no worker here knows stays with the others, at first and at most.
 const PASSED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long a job that was given back while it waited for steps stays in its queue.
@@ -59,6 +58,9 @@ pub(super) struct Attempted<'a> {
 /// What counts for the attempts of a job: what its submitter said, or else its operation.
 pub(super) struct Terms {
     retry: RetryPolicy,
+    /// True if the policy is that of the job: one of its submitter, or of its operation. Without the operation, the default
+    /// stands in for a policy that may say otherwise.
+    are_known: bool,
     /// When the job is given up, over all attempts.
     pub(super) deadline: Option<u64>,
 }
@@ -72,7 +74,8 @@ impl Terms {
             (Some(deadline), Some(limit)) if job.trusted => Some(deadline.min(limit)),
             (deadline, limit) => deadline.or(limit),
         };
-        Self { retry: job.retry.as_ref().or(own).cloned().unwrap_or_default(), deadline }
+        let are_known = spec.is_some() || job.retry.is_some();
+        Self { retry: job.retry.as_ref().or(own).cloned().unwrap_or_default(), are_known, deadline }
     }
 }
 
@@ -127,6 +130,10 @@ impl Attempted<'_> {
         self.scope.jobs.engine()
     }
 
+    fn bounds(&self) -> Bounds {
+        self.engine().limits().bounds()
+    }
+
     /// What the tries before came to, those of workers that died among them.
     fn tries(&self) -> Tries {
         let Delivery { deliveries, tries, .. } = self.delivery;
@@ -140,11 +147,7 @@ impl Attempted<'_> {
     }
 
     fn fail(&self, tries: &mut Tries, error: CallError) {
-        tries.attempts = tries.attempts.saturating_add(1);
-        if tries.history.len() >= HISTORY {
-            tries.history.remove(0);
-        }
-        tries.history.push(FailedAttempt::new(tries.attempts, self.engine().now(), error));
+        tries.fail(self.engine().now(), error, self.bounds().attempt);
     }
 
     /// What becomes of a job that is not run. `None` if it is.
@@ -161,7 +164,8 @@ impl Attempted<'_> {
         if job.format > FORMAT {
             return Some(pass(tries));
         }
-        if tries.attempts >= self.terms.retry.attempts.max(1) {
+        // How many attempts there are is for workers to say that have the operation, unless the submitter said it.
+        if self.terms.are_known && tries.attempts >= self.terms.retry.attempts.max(1) {
             // Only deaths lead here: a failure of the last attempt ends the job.
             let error = tries.history.last().map(|failed| failed.error.clone());
             return Some(self.dead(tries, error.unwrap_or_else(|| late(tries))));
@@ -203,6 +207,10 @@ impl Attempted<'_> {
             // While the handler still waits for them.
             scope.steps()
         };
+        let lost = async {
+            self.hold().await;
+            scope.steps()
+        };
         tokio::select! {
             biased;
             () = signals.killed.cancelled() => Ran::Killed,
@@ -213,8 +221,20 @@ impl Attempted<'_> {
             result = run => Ran::Result(result),
             () = scope.suspended.cancelled() => Ran::Passed(SUSPENDED),
             () = signals.stopped.cancelled() => Ran::Passed(Duration::ZERO),
-            () = self.hold() => {
+            steps = lost => {
                 tracing::warn!(parent: &span, "the job has ended or is another worker's: its handler is dropped");
+                // The notice that it was cancelled may have been lost; the server may be as well.
+                let close = async {
+                    if !steps.is_empty() && self.is_cancelled().await {
+                        self.close(steps).await;
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = signals.killed.cancelled() => {}
+                    () = signals.stopped.cancelled() => {}
+                    _ = tokio::time::timeout(self.engine().limits().lease, close) => {}
+                }
                 Ran::Lost
             }
         }
@@ -294,6 +314,11 @@ impl Attempted<'_> {
         }
     }
 
+    async fn is_cancelled(&self) -> bool {
+        let stored = self.engine().read(&self.delivery.job.id).await;
+        matches!(stored, Ok(Some(Stored::Ended(ended))) if matches!(ended.outcome, Outcome::Cancelled))
+    }
+
     /// Cancels the steps that a cancelled job waited for.
     async fn close(&self, steps: Vec<JobId>) {
         for step in steps {
@@ -305,7 +330,7 @@ impl Attempted<'_> {
 
     /// What becomes of a job that was run.
     fn judge(&self, tries: &mut Tries, result: Result<Box<RawValue>, CallError>) -> Verdict {
-        let Terms { retry, deadline } = &self.terms;
+        let Terms { retry, deadline, .. } = &self.terms;
         let error = match result {
             Ok(envelope) => return Verdict::End(Outcome::Done(envelope)),
             Err(error) => error,
@@ -316,7 +341,7 @@ impl Attempted<'_> {
             return self.dead(tries, late(tries));
         }
         if !retry.repeats(&error) {
-            return Verdict::End(Outcome::Failed(error));
+            return Verdict::End(Outcome::Failed(bounded(error, self.bounds().failed)));
         }
         let wait = jittered(retry.wait_after(tries.attempts));
         let next = now.saturating_add(millis(wait));
@@ -328,6 +353,7 @@ impl Attempted<'_> {
     }
 
     fn dead(&self, tries: &Tries, error: CallError) -> Verdict {
+        let error = bounded(error, self.bounds().letter);
         let letter = DeadLetter::new(JobRecord::clone(&self.delivery.job), self.engine().now(), tries.clone(), error);
         Verdict::End(Outcome::Dead(Box::new(letter)))
     }

@@ -28,6 +28,7 @@
 
 use std::time::Duration;
 
+use crate::durable::bounds::Bounds;
 use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::registry::Progress;
@@ -68,12 +69,13 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Ends a job from outside of a worker: cancels it, or gives it up at its deadline.
     ///
-    /// Returns `false` if it has ended already or is unknown. Workers hear of it by [`closed`](Engine::closed).
+    /// Returns `false` if it has ended already or is unknown. If it has ended, this removes what is still stored of it beside its
+    /// ending. Workers hear of it by [`closed`](Engine::closed).
     fn close<'a>(&'a self, id: &'a JobId, end: &'a Ended) -> EngineResult<'a, bool>;
 
     /// The next jobs of a queue: at least one, or none after `at_most`; never more than `most`.
     ///
-    /// Takes from each lane of the queue in turn, so that one tenant's jobs do not hold up another's. Never returns a job
+    /// Takes from each lane of the queue in turn, so that the jobs of a tenant hold up only those of the same lane. Never returns a job
     /// that has ended: an engine whose deliveries may be late reads that first for a job that was delivered before.
     fn pull<'a>(&'a self, queue: &'a str, most: usize, at_most: Duration) -> EngineResult<'a, Vec<Delivery>>;
 
@@ -206,6 +208,11 @@ pub struct EngineLimits {
 }
 
 impl EngineLimits {
+    /// How much is kept of errors and metadata.
+    pub(super) fn bounds(&self) -> Bounds {
+        Bounds::beside(self.max_input.max(self.max_result))
+    }
+
     /// 16 lanes, a lease of 30 seconds, inputs and results of up to 512 KiB.
     pub const DEFAULT: Self =
         Self { lanes: 16, lease: Duration::from_secs(30), max_input: 512 * 1024, max_result: 512 * 1024 };

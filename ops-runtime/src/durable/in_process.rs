@@ -23,7 +23,7 @@ use crate::BoxStream;
 use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
-use crate::durable::retry::millis;
+use crate::durable::retry::{after, millis};
 use crate::registry::Progress;
 
 /// How many closed jobs wait for a worker that is slow to hear of them.
@@ -155,7 +155,7 @@ impl Engine for InProcess {
 
     fn pull<'a>(&'a self, queue: &'a str, most: usize, at_most: Duration) -> EngineResult<'a, Vec<Delivery>> {
         Box::pin(async move {
-            let until = tokio::time::Instant::now() + at_most;
+            let until = after(at_most);
             loop {
                 let mut more = std::pin::pin!(self.shared.more.notified());
                 // Before the state is looked at, so that no job falls between the two.

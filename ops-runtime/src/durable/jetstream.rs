@@ -92,6 +92,7 @@ use self::puller::Puller;
 use crate::durable::JobId;
 use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use crate::durable::retry::after;
 use crate::nats::unusable;
 use crate::registry::Progress;
 use crate::{BoxFuture, BoxStream, CallError};
@@ -206,7 +207,7 @@ impl Engine for JetStream {
     }
 
     fn wait<'a>(&'a self, id: &'a JobId, at_most: Duration) -> EngineResult<'a, Option<Stored>> {
-        Box::pin(self.wait_for(id, Instant::now() + at_most))
+        Box::pin(self.wait_for(id, after(at_most)))
     }
 
     fn is_running<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool> {
@@ -246,7 +247,10 @@ impl Engine for JetStream {
         Box::pin(async move {
             let closed = self.core.client.subscribe(self.core.subjects.closed(queue)).await;
             let closed = closed.map_err(|error| unusable("closed jobs can't be subscribed to", &error))?;
-            let id = async |message: async_nats::Message| std::str::from_utf8(&message.payload).ok()?.parse().ok();
+            let core = Arc::downgrade(&self.core);
+            let id = move |notice: async_nats::Message| {
+                std::future::ready(core.upgrade().and_then(|core| core.hear_closed(&notice)))
+            };
             Ok(closed.filter_map(id).boxed() as BoxStream<'static, JobId>)
         })
     }

@@ -11,6 +11,7 @@ use serde_core::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::durable::bounds::bounded;
 use crate::durable::error::JobError;
 use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
@@ -20,8 +21,10 @@ use crate::{BoxStream, Call, CallError, ErrorCode, ResponseEnvelope};
 
 /// How long an engine is asked to wait at a time.
 const WAIT: Duration = Duration::from_secs(30);
-/// How long after its deadline a job is given up by those who wait for it, if no worker does so.
+/// How long after its deadline, in milliseconds, a job that no worker has is given up by those who wait for it.
 const GRACE: u64 = 1_000;
+/// How long after its deadline, in milliseconds, one that a worker has is: its worker does not write what became of it.
+const PATIENCE: u64 = 5_000;
 
 /// A job of an operation.
 ///
@@ -207,7 +210,12 @@ impl AnyJob {
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
     pub async fn cancel(&self) -> Result<bool, CallError> {
         match self.read().await? {
-            Stored::Ended(_) => Ok(false),
+            // What is left of it is removed.
+            Stored::Ended(ended) => {
+                let at = self.jobs.engine().now();
+                let cancelled = Ended { at, failed: None, outcome: Outcome::Cancelled, ..*ended };
+                self.jobs.engine().close(&self.id, &cancelled).await
+            }
             Stored::Open { job, tries } => self.close(&job, tries.attempts, Outcome::Cancelled).await,
         }
     }
@@ -273,24 +281,33 @@ impl AnyJob {
     /// Waits until the job has ended.
     pub(crate) async fn ended(&self) -> Result<Ended, CallError> {
         let engine = self.jobs.engine();
-        let mut deadline = None;
+        // The deadline is not known before the job is read, which one that ends soon need not be.
+        let mut at_most = Duration::from_millis(GRACE);
         loop {
-            let left = deadline.map(|at: u64| Duration::from_millis(at.saturating_sub(engine.now())));
-            let stored = engine.wait(&self.id, left.map_or(WAIT, |left| left.min(WAIT))).await?;
-            let job = match self.own(stored)? {
+            let stored = engine.wait(&self.id, at_most).await?;
+            let (job, mut tries) = match self.own(stored)? {
                 Stored::Ended(ended) => return Ok(*ended),
-                Stored::Open { job, tries } => {
-                    deadline = job.deadline.map(|at| at.saturating_add(GRACE));
-                    if deadline.is_none_or(|at| at > engine.now()) {
-                        continue;
-                    }
-                    (job, tries)
-                }
+                Stored::Open { job, tries } => (job, tries),
             };
-            // No worker has it, or none would be this late.
-            let (job, tries) = job;
-            let (attempts, error) = (tries.attempts, late(&tries));
-            let letter = DeadLetter::new(JobRecord::clone(&job), engine.now(), tries, error);
+            let now = engine.now();
+            let left = job.deadline.map(|at| at.saturating_add(GRACE).saturating_sub(now));
+            if left != Some(0) {
+                at_most = left.map_or(WAIT, |left| Duration::from_millis(left).min(WAIT));
+                continue;
+            }
+            let bounds = engine.limits().bounds();
+            let error = bounded(late(&tries), bounds.letter);
+            if engine.is_running(&self.id).await.unwrap_or(false) {
+                // Its worker knows better what it came to, and writes it soon.
+                if job.deadline.is_some_and(|at| at.saturating_add(PATIENCE) > now) {
+                    at_most = Duration::from_millis(GRACE);
+                    continue;
+                }
+                let during = "the deadline of the job passed during the attempt";
+                tries.fail(now, CallError::new(ErrorCode::Timeout, during), bounds.attempt);
+            }
+            let attempts = tries.attempts;
+            let letter = DeadLetter::new(JobRecord::clone(&job), now, tries, error);
             self.close(&job, attempts, Outcome::Dead(Box::new(letter))).await?;
         }
     }

@@ -13,13 +13,15 @@ use crate::call::trace::continue_trace;
 use crate::durable::digest::digest;
 use crate::durable::engine::{Engine, Listed, QueueStats};
 use crate::durable::error::JobError;
-use crate::durable::id::{JobId, hash, is_queue};
+use crate::durable::id::{JobId, hash, hex, is_queue};
 use crate::durable::in_process::InProcess;
 use crate::durable::job::{AnyJob, Job};
 use crate::durable::meter;
-use crate::durable::options::SubmitOptions;
+use crate::durable::options::{SubmitOptions, too_late};
 use crate::durable::record::{DeadLetter, JobRecord, Stored};
+use crate::durable::retry::{LONGEST, millis};
 use crate::model::glob::glob;
+use crate::model::random;
 use crate::run::payload::to_text;
 use crate::{BoxStream, Call, CallError, ErrorCode, Identity, RetryPolicy};
 
@@ -54,6 +56,10 @@ struct Shared {
 pub(crate) struct Origin<'a> {
     /// What makes its id, in the place of the key of the options.
     pub(crate) key: Option<&'a [&'a str]>,
+    /// The policy of the operation itself, where its submitter knows it: who waits has to know its deadline.
+    pub(crate) retry: Option<&'a RetryPolicy>,
+    /// The lane, in the place of that of the tenant.
+    pub(crate) lane: Option<u16>,
     /// True if access is not checked.
     pub(crate) trusted: bool,
     /// True if the caller is not known, so that only operations without access rules run.
@@ -97,7 +103,8 @@ impl Jobs {
 
     /// Sets how long what steps gave is kept; 30 days by default.
     ///
-    /// A job that is tried again later than that, such as a dead letter, repeats its steps.
+    /// A job that is tried again later than that, such as a dead letter, repeats its steps. So does one whose key is submitted
+    /// again when it is free.
     #[must_use]
     pub fn with_step_retention(mut self, retention: Duration) -> Self {
         Arc::make_mut(&mut self.shared).steps = retention;
@@ -127,7 +134,8 @@ impl Jobs {
         options: SubmitOptions,
     ) -> Result<Job<Op>, CallError> {
         let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
-        Ok(Job::of(self.put(&Op::SPEC.id, input, options, Origin::default()).await?))
+        let origin = Origin { retry: Op::SPEC.retry(), ..Origin::default() };
+        Ok(Job::of(self.put(&Op::SPEC.id, input, options, origin).await?))
     }
 
     /// Submits a job of an operation by its id.
@@ -277,7 +285,12 @@ impl Jobs {
         options: SubmitOptions,
         origin: &Origin<'_>,
     ) -> Result<JobRecord, CallError> {
-        let limit = self.engine().limits().max_input;
+        let limits = self.engine().limits();
+        // A step has the metadata of its job, which were checked, and may have got more since.
+        if !origin.trusted {
+            limits.bounds().check(&options.metadata)?;
+        }
+        let limit = limits.max_input;
         let size = input.get().len();
         if size > limit {
             let message = format!(
@@ -286,7 +299,8 @@ impl Jobs {
             );
             return Err(CallError::new(ErrorCode::ValidationError, message));
         }
-        let (queue, lane) = (self.queue_of(operation)?, self.lane_of(options.tenant.as_deref()));
+        let queue = self.queue_of(operation)?;
+        let lane = origin.lane.unwrap_or_else(|| self.lane_of(options.tenant.as_deref()));
         let owner = self.identity.as_ref().map_or("", |identity| &identity.id);
         let id = match (origin.key, &options.key) {
             (Some(key), _) => JobId::of_key(queue, lane, key),
@@ -301,6 +315,7 @@ impl Jobs {
             || self.shared.retries.iter().find(|(pattern, _)| glob(pattern, operation)).map(|(_, own)| own.clone());
         let mut job = JobRecord::new(id, operation, input);
         if origin.key.is_some() || options.key.is_some() {
+            job.nonce = hex(&random::bytes::<8>());
             job.digest = crate::record::from_str(job.input.get()).map(|input| digest(&input)).unwrap_or_default();
         }
         job.identity = self.identity.as_deref().cloned();
@@ -308,13 +323,18 @@ impl Jobs {
         job.via = origin.via.map(str::to_owned);
         job.submitted = now;
         job.not_before = options.start.map(|start| start.millis(now)).filter(|start| *start > now);
+        if job.not_before.is_some_and(|start| start - now > millis(LONGEST)) {
+            return Err(too_late(operation));
+        }
         job.retention = options.retention_millis();
         // Without either, the worker takes the policy of the operation's spec.
         job.retry = options.retry.or_else(own);
-        let all = job.retry.as_ref().and_then(|policy| policy.deadline);
-        job.deadline = match options.deadline {
-            Some(deadline) => Some(deadline.millis(now)),
-            None => all.map(|all| job.not_before.unwrap_or(now).saturating_add(all)),
+        let all = job.retry.as_ref().or(origin.retry).and_then(|policy| policy.deadline);
+        let all = all.map(|all| job.not_before.unwrap_or(now).saturating_add(all));
+        job.deadline = match (options.deadline.map(|deadline| deadline.millis(now)), all) {
+            // The deadline of a step is that of its job, and says nothing about the step.
+            (Some(deadline), Some(all)) if origin.trusted => Some(deadline.min(all)),
+            (deadline, all) => deadline.or(all),
         };
         (job.key, job.tenant, job.metadata) = (options.key, options.tenant, options.metadata);
         Ok(job)
@@ -333,7 +353,12 @@ impl Jobs {
     }
 
     /// Submits the job of a record.
-    pub(crate) async fn put_record(&self, mut job: JobRecord) -> Result<AnyJob, CallError> {
+    pub(crate) async fn put_record(&self, job: JobRecord) -> Result<AnyJob, CallError> {
+        self.put_or_known(job).await.map(|(job, _)| job)
+    }
+
+    /// Submits the job of a record, and gives what is known of it if it was submitted before.
+    pub(super) async fn put_or_known(&self, mut job: JobRecord) -> Result<(AnyJob, Option<Stored>), CallError> {
         let operation = job.operation.clone();
         let named = |error: CallError| error.with_operation(operation.clone());
         let span = tracing::debug_span!(
@@ -353,7 +378,7 @@ impl Jobs {
             return Err(named(JobError::Conflict { job: job.id }.into()));
         }
         meter::submitted(job.id.queue(), known.is_none());
-        Ok(AnyJob::new(self.clone(), job.id, known.is_none()))
+        Ok((AnyJob::new(self.clone(), job.id, known.is_none()), known))
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
-use crate::RetryPolicy;
 use crate::durable::retry::millis;
+use crate::{CallError, ErrorCode, RetryPolicy};
 
 /// How long an ending is kept at least, so that whoever waits can read it.
 const MIN_RETENTION: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ pub struct SubmitOptions {
     pub retention: Option<Duration>,
     /// When and how often failures are tried again.
     pub retry: Option<RetryPolicy>,
-    /// Whose job it is: no tenant's jobs hold up another's.
+    /// Whose job it is. The jobs of a tenant do not hold up those of others, unless they share a lane.
     pub tenant: Option<String>,
     /// Anything that the handler should know.
     pub metadata: Map<String, Value>,
@@ -63,6 +63,12 @@ impl When {
     }
 }
 
+/// The error of a start that no engine can wait for.
+pub(super) fn too_late(operation: &str) -> CallError {
+    let message = format!("the job of `{operation}` would start in more than a hundred years");
+    CallError::new(ErrorCode::ValidationError, message)
+}
+
 impl SubmitOptions {
     /// Options that say nothing.
     pub fn new() -> Self {
@@ -76,14 +82,14 @@ impl SubmitOptions {
         self
     }
 
-    /// Starts the job so long after the submit.
+    /// Starts the job so long after the submit, at most a hundred years.
     #[must_use]
     pub fn with_delay(mut self, delay: Duration) -> Self {
         self.start = Some(When::After(delay));
         self
     }
 
-    /// Starts the job at that time.
+    /// Starts the job at that time, at most a hundred years from now.
     #[must_use]
     pub fn with_start(mut self, at: SystemTime) -> Self {
         self.start = Some(When::At(at));
@@ -104,8 +110,8 @@ impl SubmitOptions {
         self
     }
 
-    /// Keeps the ending for so long, and with it the key; a day by default, at least a second. A dead letter is kept until
-    /// it is retried or discarded.
+    /// Keeps the ending for so long, and with it the key; a day by default, at least a second, and on `JetStream` at least
+    /// three leases of workers (90 seconds by default). A dead letter is kept until it is retried or discarded.
     #[must_use]
     pub fn with_retention(mut self, retention: Duration) -> Self {
         self.retention = Some(retention);
@@ -119,7 +125,8 @@ impl SubmitOptions {
         self
     }
 
-    /// Says whose job it is: no tenant's jobs hold up another's.
+    /// Says whose job it is. The jobs of a tenant do not hold up those of others, unless they share a lane: a queue has
+    /// [some](crate::durable::engine::EngineLimits::lanes), and each tenant is in one of them.
     #[must_use]
     pub fn with_tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());

@@ -9,10 +9,13 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::durable::bounds::bounded;
 use crate::durable::id::JobId;
 use crate::run::payload::invalid_input;
 use crate::{Call, CallError, ErrorCode, Identity, RetryPolicy};
@@ -42,6 +45,10 @@ pub struct JobRecord {
     /// The key that the submitter gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Tells the lives of an id apart, of which the key is submitted again after the retention, or after a dead letter was
+    /// discarded: each has steps of its own. Empty without a key, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub nonce: String,
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
@@ -81,6 +88,11 @@ impl JobRecord {
         self.not_before.unwrap_or_default().max(self.submitted)
     }
 
+    /// The name under which an engine keeps what a step of this life of the job gave.
+    pub(super) fn step_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        if self.nonce.is_empty() { name.into() } else { format!("{}.{name}", self.nonce).into() }
+    }
+
     /// The job of an operation and an input, that is kept for a day after its end.
     pub fn new(id: JobId, operation: impl Into<String>, input: Box<RawValue>) -> Self {
         Self {
@@ -90,6 +102,7 @@ impl JobRecord {
             input,
             digest: String::new(),
             key: None,
+            nonce: String::new(),
             tenant: None,
             identity: None,
             trusted: false,
@@ -127,6 +140,20 @@ pub struct Tries {
     /// When the next attempt starts; unset if it is not due to a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
+}
+
+/// How many failed attempts the history of a job keeps.
+const HISTORY: usize = 16;
+
+impl Tries {
+    /// Counts an attempt that failed at a time. Of its error, up to `most` bytes are kept.
+    pub(super) fn fail(&mut self, at: u64, error: CallError, most: usize) {
+        self.attempts = self.attempts.saturating_add(1);
+        if self.history.len() >= HISTORY {
+            self.history.remove(0);
+        }
+        self.history.push(FailedAttempt::new(self.attempts, at, bounded(error, most)));
+    }
 }
 
 /// An attempt that failed.
@@ -227,7 +254,7 @@ pub struct Ended {
     pub submitted: u64,
     /// When it ended.
     pub at: u64,
-    /// How many attempts were made.
+    /// How many attempts were made. Of a job that was cancelled while it ran, those before.
     pub attempts: u32,
     /// How long this is kept, in milliseconds. A dead letter is kept until it is retried or discarded.
     pub retention: u64,

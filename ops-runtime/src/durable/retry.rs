@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::{CallError, ErrorCode, RetryPolicy};
 
@@ -21,6 +22,14 @@ impl RetryPolicy {
             _ => false,
         }
     }
+}
+
+/// The longest time that is counted, a hundred years: servers have times in nanoseconds of 64 bits.
+pub(super) const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// When a duration is over. Those above [`LONGEST`] never end.
+pub(super) fn after(duration: Duration) -> Instant {
+    Instant::now() + duration.min(LONGEST)
 }
 
 /// A duration in milliseconds.

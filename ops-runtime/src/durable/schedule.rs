@@ -19,17 +19,19 @@ use crate::durable::id::JobId;
 use crate::durable::job::time;
 use crate::durable::jobs::{Jobs, Origin};
 use crate::durable::options::{SubmitOptions, When};
-use crate::durable::record::{Ended, JobRecord, Outcome, ScheduleRecord};
-use crate::durable::retry::millis;
+use crate::durable::record::{Ended, JobRecord, Outcome, ScheduleRecord, Stored, Tries};
+use crate::durable::retry::{LONGEST, millis};
 use crate::run::payload::to_text;
 use crate::{Call, CallError, ErrorCode};
 
 /// How often workers look for new schedules.
 const LOOK: u64 = 5_000;
+/// For how many of the last times of a schedule a job is looked for when it is removed.
+const PASSED: usize = 16;
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest pattern, in bytes.
-const LONGEST: usize = 256;
+const MAX_PATTERN: usize = 256;
 const EVERY: &str = "@every ";
 
 /// When the jobs of a schedule are due.
@@ -87,8 +89,28 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// The last time before `before`, in milliseconds. `None` if the schedule was not made by then.
+    fn last_before(&self, since: u64, before: u64) -> Option<u64> {
+        let last = match &self.0 {
+            Kind::Every(interval) => {
+                let interval = millis(*interval).max(1);
+                let passed = before.checked_sub(1)?.checked_sub(since)? / interval;
+                since.checked_add(interval.checked_mul(passed)?)?
+            }
+            Kind::Cron(pattern) => {
+                // Patterns know whole seconds.
+                let until = DateTime::<Utc>::from_timestamp_millis(i64::try_from(before).ok()?.checked_sub(1)?)?;
+                let last = parse(pattern).ok()?.find_previous_occurrence(&until, true).ok()?;
+                u64::try_from(last.timestamp_millis()).ok()?
+            }
+        };
+        Some(last).filter(|last| *last > since)
+    }
+}
+
 fn parse(pattern: &str) -> Result<croner::Cron, CallError> {
-    let parsed = if pattern.len() > LONGEST {
+    let parsed = if pattern.len() > MAX_PATTERN {
         Err("it is too long".to_owned())
     } else {
         let parser = CronParser::builder().seconds(Seconds::Optional).build();
@@ -132,6 +154,13 @@ impl ScheduleRecord {
         self.when.parse::<Schedule>().ok()?.next(self.since, after)
     }
 
+    /// The last times until `now`, newest first: not more than so many.
+    fn passed(&self, now: u64, most: usize) -> Vec<u64> {
+        let Ok(schedule) = self.when.parse::<Schedule>() else { return Vec::new() };
+        let before = |at: &u64| schedule.last_before(self.since, *at);
+        std::iter::successors(schedule.last_before(self.since, now.saturating_add(1)), before).take(most).collect()
+    }
+
     /// The job that is due at a time.
     fn job_at(&self, at: u64) -> JobRecord {
         let mut job = self.job.clone();
@@ -139,7 +168,8 @@ impl ScheduleRecord {
         job.id = JobId::of_key(job.id.queue(), job.id.lane(), &["schedule", &self.name, &since, &due]);
         let timeout = job.deadline.map(|deadline| deadline.saturating_sub(job.submitted));
         job.deadline = timeout.map(|timeout| at.saturating_add(timeout));
-        job.not_before = Some(at);
+        // As if it were submitted then, so that a dead letter that is tried again has as much time as at first.
+        (job.submitted, job.not_before) = (at, Some(at));
         job.metadata.insert("scheduledAt".to_owned(), at.into());
         job
     }
@@ -147,7 +177,8 @@ impl ScheduleRecord {
 
 /// Schedules.
 impl Jobs {
-    /// Submits a job of an operation at each time of a schedule, in the place of a schedule of that name.
+    /// Submits a job of an operation at each time of a schedule, in the place of a schedule of that name. The next job of that
+    /// one is cancelled; those that are due already, such as while no worker was there, run.
     ///
     /// The handler finds the time, in milliseconds since the Unix epoch, in the metadata as `scheduledAt`. A timeout of the
     /// options counts from that time.
@@ -163,7 +194,8 @@ impl Jobs {
         options: SubmitOptions,
     ) -> Result<(), CallError> {
         let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
-        self.put_schedule(name, &schedule, &Op::SPEC.id, input, options).await
+        let origin = Origin { retry: Op::SPEC.retry(), ..Origin::default() };
+        self.put_schedule(name, &schedule, &Op::SPEC.id, input, options, origin).await
     }
 
     /// Submits a job of an operation by its id at each time of a schedule.
@@ -178,7 +210,7 @@ impl Jobs {
         input: Value,
         options: SubmitOptions,
     ) -> Result<(), CallError> {
-        self.put_schedule(name, &schedule, id, to_text(&input)?, options).await
+        self.put_schedule(name, &schedule, id, to_text(&input)?, options, Origin::default()).await
     }
 
     /// The schedules, in the order of their names.
@@ -191,7 +223,8 @@ impl Jobs {
         Ok(schedules)
     }
 
-    /// Removes a schedule, and cancels its next job unless that has started. Returns `false` if there is none of the name.
+    /// Removes a schedule, and cancels its next job. Those of its last 16 times that have not started are cancelled, too.
+    /// Returns `false` if there is none of the name.
     ///
     /// # Errors
     /// That of the engine.
@@ -201,6 +234,7 @@ impl Jobs {
         };
         let is_removed = self.engine().remove_schedule(name).await?;
         self.close_next(&schedule).await?;
+        self.close_passed(&schedule).await?;
         Ok(is_removed)
     }
 
@@ -211,6 +245,7 @@ impl Jobs {
         operation: &str,
         input: Box<RawValue>,
         options: SubmitOptions,
+        origin: Origin<'_>,
     ) -> Result<(), CallError> {
         if options.key.is_some() || options.start.is_some() || matches!(options.deadline, Some(When::At(_))) {
             let message =
@@ -224,10 +259,11 @@ impl Jobs {
             let message = format!("the name `{name}` is taken by a schedule of another");
             return Err(CallError::new(ErrorCode::AccessDenied, message));
         }
-        let job = self.record(operation, input, options, &Origin::default())?;
+        let job = self.record(operation, input, options, &origin)?;
         let now = self.engine().now();
         let record = ScheduleRecord { name: name.to_owned(), when: schedule.to_string(), since: now, job };
-        let next = record.next(now).ok_or_else(|| invalid(format!("the schedule `{schedule}` has no next time")))?;
+        let next = record.next(now).filter(|next| next.saturating_sub(now) <= millis(LONGEST));
+        let next = next.ok_or_else(|| invalid(format!("the schedule `{schedule}` has no next time")))?;
         self.engine().keep_schedule(&record).await?;
         if let Some(known) = known {
             self.close_next(&known).await?;
@@ -238,12 +274,31 @@ impl Jobs {
 
     /// Cancels the next job of a schedule that is no more.
     async fn close_next(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
-        let now = self.engine().now();
-        if let Some(next) = schedule.next(now) {
-            let job = schedule.job_at(next);
-            self.engine().close(&job.id, &Ended::new(&job, now, 0, Outcome::Cancelled)).await?;
+        match schedule.next(self.engine().now()) {
+            Some(next) => self.close_at(schedule, next).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Cancels the jobs of a schedule that are due and that no worker has had.
+    async fn close_passed(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
+        for at in schedule.passed(self.engine().now(), PASSED) {
+            let id = schedule.job_at(at).id;
+            if let Some(Stored::Open { tries, .. }) = self.engine().read(&id).await?
+                && tries == Tries::default()
+                && !self.engine().is_running(&id).await?
+                // A busy worker may answer late.
+                && !self.engine().is_running(&id).await?
+            {
+                self.close_at(schedule, at).await?;
+            }
         }
         Ok(())
+    }
+
+    async fn close_at(&self, schedule: &ScheduleRecord, at: u64) -> Result<(), CallError> {
+        let (job, now) = (schedule.job_at(at), self.engine().now());
+        self.engine().close(&job.id, &Ended::new(&job, now, 0, Outcome::Cancelled)).await.map(drop)
     }
 }
 
@@ -300,6 +355,29 @@ mod tests {
         assert_eq!(Schedule::every(SHORTEST).next(1_000, u64::MAX), None);
         assert_eq!(Schedule::every(SHORTEST).next(1_000, 5_500), Some(6_000));
         assert_eq!(Schedule::every(Duration::ZERO), Schedule::every(SHORTEST));
+        for (pattern, now, expected) in [
+            ("0 0 * * *", NEW_YEAR + 3 * DAY, vec![NEW_YEAR + 3 * DAY, NEW_YEAR + 2 * DAY]),
+            ("0 0 * * *", NEW_YEAR + DAY + 5, vec![NEW_YEAR + DAY]),
+            ("@every 1000ms", NEW_YEAR + 2_001, vec![NEW_YEAR + 2_000, NEW_YEAR + 1_000]),
+            ("@every 1000ms", NEW_YEAR + 9_000, vec![NEW_YEAR + 9_000, NEW_YEAR + 8_000]),
+            ("@every 1000ms", NEW_YEAR + 999, vec![]),
+            ("@every 1000ms", 0, vec![]),
+        ] {
+            let id = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+            let job = JobRecord::new(id, "test.any", RawValue::NULL.to_owned());
+            let record = ScheduleRecord { name: "a".into(), when: pattern.into(), since: NEW_YEAR, job };
+            assert_eq!(record.passed(now, 2), expected, "{pattern} {now}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_job_counts_from_its_own() {
+        let id = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+        let mut job = JobRecord::new(id, "test.any", RawValue::NULL.to_owned());
+        (job.submitted, job.deadline) = (1_000, Some(4_000));
+        let record = ScheduleRecord { name: "a".into(), when: "@every 1000ms".into(), since: 1_000, job };
+        let job = record.job_at(9_000);
+        assert_eq!((job.submitted, job.not_before, job.deadline), (9_000, Some(9_000), Some(12_000)));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_core::de::DeserializeOwned;
 
 use crate::durable::jobs::Origin;
 use crate::durable::options::{SubmitOptions, When};
+use crate::durable::record::Stored;
 use crate::durable::scope::Scope;
 use crate::run::payload::to_text;
 use crate::{Call, CallError, Context, ErrorCode, ResponseEnvelope};
@@ -39,8 +40,22 @@ impl Context {
         options.tenant.clone_from(&parent.tenant);
         options.deadline = scope.deadline.map(crate::durable::job::time).map(When::At);
         options.metadata = self.metadata().cloned().unwrap_or_default();
-        let origin = Origin { key: Some(&["step", parent.id.as_str(), name]), trusted: true, ..Origin::default() };
-        let job = scope.jobs.put(&Op::SPEC.id, input, options, origin).await?;
+        let step = parent.step_name(name);
+        let origin = Origin {
+            key: Some(&["step", parent.id.as_str(), &step]),
+            retry: Op::SPEC.retry(),
+            // A repeated attempt finds it there, though the lanes may be more by then.
+            lane: Some(parent.id.lane()),
+            trusted: true,
+            ..Origin::default()
+        };
+        let record = scope.jobs.record(&Op::SPEC.id, input, options, &origin);
+        let record = record.map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
+        let (job, known) = scope.jobs.put_or_known(record).await?;
+        // It needs no place to wait, which jobs may have that wait for this one.
+        if let Some(Stored::Ended(ended)) = known {
+            return job.outcome(*ended);
+        }
         let Some(waiting) = scope.wait_for(job.id()) else { return suspend(&scope).await };
         let ended = tokio::select! {
             biased;
@@ -67,8 +82,8 @@ impl Context {
         F: Future<Output = Result<T, CallError>> + Send,
     {
         let Some(scope) = self.extension::<Arc<Scope>>() else { return run().await };
-        let (engine, id) = (scope.jobs.engine(), &scope.job().id);
-        let kept = match engine.step(id, name).await? {
+        let (engine, id, key) = (scope.jobs.engine(), &scope.job().id, scope.job().step_name(name));
+        let kept = match engine.step(id, &key).await? {
             Some(kept) => kept,
             None => {
                 let value = to_text(&run().await?)?;
@@ -78,7 +93,7 @@ impl Context {
                         format!("the step `{name}` gave {size} bytes as JSON, and the engine keeps up to {limit}");
                     return Err(CallError::new(ErrorCode::ValidationError, message));
                 }
-                engine.keep_step(id, name, value.get(), scope.jobs.step_retention()).await?
+                engine.keep_step(id, &key, value.get(), scope.jobs.step_retention()).await?
             }
         };
         crate::record::from_str(&kept).map_err(|error| {

@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::caller::CallerId;
+use super::summary::{in_order, summary};
 use crate::mcp::McpPeer;
 use crate::model::random;
-use crate::{CallError, ErrorCode, OperationSpec};
+use crate::{CallError, ErrorCode, OperationKind, OperationSpec};
 
 /// The code of a call that waits for somebody to agree to it.
 pub(super) const NEEDED: &str = "APPROVAL_NEEDED";
 
-/// How many calls may wait at a time, of all callers. The oldest gives way.
+/// How many calls may wait at a time, of one caller and of all. The oldest gives way.
+const WAITING_OF_ONE: usize = 200;
 const WAITING: usize = 10_000;
 
 /// How long a call may wait.
@@ -34,7 +36,9 @@ pub(super) struct Waiting(Mutex<VecDeque<Call>>);
 struct Call {
     key: String,
     since: Instant,
-    about: String,
+    caller: CallerId,
+    /// A hash of the operation and the input, which may be large.
+    about: [u8; 32],
 }
 
 impl Waiting {
@@ -43,11 +47,18 @@ impl Waiting {
         let call = Call {
             key: random::bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect(),
             since: Instant::now(),
-            about: about(caller, id, input),
+            caller: caller.clone(),
+            about: about(id, input),
         };
         let key = call.key.clone();
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|call| call.since.elapsed() < PATIENCE);
+        // Of the same caller if it has many, so that no caller pushes out what others wait for.
+        if waiting.iter().filter(|call| call.caller == *caller).count() >= WAITING_OF_ONE
+            && let Some(oldest) = waiting.iter().position(|call| call.caller == *caller)
+        {
+            waiting.remove(oldest);
+        }
         if waiting.len() >= WAITING {
             waiting.pop_front();
         }
@@ -57,19 +68,20 @@ impl Waiting {
 
     /// True if that very call of that caller waits under the key; it then waits no longer.
     pub(super) fn redeem(&self, key: &str, caller: &CallerId, id: &str, input: &Value) -> bool {
-        let about = about(caller, id, input);
+        let about = about(id, input);
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = waiting.iter().position(|call| call.key == key && call.about == about);
+        let found = waiting.iter().position(|call| call.key == key && call.caller == *caller && call.about == about);
         let call = found.and_then(|index| waiting.remove(index));
         call.is_some_and(|call| call.since.elapsed() < PATIENCE)
     }
 }
 
-fn about(caller: &CallerId, id: &str, input: &Value) -> String {
+fn about(id: &str, input: &Value) -> [u8; 32] {
     // The order of names says nothing.
-    let mut about = json!([format!("{caller:?}"), id, input]);
+    let mut about = json!([id, input]);
     about.sort_all_objects();
-    about.to_string()
+    let digest = ring::digest::digest(&ring::digest::SHA256, about.to_string().as_bytes());
+    digest.as_ref().try_into().unwrap_or_default()
 }
 
 /// Asks the user of the client whether the call may be made; the key tells this question from others of the same request.
@@ -84,7 +96,11 @@ pub(super) async fn ask(peer: &McpPeer, key: &str, spec: &OperationSpec, input: 
     let schema = json!({ "type": "object", "properties": {} });
     let params = json!({ "message": message, "requestedSchema": schema });
     let answer = peer.ask(key, "elicitation/create", params).await?;
-    if answer.get("action").and_then(Value::as_str) == Some("accept") { Ok(()) } else { Err(declined(spec)) }
+    match answer.get("action").and_then(Value::as_str) {
+        Some("accept") => Ok(()),
+        Some("decline") => Err(declined(spec)),
+        _ => Err(dismissed(spec)),
+    }
 }
 
 /// What is asked: which operation, with which input.
@@ -96,18 +112,26 @@ pub(super) fn question(spec: &OperationSpec, input: &Value) -> String {
         shown.truncate(end);
         shown.push_str(&format!("\n... and {left} bytes more"));
     }
-    let summary = spec.title.as_deref().unwrap_or_else(|| spec.description.lines().next().unwrap_or_default());
-    format!("May `{}` be called? {summary}\n\n{shown}", spec.id)
+    format!("May `{}` be called? {}\n\n{}", spec.id, summary(spec), in_order(&shown))
 }
 
 /// The error of a call that nobody has agreed to yet.
 pub(super) fn needed(spec: &OperationSpec) -> CallError {
+    let why = match spec.kind {
+        OperationKind::Mutation => "changes something, so",
+        _ => "is one that the policy asks about:",
+    };
     let message = format!(
-        "`{}` changes something, so somebody has to agree to the call, and this client cannot ask its user (elicitation). \
+        "`{}` {why} somebody has to agree to the call, and this client cannot ask its user (elicitation). \
          Whoever runs this server can let it pass by the policy (`allow`), or serve the tools `search`, `describe` and `call`",
         spec.id
     );
     CallError::new(NEEDED, message)
+}
+
+fn dismissed(spec: &OperationSpec) -> CallError {
+    let message = format!("the user was asked about the call of `{}` and did not agree to it, nor refuse it", spec.id);
+    CallError::new(ErrorCode::AccessDenied, message)
 }
 
 fn declined(spec: &OperationSpec) -> CallError {
@@ -129,6 +153,28 @@ mod tests {
         assert!(!waiting.redeem(&key, &ann, "shop.deleteShop", &input));
         assert!(waiting.redeem(&key, &ann, "shop.deletePet", &input));
         assert!(!waiting.redeem(&key, &ann, "shop.deletePet", &input));
+    }
+
+    #[test]
+    fn no_caller_pushes_out_what_others_wait_for() {
+        let waiting = Waiting::default();
+        let [ann, bob] = ["ann", "bob"].map(CallerId::connection);
+        let long = json!("x".repeat(100_000));
+        let of_bob = waiting.add(&bob, "shop.deletePet", &long);
+        let keys: Vec<String> = (0..=WAITING_OF_ONE).map(|n| waiting.add(&ann, "shop.deletePet", &json!(n))).collect();
+        assert!(!waiting.redeem(&keys[0], &ann, "shop.deletePet", &json!(0)));
+        assert!(waiting.redeem(&keys[1], &ann, "shop.deletePet", &json!(1)));
+        assert!(waiting.redeem(&of_bob, &bob, "shop.deletePet", &long));
+    }
+
+    #[test]
+    fn no_text_of_a_document_stands_for_the_input() {
+        let title = "Lists pets\n\n{ \"dryRun\": true }\n\u{202e}".to_owned() + &"x".repeat(10_000);
+        let spec = OperationSpec::mutation("shop.deletePet").with_title(title.leak());
+        let text = question(&spec, &json!({ "name": "\u{202e}gnp.exe" }));
+        let (first, input) = text.split_once("\n\n").unwrap();
+        assert!(first.len() < 300 && !text.contains('\u{202e}'), "{text}");
+        assert_eq!(input, "{\n  \"name\": \"\\u{202e}gnp.exe\"\n}");
     }
 
     #[test]

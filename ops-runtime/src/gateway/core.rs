@@ -13,14 +13,16 @@ use super::find::{self, View};
 use super::gate::Gate;
 use super::large::{Fitted, ReadAt, Results};
 use super::rules::{MadeBy, caller_of};
+use crate::model::nearest::{nearest, question};
 use crate::model::request_id::RequestId;
+use crate::normalise::UNDECLARED;
 use crate::run::pipeline;
 use crate::run::principal::Principal;
 use crate::run::registry::Entry;
 use crate::run::shown;
 use crate::{
     CallError, CallOptions, ContentBlock, Context, ErrorCode, OperationKind, OperationSpec, Payload, ResponseEnvelope,
-    ResponseMeta,
+    ResponseMeta, Warning,
 };
 
 /// How many items of a subscription a call collects.
@@ -99,10 +101,12 @@ impl Core {
         mut options: CallOptions,
     ) -> ResponseEnvelope<Payload> {
         let caller = &caller_of(principal);
-        if id == READ_ON {
+        let entry = find::entry(&self.gate, principal, id);
+        // A document may have an operation of that id, too.
+        if id == READ_ON && (entry.is_none() || input.get("cursor").is_some()) {
             return self.read_on(caller, &input);
         }
-        let Some(entry) = find::entry(&self.gate, principal, id) else {
+        let Some(entry) = entry else {
             return match self.view().await {
                 Ok(view) => answer(true, find::unknown(&self.gate, &view, principal, id)),
                 Err(error) => answer(true, error.to_string()),
@@ -112,23 +116,31 @@ impl Core {
         if is_approved {
             options = options.with_extension(Approved);
         }
-        options = options.with_extension(MadeBy(caller.clone()));
+        let made_by = MadeBy::new(caller);
+        options = options.with_extension(made_by.clone());
         options.progress = context.progress().cloned();
         let invocation = principal.forward(context, self.gate.registry(), options);
         let request = invocation.context.id();
         let outcome = if entry.spec.kind == OperationKind::Subscription {
-            Box::pin(collect(invocation, id, input.clone())).await
+            let public = |error| self.public(principal, error, &entry.spec, &request);
+            Box::pin(collect(invocation, id, input.clone(), public)).await
         } else {
-            pipeline::answer(invocation, &entry, input.clone()).await
+            // A model reads what came, and what of it is not as described: nothing here promises a schema.
+            pipeline::call(invocation, id, input.clone()).await.map(|envelope| (envelope, true))
         };
+        if let Err(error) = &outcome {
+            self.gate.rules().note_refused(&made_by, request.to_string(), &entry.spec, &input, error);
+        }
         match outcome {
-            Ok(envelope) => self.success(caller, envelope),
+            Ok((envelope, is_whole)) => self.success(caller, envelope, is_whole),
             Err(error) if error.code().as_str() == approval::NEEDED => {
                 self.wait(caller, &entry, &input, &error, approval.is_some())
             }
             Err(error) => {
+                // Of the input, and not of an answer.
+                let is_refused = *error.code() == ErrorCode::ValidationError && error.details().get("raw").is_none();
                 let error = self.public(principal, error, &entry.spec, &request);
-                self.failure(caller, &entry, &error).await
+                self.failure(caller, &entry, &error, is_refused).await
             }
         }
     }
@@ -147,7 +159,12 @@ impl Core {
         }
     }
 
-    fn success(&self, caller: &CallerId, envelope: ResponseEnvelope<Value>) -> ResponseEnvelope<Payload> {
+    fn success(
+        &self,
+        caller: &CallerId,
+        envelope: ResponseEnvelope<Value>,
+        is_whole: bool,
+    ) -> ResponseEnvelope<Payload> {
         let ResponseEnvelope { data, meta, warnings } = envelope;
         let (is_error, mut content) = match meta {
             ResponseMeta::Mcp(meta) if meta.structured_content.is_none() || meta.is_error => {
@@ -159,13 +176,10 @@ impl Core {
             }
             _ => (false, self.fit(caller, data)),
         };
-        if !warnings.is_empty() {
-            let told: Vec<String> = warnings.iter().take(10).map(ToString::to_string).collect();
-            content.push(ContentBlock::text(format!(
-                "Not as described, in {} places: {}",
-                warnings.len(),
-                told.join("; ")
-            )));
+        content.extend(misfits(&warnings).map(ContentBlock::text));
+        if !is_whole {
+            let most = format!("at most {ITEMS}, and those of {COLLECT:?}");
+            content.push(ContentBlock::text(format!("These are the first items, {most}: there may be more.")));
         }
         blocks(is_error, content)
     }
@@ -177,6 +191,9 @@ impl Core {
 
     /// Reads on in a result that was cut.
     fn read_on(&self, caller: &CallerId, input: &Value) -> ResponseEnvelope<Payload> {
+        if let Some(wrong) = not_to_read_on(input) {
+            return answer(true, format!("{}: {wrong}", ErrorCode::ValidationError));
+        }
         let mut at = ReadAt::new();
         at.pointer = input.get("pointer").and_then(Value::as_str).map(str::to_owned);
         at.from = input.get("from").and_then(Value::as_u64).and_then(|from| usize::try_from(from).ok());
@@ -216,10 +233,15 @@ impl Core {
     }
 
     /// A failure, with what helps to go on.
-    async fn failure(&self, caller: &CallerId, entry: &Entry, error: &CallError) -> ResponseEnvelope<Payload> {
-        let is_refused = *error.code() == ErrorCode::ValidationError && error.details().get("raw").is_none();
+    async fn failure(
+        &self,
+        caller: &CallerId,
+        entry: &Entry,
+        error: &CallError,
+        is_refused: bool,
+    ) -> ResponseEnvelope<Payload> {
         if is_refused && let Ok(view) = self.view().await {
-            return answer(true, find::refused(&view, &entry.spec, error));
+            return answer(true, find::refused(&self.gate, &view, &entry.spec, error));
         }
         let mut content = vec![ContentBlock::text(format!("{}: {}", error.code(), error.message()))];
         if !error.details().is_null() {
@@ -227,6 +249,42 @@ impl Core {
         }
         blocks(true, content)
     }
+}
+
+/// What of an answer is not as its operation describes it, in words; `None` if there is nothing.
+///
+/// Members that are not described are counted, and not named: their names are whatever the service likes, and they are not
+/// among the data.
+pub(super) fn misfits(warnings: &[Warning]) -> Option<String> {
+    const TOLD: usize = 10;
+    let (removed, changed): (Vec<_>, Vec<_>) = warnings.iter().partition(|warning| warning.expected == UNDECLARED);
+    let mut told: Vec<String> = changed.iter().take(TOLD).map(ToString::to_string).collect();
+    if !removed.is_empty() {
+        told.push(format!("members that it does not describe, which are left out: {}", removed.len()));
+    }
+    (!told.is_empty()).then(|| format!("Not as described, in {} places: {}", warnings.len(), told.join("; ")))
+}
+
+/// What is wrong with the input of [`READ_ON`].
+fn not_to_read_on(input: &Value) -> Option<String> {
+    const TAKEN: [&str; 3] = ["cursor", "from", "pointer"];
+    let members = input.as_object().into_iter().flatten();
+    // Models write `null` for what they leave out.
+    for (name, value) in members.filter(|(_, value)| !value.is_null()) {
+        let fits = match name.as_str() {
+            "cursor" | "pointer" => value.is_string(),
+            "from" => value.is_u64(),
+            _ => {
+                let meant = question(&nearest(name, TAKEN, 1));
+                return Some(format!("`{READ_ON}` takes `cursor`, `pointer` and `from`, and no `{name}`{meant}"));
+            }
+        };
+        if !fits {
+            return Some(format!("`{name}` of `{READ_ON}` is a text, or for `from` a whole number from 0"));
+        }
+    }
+    let is_missing = input.get("cursor").is_none_or(Value::is_null);
+    is_missing.then(|| format!("`{READ_ON}` needs the `cursor` that the result came with"))
 }
 
 /// A result, or what fits of it, and how to read on.
@@ -244,18 +302,20 @@ fn as_text(fitted: Fitted) -> Vec<ContentBlock> {
     content
 }
 
-/// The first items of a subscription, as a list.
+/// The first items of a subscription, as a list, and whether these are all; `public` makes what its caller may see of the error of an item.
 pub(super) async fn collect(
     invocation: pipeline::Invocation,
     id: &str,
     input: Value,
-) -> Result<ResponseEnvelope<Value>, CallError> {
+    public: impl Fn(CallError) -> CallError,
+) -> Result<(ResponseEnvelope<Value>, bool), CallError> {
     use futures_util::StreamExt;
 
     let mut stream = pipeline::stream(invocation, id, input).await?;
     let until = tokio::time::Instant::now() + COLLECT;
     let mut items = Vec::new();
     let mut warnings = Vec::new();
+    let mut is_whole = false;
     while items.len() < ITEMS {
         match tokio::time::timeout_at(until, stream.next()).await {
             Ok(Some(Ok(item))) => {
@@ -263,11 +323,15 @@ pub(super) async fn collect(
                 items.push(item.data);
             }
             Ok(Some(Err(error))) if items.is_empty() => return Err(error),
-            Ok(Some(Err(error))) => items.push(json!({ "error": error })),
-            Ok(None) | Err(_) => break,
+            Ok(Some(Err(error))) => items.push(json!({ "error": public(error) })),
+            Ok(None) => {
+                is_whole = true;
+                break;
+            }
+            Err(_) => break,
         }
     }
     let mut envelope = ResponseEnvelope::local(Value::Array(items), id.to_owned());
     envelope.warnings = warnings;
-    Ok(envelope)
+    Ok((envelope, is_whole))
 }

@@ -3,22 +3,22 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::answer::{answer, blocks, text_of};
-use super::approval::{self, Approved};
+use super::approval;
 use super::caller::CallerId;
 use super::core::Core;
-use super::find::{self, View};
-use super::rules::{MadeBy, caller_of};
+use super::find;
+use super::host::{ModelHost, Noted, Noticed};
+use super::rules::caller_of;
 use crate::mcp::McpPeer;
 use crate::model::random;
-use crate::program::{Ask, Describe, Failure, Host, Kept, Outcome, Program, Reason, Report, Search};
-use crate::run::pipeline;
+use crate::program::{Ask, Failure, Host, Journal, Kept, Outcome, Program, Reason, Report};
 use crate::run::principal::Principal;
 use crate::{
-    BoxFuture, CallError, CallOptions, ContentBlock, Context, Decision, Endpoint, ErrorCode, Handler, OperationKind,
-    OperationSpec, Payload, Registration, ResponseEnvelope, Schema,
+    BoxFuture, CallError, ContentBlock, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, Registration,
+    ResponseEnvelope, Schema,
 };
 
 pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.execute")
@@ -80,7 +80,8 @@ async fn execute(
     let peer = McpPeer::of(&context).filter(|peer| peer.supports("elicitation"));
     let functions = view.functions(&core.gate, &principal);
     let program = Program::new(source, functions);
-    let host = ModelHost { core: core.clone(), principal, context, view, caller: caller.clone() };
+    let noted = Noted::default();
+    let host = ModelHost { core: core.clone(), principal, context, view, caller: caller.clone(), noted };
 
     // The key of a program that waited comes with the call, or with the answers of its client.
     let answered = peer.as_ref().and_then(answered);
@@ -90,9 +91,19 @@ async fn execute(
     // The journals of one caller are no other's.
     let name = format!("{caller:?}/{key}");
     let mut kept = Kept::new(&*programs.store, &name);
+    if resumed.is_none() && (input.contains_key("approve") || input.contains_key("decline")) {
+        // It would run from its start, and make once more what it has made.
+        let message = "`approve` and `decline` are for a program that waits: give its key as `resume`, too";
+        return Err(CallError::new(ErrorCode::ValidationError, message));
+    }
     if resumed.is_some() {
         let known = programs.store.load(&name).await;
-        if known.map_err(|error| CallError::execution(format!("the program cannot be read: {error}")))?.is_none() {
+        let known = known.map_err(|error| CallError::execution(format!("the program cannot be read: {error}")))?;
+        // What it did before it waited is as much done as what it does now.
+        for id in known.iter().flat_map(Journal::started).filter(|id| !host.is_query(id)) {
+            host.noted.changes(id);
+        }
+        if known.is_none() {
             return Ok(answer(
                 true,
                 format!(
@@ -121,7 +132,7 @@ async fn execute(
             if !matches!(&report.outcome, Outcome::Failed(failure) if is_other(failure)) {
                 let _ = programs.store.remove(&name).await;
             }
-            return Ok(ended(core, &caller, report));
+            return Ok(ended(core, &caller, report, host.noted.take(), resumed.is_some()));
         };
         let Some(peer) = &peer else {
             return Ok(waits(core, &key, &waiting.asks, report.logs.len()));
@@ -170,12 +181,28 @@ fn answered(peer: &McpPeer) -> Option<Answered> {
 }
 
 /// The answer of a program that has ended.
-fn ended(core: &Core, caller: &CallerId, report: Report) -> ResponseEnvelope<Payload> {
+fn ended(core: &Core, caller: &CallerId, report: Report, noted: Noticed, resumed: bool) -> ResponseEnvelope<Payload> {
     let (is_error, mut content) = match report.outcome {
         Outcome::Done(value) => (false, core.fit(caller, value)),
-        Outcome::Failed(failure) => (true, vec![ContentBlock::text(failed(&failure))]),
+        // It has not begun. One that has, and then does something else than before, tells so itself.
+        Outcome::Failed(failure) if resumed && failure.reason == Reason::Differs && report.calls == 0 => {
+            let text = "The code is not that of the program that waits under this key, to the last character. It still waits: \
+                        give the same code.";
+            (true, vec![ContentBlock::text(text)])
+        }
+        Outcome::Failed(failure) => {
+            let mut text = failed(&failure);
+            if !noted.changed.is_empty() {
+                let all: Vec<String> = noted.changed.iter().map(|(id, count)| format!("`{id}` ({count})")).collect();
+                let all = all.join(", ");
+                let _ =
+                    write!(text, "\nBefore, it called what changes something, and what was done stays done: {all}.");
+            }
+            (true, vec![ContentBlock::text(text)])
+        }
         Outcome::Waiting(_) => (true, Vec::new()),
     };
+    content.extend(noted.misfits.into_iter().map(ContentBlock::text));
     if !report.logs.is_empty() {
         let lines: Vec<String> = report.logs.iter().map(|log| format!("{}: {}", log.level, log.text)).collect();
         let console = core.fit(caller, Value::String(lines.join("\n")));
@@ -215,92 +242,4 @@ fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> ResponseEnvelope<
     }
     let _ = write!(text, "\nThis client cannot ask its user (elicitation), so the program cannot go on.");
     answer(true, text)
-}
-
-/// What a program of a model reaches: what its caller may call, by the gateway's rules.
-struct ModelHost {
-    core: Arc<Core>,
-    principal: Principal,
-    context: Context,
-    view: Arc<View>,
-    caller: CallerId,
-}
-
-impl Host for ModelHost {
-    fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
-        Box::pin(async move {
-            let unknown = || CallError::new(ErrorCode::OperationNotFound, format!("there is no operation `{id}`"));
-            let entry = find::entry(&self.core.gate, &self.principal, id).ok_or_else(unknown)?;
-            // The sandbox has asked already, where there was something to ask.
-            let options = CallOptions::new().with_extension(Approved).with_extension(MadeBy(self.caller.clone()));
-            let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
-            let request = invocation.context.id();
-            let result = if entry.spec.kind == OperationKind::Subscription {
-                Box::pin(super::core::collect(invocation, id, input)).await
-            } else {
-                pipeline::answer(invocation, &entry, input).await
-            };
-            let envelope = result.map_err(|error| self.core.public(&self.principal, error, &entry.spec, &request))?;
-            match envelope.meta.as_mcp() {
-                Some(meta) if meta.is_error => {
-                    Err(CallError::new("TOOL_ERROR", "the tool says that it failed").with_details(envelope.data))
-                }
-                _ => Ok(envelope.data),
-            }
-        })
-    }
-
-    fn decide(&self, id: &str, _: &Value) -> Decision {
-        let entry = find::entry(&self.core.gate, &self.principal, id);
-        entry.map_or(Decision::Deny, |entry| self.core.gate.rules().decide(&entry.spec))
-    }
-
-    fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
-        let Some(entry) = find::entry(&self.core.gate, &self.principal, id) else { return Ok(()) };
-        entry.schemas.check_input(&entry.spec, input)?;
-        let invocation = self.principal.forward(&self.context, self.core.gate.registry(), CallOptions::new());
-        let request = invocation.context.id();
-        let checked = match &entry.handler {
-            Some(handler) => handler.erased.check(&entry.spec, input, &invocation.context),
-            None => Ok(()),
-        };
-        checked.map_err(|error| self.core.public(&self.principal, error, &entry.spec, &request))
-    }
-
-    fn is_query(&self, id: &str) -> bool {
-        find::entry(&self.core.gate, &self.principal, id)
-            .is_some_and(|entry| entry.spec.kind != OperationKind::Mutation)
-    }
-
-    fn search(&self) -> Option<&dyn Search> {
-        Some(self)
-    }
-
-    fn describe(&self) -> Option<&dyn Describe> {
-        Some(self)
-    }
-}
-
-impl Search for ModelHost {
-    fn search<'a>(&'a self, words: &'a str, limit: Option<usize>) -> BoxFuture<'a, Result<Value, CallError>> {
-        let found = find::best(&self.core.gate, &self.view, &self.principal, words, None, limit.unwrap_or(8));
-        let listed = found.iter().map(|entry| {
-            json!({ "id": entry.spec.id, "function": self.view.function(&entry.spec.id), "summary": find::summary(&entry.spec) })
-        });
-        let listed = listed.collect();
-        Box::pin(async move { Ok(listed) })
-    }
-}
-
-impl Describe for ModelHost {
-    fn describe<'a>(&'a self, id: &'a str, detail: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
-        let described = match find::entry(&self.core.gate, &self.principal, id) {
-            Some(entry) => Ok(Value::from(find::describe(&self.view, &entry.spec, detail == "whole"))),
-            None => {
-                let text = find::unknown(&self.core.gate, &self.view, &self.principal, id);
-                Err(CallError::new(ErrorCode::OperationNotFound, text))
-            }
-        };
-        Box::pin(async move { described })
-    }
 }

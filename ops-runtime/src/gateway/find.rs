@@ -6,19 +6,17 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::gate::Gate;
+use super::summary::summary;
 use crate::model::nearest::{nearest, question};
 use crate::run::mock::input_example;
 use crate::run::principal::Principal;
 use crate::run::registry::Entry;
 use crate::search::SearchIndex;
 use crate::typescript::{self, Detail, Names};
-use crate::{CallError, OperationKind, OperationSpec};
+use crate::{CallError, Decision, OperationKind, OperationSpec};
 
 /// How many operations a search lists at most.
 const MOST: usize = 50;
-
-/// How long the summary of an operation may be in a list, in characters.
-const SUMMARY: usize = 120;
 
 /// How many optional properties of an input a list names.
 const OPTIONAL: usize = 6;
@@ -95,7 +93,7 @@ pub(super) fn list(
     }
     let mut text = String::new();
     for entry in &found {
-        line(&mut text, &entry.spec);
+        line(&mut text, gate, &entry.spec);
     }
     text.push_str("`describe` shows the types of one; other words find others.");
     text
@@ -124,30 +122,25 @@ fn nothing(gate: &Gate, principal: &Principal, namespace: Option<&str>) -> Strin
     text
 }
 
+/// True if the policy refuses all calls of an operation.
+pub(super) fn is_denied(gate: &Gate, spec: &OperationSpec) -> bool {
+    gate.rules().decide(spec) == Decision::Deny
+}
+
 /// An operation in a list: its id, what it does, and what it takes.
-fn line(text: &mut String, spec: &OperationSpec) {
+fn line(text: &mut String, gate: &Gate, spec: &OperationSpec) {
     let kind = match spec.kind {
         OperationKind::Query => "",
         OperationKind::Mutation => " (changes)",
         _ => " (streams)",
     };
     let deprecated = if spec.deprecated { " (deprecated)" } else { "" };
-    let _ = writeln!(text, "{}{kind}{deprecated}: {}", spec.id, summary(spec));
+    let denied = if is_denied(gate, spec) { " (denied by the policy of this gateway)" } else { "" };
+    let _ = writeln!(text, "{}{kind}{deprecated}{denied}: {}", spec.id, summary(spec));
     let takes = takes(spec);
     if !takes.is_empty() {
         let _ = writeln!(text, "  takes {takes}");
     }
-}
-
-/// What an operation does, in one line.
-pub(super) fn summary(spec: &OperationSpec) -> String {
-    let first = || spec.description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let summary = spec.title.as_deref().filter(|title| !title.is_empty()).unwrap_or_else(first);
-    let mut cut: String = summary.chars().filter(|c| !c.is_control()).take(SUMMARY).collect();
-    if summary.chars().count() > SUMMARY {
-        cut.push_str("...");
-    }
-    cut
 }
 
 /// The names of the properties of an input: those that are required, and some that are not.
@@ -165,10 +158,14 @@ fn takes(spec: &OperationSpec) -> String {
     names.join(", ")
 }
 
-/// An operation as a TypeScript signature.
-pub(super) fn describe(view: &View, spec: &OperationSpec, whole: bool) -> String {
+/// An operation as a TypeScript signature, below a comment if it may not be called.
+pub(super) fn describe(gate: &Gate, view: &View, spec: &OperationSpec, whole: bool) -> String {
     let detail = if whole { Detail::Whole } else { Detail::Short };
-    typescript::describe(spec, detail, &view.names)
+    let signature = typescript::describe(spec, detail, &view.names);
+    match is_denied(gate, spec) {
+        true => format!("// This may not be called: the policy of this gateway denies it.\n{signature}"),
+        false => signature,
+    }
 }
 
 /// What to say of an id that no operation has which the caller may call.
@@ -180,13 +177,13 @@ pub(super) fn unknown(gate: &Gate, view: &View, principal: &Principal, id: &str)
     let alike = best(gate, view, principal, id, None, PROPOSED);
     if !alike.is_empty() {
         text.push_str("\nA search for its words finds:\n");
-        alike.iter().for_each(|entry| line(&mut text, &entry.spec));
+        alike.iter().for_each(|entry| line(&mut text, gate, &entry.spec));
     }
     text
 }
 
 /// What to say of an input that was refused: each violation, the signature, and an example.
-pub(super) fn refused(view: &View, spec: &OperationSpec, error: &CallError) -> String {
+pub(super) fn refused(gate: &Gate, view: &View, spec: &OperationSpec, error: &CallError) -> String {
     let mut text = format!("{}: {}\n", error.code(), error.message());
     let violations = error.details().get("violations").and_then(Value::as_array);
     for violation in violations.into_iter().flatten() {
@@ -194,6 +191,6 @@ pub(super) fn refused(view: &View, spec: &OperationSpec, error: &CallError) -> S
         let place = part("pointer");
         let _ = writeln!(text, "- {}: {}", if place.is_empty() { "the input" } else { place }, part("message"));
     }
-    let _ = write!(text, "\n{}\n\nAn input that fits: {}", describe(view, spec, false), input_example(spec));
+    let _ = write!(text, "\n{}\n\nAn input that fits: {}", describe(gate, view, spec, false), input_example(spec));
     text
 }

@@ -204,8 +204,8 @@ impl Results {
         invalid(
             "/cursor",
             format!(
-                "there is no such result: one is kept for {keep:?} after it was read, or until there \
-                                    are too many; make the call again"
+                "no result has this cursor: take it from the result as it is. One is kept for {keep:?} after it was read, or \
+                 until there are too many; then make the call again, unless it changes something"
             ),
         )
     }

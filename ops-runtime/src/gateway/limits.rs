@@ -197,6 +197,33 @@ impl Drop for Place {
     }
 }
 
+/// A call that may begin as soon as it is in flight.
+pub(super) struct Entered {
+    place: Place,
+    slots: Arc<Semaphore>,
+}
+
+impl Entered {
+    /// Has the call in flight, at once or after waiting for another of the caller to end.
+    ///
+    /// # Errors
+    /// A `TOO_MANY_REQUESTS` if none ended in time.
+    pub(super) async fn admit(self) -> Result<CallPermit, CallError> {
+        let Self { place, slots } = self;
+        let CallerLimits { max_in_flight, max_wait, .. } = &place.limiter.0.limits;
+        let slot = match slots.clone().try_acquire_owned() {
+            Ok(slot) => Some(slot),
+            Err(_) => match timeout(*max_wait, slots.acquire_owned()).await {
+                Ok(slot) => slot.ok(),
+                Err(_) => None,
+            },
+        };
+        let full = || format!("{max_in_flight} calls of the caller are in flight, and none ended within {max_wait:?}");
+        let slot = slot.ok_or_else(|| refused(&full(), LATER))?;
+        Ok(CallPermit { _slot: slot, _place: place })
+    }
+}
+
 impl Limiter {
     /// Holds each caller to these limits.
     pub fn new(limits: CallerLimits) -> Self {
@@ -209,26 +236,15 @@ impl Limiter {
     /// A `TOO_MANY_REQUESTS` beyond the limits. Its message says when to try again, and so does the number of seconds in
     /// its details, `{ "retryAfter": 0.25 }`. An HTTP server answers with 429 and `Retry-After`.
     pub async fn admit(&self, caller: &CallerId) -> Result<CallPermit, CallError> {
-        let (place, slots) = self.enter(caller)?;
-        let slot = match slots.clone().try_acquire_owned() {
-            Ok(slot) => Some(slot),
-            Err(_) => match timeout(self.0.limits.max_wait, slots.acquire_owned()).await {
-                Ok(slot) => slot.ok(),
-                Err(_) => None,
-            },
-        };
-        let CallerLimits { max_in_flight, max_wait, .. } = &self.0.limits;
-        let full = || format!("{max_in_flight} calls of the caller are in flight, and none ended within {max_wait:?}");
-        let slot = slot.ok_or_else(|| refused(&full(), LATER))?;
-        Ok(CallPermit { _slot: slot, _place: place })
+        self.enter(caller)?.admit().await
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a call into the table.
-    fn enter(&self, caller: &CallerId) -> Result<(Place, Arc<Semaphore>), CallError> {
+    /// Enters a call into the table: it counts for the rate of its caller, and among the calls that wait.
+    pub(super) fn enter(&self, caller: &CallerId) -> Result<Entered, CallError> {
         let limits = &self.0.limits;
         let (key, now) = (self.0.hasher.hash_one(caller), Instant::now());
         let in_flight = limits.max_in_flight.clamp(1, Semaphore::MAX_PERMITS);
@@ -266,7 +282,7 @@ impl Limiter {
         }
         if reasons.is_empty() {
             (state.full, state.calls) = (full, state.calls.saturating_add(1));
-            return Ok((Place { limiter: self.clone(), key }, state.slots.clone()));
+            return Ok(Entered { place: Place { limiter: self.clone(), key }, slots: state.slots.clone() });
         }
         if state.calls == 0 {
             table.rest(key);

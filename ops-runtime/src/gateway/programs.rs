@@ -11,8 +11,10 @@ use crate::BoxFuture;
 use crate::program::{Functions, Hold, Journal, JournalStore, Limits, MemoryStore, Sandbox};
 use crate::run::principal::Principal;
 
-/// How many programs of models may wait at a time. The oldest gives way.
-const WAITING: usize = 1_000;
+/// How many programs of models may wait at a time, of one caller and of all, and how many bytes their journals may take. The
+/// oldest gives way.
+const OF_ONE: Room = Room { programs: 50, bytes: 64 << 20 };
+const OF_ALL: Room = Room { programs: 1_000, bytes: 256 << 20 };
 
 /// How long a program may wait.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
@@ -29,25 +31,68 @@ impl Programs {
     }
 }
 
-/// Journals in memory: a bounded number, for a bounded time.
+/// How much may be kept.
+struct Room {
+    programs: usize,
+    bytes: usize,
+}
+
+/// Journals in memory: a bounded number of a bounded size, for a bounded time.
 #[derive(Default)]
 struct Recent {
     journals: MemoryStore,
     /// The oldest first.
-    names: Mutex<VecDeque<(String, Instant)>>,
+    known: Mutex<VecDeque<Known>>,
+}
+
+struct Known {
+    name: String,
+    since: Instant,
+    bytes: usize,
+}
+
+impl Known {
+    /// Whose program it is: what stands before its key.
+    fn caller(&self) -> &str {
+        self.name.rsplit_once('/').map_or("", |(caller, _)| caller)
+    }
 }
 
 impl Recent {
-    /// Makes a name the latest; gives those that have to go.
-    fn touch(&self, name: &str) -> Vec<String> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.retain(|(known, _)| known != name);
-        names.push_back((name.to_owned(), Instant::now()));
+    /// Makes a journal the latest; gives the names of those that have to go.
+    fn touch(&self, name: &str, bytes: usize) -> Vec<String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|known| known.name != name);
+        let latest = Known { name: name.to_owned(), since: Instant::now(), bytes };
         let mut gone = Vec::new();
-        while names.len() > WAITING || names.front().is_some_and(|(_, since)| since.elapsed() > PATIENCE) {
-            gone.extend(names.pop_front().map(|(name, _)| name));
+        while known.front().is_some_and(|oldest| oldest.since.elapsed() > PATIENCE) {
+            gone.extend(known.pop_front());
         }
-        gone
+        // Those of the same caller first, so that no caller pushes out what others wait for.
+        let is_own = |known: &Known| known.caller() == latest.caller();
+        make_room(&mut known, &OF_ONE, bytes, &mut gone, is_own);
+        make_room(&mut known, &OF_ALL, bytes, &mut gone, |_| true);
+        known.push_back(latest);
+        gone.into_iter().map(|known| known.name).collect()
+    }
+}
+
+/// Moves the oldest of some journals to those that are gone until one of so many bytes has room beside the rest of them.
+fn make_room(
+    known: &mut VecDeque<Known>,
+    room: &Room,
+    bytes: usize,
+    gone: &mut Vec<Known>,
+    counts: impl Fn(&Known) -> bool,
+) {
+    loop {
+        let counted = || known.iter().filter(|known| counts(known));
+        let taken = counted().map(|known| known.bytes).fold(bytes, usize::saturating_add);
+        if counted().count() < room.programs && taken <= room.bytes {
+            return;
+        }
+        let Some(oldest) = known.iter().position(&counts) else { return };
+        gone.extend(known.remove(oldest));
     }
 }
 
@@ -58,7 +103,8 @@ impl JournalStore for Recent {
 
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async move {
-            for gone in self.touch(name) {
+            let bytes = journal.to_json().map_or(0, |json| json.len());
+            for gone in self.touch(name, bytes) {
                 self.journals.remove(&gone).await?;
             }
             self.journals.save(name, journal).await
@@ -70,7 +116,7 @@ impl JournalStore for Recent {
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _)| known != name);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| known.name != name);
         self.journals.remove(name)
     }
 }
@@ -94,5 +140,35 @@ impl View {
     /// How a program calls an operation.
     pub(super) fn function(&self, id: &str) -> Option<String> {
         self.names.name(id).map(|name| name.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_caller_pushes_out_the_programs_of_others() {
+        let recent = Recent::default();
+        assert!(recent.touch("bob/1", 1_000).is_empty());
+        for n in 0..OF_ONE.programs {
+            assert!(recent.touch(&format!("ann/{n}"), 1_000).is_empty(), "{n}");
+        }
+        assert_eq!(recent.touch("ann/more", 1_000), ["ann/0"]);
+        // One that is saved again is no other.
+        assert!(recent.touch("ann/more", 1_000).is_empty());
+        let large = recent.touch("ann/large", OF_ONE.bytes - 3_000);
+        assert_eq!((large.len(), large.first().map(String::as_str)), (OF_ONE.programs - 3, Some("ann/1")));
+        assert!(recent.touch("bob/1", 1_000).is_empty());
+    }
+
+    #[test]
+    fn all_together_take_no_more_than_there_is() {
+        let recent = Recent::default();
+        let each = OF_ALL.bytes / 8;
+        for n in 0..8 {
+            assert!(recent.touch(&format!("caller {n}/1"), each).is_empty(), "{n}");
+        }
+        assert_eq!(recent.touch("caller 8/1", each), ["caller 0/1"]);
     }
 }

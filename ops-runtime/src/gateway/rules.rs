@@ -1,19 +1,26 @@
 //! The rules that every call is held to: the policy, the limits of its caller, and the audit log.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::approval::{self, Approved};
 use super::audit::{Approval, AuditEntry, AuditLog, AuditRecord};
 use super::caller::CallerId;
-use super::limits::{CallPermit, CallerLimits, Limiter};
+use super::limits::{CallPermit, CallerLimits, Entered, Limiter};
 use crate::mcp::McpPeer;
 use crate::run::principal::Principal;
 use crate::{
     CallError, CallPolicy, Context, Decision, ErrorCode, OperationSpec, Payload, PayloadStream, ResponseEnvelope,
 };
+
+/// For how long a call that is agreed to waits for its caller's rate.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What decides about calls, and tells of them.
 pub(super) struct Rules {
@@ -30,9 +37,27 @@ pub(super) fn caller_of(principal: &Principal) -> CallerId {
     }
 }
 
-/// An extension of a call: who makes it, where that is not its identity.
+/// An extension of a call: it is a model's.
 #[derive(Clone)]
-pub(super) struct MadeBy(pub(super) CallerId);
+pub(super) struct MadeBy {
+    /// Who makes it, which its identity does not always say.
+    caller: CallerId,
+    /// Whether the call has come as far as the rules, and whether they have let it pass.
+    is_met: Arc<AtomicBool>,
+    is_let: Arc<AtomicBool>,
+}
+
+impl MadeBy {
+    pub(super) fn new(caller: &CallerId) -> Self {
+        Self { caller: caller.clone(), is_met: Arc::default(), is_let: Arc::default() }
+    }
+
+    /// True if the operation was run, whatever came of it.
+    #[cfg(feature = "program")]
+    pub(super) fn is_made(&self) -> bool {
+        self.is_let.load(Ordering::Relaxed)
+    }
+}
 
 impl Rules {
     pub(super) fn new(policy: CallPolicy, limits: CallerLimits, audit: Option<AuditLog>) -> Self {
@@ -40,7 +65,6 @@ impl Rules {
     }
 
     /// What becomes of calls of an operation.
-    #[cfg(feature = "program")]
     pub(super) fn decide(&self, spec: &OperationSpec) -> Decision {
         self.policy.decide(spec)
     }
@@ -64,8 +88,11 @@ impl Rules {
         context: &Context,
         check: impl Fn(&Value) -> Result<(), CallError> + Send,
     ) -> Result<Passed, CallError> {
-        let made_by = context.extension::<MadeBy>().map(|MadeBy(caller)| caller.clone());
-        let caller = made_by.unwrap_or_else(|| CallerId::of(context.identity()));
+        let made_by = context.extension::<MadeBy>();
+        let caller = made_by.map_or_else(|| CallerId::of(context.identity()), |made_by| made_by.caller.clone());
+        if let Some(made_by) = made_by {
+            made_by.is_met.store(true, Ordering::Relaxed);
+        }
         let mut record = match &self.audit {
             None => None,
             Some(log) => {
@@ -75,12 +102,54 @@ impl Rules {
         };
         let admitted = self.pass(spec, input, context, check, &caller, &mut record).await;
         match admitted {
-            Ok(permit) => Ok(Passed { record, _permit: permit }),
+            Ok(permit) => {
+                if let Some(made_by) = made_by {
+                    made_by.is_let.store(true, Ordering::Relaxed);
+                }
+                Ok(Passed { record, _permit: permit })
+            }
             Err(error) => {
                 if let Some(record) = record {
                     record.finish(Err(&error));
                 }
                 Err(error)
+            }
+        }
+    }
+
+    /// Tells of a call of a model that was refused before it came as far as the rules: for its input, say.
+    pub(super) fn note_refused(
+        &self,
+        made_by: &MadeBy,
+        request: String,
+        spec: &OperationSpec,
+        input: &Value,
+        error: &CallError,
+    ) {
+        let Some(log) = self.audit.as_ref().filter(|_| !made_by.is_met.swap(true, Ordering::Relaxed)) else { return };
+        let entry = AuditEntry::new(request, spec.id.clone(), spec.kind).with_caller(&made_by.caller);
+        // The call has failed already, whether the log has room for it or not.
+        if let Ok(record) = log.begin(entry, input) {
+            record.finish(Err(error));
+        }
+    }
+
+    /// Counts a call that begins. What somebody has agreed to is not refused for coming too soon: it waits, since programs
+    /// have no way to.
+    async fn enter(&self, caller: &CallerId, is_approved: bool) -> Result<Entered, CallError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.limiter.enter(caller) {
+                Err(error) if is_approved => {
+                    let seconds = error.details().get("retryAfter").and_then(Value::as_f64).unwrap_or(1.0);
+                    let then =
+                        Duration::try_from_secs_f64(seconds).ok().and_then(|wait| Instant::now().checked_add(wait));
+                    match then.filter(|then| *then <= until) {
+                        Some(then) => tokio::time::sleep_until(then).await,
+                        None => return Err(error),
+                    }
+                }
+                entered => return entered,
             }
         }
     }
@@ -99,18 +168,20 @@ impl Rules {
                 record.set_approval(approval);
             }
         };
-        match self.policy.decide(spec) {
-            Decision::Deny => {
-                tell(Approval::Denied { by: "policy".to_owned() });
-                let message = format!("`{}` may not be called: the policy of this gateway denies it", spec.id);
-                return Err(CallError::new(ErrorCode::AccessDenied, message));
-            }
+        let decision = self.policy.decide(spec);
+        if decision == Decision::Deny {
+            tell(Approval::Denied { by: "policy".to_owned() });
+            let message = format!("`{}` may not be called: the policy of this gateway denies it", spec.id);
+            return Err(CallError::new(ErrorCode::AccessDenied, message));
+        }
+        // Before anybody is asked: what waits for an answer is kept, too.
+        let entered = self.enter(caller, context.extension::<Approved>().is_some()).await?;
+        match decision {
             Decision::Ask if context.extension::<Approved>().is_some() => {
                 tell(Approval::Approved { by: caller.to_string() })
             }
-            // Who calls otherwise than as a model says itself what is to be done.
-            Decision::Ask => {
-                if let Some(peer) = McpPeer::of(context) {
+            Decision::Ask => match McpPeer::of(context) {
+                Some(peer) => {
                     let input = value(input);
                     check(&input)?;
                     tell(Approval::Asked);
@@ -125,10 +196,17 @@ impl Rules {
                         }
                     }
                 }
-            }
-            Decision::Allow => {}
+                // A model without a client, such as one that this process calls.
+                None if context.extension::<MadeBy>().is_some() => {
+                    check(&value(input))?;
+                    return Err(approval::needed(spec));
+                }
+                // Who calls otherwise than as a model says itself what is to be done.
+                None => {}
+            },
+            Decision::Allow | Decision::Deny => {}
         }
-        self.limiter.admit(caller).await
+        entered.admit().await
     }
 }
 

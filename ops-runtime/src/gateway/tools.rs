@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 
 use super::answer::{answer, text_of, wrong};
 use super::core::Core;
 use super::find;
+use super::rules::{MadeBy, caller_of};
+use crate::run::pipeline::{self, Invocation};
 use crate::run::principal::Principal;
 use crate::{
-    BoxFuture, CallError, CallOptions, Context, Endpoint, Handler, OperationSpec, Payload, Registration, Registry,
-    RegistryError, ResponseEnvelope, Schema,
+    BoxFuture, CallError, CallOptions, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registration,
+    Registry, RegistryError, ResponseEnvelope, Schema, SpecRef,
 };
 
 /// The namespace of the tools' own operations, which their names do not show.
@@ -78,6 +81,53 @@ pub(super) fn registry(core: &Arc<Core>, unknown_is_owner: bool) -> Result<Regis
     Ok(registry)
 }
 
+/// The operations themselves, as they are now, for a model that this process calls: a call that has to be agreed to waits.
+pub(super) fn own(core: &Arc<Core>) -> Result<Registry, RegistryError> {
+    let behind = core.gate.registry();
+    let registry = Registry::builder().with_policy(behind.policy()).build();
+    let own = |spec: SpecRef| Registration::new(spec, Handler::endpoint(Own(core.clone())));
+    registry.register_all(behind.list().into_iter().map(own))?;
+    Ok(registry)
+}
+
+/// An operation of the gate, as a model calls it.
+struct Own(Arc<Core>);
+
+impl Own {
+    fn invocation(&self, context: &Context) -> Invocation {
+        let principal = Principal::of(context, true);
+        let made_by = MadeBy::new(&caller_of(&principal));
+        let mut options = CallOptions::default().with_extension(made_by);
+        options.progress = context.progress().cloned();
+        principal.forward(context, self.0.gate.registry(), options)
+    }
+}
+
+impl Endpoint for Own {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let (invocation, id) = (self.invocation(&context), spec.id.clone());
+        Box::pin(async move { pipeline::serve(invocation, &id, Payload::Value(input)).await })
+    }
+
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        let (invocation, id) = (self.invocation(&context), spec.id.clone());
+        Box::pin(async move {
+            let items = pipeline::stream(invocation, &id, input).await?;
+            Ok(items.map(|item| item.map(|envelope| envelope.map(Payload::Value))).boxed())
+        })
+    }
+}
+
 struct Tool {
     core: Arc<Core>,
     work: Work,
@@ -125,7 +175,7 @@ async fn describe(
     let view = core.view().await?;
     let whole = input.get("detail").and_then(Value::as_str) == Some("whole");
     match find::entry(&core.gate, principal, id) {
-        Some(entry) => Ok(answer(false, find::describe(&view, &entry.spec, whole))),
+        Some(entry) => Ok(answer(false, find::describe(&core.gate, &view, &entry.spec, whole))),
         None => Ok(answer(true, find::unknown(&core.gate, &view, principal, id))),
     }
 }

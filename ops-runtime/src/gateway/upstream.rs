@@ -5,10 +5,12 @@ use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use url::Url;
+
 use crate::documents::dir::dir_namespaces;
 use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::FileSource;
-use crate::http::import::{from_openapi_file, from_openapi_url};
+use crate::http::import::{Imported, from_openapi_file, from_openapi_url};
 use crate::{
     BoxFuture, CallError, Context, Diagnostic, Endpoint, Handler, HttpClient, HttpConfig, OperationSpec, Payload,
     Registration, ResponseEnvelope, Value,
@@ -27,6 +29,22 @@ pub(super) struct Document {
 pub(super) struct Read {
     pub(super) operations: Vec<Registration>,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// What to set, if operations need credentials and have none.
+    pub(super) without_credentials: Option<String>,
+}
+
+impl Read {
+    /// Operations that need no credentials.
+    fn of(operations: Vec<Registration>, diagnostics: Vec<Diagnostic>) -> Self {
+        Self { operations, diagnostics, without_credentials: None }
+    }
+}
+
+impl From<Imported> for Read {
+    fn from(imported: Imported) -> Self {
+        let Imported { registrations, diagnostics, without_credentials, .. } = imported;
+        Self { operations: registrations, diagnostics, without_credentials }
+    }
 }
 
 /// What became of a document, beside its location.
@@ -46,13 +64,13 @@ impl Document {
             let mut options = ReadOptions::new().with_examples();
             options.namespace.clone_from(&tools.namespace);
             openapi::load(&location, &FileSource::new(), &options)
-                .map(|(api, told)| (client.bind_examples(api.compacted().operations), told))
+                .map(|(api, told)| Read::of(client.bind_examples(api.compacted().operations), told))
                 .map_err(CallError::from)
         } else {
-            from_openapi_file(&location, config).map(|imported| (imported.registrations, imported.diagnostics))
+            from_openapi_file(&location, config).map(Read::from)
         };
         let refused = match api {
-            Ok((operations, diagnostics)) => return Ok(Read { operations, diagnostics }),
+            Ok(read) => return Ok(read),
             Err(refused) => refused,
         };
         // Only a list of tools is read as one: of any other file, the reader of APIs knows what is wrong.
@@ -63,22 +81,50 @@ impl Document {
         } else {
             operations.into_iter().map(|spec| Registration::new(spec, Handler::endpoint(Unconnected))).collect()
         };
-        Ok(Read { operations, diagnostics })
+        Ok(Read::of(operations, diagnostics))
     }
 
     /// Fetches the document and reads it.
     async fn fetch(self) -> Outcome {
         let Self { location, config, is_mock } = self;
-        let read = match from_openapi_url(&location, config.clone()).await {
+        let imported = from_openapi_url(&location, config.clone()).await;
+        let read = match imported {
             Ok(imported) if is_mock => rehearsing(config).map(|client| {
                 let specs = imported.registrations.iter().map(|registration| registration.spec().clone());
-                Read { operations: client.bind_examples(specs), diagnostics: imported.diagnostics }
+                Read::of(client.bind_examples(specs), imported.diagnostics)
             }),
-            Ok(imported) => Ok(Read { operations: imported.registrations, diagnostics: imported.diagnostics }),
+            Ok(imported) => {
+                keeps_credentials(&location, &config, &imported.registrations).map(|()| Read::from(imported))
+            }
             Err(error) => Err(error),
         };
         (location, read)
     }
+}
+
+/// Refuses a document from the network that has credentials sent to another host than its own: without a base URL, it is the
+/// document that says where its operations are.
+fn keeps_credentials(location: &str, config: &HttpConfig, operations: &[Registration]) -> Result<(), CallError> {
+    let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
+    let own = origin(location);
+    // What stands for a variable may be anything, a host included.
+    let is_own = |server: &str| own.is_some() && has_plain_host(server) && origin(server) == own;
+    let bindings = operations.iter().filter_map(|operation| operation.spec().http());
+    let mut servers = bindings.filter(|http| config.proves_anywhere(http)).filter_map(|http| http.server.as_deref());
+    match servers.find(|server| !is_own(server)) {
+        None => Ok(()),
+        Some(server) => Err(CallError::execution(format!(
+            "the document sends calls, and your credentials with them, to `{}`, which is another host than its own: set that \
+             as the base URL if you trust it",
+            server.escape_debug()
+        ))),
+    }
+}
+
+/// True if a URL says which host it leads to: without variables there, and without a user, which may look like a host.
+fn has_plain_host(url: &str) -> bool {
+    let host = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
+    host.is_some_and(|host| !host.contains(['{', '}', '@']))
 }
 
 /// A tool of a server that is not there.
@@ -105,31 +151,63 @@ fn mocked(specs: Vec<OperationSpec>) -> Vec<Registration> {
     specs.into_iter().map(crate::mock::examples).collect()
 }
 
+/// Namespaces that are not those of documents, in lower case.
+pub(super) struct Taken {
+    /// Of MCP servers.
+    pub(super) others: BTreeSet<String>,
+    /// Of the program's own operations: a file may be named like one of these, but no document names itself so.
+    pub(super) own: BTreeSet<String>,
+}
+
 /// Reads documents, each under a namespace of its own; the results are in the order of the documents.
 ///
 /// # Errors
 /// If the runtime is shutting down.
-pub(super) async fn read(mut documents: Vec<Document>, from_env: bool) -> Result<Vec<Outcome>, CallError> {
-    name(&mut documents);
+pub(super) async fn read(
+    mut documents: Vec<Document>,
+    taken: Taken,
+    from_env: bool,
+) -> Result<Vec<Outcome>, CallError> {
+    let mut all = name(&mut documents, taken.others);
+    all.extend(taken.own);
     for document in documents.iter_mut().filter(|_| from_env) {
         if let Some(prefix) = document.config.namespace().map(variable) {
             document.config = std::mem::take(&mut document.config).with_credentials_from_env(prefix);
         }
     }
+    let named: Vec<bool> = documents.iter().map(|document| document.config.namespace().is_some()).collect();
     let (urls, files): (Vec<_>, Vec<_>) =
         documents.into_iter().enumerate().partition(|(_, document)| document.is_url());
     let reading = tokio::task::spawn_blocking(move || read_files(files));
     let fetched = urls.into_iter().map(|(index, document)| async move { (index, document.fetch().await) });
     let mut outcomes: BTreeMap<usize, Outcome> = futures_util::future::join_all(fetched).await.into_iter().collect();
     outcomes.extend(reading.await.map_err(|error| CallError::execution(error.to_string()))?);
+    let named_by_itself = outcomes.iter_mut().filter(|(index, _)| named.get(**index) == Some(&false));
+    for (_, (_, read)) in named_by_itself {
+        check_namespace(read, &mut all);
+    }
     Ok(outcomes.into_values().collect())
 }
 
+/// Refuses a document that gave itself the namespace of another: patterns that are meant for that would let it pass, too.
+fn check_namespace(read: &mut Result<Read, CallError>, taken: &mut BTreeSet<String>) {
+    let Ok(document) = read else { return };
+    let operations = document.operations.iter();
+    let own: BTreeSet<String> = operations.map(|operation| operation.spec().namespace().to_lowercase()).collect();
+    match own.iter().find(|own| taken.contains(*own)) {
+        Some(own) => {
+            *read = Err(CallError::execution(format!(
+                "it calls itself `{own}`, and so does another document or server: give it a namespace"
+            )));
+        }
+        None => taken.extend(own),
+    }
+}
+
 /// Gives a namespace to each file that has none: that of its name, longer if several would have the same, with the name of
-/// the folder if the whole names are alike.
-fn name(documents: &mut [Document]) {
-    let mut taken: BTreeSet<String> =
-        documents.iter().filter_map(|document| document.config.namespace()).map(str::to_lowercase).collect();
+/// the folder if the whole names are alike. Returns all that are taken, in lower case.
+fn name(documents: &mut [Document], mut taken: BTreeSet<String>) -> BTreeSet<String> {
+    taken.extend(documents.iter().filter_map(|document| document.config.namespace()).map(str::to_lowercase));
     let unnamed: Vec<&mut Document> =
         documents.iter_mut().filter(|document| document.config.namespace().is_none() && !document.is_url()).collect();
     let paths: Vec<PathBuf> = unnamed.iter().map(|document| PathBuf::from(&document.location)).collect();
@@ -137,6 +215,7 @@ fn name(documents: &mut [Document]) {
     let names = dir_namespaces(Path::new(""), &files, |_| true);
     for ((document, path), name) in unnamed.into_iter().zip(&paths).zip(names) {
         let folder = path.parent().and_then(Path::file_name).filter(|_| !name.is_unique);
+        let name_alone = name.short.clone();
         let name = match folder {
             Some(folder) => format!("{}_{}", folder.to_string_lossy().replace('.', "_"), name.short),
             None if name.is_unique => name.name,
@@ -148,8 +227,17 @@ fn name(documents: &mut [Document]) {
             unique = format!("{name}_{number}");
             number += 1;
         }
+        if unique != name_alone {
+            // Patterns and credentials that are meant for it by its name would not be its own.
+            tracing::warn!(
+                document = document.location,
+                namespace = unique,
+                "other documents have the name `{name_alone}` as well: this one's namespace is longer"
+            );
+        }
         document.config = std::mem::take(&mut document.config).with_namespace(unique);
     }
+    taken
 }
 
 /// The beginning of the names of environment variables that hold the credentials of a namespace: `MY_SHOP` of `my-shop`.

@@ -54,6 +54,8 @@ pub enum Auth {
     },
     /// `Authorization: Bearer` with a token that an OAuth 2 server issues for the client's own credentials.
     ClientCredentials(ClientCredentials),
+    /// A secret in the form in which its security scheme asks for it.
+    Secret(Secret),
     /// `Authorization: Bearer` with a token from a function of yours.
     Token(TokenSource),
     /// `Authorization: Bearer` with the token by which the call's own caller authenticated.
@@ -76,6 +78,25 @@ impl Auth {
     /// A key in the header `X-API-Key`.
     pub fn api_key(key: impl Into<Secret>) -> Self {
         Self::ApiKey { header: "X-API-Key".to_owned(), prefix: String::new(), key: key.into() }
+    }
+
+    /// A secret in the form in which its security scheme asks for it, for who does not know the scheme: a key as it is,
+    /// `user:password` as basic authentication, all else as a bearer token.
+    ///
+    /// ```
+    /// use ops_runtime::http::{Auth, HttpConfig};
+    ///
+    /// // Sent as `?key=k3y` if the document says that `shopKey` is a key in the query.
+    /// let config = HttpConfig::new().with_credentials("shopKey", Auth::secret("k3y"));
+    /// ```
+    pub fn secret(text: impl Into<Secret>) -> Self {
+        Self::Secret(text.into())
+    }
+
+    /// A user and a password with a colon between them; without one, a user without a password.
+    fn basic_of(text: &Secret) -> Self {
+        let (user, password) = text.expose().split_once(':').unwrap_or((text.expose(), ""));
+        Self::basic(user, password)
     }
 
     /// OAuth 2 client credentials, exchanged for tokens as they are needed.
@@ -151,6 +172,12 @@ impl Auth {
             Self::Bearer(token) => secrets.add(token.expose()),
             Self::Basic { user, password } => secrets.add_basic(user, password.expose()),
             Self::ApiKey { key, .. } => secrets.add(key.expose()),
+            Self::Secret(text) => {
+                secrets.add(text.expose());
+                if let Some((user, password)) = text.expose().split_once(':') {
+                    secrets.add_basic(user, password);
+                }
+            }
             Self::ClientCredentials(credentials) => credentials.collect(secrets),
             Self::Exchange(exchange) => exchange.collect(secrets),
             Self::Token(_) | Self::PassOn => {}
@@ -160,7 +187,7 @@ impl Auth {
     /// The header that carries the credentials, marked as sensitive; `None` if a token must be fetched first.
     pub(super) fn to_header(&self) -> Result<Option<(HeaderName, HeaderValue)>, CallError> {
         let (name, value) = match self {
-            Self::Bearer(token) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
+            Self::Bearer(token) | Self::Secret(token) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
             Self::Basic { user, .. } if user.contains(':') => {
                 return Err(invalid("/auth/user", "the user of basic authentication holds a colon"));
             }

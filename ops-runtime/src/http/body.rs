@@ -1,5 +1,6 @@
 //! Request bodies: the content type that is chosen and the bytes that are sent.
 
+mod choose;
 mod multipart;
 mod schema;
 #[cfg(test)]
@@ -48,7 +49,7 @@ impl Input<'_> {
 }
 
 /// Writes the input's body in the content type that the input names, or else in the endpoint's first type that can
-/// represent it.
+/// represent it and does not refuse it by its description.
 ///
 /// # Errors
 /// If no content type can represent the body, or if the endpoint does not take the type that the input names.
@@ -60,7 +61,8 @@ pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<E
     }
     let mut refused = None;
     // A body that knows its own type is best sent with it.
-    let (fitting, others): (Vec<_>, Vec<_>) = binding.bodies.iter().partition(|body| {
+    let bodies = choose::by_value(input.spec, binding, input.members);
+    let (fitting, others): (Vec<_>, Vec<_>) = bodies.into_iter().partition(|body| {
         let value = input.members.get(body.property.as_ref()).and_then(|value| input.body(value));
         value.and_then(Body::content_type).is_some_and(|own| covers(&body.content_type, own))
     });

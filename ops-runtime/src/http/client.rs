@@ -130,7 +130,7 @@ impl Remote {
         let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
         let trace = settings.trace_context.then(|| Trace::of(context));
         let carried = Carried::new(settings.clone(), plan, options.headers);
-        Ok(Exchange { settings, request, carried, label: Label::of(spec), trace, deadline })
+        Ok(Exchange { settings, request, carried, label: Label::of(spec), trace, deadline, goes_on: false })
     }
 }
 

@@ -150,10 +150,19 @@ impl HttpConfig {
         self
     }
 
+    /// True if requests of an operation may carry something that proves who sends them, and it is the operation that says
+    /// where they go.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn proves_anywhere(&self, binding: &crate::HttpBinding) -> bool {
+        let mut schemes = binding.security.iter().flat_map(|way| way.schemes.iter());
+        let is_set = self.auth.is_some() || !self.credentials.is_empty() || !self.headers.is_empty();
+        self.base_url.is_none() && (is_set || schemes.any(|scheme| self.environment.auth(scheme).is_some()))
+    }
+
     /// Sets the credentials for a security scheme, by the name that the document gives it.
     ///
     /// An operation may name several ways to authenticate: the first whose credentials are all set is used. If there is
-    /// none, the request is sent without credentials, and logged at the level `DEBUG`.
+    /// none, the request is sent without credentials, which is logged at the level `DEBUG`.
     ///
     /// A name that no operation of the client has is most likely wrong. [`HttpClient::bind`](super::HttpClient::bind)
     /// and [`HttpClient::add`](super::HttpClient::add) log it at the level `WARN`, with the nearest names that there are.

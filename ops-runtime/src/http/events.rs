@@ -10,7 +10,7 @@ use serde_core::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::engine::{EngineResponse, ResponseBody, failure};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, LAST_EVENT_ID};
 use super::lines::{self, Framing};
 use super::media::{self, Described, EVENT_STREAM};
 use super::response::{meta, of_item, read, status_error};
@@ -333,6 +333,8 @@ impl Source {
                     let passes = may_pass(response.status());
                     let limit = reopen.exchange.settings.max_response;
                     let (parts, body) = response.into_parts();
+                    // A server that never says why would have the subscription wait without end.
+                    let body = body.with_idle_timeout(reopen.exchange.settings.idle_timeout);
                     error = Some(status_error(meta(&parts), body, limit).await);
                     if !passes {
                         break;
@@ -360,7 +362,8 @@ impl Reopen {
         if let Ok(id) = HeaderValue::from_bytes(last_event_id.as_bytes())
             && !id.is_empty()
         {
-            self.exchange.request.headers_mut().insert("last-event-id", id);
+            self.exchange.request.headers_mut().insert(LAST_EVENT_ID, id);
+            self.exchange.goes_on = true;
         }
         // The call's deadline covered its first response only.
         self.exchange.deadline = None;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use http::header::COOKIE;
-use http::{HeaderMap, Request};
+use http::{HeaderMap, HeaderName, Request};
 use serde_json::{Map, Value};
 use tracing::warn;
 
@@ -12,9 +12,9 @@ use super::RequestBody;
 use super::carried::Carried;
 use super::engine::EngineResponse;
 use super::per_call::replace;
-use super::redirect;
+use super::redirect::{self, Answer};
 use super::response::Retries;
-use super::retry::{Schedule, may_pass, retry_after};
+use super::retry::{Schedule, is_repeatable, may_pass, retry_after};
 use super::send::{Label, Sent};
 use super::settings::Settings;
 use super::trace::Trace;
@@ -30,7 +30,12 @@ pub(super) struct Exchange {
     pub(super) trace: Option<Trace>,
     /// After this time no response is of use.
     pub(super) deadline: Option<Instant>,
+    /// True if the request goes on behind an event of which it has the id.
+    pub(super) goes_on: bool,
 }
+
+/// The header by which a stream of events goes on (WHATWG HTML, section 9.2.5).
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Exchange {
     /// Sends the request and returns the response, of any status.
@@ -51,7 +56,9 @@ impl Exchange {
             self.put_own(request.headers_mut());
             let result = redirect::send(settings, request, &credentials, &self.label, &mut sent).await;
             self.carried.sent(sent.take_headers());
-            let refused = result.as_ref().is_ok_and(|answer| answer.status() == 401);
+            // After a redirect, it is not the request itself that was refused: it may have been carried out.
+            let repeats = |answer: &Answer| answer.url.is_none() || is_repeatable(&self.request);
+            let refused = result.as_ref().is_ok_and(|answer| answer.status() == 401 && repeats(answer));
             if refused && std::mem::take(&mut may_renew) {
                 let renewed = self.carried.apply(Some(&credentials)).await?;
                 if !renewed.same_tokens(&credentials) {
@@ -95,8 +102,10 @@ impl Exchange {
 
     /// Puts the call's own headers in the place of others, and its trace.
     fn put_own(&self, headers: &mut HeaderMap) {
-        // Cookies were joined with those of parameters, and then with those of the credentials.
-        replace(headers, &self.carried.own, |name| name == COOKIE);
+        // Cookies were joined with those of parameters, and then with those of the credentials. A stream that is opened
+        // again goes on behind its last event, and not where the call began.
+        let stays = |name: &HeaderName| name == COOKIE || (self.goes_on && name == LAST_EVENT_ID);
+        replace(headers, &self.carried.own, stays);
         if let Some(trace) = &self.trace {
             trace.put(headers);
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use http::header::USER_AGENT;
 use serde_core::Serialize;
 use url::Url;
 
@@ -25,6 +26,10 @@ pub struct Imported {
     pub webhooks: Vec<OperationSpec>,
     /// What was left out or read in a way that the document's author may not have meant.
     pub diagnostics: Vec<Diagnostic>,
+    /// What to set, if operations need credentials, and the configuration has none that suffice for any of them.
+    ///
+    /// A configuration with headers of its own is not judged: they may be credentials.
+    pub without_credentials: Option<String>,
 }
 
 impl IntoIterator for Imported {
@@ -188,7 +193,12 @@ fn options(config: &HttpConfig) -> ReadOptions {
 fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<Imported, CallError> {
     // Most operations of a large document are never called.
     let Api { operations, webhooks, .. } = api.compacted();
-    Ok(Imported { registrations: client.registrations(operations), webhooks, diagnostics })
+    let checked = client.checked();
+    let lacking = || checked.credentials.lacking(operations.iter().filter_map(OperationSpec::http));
+    // Headers that the program sets may well be credentials, which the document does not know.
+    let has_own = checked.settings.headers.keys().any(|name| name != USER_AGENT);
+    let without_credentials = if has_own { None } else { lacking() };
+    Ok(Imported { registrations: client.registrations(operations), webhooks, diagnostics, without_credentials })
 }
 
 /// Resolves a relative server URL against the document's URL.

@@ -33,21 +33,28 @@ impl Described {
 
 /// The `Accept` header of a request.
 ///
-/// JSON is preferred where the endpoint offers several types, because it alone fits any schema.
+/// Of the types of one success, it names those that the output describes: JSON if there is any, else those that are held
+/// as the first is. Any other answer would be an error. JSON is preferred where successes differ.
 pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue {
     if kind == OperationKind::Subscription {
         return accept_stream(binding);
     }
     let succeeds = binding.responses.iter().any(|response| response.status.is_success());
+    let relevant = |response: &&HttpResponse| match succeeds {
+        true => response.status.is_success(),
+        false => response.status == StatusRange::Default,
+    };
+    let offered = binding.responses.iter().filter(relevant).filter_map(|response| {
+        let content_type = response.content_type.as_deref()?.trim();
+        let fits = !content_type.is_empty() && essence(content_type) != EVENT_STREAM;
+        fits.then_some((response.status, content_type))
+    });
     let mut types: Vec<&str> = Vec::new();
-    for response in binding.responses.iter() {
-        let relevant = if succeeds { response.status.is_success() } else { response.status == StatusRange::Default };
-        if let Some(content_type) = response.content_type.as_deref().filter(|_| relevant) {
-            let content_type = content_type.trim();
-            let fits = !content_type.is_empty() && essence(content_type) != EVENT_STREAM;
-            if fits && !types.contains(&content_type) {
-                types.push(content_type);
-            }
+    for (status, content_type) in offered.clone() {
+        let mut of_status = offered.clone().filter(|(other, _)| *other == status).map(|(_, content_type)| content_type);
+        let first = of_status.clone().find(|other| Media::of(other) == Media::Json).or_else(|| of_status.next());
+        if first.is_some_and(|first| is_described(first, content_type)) && !types.contains(&content_type) {
+            types.push(content_type);
         }
     }
     let json = |content_type: &&str| is_json(&essence(content_type));
@@ -67,6 +74,12 @@ pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue 
         .ok()
         .filter(|value| !value.is_empty())
         .unwrap_or_else(|| HeaderValue::from_static("*/*"))
+}
+
+/// True if the schema of the type that an output describes is one of another type, too.
+fn is_described(described: &str, content_type: &str) -> bool {
+    let (described, other) = (essence(described), essence(content_type));
+    described == other || !is_json(&described) && form(&described) == form(&other)
 }
 
 /// The stream types that a subscription accepts; server-sent events if the document names none.
@@ -122,12 +135,30 @@ mod tests {
                 ]
             },
         );
-        assert_eq!(accept(&binding, OperationKind::Query), "application/json, application/xml;q=0.5");
+        assert_eq!(accept(&binding, OperationKind::Query), "application/json");
         assert_eq!(accept(&binding, OperationKind::Subscription), "text/event-stream");
 
         let text = HttpBinding::new("GET", "/")
             .with_responses(const { &[HttpResponse::new(Class(2), "text/csv"), HttpResponse::new(Class(2), "a/b")] });
-        assert_eq!(accept(&text, OperationKind::Query), "text/csv, a/b");
+        assert_eq!(accept(&text, OperationKind::Query), "text/csv");
+        for (types, expected) in [
+            (["application/json", "application/vnd.full+json", "application/pdf"], "application/json"),
+            (["text/csv", "application/xml", "application/pdf"], "text/csv, application/xml"),
+            (["image/png", "image/jpeg", "image/*"], "image/png, image/jpeg, image/*"),
+            (
+                ["application/json; charset=utf-8", "application/json", "*/*"],
+                "application/json; charset=utf-8, application/json",
+            ),
+        ] {
+            let mut binding = HttpBinding::new("GET", "/");
+            binding.responses = types.map(|content_type| HttpResponse::new(Exact(200), content_type)).to_vec().into();
+            assert_eq!(accept(&binding, OperationKind::Query), expected);
+        }
+        // Each success has its own.
+        let several = HttpBinding::new("GET", "/").with_responses(
+            const { &[HttpResponse::new(Exact(200), "text/csv"), HttpResponse::new(Exact(202), "application/json")] },
+        );
+        assert_eq!(accept(&several, OperationKind::Query), "application/json, text/csv;q=0.5");
         let default =
             HttpBinding::new("GET", "/").with_responses(const { &[HttpResponse::new(Default, "application/json")] });
         assert_eq!(accept(&default, OperationKind::Query), "application/json");

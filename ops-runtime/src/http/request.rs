@@ -206,8 +206,8 @@ fn headers(
     if !cookies.is_empty() {
         let own = headers.get_all(COOKIE).iter().filter_map(text);
         let all: Vec<_> = own.chain(cookies).collect();
-        let mut value =
-            HeaderValue::from_str(&all.join("; ")).map_err(|_| CallError::execution("a cookie cannot be sent"))?;
+        let mut value = HeaderValue::from_bytes(all.join("; ").as_bytes())
+            .map_err(|_| CallError::execution("a cookie cannot be sent"))?;
         value.set_sensitive(true);
         headers.insert(COOKIE, value);
     }
@@ -215,7 +215,8 @@ fn headers(
 }
 
 fn text(value: &HeaderValue) -> Option<String> {
-    value.to_str().ok().map(str::to_owned)
+    // Not `to_str`, which knows ASCII alone.
+    std::str::from_utf8(value.as_bytes()).ok().map(str::to_owned)
 }
 
 /// Adds the idempotency key of the call, that of its job, or a new one if the configuration wants it.

@@ -116,7 +116,8 @@ impl Schedule {
     }
 }
 
-fn is_repeatable(request: &Request<RequestBody>) -> bool {
+/// True if a request may be sent again, whether it was carried out or not.
+pub(super) fn is_repeatable(request: &Request<RequestBody>) -> bool {
     let idempotent = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
         .contains(request.method());
     let has_key = || request.headers().keys().any(|name| is_idempotency_header(name.as_str()));

@@ -60,6 +60,7 @@
 
 mod body;
 mod call;
+mod cors;
 mod handler;
 mod http;
 mod limits;

@@ -60,7 +60,8 @@ impl RetryPolicy {
         Self { attempts, first_wait: 1_000, max_wait: 300_000, factor: 2, codes: TextList::new(&[]), deadline: None }
     }
 
-    /// One attempt: a job that fails, or whose worker dies, is not run again by itself.
+    /// One attempt: a job that fails, or whose worker dies, is not run again by itself. A worker that stops, or that has no
+    /// place for a job which waits for a step, gives the job back, and the same attempt begins again.
     pub const fn once() -> Self {
         Self::new(1)
     }

@@ -42,6 +42,12 @@ pub(super) struct ObjectDraft<'s> {
     pub(super) patterns: Vec<(&'s str, Raw<'s>)>,
     pub(super) required: Vec<&'s str>,
     pub(super) additional: Extra<'s>,
+    /// True if `additionalProperties` itself says what other properties may be.
+    pub(super) sealed: bool,
+    /// Properties that are declared under a condition, which asks nothing of them here.
+    pub(super) conditional: Vec<&'s str>,
+    /// True if a condition may declare properties that are not among these.
+    pub(super) hides: bool,
     pub(super) min: Option<u64>,
     pub(super) max: Option<u64>,
 }
@@ -193,13 +199,18 @@ impl<'s> ObjectDraft<'s> {
         }
         let additional = map.get("additionalProperties").or_else(|| map.get("unevaluatedProperties"));
         draft.additional = additional.map_or(Extra::Unspecified, |schema| Extra::read(raw, schema));
-        let says_nothing = draft.properties.is_empty()
-            && draft.patterns.is_empty()
-            && draft.required.is_empty()
-            && matches!(draft.additional, Extra::Unspecified)
-            && draft.min.is_none()
-            && draft.max.is_none();
-        (!says_nothing).then_some(draft)
+        draft.sealed = map.contains_key("additionalProperties");
+        draft.is_ruled().then_some(draft)
+    }
+
+    /// True if it says anything beside what it declares under a condition.
+    pub(super) fn is_ruled(&self) -> bool {
+        !self.properties.is_empty()
+            || !self.patterns.is_empty()
+            || !self.required.is_empty()
+            || !matches!(self.additional, Extra::Unspecified)
+            || self.min.is_some()
+            || self.max.is_some()
     }
 
     fn property(&mut self, name: &'s str, schemas: &[Raw<'s>]) {
@@ -219,6 +230,9 @@ impl<'s> ObjectDraft<'s> {
         self.patterns.extend(other.patterns);
         self.required.extend(other.required);
         self.additional = self.additional.and(other.additional);
+        self.sealed |= other.sealed;
+        self.conditional.extend(other.conditional);
+        self.hides |= other.hides;
         self.min = larger(self.min, other.min);
         self.max = smaller(self.max, other.max);
         self

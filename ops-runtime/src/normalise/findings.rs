@@ -17,6 +17,9 @@ pub struct Repair {
     pub change: Change,
 }
 
+/// What is expected in the place of a member that is not described.
+pub(crate) const UNDECLARED: &str = "no such property";
+
 /// The change to a part of a value that does not conform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

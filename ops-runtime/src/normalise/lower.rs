@@ -1,5 +1,6 @@
 //! The default reading: schemas of all dialects to one canonical form.
 
+mod conditions;
 mod union;
 
 use std::collections::{HashMap, HashSet};
@@ -255,6 +256,7 @@ impl<'s> Lowering<'s, '_> {
         let mark = visited.len();
         visited.push(raw.address());
         let mut draft = boxed(|| Draft::read(raw, map));
+        self.conditions(raw, map, &mut draft);
         if ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| map.contains_key(*key)) {
             match self.target(raw, map) {
                 Some(target) => {
@@ -279,7 +281,10 @@ impl<'s> Lowering<'s, '_> {
                     merge(&mut draft, variant);
                     continue;
                 }
-                let union = self.union(raw, variants, map.get("discriminator"), depth);
+                let mut union = self.union(raw, variants, map.get("discriminator"), depth);
+                if let Kind::Union(union) = &mut union.kind {
+                    union.overlaps = keyword == "anyOf";
+                }
                 draft.unions.push(union);
             }
         }
@@ -369,7 +374,8 @@ impl<'s> Lowering<'s, '_> {
             Kind::Never
         } else {
             let array = draft.array.take().map(|array| self.array(&array, depth));
-            let object = draft.object.take().map(|object| self.object(object, among_unions, draft.unknown, depth));
+            let object = draft.object.take().filter(ObjectDraft::is_ruled);
+            let object = object.map(|object| self.object(object, among_unions, draft.unknown, depth));
             typed(types, draft, array, object)
         };
         Node::new(kind, None)
@@ -410,6 +416,15 @@ impl<'s> Lowering<'s, '_> {
         for name in draft.required.iter().filter(|name| required.remove(*name)) {
             properties.push(Property { name: (*name).into(), node: Node::any(), required: true });
         }
+        // Whether a condition holds is not known here: what it declares is kept as it came.
+        let is_open = !draft.sealed && (declares || !matches!(draft.additional, Extra::Unspecified));
+        let unknown = unknown || draft.hides && !draft.sealed;
+        if is_open {
+            let mut known: HashSet<&str> = properties.iter().map(|property: &Property| &*property.name).collect();
+            let names: Vec<&str> = draft.conditional.iter().copied().filter(|name| known.insert(name)).collect();
+            let more = names.into_iter().map(|name| Property { name: name.into(), node: Node::any(), required: false });
+            properties.extend(more);
+        }
         let mut patterns = Vec::with_capacity(draft.patterns.len());
         for (source, raw) in &draft.patterns {
             patterns.push((Pattern::new(source, false), self.schema(*raw, depth + 1)));
@@ -426,7 +441,7 @@ impl<'s> Lowering<'s, '_> {
             additional: match draft.additional {
                 Extra::Unspecified => Additional::Unspecified,
                 // The variants of a union beside it also declare properties, so others are only stripped, not refused.
-                Extra::Never if among_unions => Additional::Unspecified,
+                Extra::Never if among_unions || draft.hides && !draft.sealed => Additional::Unspecified,
                 Extra::Never => Additional::False,
                 Extra::Any => Additional::True,
                 Extra::Each(schemas) => Additional::Each(self.each(&schemas, depth)),

@@ -418,13 +418,15 @@ pub(super) struct Union {
     pub(super) types: Types,
     pub(super) variants: Vec<Node>,
     pub(super) discriminator: Option<Tag>,
+    /// True if a value may be of several variants at once (`anyOf`), so that the properties of all of them are declared.
+    pub(super) overlaps: bool,
     /// Determined on first use, once the variants behind references are compiled.
     pub(super) shape: OnceLock<Shape>,
 }
 
 impl Union {
     pub(super) fn new(variants: Vec<Node>) -> Self {
-        Union { types: Types::ALL, variants, discriminator: None, shape: OnceLock::new() }
+        Union { types: Types::ALL, variants, discriminator: None, overlaps: false, shape: OnceLock::new() }
     }
 }
 

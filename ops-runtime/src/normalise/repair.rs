@@ -8,6 +8,7 @@
 
 mod array;
 mod convert;
+mod declared;
 mod object;
 mod told;
 mod union;
@@ -339,6 +340,15 @@ impl<'c, 'a> Fixer<'c, 'a> {
     #[inline]
     fn goes_on(&self) -> bool {
         !self.checker.budget.is_dry() || self.checker.budget.refill(None)
+    }
+
+    /// What is found out about a value, once more if the steps ran out on the way: then the result means nothing.
+    fn found<T>(&self, find: impl Fn(&Self) -> T) -> T {
+        let mut found = find(self);
+        while self.checker.budget.is_dry() && self.checker.budget.refill(None) {
+            found = find(self);
+        }
+        found
     }
 
     /// Enters a list or an object with so many parts.

@@ -55,16 +55,19 @@
   // The lines of a stack that are the program's.
   const lines = (stack) => String(stack).slice(0, 20000).split('\n').filter((line) => line.includes('program.js')).join('\n');
 
+  // More than the host shows, so that it sees what is cut: of pairs of surrogates, it counts each as one.
+  const cut = (text) => text.slice(0, 8002).toWellFormed();
+
   const failure = (error) => {
     const told = { name: 'Error', message: '', stack: '' };
     try {
       if (error instanceof Error) {
-        told.name = String(error.name).slice(0, 200);
-        told.message = String(error.message).slice(0, 4000);
-        told.stack = lines(error.stack).slice(0, 4000);
-        if (typeof error.code === 'string') told.code = error.code.slice(0, 200);
+        told.name = cut(String(error.name));
+        told.message = cut(String(error.message));
+        told.stack = cut(lines(error.stack));
+        if (typeof error.code === 'string') told.code = cut(error.code);
       } else {
-        told.message = `the program threw ${shown(error).slice(0, 4000)}`;
+        told.message = cut(`the program threw ${shown(error)}`);
       }
     } catch (_) {
       told.message = 'the program threw a value that cannot be shown';
@@ -116,7 +119,11 @@
     });
   };
 
-  const log = (level) => (...values) => { host(LOG, `${level} ${values.map((value) => shown(value).slice(0, 10000)).join(' ').slice(0, 10000).toWellFormed()}`); };
+  const line = (values) => {
+    const text = values.map((value) => shown(value).slice(0, 10001)).join(' ');
+    return (text.length > 10000 ? `${text.slice(0, 10000)}... (the rest of the line is left out)` : text).toWellFormed();
+  };
+  const log = (level) => (...values) => { host(LOG, `${level} ${line(values)}`); };
   const console = freeze({ log: log('log'), info: log('info'), warn: log('warn'), error: log('error'), debug: log('log') });
   const put = (name, value) => defineProperty(globalThis, name, { value, writable: false, configurable: false, enumerable: true });
 

@@ -15,6 +15,13 @@ use crate::program::functions::Functions;
 use crate::program::limits::Limits;
 use crate::program::outcome::{Failure, Log, Reason};
 
+/// The bytes of the longest path of names whose answer is kept.
+const KEPT: usize = 300;
+
+/// The bytes of the longest path and the longest failure that are read. `bootstrap.js` cuts failures to less, but a program can
+/// replace what it cuts them with.
+const READ: usize = 64 << 10;
+
 /// What the script tells.
 pub(super) enum Message {
     /// It calls an operation.
@@ -88,7 +95,7 @@ impl Guest {
                 Vec::new()
             }
             6 => {
-                self.outbox.push(Message::Failed(Failure::thrown(&read(text)?)));
+                self.outbox.push(Message::Failed(thrown(text)?));
                 Vec::new()
             }
             _ => return Err(unexpected()),
@@ -112,7 +119,8 @@ impl Guest {
         if let Some(known) = self.known.get(path) {
             return known.clone();
         }
-        let names: Vec<String> = serde_json::from_str(path).unwrap_or_default();
+        let text = Some(path).filter(|path| path.len() <= READ);
+        let names: Vec<String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let found = match names.as_slice() {
             [namespace] => self.functions.check(namespace),
             [namespace, name] => self.functions.find(namespace, name).map(drop),
@@ -120,7 +128,7 @@ impl Guest {
         };
         let answer = found.map_or_else(Value::from, |()| Value::Bool(true));
         // Looking for the nearest name costs a pass over all.
-        if self.known.len() < 256 {
+        if self.known.len() < 256 && path.len() <= KEPT {
             self.known.insert(path.to_owned(), answer.clone());
         }
         answer
@@ -190,8 +198,13 @@ pub(super) fn start(source: &str, input: &Value, seed: &[u32; 4], search: bool, 
     json!([run]).to_string()
 }
 
-fn read(text: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|_| unexpected())
+/// What the program threw, as the script tells it.
+fn thrown(text: &str) -> Result<Failure, Failure> {
+    if text.len() > READ {
+        return Ok(Failure::new(Reason::Thrown, "the program threw an error that is too long to be shown"));
+    }
+    let told = serde_json::from_str(text).map_err(|_| unexpected())?;
+    Ok(Failure::thrown(&told))
 }
 
 fn too_deep(what: &str, error: &serde_json::Error) -> Failure {
@@ -254,5 +267,44 @@ impl ResourceLimiter for Meter {
 
     fn memories(&self) -> usize {
         1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guest() -> Guest {
+        let functions: Functions = [("t", "echo", "t.echo")].into_iter().collect();
+        Guest::new(functions.into(), Limits::new().into(), Arc::default(), 0)
+    }
+
+    #[test]
+    fn long_names_are_neither_kept_nor_repeated() {
+        let mut guest = guest();
+        for length in [1_000, 100_000, 10_000_000] {
+            for path in [json!(["x".repeat(length)]), json!(["t", "x".repeat(length)])] {
+                guest.hear(1, &path.to_string()).unwrap();
+                let reply = std::mem::take(&mut guest.reply);
+                assert!(reply.starts_with(b"\"there is no ") && reply.len() < 300, "{length}");
+            }
+        }
+        assert!(guest.known.is_empty());
+        guest.hear(1, r#"["t","echos"]"#).unwrap();
+        assert_eq!((guest.known.len(), &*guest.reply), (1, &br#""there is no ops.t.echos; nearest: echo""#[..]));
+    }
+
+    #[test]
+    fn failures_are_cut() {
+        let mut guest = guest();
+        for length in [5_000, 15_000, 10_000_000] {
+            let text = "x".repeat(length);
+            let told = json!({ "name": text, "message": text, "code": text, "stack": format!("program.js:1{text}") });
+            guest.hear(6, &told.to_string()).unwrap();
+            let Some(Message::Failed(failure)) = guest.outbox.pop() else { panic!("{length}") };
+            assert_eq!(failure.reason, Reason::Thrown);
+            let bytes = format!("{failure}{}", failure.stack).len();
+            assert!((50..9_000).contains(&bytes), "{length}: {bytes}");
+        }
     }
 }

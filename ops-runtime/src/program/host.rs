@@ -1,6 +1,7 @@
 //! What programs call.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -12,6 +13,9 @@ pub trait Host: Send + Sync {
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>>;
 
     /// Decides whether the operation runs with this input.
+    ///
+    /// When a program goes on, this is asked again for each call that has no answer yet, since rules change while programs
+    /// wait. A yes or no that somebody gave to the call stays, unless it is denied by now.
     fn decide(&self, id: &str, input: &Value) -> Decision;
 
     /// Checks the input of a call before the user is asked to agree to the call. By default, every input passes.
@@ -61,19 +65,31 @@ pub trait Describe: Send + Sync {
 /// # let registry = Registry::new();
 /// let specs = registry.list();
 /// let ann = registry.scoped(Identity::new("ann"));
-/// let host = CallerHost::new(ann, specs.iter().map(|spec| &**spec), &CallPolicy::new());
+/// let host = CallerHost::new(ann.clone(), specs.iter().map(|spec| &**spec), &CallPolicy::new());
+/// // Inputs are checked before the user is asked to approve a call.
+/// let host = host.with_check(move |id, input| ann.check_input(id, input));
 /// ```
-#[derive(Debug)]
 pub struct CallerHost<C> {
     caller: C,
     operations: HashMap<String, (Decision, OperationKind)>,
+    check: Option<Check>,
 }
+
+/// What tells which inputs would be refused.
+type Check = Box<dyn Fn(&str, &Value) -> Result<(), CallError> + Send + Sync>;
 
 impl<C: Caller> CallerHost<C> {
     /// A host that calls these operations, as far as the policy lets it.
     pub fn new<'a>(caller: C, specs: impl IntoIterator<Item = &'a OperationSpec>, policy: &CallPolicy) -> Self {
         let operations = specs.into_iter().map(|spec| (spec.id.clone().into_owned(), (policy.decide(spec), spec.kind)));
-        Self { caller, operations: operations.collect() }
+        Self { caller, operations: operations.collect(), check: None }
+    }
+
+    /// Checks inputs before the user is asked to agree to a call: see [`Host::check`].
+    #[must_use]
+    pub fn with_check(mut self, check: impl Fn(&str, &Value) -> Result<(), CallError> + Send + Sync + 'static) -> Self {
+        self.check = Some(Box::new(check));
+        self
     }
 }
 
@@ -96,7 +112,17 @@ impl<C: Caller> Host for CallerHost<C> {
         self.operations.get(id).map_or(Decision::Deny, |(decision, _)| *decision)
     }
 
+    fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
+        self.check.as_ref().map_or(Ok(()), |check| check(id, input))
+    }
+
     fn is_query(&self, id: &str) -> bool {
         matches!(self.operations.get(id), Some((_, OperationKind::Query)))
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for CallerHost<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallerHost").field("caller", &self.caller).finish_non_exhaustive()
     }
 }

@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 #[serde(rename_all = "camelCase")]
 pub struct Journal {
     version: u32,
-    /// The hash of the source and the input.
+    /// The hash of the source, of the input, and of where the operations lead.
     program: String,
     pub(super) seed: [u32; 4],
     /// Milliseconds since 1970.
@@ -36,6 +36,9 @@ pub(super) struct Entry {
     pub(super) id: String,
     pub(super) input: Value,
     pub(super) state: State,
+    /// True if somebody was asked and said yes. Older journals do not tell, so that their calls are asked about again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) approved: bool,
     /// What the program was told, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<Answer>,
@@ -45,6 +48,18 @@ pub(super) struct Entry {
     /// When the program was told, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<u64>,
+}
+
+impl Entry {
+    /// A call without an answer.
+    pub(super) fn new(id: String, input: Value, state: State) -> Self {
+        Self { id, input, state, approved: false, answer: None, order: None, at: None }
+    }
+
+    fn say(&mut self, yes: bool) {
+        self.approved = yes;
+        self.state = if yes { State::Allowed } else { State::Declined };
+    }
 }
 
 /// How far a call is.
@@ -131,6 +146,13 @@ impl Journal {
         serde_json::to_string(self).map_err(|error| InvalidJournal(error.to_string()))
     }
 
+    /// The operations of the calls that were started, a call each.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn started(&self) -> impl Iterator<Item = &str> {
+        let started = self.calls.iter().filter(|entry| entry.state == State::Started);
+        started.map(|entry| entry.id.as_str()).filter(|id| id.contains('.'))
+    }
+
     /// The calls that wait for a yes or a no.
     pub fn asks(&self) -> Vec<Ask> {
         let asked = self.calls.iter().enumerate().filter(|(_, entry)| entry.state == State::Asked);
@@ -142,7 +164,7 @@ impl Journal {
     /// # Errors
     /// If no call with this key waits.
     pub fn approve(&mut self, key: &str) -> Result<(), UnknownAsk> {
-        self.decide(key, State::Allowed)
+        self.decide(key, true)
     }
 
     /// Says no to the call with this key: it fails with `ACCESS_DENIED`, and the program may go on.
@@ -150,13 +172,13 @@ impl Journal {
     /// # Errors
     /// If no call with this key waits.
     pub fn decline(&mut self, key: &str) -> Result<(), UnknownAsk> {
-        self.decide(key, State::Declined)
+        self.decide(key, false)
     }
 
-    fn decide(&mut self, key: &str, state: State) -> Result<(), UnknownAsk> {
+    fn decide(&mut self, key: &str, yes: bool) -> Result<(), UnknownAsk> {
         let at = (0..self.calls.len()).find(|at| self.key(*at) == key);
         let entry = at.and_then(|at| self.calls.get_mut(at)).filter(|entry| entry.state == State::Asked);
-        entry.ok_or(UnknownAsk)?.state = state;
+        entry.ok_or(UnknownAsk)?.say(yes);
         Ok(())
     }
 
@@ -165,9 +187,10 @@ impl Journal {
         let known = (0..self.calls.len()).find(|at| self.key(*at) == key).and_then(|at| self.calls.get_mut(at));
         let entry = known.ok_or(UnknownAsk)?;
         match (entry.state, yes) {
-            (State::Asked, true) => entry.state = State::Allowed,
-            (State::Asked, false) => entry.state = State::Declined,
-            (State::Allowed | State::Started, true) | (State::Declined, false) => {}
+            (State::Asked, yes) => entry.say(yes),
+            // Only who was asked knows the key: the answer of an older journal, or one that the policy has overtaken.
+            (State::Allowed | State::Started, true) => entry.approved = true,
+            (State::Declined, false) | (State::Denied, _) => {}
             _ => return Err(UnknownAsk),
         }
         Ok(())

@@ -1,10 +1,17 @@
 //! How a program ended.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
 use crate::program::journal::Journal;
+
+/// The characters of the longest name and the longest code of an error that are shown.
+const SHORT: usize = 200;
+
+/// The characters of the longest message and the longest stack of an error that are shown.
+const LONG: usize = 4_000;
 
 /// How a program ended, and what it did until then.
 #[derive(Debug)]
@@ -90,7 +97,7 @@ pub enum Reason {
     Output,
     /// It reached [`Limits::source`](super::Limits::source).
     Source,
-    /// Its journal is one of another program, or the program behaves differently than the journal says.
+    /// Its journal is one of another program or another place, or the program behaves differently than the journal says.
     Differs,
     /// The journal could not be read or kept.
     Journal,
@@ -131,28 +138,29 @@ impl Failure {
         Self::limit(Reason::Memory, reached, "with_memory` or `with_total_memory")
     }
 
-    /// What the script in the sandbox tells of what was thrown.
+    /// What the script in the sandbox tells of what was thrown: each text is cut, since people and models read it.
     pub(super) fn thrown(told: &Value) -> Self {
-        let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (name, message) = (text("name"), text("message"));
-        let reason = match (name, message) {
+        let given = |name: &str| told.get(name).and_then(Value::as_str);
+        let text = |name: &str, most: usize| cut(given(name).unwrap_or_default(), most);
+        let (name, message) = (text("name", SHORT), text("message", LONG));
+        let reason = match (&*name, &*message) {
             ("InternalError", "out of memory") => Reason::Memory,
             ("SyntaxError", _) => Reason::Syntax,
             _ => Reason::Thrown,
         };
-        let stack: Vec<String> = text("stack").lines().map(own_line).collect();
+        let stack: Vec<String> = text("stack", LONG).lines().map(own_line).collect();
         let place = stack.first().and_then(|line| place(line));
         let message = if reason == Reason::Memory {
             Self::out_of_memory().message
         } else if name.is_empty() || name == "Error" || name == "CallError" {
-            message.to_owned()
+            message.into_owned()
         } else {
             format!("{name}: {message}")
         };
         Self {
             reason,
             message,
-            code: told.get("code").and_then(Value::as_str).map(str::to_owned),
+            code: given("code").map(|code| cut(code, SHORT).into_owned()),
             line: place.map(|(line, _)| line),
             column: place.map(|(_, column)| column),
             stack: stack.join("\n"),
@@ -186,6 +194,14 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// A text of at most that many characters, or the beginning of a longer one, marked as such.
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}...", text.split_at(end).0)),
+        None => Cow::Borrowed(text),
+    }
+}
 
 /// The line of a stack, with the line that the program itself has: the engine counts one before it.
 fn own_line(line: &str) -> String {

@@ -16,6 +16,7 @@ use crate::program::journal::{Answer, Entry, Journal, State};
 use crate::program::outcome::{Failure, Outcome, Reason, Report, Waiting};
 use crate::program::sandbox::{Program, Sandbox, TURN, now};
 use crate::program::store::JournalStore;
+use crate::run::context::deadline_after;
 use crate::{BoxFuture, CallError};
 
 /// The ids of `search` and `describe` in journals: no operation has an id without a dot.
@@ -42,7 +43,8 @@ pub(super) struct Run<'a> {
     returned: Option<Value>,
     instance: Option<Box<Instance>>,
     cpu: Duration,
-    deadline: Instant,
+    /// None if it is too far away to be told.
+    deadline: Option<Instant>,
     started: bool,
 }
 
@@ -55,7 +57,7 @@ impl<'a> Run<'a> {
         store: Option<(&'a dyn JournalStore, &'a str)>,
     ) -> Self {
         Self {
-            deadline: Instant::now() + sandbox.limits.time,
+            deadline: deadline_after(sandbox.limits.time),
             sandbox,
             program,
             host,
@@ -222,32 +224,33 @@ impl<'a> Run<'a> {
             Target::Describe => (DESCRIBE.to_owned(), false),
         };
         self.made = at + 1;
-        let Some(entry) = self.journal.calls.get(at) else {
-            let decision = if is_operation { self.host.decide(&id, &input) } else { Decision::Allow };
-            let state = match decision {
-                Decision::Allow => State::Allowed,
-                Decision::Ask => State::Asked,
-                Decision::Deny => State::Denied,
-            };
-            let state = self.sort(at, state, &id, &input);
-            self.journal.calls.push(Entry { id, input, state, answer: None, order: None, at: None });
-            return Ok(());
-        };
-        if entry.id != id || entry.input != input {
-            return Err(self.differs(at));
-        }
-        if entry.answer.is_some() {
-            return Ok(());
-        }
-        let (state, repeats) = (entry.state, !is_operation || self.host.is_query(&id));
-        if state == State::Started && !repeats {
-            let message = "the process ended while this call was under way: nobody knows whether it was carried out. Find out before it is made again";
-            self.ready.push_back((at, error("OUTCOME_UNKNOWN", message)));
-        } else {
-            let state = self.sort(at, state, &id, &input);
-            if let Some(entry) = self.journal.calls.get_mut(at) {
-                entry.state = state;
+        let (mut yes, mut no) = (false, false);
+        if let Some(entry) = self.journal.calls.get(at) {
+            if entry.id != id || entry.input != input {
+                return Err(self.differs(at));
             }
+            if entry.answer.is_some() {
+                return Ok(());
+            }
+            if entry.state == State::Started && is_operation && !self.host.is_query(&id) {
+                let message = "the process ended while this call was under way: nobody knows whether it was carried out. Find out before it is made again";
+                self.ready.push_back((at, error("OUTCOME_UNKNOWN", message)));
+                return Ok(());
+            }
+            (yes, no) = (entry.approved, entry.state == State::Declined);
+        }
+        // What people have said stays. What the policy said may be another by now, so that it is asked again.
+        let decision = if is_operation { self.host.decide(&id, &input) } else { Decision::Allow };
+        let state = match decision {
+            Decision::Deny => State::Denied,
+            _ if no => State::Declined,
+            Decision::Ask if !yes => State::Asked,
+            _ => State::Allowed,
+        };
+        let state = self.sort(at, state, &id, &input);
+        match self.journal.calls.get_mut(at) {
+            Some(entry) => entry.state = state,
+            None => self.journal.calls.push(Entry::new(id, input, state)),
         }
         Ok(())
     }
@@ -265,10 +268,14 @@ impl<'a> Run<'a> {
             },
             State::Allowed | State::Started => self.queue.push_back(at),
             State::Declined => {
-                self.ready
-                    .push_back((at, error("ACCESS_DENIED", "the call was declined: somebody was asked and said no")));
+                self.ready.push_back((
+                    at,
+                    error("ACCESS_DENIED", "the call was declined: somebody was asked and did not say yes"),
+                ));
             }
-            State::Denied => self.ready.push_back((at, error("ACCESS_DENIED", "programs may not call this operation"))),
+            State::Denied => {
+                self.ready.push_back((at, error("ACCESS_DENIED", &format!("programs may not call `{id}`"))));
+            }
         }
         state
     }
@@ -293,9 +300,9 @@ impl<'a> Run<'a> {
         if let Some(ready) = self.ready.pop_front() {
             return Ok(Some(ready));
         }
-        match timeout_at(self.deadline.into(), self.in_flight.next()).await {
-            Ok(answer) => Ok(answer),
-            Err(_) => Err(self.out_of_time()),
+        match until(self.deadline, self.in_flight.next()).await {
+            Some(answer) => Ok(answer),
+            None => Err(self.out_of_time()),
         }
     }
 
@@ -342,7 +349,7 @@ impl<'a> Run<'a> {
 
     /// After a failure: lets the calls end that have been started, so that the journal knows what they came to.
     async fn settle_started(&mut self, warnings: &mut Vec<String>) {
-        while let Ok(Some((at, answer))) = timeout_at(self.deadline.into(), self.in_flight.next()).await {
+        while let Some(Some((at, answer))) = until(self.deadline, self.in_flight.next()).await {
             let time = now().max(self.journal.started);
             self.record(at, &answer, time);
         }
@@ -371,10 +378,10 @@ impl<'a> Run<'a> {
     }
 
     async fn within<T, E>(&mut self, permit: impl Future<Output = Result<T, E>>) -> Result<T, Failure> {
-        match timeout_at(self.deadline.into(), permit).await {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) => Err(gone()),
-            Err(_) => Err(self.out_of_time()),
+        match until(self.deadline, permit).await {
+            Some(Ok(permit)) => Ok(permit),
+            Some(Err(_)) => Err(gone()),
+            None => Err(self.out_of_time()),
         }
     }
 
@@ -404,6 +411,14 @@ impl<'a> Run<'a> {
             at + 1
         );
         Failure::new(Reason::Differs, message)
+    }
+}
+
+/// What a future comes to; `None` if the deadline is earlier.
+async fn until<T>(deadline: Option<Instant>, future: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => timeout_at(deadline.into(), future).await.ok(),
+        None => Some(future.await),
     }
 }
 

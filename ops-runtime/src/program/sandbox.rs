@@ -31,12 +31,14 @@ pub struct Program {
     pub functions: Arc<Functions>,
     /// The value of the variable `input`.
     pub input: Value,
+    /// Where its operations lead, such as the URLs of their servers.
+    pub place: String,
 }
 
 impl Program {
     /// A program, and the names by which it calls operations.
     pub fn new(source: impl Into<String>, functions: impl Into<Arc<Functions>>) -> Self {
-        Self { source: source.into(), functions: functions.into(), input: Value::Null }
+        Self { source: source.into(), functions: functions.into(), input: Value::Null, place: String::new() }
     }
 
     /// Sets the value of the variable `input`, which is `null` by default.
@@ -46,9 +48,24 @@ impl Program {
         self
     }
 
-    /// A hash of what the program does.
+    /// Says where its operations lead, such as the URLs of their servers; by default nothing is said.
+    ///
+    /// A program does not go on with the journal of one whose operations led elsewhere: it would take the answers of one
+    /// server for those of another.
+    #[must_use]
+    pub fn with_place(mut self, place: impl Into<String>) -> Self {
+        self.place = place.into();
+        self
+    }
+
+    /// A hash of what the program does, and where.
     fn hash(&self) -> String {
-        hash(&[self.source.as_bytes(), self.input.to_string().as_bytes()])
+        let (source, input) = (self.source.as_bytes(), self.input.to_string());
+        match self.place.as_str() {
+            // As in journals of programs that could not say it.
+            "" => hash(&[source, input.as_bytes()]),
+            place => hash(&[source, input.as_bytes(), place.as_bytes()]),
+        }
     }
 }
 
@@ -155,7 +172,7 @@ impl Sandbox {
 }
 
 fn differs() -> Report {
-    let message = "the journal is one of another program or input: run the program from its start, without it";
+    let message = "the journal is one of another program or input, or of operations that lead elsewhere: run the program from its start, without it";
     Report::failed(Failure::new(Reason::Differs, message))
 }
 

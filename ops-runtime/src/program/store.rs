@@ -1,7 +1,7 @@
 //! Where journals are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::TryLockError;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -134,6 +134,9 @@ impl JournalStore for MemoryStore {
 ///
 /// A file is written whole beside the one that it replaces, so that a process that is killed leaves one of the two. On
 /// Unix, only the user can read the files.
+///
+/// A journal stays until it is removed: nobody removes those of programs that wait for an answer and are never resumed. What
+/// [`hold`](JournalStore::hold) puts beside a journal goes with it; on systems other than Unix, an empty file stays.
 #[derive(Debug, Clone)]
 pub struct FolderStore(PathBuf);
 
@@ -175,22 +178,71 @@ impl JournalStore for FolderStore {
         let (folder, path) = (self.0.clone(), self.path(name).with_extension("lock"));
         Box::pin(blocking(move || {
             std::fs::create_dir_all(&folder)?;
-            let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
-            // The system gives the lock up when the process ends. The file stays, as others may wait with it.
-            file.try_lock().map_err(|error| match error {
-                TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
-                TryLockError::Error(error) => error,
-            })?;
+            let file = lock(&path, std::fs::OpenOptions::new().write(true).create(true).truncate(false))?;
+            // The system gives the lock up when the process ends.
             Ok(Hold::new(file))
         }))
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>> {
         let path = self.path(name);
-        Box::pin(blocking(move || match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        Box::pin(blocking(move || {
+            let lock_path = path.with_extension("lock");
+            let held = lock(&lock_path, std::fs::OpenOptions::new().write(true));
+            remove_file(&path)?;
+            match held {
+                // As long as it is held, nobody has another file of that name.
+                Ok(_held) if cfg!(unix) => remove_file(&lock_path),
+                // Another runs the program, and removes the file when it removes its journal.
+                Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) => {
+                    Err(error)
+                }
+                _ => Ok(()),
+            }
         }))
+    }
+}
+
+/// Locks the file of that name.
+///
+/// Who held it before may have removed it meanwhile, and another may have made and locked a new one: then the lock of the
+/// old file keeps nobody out, and the new one is tried.
+fn lock(path: &Path, options: &std::fs::OpenOptions) -> io::Result<File> {
+    loop {
+        let file = options.open(path)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+            TryLockError::Error(error) => error,
+        })?;
+        if is_named(&file, path)? {
+            return Ok(file);
+        }
+    }
+}
+
+/// True if the path leads to the file that is open.
+#[cfg(unix)]
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let own = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// True, since files that are locked are never removed where this cannot be told.
+#[cfg(not(unix))]
+fn is_named(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Removes a file, if there is one.
+fn remove_file(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -216,6 +268,6 @@ fn write(folder: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     }
     // The new name is kept by the folder.
     #[cfg(unix)]
-    std::fs::File::open(folder)?.sync_all()?;
+    File::open(folder)?.sync_all()?;
     Ok(())
 }

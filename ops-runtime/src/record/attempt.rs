@@ -57,7 +57,21 @@ impl Drop for Account {
 ///
 /// When none does: the error of the likeliest one.
 pub(super) fn read<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Result<U, E> {
-    let candidates = candidates::<U>(kind, value);
+    first(candidates::<U>(kind, value), value)
+}
+
+/// Reads a buffered value as the first of these variants that takes it.
+///
+/// # Errors
+///
+/// When none does: the error of the likeliest one.
+pub(super) fn among<U: Untagged, E: Error>(variants: &[usize], kind: Kind, value: &Buffer<'_>) -> Result<U, E> {
+    let mut candidates = candidates::<U>(kind, value);
+    candidates.retain(|variant| variants.contains(variant));
+    first(candidates, value)
+}
+
+fn first<U: Untagged, E: Error>(candidates: Vec<usize>, value: &Buffer<'_>) -> Result<U, E> {
     if let [variant] = candidates[..] {
         return U::read(variant, value.reader());
     }

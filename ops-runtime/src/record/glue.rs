@@ -148,14 +148,18 @@ macro_rules! __values {
 /// Makes a serde type, and a [`Record`](crate::record::Record), of a union that is told apart by the value of one
 /// property, the tag; its last variant, a `serde_json::Value`, keeps an object whose tag is not known.
 ///
-/// Each other variant holds a `Record`, which may declare the tag as one of its own properties. Tags are strings,
+/// Each other variant holds a `Record`, which may declare the tag as one of its own properties: what it holds is written,
+/// and the first tag of the variant if it is unset. Tags are strings,
 /// integers or booleans, and may come anywhere in the object: only what precedes them is buffered. A variant with `(_)`
-/// holds any other serde type that is an object; it sees the tag.
+/// holds any other serde type that is an object; it sees the tag. The variant behind `else` is that of an object without a
+/// tag, and if it declares the tag, of one with any other; it is written as it is.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tagged {
     (@read $object:ident) => { $object.read() };
     (@read $object:ident $own:tt) => { $object.read_own() };
+    (@rest $object:ident, $other:ident) => { $object.other().map(Self::$other) };
+    (@rest $object:ident, $other:ident, $default:ident) => { $object.read_default(Self::$default, Self::$other) };
     (@put $m:ident, $tag:literal, $first:literal, $value:ident) => {
         $crate::record::glue::put_variant($m, $tag, $first, $value)
     };
@@ -163,7 +167,9 @@ macro_rules! __tagged {
         $crate::record::glue::put_own($m, $tag, $first, $value)
     };
     ($t:ty [$tag:literal] {
-        $($first:literal $(| $more:literal)* => $variant:ident $(($own:tt))?,)* _ => $other:ident $(,)?
+        $($first:literal $(| $more:literal)* => $variant:ident $(($own:tt))?,)*
+        $(else $default:ident,)?
+        _ => $other:ident $(,)?
     }) => {
         impl $crate::record::Record for $t {
             const NAME: &'static str = ::std::stringify!($t);
@@ -179,9 +185,12 @@ macro_rules! __tagged {
                 $(if object.is($first) $(|| object.is($more))* {
                     return $crate::__tagged!(@read object $($own)?).map(Self::$variant);
                 })*
-                object.other().map(Self::$other)
+                $crate::__tagged!(@rest object, $other $(, $default)?)
             }
             fn write<M: $crate::record::glue::SerializeMap>(&self, m: &mut M) -> ::std::result::Result<(), M::Error> {
+                $(if let Self::$default(value) = self {
+                    return $crate::record::Record::write(value, m);
+                })?
                 match self {
                     $(Self::$variant(value) => $crate::__tagged!(@put m, $tag, $first, value $(, $own)?),)*
                     Self::$other(value) => $crate::record::glue::put_other(m, value),
@@ -201,6 +210,9 @@ macro_rules! __tagged {
 /// the variant that declares most of its properties. One that no variant takes is an error, unless one of them takes
 /// `Any`: there is no telling what it was meant to be, and whoever reads it may want to repair it.
 ///
+/// The output of an operation with several successes has the variants that each success may be behind `by`, in the order
+/// of the output's `oneOf`: the status of a response tells which success it is.
+///
 /// ```
 /// #[derive(Debug, PartialEq)]
 /// enum Id { Number(i64), Text(String) }
@@ -213,9 +225,10 @@ macro_rules! __tagged {
 macro_rules! __untagged {
     ($t:ty { $(
         $($kind:ident $([$($needs:literal),* $(; $($knows:literal),*)?])?)|+ => $variant:ident
-    ),+ $(,)? }) => {
+    ),+ $(,)? } $(by [$([$($success:literal),*]),*])?) => {
         impl $crate::record::Untagged for $t {
             const NAME: &'static str = ::std::stringify!($t);
+            $(const SUCCESSES: &'static [&'static [::std::primitive::usize]] = &[$(&[$($success),*]),*];)?
             const SHAPES: &'static [&'static [$crate::record::Shape]] = &[$(&[$(
                 $crate::record::Shape::new(
                     $crate::record::Kind::$kind,

@@ -23,6 +23,10 @@ impl<T: Record> Record for Box<T> {
         T::read(&mut Reader::new(&mut m.map)).map(Self::new)
     }
 
+    fn is_set(&self, at: usize) -> bool {
+        T::is_set(self, at)
+    }
+
     fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
         T::write(self, m)
     }

@@ -87,6 +87,9 @@ pub trait Slots {
     /// Gives what was read, if all that has to be there is.
     fn close(open: Self::Open) -> Option<Self::Values>;
 
+    /// Tells whether the property at a position is written.
+    fn is_set(fields: Self::Fields<'_>, at: usize) -> bool;
+
     /// Writes the fields; theirs are the names of the record from `at`.
     ///
     /// # Errors
@@ -160,6 +163,11 @@ macro_rules! slot {
             fn close($open: Self::Open) -> Option<Self::Values> {
                 $close
             }
+            fn is_set($lent: Self::Fields<'_>, _: usize) -> bool {
+                let written: Option<&T> = $written;
+                written.is_some()
+            }
+
             #[inline(always)]
             fn write<M: SerializeMap>(
                 $lent: Self::Fields<'_>,
@@ -250,6 +258,10 @@ impl<T: Field> Slots for Rest<T> {
     fn close(open: Self::Open) -> Option<Self::Values> {
         Some(open)
     }
+    fn is_set(_: Self::Fields<'_>, _: usize) -> bool {
+        false
+    }
+
     /// An entry under the name of a declared property is not written.
     fn write<M: SerializeMap>(
         field: Self::Fields<'_>,
@@ -307,6 +319,11 @@ impl Slots for Opaque {
     fn close((): ()) -> Option<Infallible> {
         None
     }
+    /// It writes what it declares by itself.
+    fn is_set((): (), _: usize) -> bool {
+        true
+    }
+
     fn write<M: SerializeMap>((): (), _: &'static [&'static str], _: usize, _: &mut M) -> Result<(), M::Error> {
         Ok(())
     }
@@ -387,6 +404,19 @@ macro_rules! tuples {
                     let _ = &open;
                     Some(($($slot::close(open.$i)?,)*))
                 }
+                fn is_set(fields: Self::Fields<'_>, at: usize) -> bool {
+                    let _ = &fields;
+                    $(
+                        if at < $slot::COUNT {
+                            return $slot::is_set(fields.$i, at);
+                        }
+                        let at = at - $slot::COUNT;
+                    )*
+                    let _ = at;
+                    // A property with a single possible value.
+                    true
+                }
+
                 #[inline(always)]
                 fn write<Map: SerializeMap>(
                     fields: Self::Fields<'_>,

@@ -89,6 +89,22 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
         T::deserialize(MapAccessDeserializer::new(self.chain(true, false)))
     }
 
+    /// Reads the object as the variant `T` of objects whose tag is not known, unless that would lose a tag.
+    ///
+    /// # Errors
+    ///
+    /// When the object is not a `T`, or the input fails.
+    pub fn read_default<T: Record, U>(
+        self,
+        own: impl FnOnce(T) -> U,
+        other: impl FnOnce(Value) -> U,
+    ) -> Result<U, A::Error> {
+        if self.tag.is_none() || declares::<T>(self.name) {
+            return self.read().map(own);
+        }
+        self.other().map(other)
+    }
+
     #[inline]
     fn chain(self, sees_tag: bool, hides_tag: bool) -> Chain<'de, 'a, A> {
         let Self { name, tag, before, rest, is_ahead } = self;
@@ -118,7 +134,7 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
     }
 }
 
-/// Writes the variant `value` of a union, and its tag if `value` does not hold it itself.
+/// Writes the variant `value` of a union, and its tag if `value` does not declare it, or has it unset.
 ///
 /// # Errors
 ///
@@ -130,7 +146,7 @@ pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
     literal: L,
     value: &T,
 ) -> Result<(), M::Error> {
-    if !declares::<T>(name) {
+    if !declares::<T>(name) || !value.is_set(T::index(name)) {
         m.serialize_entry(name, &literal)?;
     }
     value.write(m)

@@ -23,6 +23,10 @@ pub trait Untagged: Sized {
     /// The shapes that each variant takes, in the order of the variants.
     const SHAPES: &'static [&'static [Shape]];
 
+    /// The variants that each success of an operation may be, by position in the output's `oneOf`; empty if the union is
+    /// not one of successes, and takes no word of which of them came.
+    const SUCCESSES: &'static [&'static [usize]] = &[];
+
     /// Reads a value as the variant at a position of [`SHAPES`](Self::SHAPES).
     ///
     /// # Errors
@@ -57,6 +61,20 @@ pub enum Kind {
     Object,
     /// Any value.
     Any,
+}
+
+impl Kind {
+    fn of(value: &Buffer<'_>) -> Self {
+        match value {
+            Buffer::Null => Self::Null,
+            Buffer::Bool(_) => Self::Boolean,
+            Buffer::I64(_) | Buffer::U64(_) => Self::Integer,
+            Buffer::F64(_) => Self::Number,
+            Buffer::Text(_) => Self::String,
+            Buffer::List(_) => Self::Array,
+            Buffer::Map(_) => Self::Object,
+        }
+    }
 }
 
 /// One of the shapes that a variant of an [`Untagged`] union takes.
@@ -123,16 +141,22 @@ pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<usi
 ///
 /// When the value is not one of any variant.
 pub fn read_untagged<'de, U: Untagged, D: Deserializer<'de>>(d: D) -> Result<U, D::Error> {
-    match variant::take() {
-        Some(told) => read_told(usize::from(told), d),
-        None => d.deserialize_any(UntaggedVisitor(PhantomData)),
+    // A union inside the output, or the only success with content, is told apart by its shape alone.
+    let told = if U::SUCCESSES.is_empty() { None } else { variant::take() };
+    match told.and_then(|told| U::SUCCESSES.get(usize::from(told))) {
+        Some(variants) if !variants.is_empty() => read_told(variants, d),
+        _ => d.deserialize_any(UntaggedVisitor(PhantomData)),
     }
 }
 
-/// Reads a union whose variant is known from outside; if it is not that after all, by its shape.
-fn read_told<'de, U: Untagged, D: Deserializer<'de>>(variant: usize, d: D) -> Result<U, D::Error> {
+/// Reads a union of which a few variants are left by what is known from outside; if it is none of these, by its shape.
+fn read_told<'de, U: Untagged, D: Deserializer<'de>>(variants: &[usize], d: D) -> Result<U, D::Error> {
     let value = Buffer::deserialize(d)?;
-    U::read(variant, value.reader()).or_else(|_: D::Error| value.reader().deserialize_any(UntaggedVisitor(PhantomData)))
+    let by_shape = || value.reader().deserialize_any(UntaggedVisitor(PhantomData));
+    if let [only] = variants {
+        return U::read(*only, value.reader()).or_else(|_: D::Error| by_shape());
+    }
+    attempt::among(variants, Kind::of(&value), &value).or_else(|_: D::Error| by_shape())
 }
 
 /// Writes an untagged union; the body of the `Serialize` that [`untagged!`](crate::__generated::untagged!) writes.

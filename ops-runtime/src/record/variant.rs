@@ -1,4 +1,4 @@
-//! Which alternative of a union an answer is, told from outside: by its status, where shapes alone may not tell.
+//! Which success of an operation an answer is, told from outside: by its status, where shapes alone may not tell.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ thread_local! {
     static VARIANT: Cell<Option<u16>> = const { Cell::new(None) };
 }
 
-/// Runs a decoding whose outermost union is the alternative at this position.
+/// Runs a decoding of the success at this position of the output's `oneOf`.
 ///
 /// Decoding runs on one thread in one go, which is what lets a word be left for it here.
 pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
@@ -25,7 +25,7 @@ pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
     decode()
 }
 
-/// Takes the word, which is for the outermost union alone: whoever asks first.
+/// Takes the word, which is for the union of the operation's successes: no other union asks.
 pub(crate) fn take() -> Option<u16> {
     VARIANT.take()
 }

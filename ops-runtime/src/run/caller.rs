@@ -284,6 +284,29 @@ impl Registry {
     pub fn scoped(&self, identity: Identity) -> Scoped {
         Scoped::new(self.clone(), identity)
     }
+
+    /// Checks an input as a call by id of the registry's owner does before it runs: against its schema, and whether a request
+    /// can be made of it.
+    ///
+    /// Nothing is sent or run, and no token is fetched. For others than the owner, see [`Scoped::check_input`].
+    ///
+    /// ```
+    /// # use ops_runtime::Registry;
+    /// # use ops_runtime::spec::{OperationSpec, Schema};
+    /// # use serde_json::json;
+    /// let input = Schema::text(r#"{ "type": "object", "required": ["a"] }"#);
+    /// let registry = Registry::new();
+    /// registry.register_spec(OperationSpec::query("math.add").with_input(input))?;
+    /// assert!(registry.check_input("math.add", &json!({ "a": 1 })).is_ok());
+    /// assert_eq!(registry.check_input("math.add", &json!({})).unwrap_err().code().as_str(), "VALIDATION_ERROR");
+    /// # Ok::<(), ops_runtime::registry::RegistryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The error that the call would fail with: an `OPERATION_NOT_FOUND`, or a `VALIDATION_ERROR` that lists what is wrong.
+    pub fn check_input(&self, id: &str, input: &Value) -> Result<(), CallError> {
+        pipeline::check_input(Invocation::plain(self), id, input)
+    }
 }
 
 impl Scoped {
@@ -294,6 +317,15 @@ impl Scoped {
     /// Who calls.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// Checks an input as [`Registry::check_input`] does, for a call of this identity.
+    ///
+    /// # Errors
+    /// Those of [`Registry::check_input`], and an `ACCESS_DENIED` if the identity may not run the operation.
+    pub fn check_input(&self, id: &str, input: &Value) -> Result<(), CallError> {
+        let call = Invocation::scoped(&self.registry, CallOptions::new(), &self.identity);
+        pipeline::check_input(call, id, input)
     }
 
     /// The operations that the identity may run, in the order of their ids.

@@ -1,17 +1,22 @@
 //! Who may send requests to a server: the hosts by which it is reached, and the pages that may.
 
-use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 
 /// The hosts by which a server is reached, and the origins of the pages that may send requests.
 ///
 /// The rules are those of the MCP server over HTTP: `Host` has to name one of the hosts, and `Origin`, if a page of the
-/// web sends one, a page of one of them or one of the origins.
+/// web sends one, a page of one of them or one of the origins. A server that may be reached by any name takes requests of
+/// its own pages: those that the browser says are (`Sec-Fetch-Site`), or of the host that the request names.
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
-    hosts: Vec<(String, Option<u16>)>,
+    /// `None` for any.
+    hosts: Option<Vec<(String, Option<u16>)>>,
     origins: Vec<Page>,
 }
+
+/// The header in which a browser says whose page sends a request (Fetch Metadata, section 2.4).
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// An origin that is let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +30,20 @@ struct Page {
 impl Default for Door {
     /// The local host alone.
     fn default() -> Self {
-        let mut door = Self { hosts: Vec::new(), origins: Vec::new() };
+        let mut door = Self::any();
         door.set_hosts(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
         door
     }
 }
 
 impl Door {
+    /// Any host, and no pages but those of the server itself.
+    pub(crate) fn any() -> Self {
+        Self { hosts: None, origins: Vec::new() }
+    }
+
     pub(crate) fn set_hosts(&mut self, hosts: impl IntoIterator<Item = String>) {
-        self.hosts = hosts.into_iter().map(|host| named(&host)).collect();
+        self.hosts = Some(hosts.into_iter().map(|host| named(&host)).collect());
     }
 
     /// Lets pages of another origin in, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
@@ -45,11 +55,26 @@ impl Door {
         }
     }
 
+    /// True if an origin is one of those that are let in by name.
+    #[cfg(feature = "mcp-server")]
+    pub(crate) fn lists(&self, origin: &str) -> bool {
+        page(origin).is_some_and(|page| self.is_listed(&page))
+    }
+
+    fn is_listed(&self, page: &Page) -> bool {
+        self.origins.iter().any(|allowed| {
+            allowed.scheme == page.scheme
+                && allowed.host == page.host
+                && (allowed.port.is_none() || allowed.port == page.port)
+        })
+    }
+
     /// Checks the head of a request; the status to refuse it with.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
         let own = one(headers, &header::HOST)?;
         let has_origin = headers.contains_key(header::ORIGIN);
-        if own.is_some_and(|own| self.hosts.iter().any(|(name, port)| port.is_none() && name == own)) && !has_origin {
+        let is_one = |own| self.hosts.iter().flatten().any(|(name, port)| port.is_none() && name == own);
+        if !has_origin && (self.hosts.is_none() || own.is_some_and(is_one)) {
             return Ok(());
         }
         let host = match own {
@@ -60,20 +85,22 @@ impl Door {
         let is_ours = |(name, port): &(String, Option<u16>), of: &str, at: Option<u16>| {
             name == of && (port.is_none() || *port == at)
         };
-        if !self.hosts.iter().any(|ours| is_ours(ours, &host.0, host.1)) {
+        if self.hosts.as_ref().is_some_and(|hosts| !hosts.iter().any(|ours| is_ours(ours, &host.0, host.1))) {
             tracing::warn!("a request for another host is refused (`with_hosts`)");
             return Err(StatusCode::FORBIDDEN);
         }
         let Some(origin) = one(headers, &header::ORIGIN)? else { return Ok(()) };
         let allowed = page(origin).is_some_and(|page| {
             let web = matches!(page.scheme.as_str(), "http" | "https");
-            let listed = |allowed: &&Page| {
-                allowed.scheme == page.scheme
-                    && allowed.host == page.host
-                    && (allowed.port.is_none() || allowed.port == page.port)
+            let own = || match &self.hosts {
+                Some(hosts) => hosts.iter().any(|ours| is_ours(ours, &page.host, page.port)),
+                // Behind a proxy the request may name another host than the browser has asked.
+                None => match headers.get(FETCH_SITE) {
+                    Some(site) => site == "same-origin",
+                    None => page.host == host.0 && page.port == host.1.or(port_of(&page.scheme)),
+                },
             };
-            web && self.hosts.iter().any(|ours| is_ours(ours, &page.host, page.port))
-                || self.origins.iter().any(|allowed| listed(&allowed))
+            self.is_listed(&page) || web && own()
         });
         if allowed {
             return Ok(());
@@ -107,12 +134,17 @@ fn page(origin: &str) -> Option<Page> {
     let uri = Uri::try_from(origin.trim()).ok()?;
     let scheme = uri.scheme_str()?.to_ascii_lowercase();
     let authority = uri.authority()?;
-    let port = authority.port_u16().or(match scheme.as_str() {
+    let port = authority.port_u16().or(port_of(&scheme));
+    Some(Page { scheme, host: authority.host().trim_matches(['[', ']']).to_ascii_lowercase(), port })
+}
+
+/// The port that a scheme implies.
+fn port_of(scheme: &str) -> Option<u16> {
+    match scheme {
         "http" => Some(80),
         "https" => Some(443),
         _ => None,
-    });
-    Some(Page { scheme, host: authority.host().trim_matches(['[', ']']).to_ascii_lowercase(), port })
+    }
 }
 
 #[cfg(test)]
@@ -145,6 +177,36 @@ mod tests {
         {
             assert!(!check(&door, "localhost", Some(origin)), "{origin}");
         }
+    }
+
+    #[test]
+    fn any_host_and_its_own_pages() {
+        let mut door = Door::any();
+        door.add_origin("https://app.example.com");
+        for host in ["localhost", "evil.example", "127.0.0.2:8"] {
+            assert!(check(&door, host, None), "{host}");
+        }
+        let table = [
+            ("api.example", "https://api.example", true),
+            ("api.example:8080", "http://api.example:8080", true),
+            ("api.example:8080", "http://api.example", false),
+            ("api.example", "https://app.example.com", true),
+            ("api.example", "https://evil.example", false),
+            ("api.example", "null", false),
+        ];
+        for (host, origin, expected) in table {
+            assert_eq!(check(&door, host, Some(origin)), expected, "{host} {origin}");
+        }
+        // What the browser says counts, and no page can say it.
+        let said = |site: &str, origin: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "10.0.0.1:8080".parse().unwrap());
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+            headers.insert(FETCH_SITE, site.parse().unwrap());
+            door.check(&Uri::from_static("/"), &headers).is_ok()
+        };
+        assert!(said("same-origin", "https://api.example") && said("cross-site", "https://app.example.com"));
+        assert!(!said("cross-site", "http://10.0.0.1:8080") && !said("same-site", "https://other.example"));
     }
 
     #[test]

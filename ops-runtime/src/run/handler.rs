@@ -80,7 +80,9 @@ pub trait Endpoint: Send + Sync + 'static {
     /// Checks an input without running the operation, such as for a member that has no place in a request. By default, every
     /// input passes.
     ///
-    /// A gateway calls this before it asks a user to agree to the call. The input matches the operation's schema.
+    /// This is called before a user is asked to agree to a call, by [`Registry::check_input`](crate::Registry::check_input),
+    /// and for an input that does not match the operation's schema, to tell all that is wrong with it at once: so any input
+    /// may come.
     ///
     /// # Errors
     /// The error that the call itself would fail with.

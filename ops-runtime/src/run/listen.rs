@@ -26,6 +26,9 @@ use tokio_util::sync::CancellationToken;
 use self::head::{Sending, Watch};
 use crate::run::pace::{Cost, Pace, Turns};
 
+/// How long it may take to drop what was not answered.
+const DROPPED: Duration = Duration::from_secs(1);
+
 /// What a server of its own allows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -62,6 +65,8 @@ where
     let room = Arc::new(Semaphore::new(most));
     let pace = Pace::one_by_one();
     let watch = Watch::new(limits.head_timeout)?;
+    // What is not answered by the end of the shutdown is dropped, and its callers' logs can say so.
+    let over = CancellationToken::new();
     let graceful = if limits.shutdown_timeout.is_zero() { CancellationToken::new() } else { cancel.clone() };
     let accept = async {
         loop {
@@ -76,7 +81,7 @@ where
                 Err(error) => return Err(error),
             };
             let _ = stream.set_nodelay(true);
-            let (answer, cost, graceful) = (answer.clone(), Cost::new(&pace), graceful.clone());
+            let (answer, cost, graceful, over) = (answer.clone(), Cost::new(&pace), graceful.clone(), over.clone());
             let requests = watch.connection();
             tokio::spawn(async move {
                 let (head, of_requests) = (requests.clone(), cost.clone());
@@ -111,9 +116,10 @@ where
                     }),
                     ended => ended,
                 };
-                if let Err(error) = turns.run(&cost, work).await {
+                if let Some(Err(error)) = over.run_until_cancelled(turns.run(&cost, work)).await {
                     tracing::debug!(%error, "a connection ended");
                 }
+                // After the connection itself, which was moved into this task.
                 drop(permit);
             });
         }
@@ -125,6 +131,8 @@ where
         let all = u32::try_from(most).unwrap_or(u32::MAX);
         if tokio::time::timeout(limits.shutdown_timeout, room.acquire_many(all)).await.is_err() {
             tracing::warn!("requests in flight were not answered before the shutdown");
+            over.cancel();
+            let _ = tokio::time::timeout(DROPPED, room.acquire_many(all)).await;
         }
     }
     ended

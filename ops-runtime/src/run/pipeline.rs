@@ -3,6 +3,7 @@
 //! The typed functions are thin; what they share is not generic, so that an operation costs little to compile.
 
 mod guard;
+mod invocation;
 mod misfit;
 mod output;
 
@@ -17,21 +18,21 @@ use futures_util::StreamExt;
 use serde_core::Serialize;
 #[cfg(feature = "webhooks")]
 use serde_core::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
-use crate::model::nearest::{nearest, question};
 use crate::run::handler::{Endpoint, Erased, InputForm, Typed, TypedCall, TypedStream};
 use crate::run::payload::{Payload, PayloadStream, input_value, to_text, to_value};
 use crate::run::registry::Entry;
 use crate::{
-    Body, Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationSpec, OutputPolicy,
-    Registry, Reply, ResponseEnvelope, Subscribe,
+    Body, Call, CallError, Context, Handler, Operation, OperationSpec, OutputPolicy, Reply, ResponseEnvelope, Subscribe,
 };
 #[cfg(feature = "webhooks")]
 use crate::{SpecRef, run::schemas::DefinitionCache};
 use guard::{Guard, Limits, StreamGuard};
+
+pub(crate) use invocation::{Invocation, not_found};
 
 /// Reads what another program sent as the output of an operation, as the policy says.
 #[cfg(feature = "webhooks")]
@@ -51,123 +52,6 @@ pub type EnvelopeStream<T> = BoxStream<'static, Result<ResponseEnvelope<T>, Call
 
 /// A subscription that is being opened: the future of its stream.
 pub type Opening<Op> = BoxFuture<'static, Result<EnvelopeStream<<Op as Operation>::Output>, CallError>>;
-
-/// A call on its way: everything but the operation and its input.
-pub(crate) struct Invocation {
-    pub(crate) context: Context,
-    pub(crate) policy: OutputPolicy,
-    /// Whether access rules apply: not to the owner of the registry, nor to nested calls.
-    pub(crate) checked: bool,
-}
-
-impl Invocation {
-    /// The trusted owner's call, which says nothing beside its input.
-    #[inline]
-    pub(crate) fn plain(registry: &Registry) -> Self {
-        Self { policy: registry.policy(), context: Context::plain(registry.clone()), checked: false }
-    }
-
-    /// The trusted owner's call; an identity in the options has it checked.
-    pub(crate) fn with(registry: &Registry, options: CallOptions) -> Self {
-        let policy = options.policy.unwrap_or(registry.policy());
-        let checked = options.identity.is_some();
-        Self { context: Context::new(registry.clone(), options, None), policy, checked }
-    }
-
-    /// A call in somebody's name.
-    pub(crate) fn scoped(registry: &Registry, mut options: CallOptions, identity: &Arc<Identity>) -> Self {
-        let policy = options.policy.unwrap_or(registry.policy());
-        // The scope decides who calls; options can't widen it.
-        options.identity = None;
-        Self { context: Context::new(registry.clone(), options, Some(identity.clone())), policy, checked: true }
-    }
-
-    /// A call that a handler makes.
-    pub(crate) fn nested(context: &Context, options: CallOptions) -> Self {
-        let policy = options.policy.unwrap_or(context.registry.policy());
-        // A handler that says in whose name it calls wants that checked.
-        let checked = options.identity.is_some();
-        Self { context: context.nested(options), policy, checked }
-    }
-
-    /// Finds the operation's handler, checks access and takes over the operation's own timeout.
-    #[inline]
-    fn admit<'e>(
-        &mut self,
-        id: &str,
-        entry: Option<&'e Arc<Entry>>,
-    ) -> Result<(&'e Arc<Entry>, &'e Handler), CallError> {
-        let entry = entry.ok_or_else(|| self.unknown(id))?;
-        let handler =
-            entry.handler.as_ref().ok_or_else(|| not_found(id, "no handler is registered for the operation"))?;
-        if self.checked {
-            self.authorise(entry)?;
-        }
-        self.context.timeout = entry.spec.timeout;
-        Ok((entry, handler))
-    }
-
-    /// The error of an id that is not registered, with those that may be meant of the operations that its caller may run.
-    ///
-    /// That of a nested call may reach a caller who need not know what else there is, and names none.
-    #[cold]
-    fn unknown(&self, id: &str) -> CallError {
-        const PROPOSED: usize = 3;
-        let table = self.context.registry.table();
-        let is_nested = self.context.extra.as_ref().is_some_and(|extra| extra.parent.is_some());
-        let known = table.iter().filter(|entry| !is_nested && (!self.checked || self.may_run(entry)));
-        let meant = question(&nearest(id, known.map(|entry| entry.spec.id.as_ref()), PROPOSED));
-        refused(id, format!("operation not found: `{id}`{meant}"))
-    }
-
-    fn may_run(&self, entry: &Entry) -> bool {
-        let access = &entry.spec.access;
-        self.context.identity().map_or_else(|| access.is_open(), |identity| access.allows(identity))
-    }
-
-    fn authorise(&self, entry: &Entry) -> Result<(), CallError> {
-        if self.may_run(entry) {
-            return Ok(());
-        }
-        let access = &entry.spec.access;
-        // Scopes stand in the spec, which whoever may ask for the operation can read.
-        let mut needs = Vec::new();
-        if !access.required_scopes.is_empty() {
-            needs.push(format!("all of the scopes {}", access.required_scopes.join(", ")));
-        }
-        if !access.required_scopes_any.is_empty() {
-            needs.push(format!("one of the scopes {}", access.required_scopes_any.join(", ")));
-        }
-        if let (Some(kind), Some(action)) = (&access.resource_type, &access.resource_action) {
-            needs.push(format!("the right to {action} {kind}"));
-        }
-        let message = format!("access to `{}` denied: it needs {}", entry.spec.id, needs.join(", and "));
-        let mut details = Map::from_iter([("requiredScopes".to_owned(), json!(access.required_scopes))]);
-        if !access.required_scopes_any.is_empty() {
-            details.insert("requiredScopesAny".to_owned(), json!(access.required_scopes_any));
-        }
-        Err(CallError::new(ErrorCode::AccessDenied, message).with_details(details))
-    }
-
-    /// The operation's schemas, if the policy wants even typed values checked against them.
-    #[inline]
-    fn strict(&self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
-        (self.policy == OutputPolicy::Strict).then(|| entry.clone())
-    }
-
-    #[inline]
-    fn limits(&self) -> Limits {
-        Limits::of(&self.context)
-    }
-}
-
-pub(crate) fn not_found(id: &str, what: &str) -> CallError {
-    refused(id, format!("{what}: `{id}`"))
-}
-
-fn refused(id: &str, message: String) -> CallError {
-    CallError::new(ErrorCode::OperationNotFound, message).with_details(json!({ "operationId": id }))
-}
 
 /// The error of a handler: it names its operation, and has the code that the operation declares for it.
 #[cold]
@@ -254,14 +138,19 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<State<Op>, 
 /// Checks what the type does not: the schema's constraints, if it has any.
 ///
 /// What is sent to a remote is for that to check: an enum value that the document did not know may be known there.
-#[inline]
+#[inline(always)]
 fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op::Input) -> Result<(), CallError> {
-    if !handler.is_remote() && entry.schemas.input_is_constrained() {
-        // A body has no constraint that a schema could say, so what stands for it will do.
-        let (value, _) = handover::scoped(|| to_value(input));
-        entry.schemas.check_input(&entry.spec, &value?)?;
+    match handler.is_remote() || !entry.schemas.input_is_constrained() {
+        true => Ok(()),
+        false => check_constrained(entry, input),
     }
-    Ok(())
+}
+
+#[inline(never)]
+fn check_constrained<T: Serialize>(entry: &Entry, input: &T) -> Result<(), CallError> {
+    // A body has no constraint that a schema could say, so what stands for it will do.
+    let (value, _) = handover::scoped(|| to_value(input));
+    entry.schemas.check_input(&entry.spec, &value?)
 }
 
 /// An input as JSON, and the bodies in it if the handler takes them as they are.
@@ -316,6 +205,17 @@ pub(crate) async fn call(call: Invocation, id: &str, input: Value) -> Result<Res
     output::dynamic(&entry, policy, envelope).map_err(|error| named(error, &entry.spec))
 }
 
+/// Checks an input as [`call`] does, without the call.
+pub(crate) fn check_input(call: Invocation, id: &str, input: &Value) -> Result<(), CallError> {
+    let table = call.context.registry.table();
+    let entry = table.get(id).ok_or_else(|| call.unknown(id))?;
+    if call.checked {
+        call.authorise(entry)?;
+    }
+    entry.check_input(input, &call.context)?;
+    entry.check_by_handler(input, &call.context)
+}
+
 fn start_dynamic(
     mut call: Invocation,
     id: &str,
@@ -323,7 +223,7 @@ fn start_dynamic(
 ) -> Result<(Guard<ResponseEnvelope<Payload>>, Arc<Entry>), CallError> {
     let table = call.context.registry.table();
     let (entry, _) = call.admit(id, table.get(id))?;
-    entry.schemas.check_input(&entry.spec, &input)?;
+    entry.check_input(&input, &call.context)?;
     Ok((start_erased(call, entry, input)?, entry.clone()))
 }
 
@@ -428,7 +328,7 @@ fn start_served(
         return Ok((Guard::start(limits, start)?, true));
     }
     let input = input_value(&entry.spec, input)?;
-    entry.schemas.check_input(&entry.spec, &input)?;
+    entry.check_input(&input, &call.context)?;
     Ok((start_erased(call, entry, input)?, false))
 }
 
@@ -503,7 +403,7 @@ async fn start_dynamic_stream(
         let (entry, _) = call.admit(id, table.get(id))?;
         entry.clone()
     };
-    entry.schemas.check_input(&entry.spec, &input)?;
+    entry.check_input(&input, &call.context)?;
     let stream = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {
         item.and_then(|item| output::dynamic(&entry, policy, item)).map_err(|error| named(error, &entry.spec))

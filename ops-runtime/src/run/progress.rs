@@ -83,6 +83,8 @@ struct Queue {
     reader: Option<Waker>,
     /// How many places there are from which reports come; the stream ends when there is none.
     sinks: usize,
+    /// True once the stream is dropped: nothing waits for nobody.
+    is_left: bool,
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -97,12 +99,21 @@ impl ProgressSink {
     /// Says how far the call is; never waits.
     pub fn report(&self, progress: Progress) {
         self.tell(|queue| {
+            if queue.is_left {
+                return false;
+            }
             if queue.reports.len() == WAITING {
                 queue.reports.pop_front();
             }
             queue.reports.push_back(progress);
             true
         });
+    }
+
+    /// True as long as somebody may read what is reported.
+    #[cfg(feature = "durable")]
+    pub(crate) fn is_heard(&self) -> bool {
+        !lock(&self.0).is_left
     }
 
     /// Changes the queue, and wakes its reader if there is news.
@@ -153,6 +164,14 @@ impl Stream for ProgressStream {
     }
 }
 
+impl Drop for ProgressStream {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.0);
+        queue.is_left = true;
+        queue.reports = VecDeque::new();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::StreamExt;
@@ -173,5 +192,15 @@ mod tests {
         assert_eq!(reports.len(), WAITING);
         assert_eq!(reports[0], Progress::new(3.0));
         assert_eq!(reports.last(), Some(&Progress::new(-1.0)));
+    }
+
+    #[test]
+    fn nothing_waits_for_a_stream_that_is_gone() {
+        let (sink, stream) = Progress::channel();
+        sink.report(Progress::new(1.0));
+        assert_eq!(lock(&sink.0).reports.len(), 1);
+        drop(stream);
+        sink.report(Progress::new(2.0));
+        assert!(lock(&sink.0).reports.is_empty());
     }
 }

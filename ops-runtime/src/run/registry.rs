@@ -36,7 +36,7 @@ pub(crate) use entry::{Entry, Table};
 
 use crate::run::handler::Typed;
 use crate::run::schemas::DefinitionCache;
-use crate::{CallError, Handler, OutputPolicy, Registration, SpecRef};
+use crate::{CallError, Handler, OutputPolicy, Registration, SpecRef, Text};
 
 /// Which operations there are, and the code that runs them.
 ///
@@ -270,6 +270,20 @@ impl Registry {
             }
         });
         added.map_err(|error| CallError::from_error(&error))
+    }
+
+    /// Takes out the operations for which this is false, at once. Returns how many are left.
+    pub(crate) fn retain(&self, mut keeps: impl FnMut(&SpecRef) -> bool) -> usize {
+        let mut left = 0;
+        // Nothing is refused.
+        let _ = self.change(|table| {
+            let removed: Vec<Text> =
+                table.iter().filter(|entry| !keeps(&entry.spec)).map(|entry| entry.spec.id.clone()).collect();
+            removed.iter().for_each(|id| drop(table.remove(id)));
+            left = table.len();
+            Ok(())
+        });
+        left
     }
 
     /// An entry for [`replace_all`](Self::replace_all).

@@ -6,7 +6,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, InvalidHeaderValue};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -176,6 +176,31 @@ pub(super) async fn bytes(
         response.headers_mut().insert(CONTENT_DISPOSITION, name);
     }
     Ok(response)
+}
+
+/// True if a browser might run what a response holds: all that is not known to be only data, such as a list of types, of
+/// which browsers take the last.
+pub(super) fn may_run(headers: &HeaderMap) -> bool {
+    let Some(content_type) = headers.get(CONTENT_TYPE) else { return false };
+    // Most are JSON.
+    content_type != JSON && !content_type.to_str().is_ok_and(is_data)
+}
+
+/// True if what is of that type is only data to a browser.
+fn is_data(content_type: &str) -> bool {
+    let essence = essence(content_type);
+    let Some((kind, subtype)) = essence.split_once('/') else { return false };
+    let is_plain = !content_type.contains(',') && !subtype.ends_with("xml");
+    let is_known = match kind {
+        "audio" | "font" | "image" | "video" => true,
+        "text" => matches!(subtype, "plain" | "csv" | "event-stream" | "markdown"),
+        "application" => {
+            matches!(subtype, "json" | "octet-stream" | "pdf" | "x-ndjson" | "yaml" | "zip" | "gzip")
+                || subtype.ends_with("+json")
+        }
+        _ => false,
+    };
+    is_plain && is_known
 }
 
 /// The header that says what a file is called (RFC 6266).

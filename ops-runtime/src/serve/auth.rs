@@ -89,6 +89,10 @@ impl Authenticator for Several {
         }
         schemes
     }
+
+    fn is_exact(&self) -> bool {
+        self.0.iter().all(|(one, _)| one.is_exact())
+    }
 }
 
 /// Asks for credentials of one of the schemes (RFC 9110, section 11.6.1).

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use axum::body::Body;
+use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, Response, StatusCode};
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -22,7 +23,9 @@ use crate::run::context::deadline_after;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::registry::Entry;
 use crate::run::shown;
-use crate::{Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, Payload};
+use crate::{
+    Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, HttpResponse, Identity, OperationKind, Payload,
+};
 
 /// The key in a call's metadata of the id of the event that a client has seen last.
 const LAST_EVENT_ID: &str = "lastEventId";
@@ -142,17 +145,24 @@ impl Incoming<'_> {
         let status = status.and_then(|status| StatusCode::from_u16(status).ok());
         if let (Some(status), Some(body), Some(binding)) = (status, error.details().get("body"), binding) {
             let code = status.as_u16();
-            let Some(described) = binding.response(code, PROBLEM) else {
-                return Ok(answer::respond(status, "application/json", body.to_string()));
-            };
-            return Ok(match (described.content_type.as_deref(), body) {
-                (None, _) => answer::empty(status),
-                (Some(kind), Value::String(text)) if form(kind) == Form::Text => {
+            let described = binding.response(code, PROBLEM);
+            let mut response = match (described, body) {
+                (Some(HttpResponse { content_type: None, .. }), _) => answer::empty(status),
+                (Some(HttpResponse { content_type: Some(kind), .. }), Value::String(text))
+                    if form(kind) == Form::Text =>
+                {
                     answer::respond(status, kind, text.clone())
                 }
-                (Some(kind), body) if form(kind) == Form::Json => answer::respond(status, kind, body.to_string()),
+                (Some(HttpResponse { content_type: Some(kind), .. }), body) if form(kind) == Form::Json => {
+                    answer::respond(status, kind, body.to_string())
+                }
                 (_, body) => answer::respond(status, "application/json", body.to_string()),
-            });
+            };
+            if status == StatusCode::UNAUTHORIZED {
+                // Such a response says how to authenticate (RFC 9110, section 15.5.2).
+                response.headers_mut().insert(WWW_AUTHENTICATE, self.server.challenge().challenge);
+            }
+            return Ok(response);
         }
         Err(Problem::of_error(&error, &entry.spec))
     }

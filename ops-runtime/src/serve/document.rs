@@ -9,7 +9,7 @@ mod response;
 mod security;
 mod switch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -19,11 +19,11 @@ use serde_json::{Map, Value, json};
 use self::components::Components;
 use self::request::Input;
 use self::response::{FAILURE, Given, IMPLIED};
-use self::security::Security;
+pub(super) use self::security::Security;
 use crate::run::registry::Entry;
 use crate::serve::problem::PROBLEM;
 use crate::serve::tag;
-use crate::{HttpBinding, OperationKind, OperationSpec, SecurityScheme};
+use crate::{HttpBinding, OperationKind, OperationSpec, Text};
 
 /// Characters of a name that are escaped in a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -104,10 +104,19 @@ impl Written {
 }
 
 /// The document of these operations, at a server's URL.
-pub(super) fn document(entries: &[Arc<Entry>], about: &About, schemes: Vec<SecurityScheme>, url: &str) -> Value {
+///
+/// Those that are contested stand where they are reached by their ids.
+pub(super) fn document(
+    entries: &[Arc<Entry>],
+    contested: &BTreeSet<Text>,
+    about: &About,
+    security: Security,
+    url: &str,
+) -> Value {
     let mut writer = Writer {
+        contested,
         components: Components::default(),
-        security: Security::new(schemes),
+        security,
         names: names(entries),
         paths: Map::new(),
         problem: String::new(),
@@ -116,17 +125,18 @@ pub(super) fn document(entries: &[Arc<Entry>], about: &About, schemes: Vec<Secur
     // The server's own schema gives way to another of that name.
     let is_taken = entries.iter().any(|entry| entry.spec.definitions.get("Problem").is_some());
     writer.problem = writer.components.add(if is_taken { "ServerProblem" } else { "Problem" }, problem());
-    operations(entries).iter().for_each(|given| writer.operation(given));
+    operations(entries, contested).iter().for_each(|given| writer.operation(given));
     writer.finish(entries, about, url)
 }
 
 /// The operations at one method and path together: one with a result and one with a stream may share them.
-fn operations(entries: &[Arc<Entry>]) -> Vec<Given<'_>> {
+fn operations<'e>(entries: &'e [Arc<Entry>], contested: &BTreeSet<Text>) -> Vec<Given<'e>> {
     let mut all: Vec<Given<'_>> = Vec::new();
     let mut by_place: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for spec in entries.iter().map(|entry| &*entry.spec) {
         let is_stream = spec.kind == OperationKind::Subscription;
-        let place = spec.http().map(|http| (http.method.as_ref(), http.path.as_ref()));
+        let bound = spec.http().filter(|_| !contested.contains(&spec.id));
+        let place = bound.map(|http| (http.method.as_ref(), http.path.as_ref()));
         if let Some(given) = place.and_then(|place| by_place.get(&place)).and_then(|at| all.get_mut(*at)) {
             if is_stream && given.stream.is_none() && given.plain.is_some_and(|plain| is_twin(plain, spec)) {
                 given.stream = Some(spec);
@@ -166,7 +176,9 @@ fn names(entries: &[Arc<Entry>]) -> BTreeMap<String, String> {
     entries.iter().map(|entry| (entry.spec.id.clone().into_owned(), name(&entry.spec))).collect()
 }
 
-struct Writer {
+struct Writer<'c> {
+    /// The ids of operations whose paths others have, too.
+    contested: &'c BTreeSet<Text>,
     components: Components,
     security: Security,
     /// The `operationId` of each operation, by its id.
@@ -178,12 +190,13 @@ struct Writer {
     needs_32: bool,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn operation(&mut self, given: &Given<'_>) {
         let Some(spec) = given.specs().next() else { return };
         let mut out = Map::new();
         describe(spec, self.names.get(spec.id.as_ref()), &mut out);
-        let (path, method) = match spec.http() {
+        let bound = spec.http().filter(|_| !self.contested.contains(&spec.id));
+        let (path, method) = match bound {
             Some(binding) => {
                 self.bound(given, binding, &mut out);
                 (binding.path.clone().into_owned(), binding.method.clone().into_owned())
@@ -197,7 +210,7 @@ impl Writer {
         if let Some(ways) = ways.next() {
             out.insert("security".into(), ways);
         }
-        if spec.http().is_none() && spec.kind != OperationKind::Mutation {
+        if bound.is_none() && spec.kind != OperationKind::Mutation {
             self.put(path.clone(), "GET", by_get(&out));
         }
         self.put(path, &method, out);
@@ -362,7 +375,7 @@ fn first_sentence(text: &str) -> &str {
 }
 
 /// The path of a call by id.
-fn by_id(spec: &OperationSpec) -> String {
+pub(super) fn by_id(spec: &OperationSpec) -> String {
     let escaped = |name| utf8_percent_encode(name, ESCAPED);
     format!("/operations/{}/{}", escaped(spec.namespace()), escaped(spec.name()))
 }

@@ -63,6 +63,13 @@ pub trait Authenticator: Send + Sync + 'static {
     fn schemes(&self) -> Vec<SecurityScheme> {
         vec![SecurityScheme::new("bearer", SecurityKind::Bearer)]
     }
+
+    /// True if requests authenticate in these [`schemes`](Self::schemes) and in no other way. Then the document of the server
+    /// names them for operations that ask for credentials of another kind, as those of another server do. False by default:
+    /// a closure may look at anything.
+    fn is_exact(&self) -> bool {
+        false
+    }
 }
 
 impl<F, Fut, I> Authenticator for F

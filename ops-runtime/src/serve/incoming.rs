@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) options: HttpServerOptions,
     pub(super) filters: Vec<Filter>,
     pub(super) authenticator: Option<Arc<dyn Authenticator>>,
-    pub(super) door: Option<Door>,
+    pub(super) door: Door,
     pub(super) limits: Limits,
     pub(super) metrics: Option<Arc<Metrics>>,
     pub(super) cancel: CancellationToken,
@@ -39,7 +39,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Asks for credentials as the authenticator understands them.
-    fn challenge(&self) -> Unauthorized {
+    pub(super) fn challenge(&self) -> Unauthorized {
         self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |own| auth::challenge(&own.schemes()))
     }
 }

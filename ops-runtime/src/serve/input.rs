@@ -53,13 +53,17 @@ impl Incoming<'_> {
             self.server.limits.values(&mut held, text.as_bytes())?;
             return Ok((held, text.into()));
         }
-        let text = self.server.limits.read(&mut held, body).await?;
-        let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let content_type = self.content_type();
+        let text = self.server.limits.read(&mut held, content_type, body).await?;
         if !text.is_empty() && !content_type.is_some_and(media::is_json) {
             let detail = "the input is a body of type application/json";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
         }
         Ok((held, text))
+    }
+
+    fn content_type(&self) -> Option<&str> {
+        self.parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok())
     }
 
     /// Runs the first of the operations at a path that the request is meant for.
@@ -119,14 +123,13 @@ impl Incoming<'_> {
             && let Some((input, placeholder)) = Box::pin(self.streamed(found)).await
         {
             let allowed = self.server.limits.upload(&body)?;
-            let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-            let upload = upload::stream_of(body, content_type.unwrap_or_default(), allowed);
+            let upload = upload::stream_of(body, self.content_type().unwrap_or_default(), allowed);
             let bodies = Bodies::of(placeholder, upload);
             return Ok(Read { found, input: Payload::Value(input), bodies, bytes: None });
         }
         let bytes = match body.is_end_stream() {
             true => Bytes::new(),
-            false => Box::pin(self.server.limits.read(held, body)).await?,
+            false => Box::pin(self.server.limits.read(held, self.content_type(), body)).await?,
         };
         if let [found] = matches
             && let Some(text) = self.text(found, &bytes)

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::options::HttpServerOptions;
 use super::problem::Problem;
 use super::upload::Allowed;
+use crate::model::media::Media;
 
 /// What a value of JSON takes in memory beside its text, in bytes.
 const NODE: usize = 256;
@@ -130,7 +131,7 @@ impl Limits {
     }
 
     /// Reads the body of a request.
-    pub(super) async fn read<B>(&self, held: &mut Held, body: B) -> Result<Bytes, Problem>
+    pub(super) async fn read<B>(&self, held: &mut Held, content_type: Option<&str>, body: B) -> Result<Bytes, Problem>
     where
         B: http_body::Body,
         B::Error: fmt::Display,
@@ -176,7 +177,12 @@ impl Limits {
                 Poll::Pending => Box::pin(timeout(self.read_timeout, read)).await.unwrap_or_else(|_| Err(late()))?,
             }
         };
-        self.values(held, &bytes)?;
+        // A file or a text is one value, whatever is in it.
+        let is_one =
+            content_type.is_some_and(|kind| matches!(Media::of(kind), Media::Text | Media::Bytes | Media::Other));
+        if !is_one {
+            self.values(held, &bytes)?;
+        }
         Ok(bytes)
     }
 

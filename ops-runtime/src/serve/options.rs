@@ -29,8 +29,8 @@ pub struct HttpServerOptions {
     /// How long the body of a request may take, and each piece of one that a handler reads as a stream; 30 seconds by
     /// default. A slower one is answered with 408, or ends the stream with an error.
     pub read_timeout: Duration,
-    /// How long a call may take, and a subscription to its first item; a minute by default. A longer one is answered with
-    /// 504.
+    /// How long a call may take, and a subscription until its handler has opened it; a minute by default. A longer one is
+    /// answered with 504.
     pub timeout: Option<Duration>,
     /// How long a stream may stay silent before a comment keeps its connection open; 15 seconds by default.
     pub keep_alive: Duration,

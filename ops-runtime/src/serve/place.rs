@@ -11,7 +11,7 @@ use super::answer;
 use super::docs::Page;
 #[cfg(feature = "docs-page")]
 use super::document::About;
-use super::document::{self, Tagged, Written};
+use super::document::{self, Security, Tagged, Written};
 use super::incoming::Incoming;
 use super::metrics::Metrics;
 use super::problem::Problem;
@@ -44,24 +44,22 @@ impl<'p> Incoming<'p> {
         let (method, uri) = (&self.parts.method, &self.parts.uri);
         let methods = match routes.find(method.as_str(), uri.path(), uri.query().unwrap_or_default()) {
             Found::Matches(matches) => return Ok(Place::Bound(matches)),
+            Found::Contested(entries) => {
+                let places: Vec<String> = entries.iter().map(|entry| document::by_id(&entry.spec)).collect();
+                let detail =
+                    format!("several APIs have that path; each is at a path of its own: {}", places.join(", "));
+                return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+            }
             Found::Methods(methods) => methods,
             Found::Nothing => Vec::new(),
         };
         let is_read = method == Method::GET || method == Method::HEAD;
-        if uri.path() == "/healthz" && is_read {
-            return Ok(Place::Health);
-        }
-        if let (true, Some(written), Some(_)) = (is_read, Written::at(uri.path()), &self.server.about) {
-            return Ok(Place::Document(written));
-        }
-        #[cfg(feature = "docs-page")]
-        if let (true, Some(About { has_page: true, .. }), Some(page)) =
-            (is_read, &self.server.about, Page::at(uri.path()))
-        {
-            return Ok(Place::Docs(page));
-        }
-        if let Some(metrics) = self.server.metrics.as_ref().filter(|_| uri.path() == "/metrics" && is_read) {
-            return Ok(Place::Metrics(metrics.clone()));
+        if let Some(place) = self.own(uri.path()) {
+            if is_read {
+                return Ok(place);
+            }
+            let others = methods.iter().map(String::as_str);
+            return Err(Problem::methods(["GET"].into_iter().chain(others)));
         }
         if let Some(id) = by_id(uri.path()) {
             let Some(entry) = routes.entry(&id) else {
@@ -73,12 +71,27 @@ impl<'p> Incoming<'p> {
                 return Ok(Place::ById(entry.clone()));
             }
             let methods = if may_be_read { &["GET", "POST"][..] } else { &["POST"] };
-            return Err(Problem::methods(&methods.iter().map(|&method| method.to_owned()).collect::<Vec<_>>()));
+            return Err(Problem::methods(methods.iter().copied()));
         }
         if methods.is_empty() {
             return Err(Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"));
         }
-        Err(Problem::methods(&methods))
+        Err(Problem::methods(methods.iter().map(String::as_str)))
+    }
+
+    /// What the server itself gives at a path to those who read.
+    fn own(&self, path: &str) -> Option<Place<'p>> {
+        if path == "/healthz" {
+            return Some(Place::Health);
+        }
+        if let (Some(written), Some(_)) = (Written::at(path), &self.server.about) {
+            return Some(Place::Document(written));
+        }
+        #[cfg(feature = "docs-page")]
+        if let (Some(About { has_page: true, .. }), Some(page)) = (&self.server.about, Page::at(path)) {
+            return Some(Place::Docs(page));
+        }
+        self.server.metrics.as_ref().filter(|_| path == "/metrics").cloned().map(Place::Metrics)
     }
 
     /// The document of all operations.
@@ -87,11 +100,11 @@ impl<'p> Incoming<'p> {
         let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |original| &original.0);
         let url = original.path().strip_suffix(self.parts.uri.path()).filter(|url| !url.is_empty()).unwrap_or("/");
         let about = self.server.about.clone().unwrap_or_default();
-        let schemes = || match &self.server.authenticator {
-            Some(authenticator) => authenticator.schemes(),
-            None => vec![SecurityScheme::new("bearer", SecurityKind::Bearer)],
+        let security = || match &self.server.authenticator {
+            Some(authenticator) => Security::new(authenticator.schemes(), authenticator.is_exact()),
+            None => Security::new(vec![SecurityScheme::new("bearer", SecurityKind::Bearer)], false),
         };
-        let make = || document::document(&routes.entries, &about, schemes(), url);
+        let make = || document::document(&routes.entries, &routes.contested, &about, security(), url);
         let Tagged { text, tag } = routes.document(url).text(written, make);
         let all = || answer::respond(StatusCode::OK, written.content_type(), text);
         tag::respond(&self.parts.headers, &tag, all)

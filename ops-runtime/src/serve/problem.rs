@@ -1,6 +1,7 @@
 //! Failures as responses: RFC 9457, and the table of their statuses.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -51,9 +52,13 @@ impl Problem {
         Self { header, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
     }
 
-    /// The path has operations for other methods.
-    pub(super) fn methods(methods: &[String]) -> Self {
-        let allowed = methods.join(", ");
+    /// The path has something for other methods. What can be read can be asked for its head (RFC 9110, section 9.3.2).
+    pub(super) fn methods<'a>(methods: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut all: BTreeSet<&str> = methods.into_iter().collect();
+        if all.contains("GET") {
+            all.insert("HEAD");
+        }
+        let allowed = all.into_iter().collect::<Vec<_>>().join(", ");
         let header = HeaderValue::from_str(&allowed).ok().map(|value| (ALLOW, value));
         Self { header, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("the path takes {allowed}")) }
     }

@@ -1,7 +1,7 @@
 //! The routes of a registry: a tree of path segments, made again when the registry changes.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
@@ -13,7 +13,7 @@ use super::read::Shapes;
 use crate::model::binding::template::{Piece, is_dots, pieces};
 use crate::model::media::{Form, essence, form, is_range};
 use crate::run::registry::Entry;
-use crate::{HttpBinding, OperationKind, OperationSpec, Registry};
+use crate::{HttpBinding, OperationKind, OperationSpec, Registry, Text};
 
 /// Which operations are served.
 pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
@@ -50,6 +50,14 @@ impl Route {
         self.fixed.iter().all(|fixed| query.split('&').any(|pair| canonical(pair) == *fixed))
     }
 
+    /// True if nothing but the namespace tells the two apart before their inputs are looked at.
+    fn is_rival(&self, other: &Self) -> bool {
+        self.entry.spec.namespace() != other.entry.spec.namespace()
+            && self.method() == other.method()
+            && self.fixed.len() == other.fixed.len()
+            && self.fixed.iter().all(|fixed| other.fixed.contains(fixed))
+    }
+
     fn method(&self) -> &str {
         self.binding().map_or("", |binding| &binding.method)
     }
@@ -65,6 +73,8 @@ pub(super) struct Match<'p> {
 pub(super) enum Found<'p> {
     /// The operations at the most specific path; several are told apart by what else the request says.
     Matches(Vec<Match<'p>>),
+    /// The operations of several namespaces that have the path: none of them is meant.
+    Contested(Vec<Arc<Entry>>),
     /// The methods of the operations at the path, which has none for this one.
     Methods(Vec<String>),
     /// Nothing is at the path.
@@ -79,6 +89,8 @@ pub(super) struct Routes {
     by_id: HashMap<String, Arc<Entry>>,
     /// All operations, in the order of their ids.
     pub(super) entries: Vec<Arc<Entry>>,
+    /// The ids of those that are reached by their ids alone, as another namespace has their method and path, too.
+    pub(super) contested: BTreeSet<Text>,
     document: ArcSwapOption<Texts>,
 }
 
@@ -88,6 +100,8 @@ struct Node {
     /// The most specific first.
     patterns: BTreeMap<Rank, (Pattern, Self)>,
     routes: Vec<Arc<Route>>,
+    /// Those that have their method and path in common with another namespace's.
+    contested: Vec<Arc<Route>>,
 }
 
 impl Routes {
@@ -102,6 +116,8 @@ impl Routes {
                 routes.add(entry, binding);
             }
         }
+        let Self { root, contested, .. } = &mut routes;
+        root.contest(contested);
         routes
     }
 
@@ -163,23 +179,32 @@ impl Routes {
         // A request for the head alone is answered as if it asked for all (RFC 9110, section 9.3.2).
         for method in [method].into_iter().chain((method == "HEAD").then_some("GET")) {
             // Who may not call what a path means may not call what a less specific one means instead.
-            let mut matches = Vec::new();
-            self.root.find(Some(path), &mut Vec::new(), &mut |routes, texts| {
+            let (mut matches, mut contested) = (Vec::new(), Vec::new());
+            self.root.find(Some(path), &mut Vec::new(), &mut |node, texts| {
                 let fits = |route: &&Arc<Route>| route.method() == method && route.has_fixed(query);
-                let mut fitting = routes.iter().filter(fits).peekable();
+                // Of those that fit, the ones that ask for more of the query are meant.
+                let most = |routes: &[Arc<Route>]| routes.iter().filter(fits).map(|route| route.fixed.len()).max();
+                if most(&node.contested) > most(&node.routes) {
+                    contested.extend(node.contested.iter().filter(fits).map(|route| route.entry.clone()));
+                    return true;
+                }
+                let mut fitting = node.routes.iter().filter(fits).peekable();
                 while let Some(route) = fitting.next() {
                     let path = if fitting.peek().is_some() { texts.clone() } else { std::mem::take(texts) };
                     matches.push(Match { route: route.clone(), path });
                 }
                 !matches.is_empty()
             });
+            if !contested.is_empty() {
+                return Found::Contested(contested);
+            }
             if !matches.is_empty() {
                 return Found::Matches(matches);
             }
         }
         let mut methods: Vec<String> = Vec::new();
-        self.root.find(Some(path), &mut Vec::new(), &mut |routes, _| {
-            let there = routes.iter().filter(|route| route.has_fixed(query));
+        self.root.find(Some(path), &mut Vec::new(), &mut |node, _| {
+            let there = node.routes.iter().chain(&node.contested).filter(|route| route.has_fixed(query));
             methods.extend(there.map(|route| route.method().to_owned()));
             false
         });
@@ -214,15 +239,36 @@ fn segments<'a>(path: &[Piece<'a>]) -> Vec<Vec<Piece<'a>>> {
 }
 
 impl Node {
-    /// Visits the routes of each node that a path leads to, the most specific first, with the texts in the path, until a visit
+    /// Takes out the routes that are of several namespaces and have all else in common. One of them would answer what is
+    /// meant for another, and which one would change with what is served.
+    fn contest(&mut self, contested: &mut BTreeSet<Text>) {
+        self.literals.values_mut().for_each(|node| node.contest(contested));
+        self.patterns.values_mut().for_each(|(_, node)| node.contest(contested));
+        let is_contested = |route: &Arc<Route>| self.routes.iter().any(|other| route.is_rival(other));
+        let (taken, left): (Vec<_>, Vec<_>) = self.routes.iter().cloned().partition(is_contested);
+        if let [first, others @ ..] = taken.as_slice() {
+            let others: Vec<&str> = others.iter().map(|route| route.entry.spec.id.as_ref()).collect();
+            let (first, place) = (&first.entry.spec.id, first.binding().map_or("", |binding| &binding.path));
+            tracing::warn!(
+                operation = first.as_ref(),
+                path = place,
+                others = others.join(", "),
+                "operations of several namespaces have one method and path: each is served at `/operations/NAMESPACE/NAME`"
+            );
+        }
+        contested.extend(taken.iter().map(|route| route.entry.spec.id.clone()));
+        (self.contested, self.routes) = (taken, left);
+    }
+
+    /// Visits each node that a path leads to, the most specific first, with the texts in the path, until a visit
     /// says that it is enough. These segments of the path are left. True if it was enough.
     fn find<'p>(
         &self,
         segments: Option<&'p str>,
         texts: &mut Vec<Cow<'p, str>>,
-        visit: &mut impl FnMut(&[Arc<Route>], &mut Vec<Cow<'p, str>>) -> bool,
+        visit: &mut impl FnMut(&Self, &mut Vec<Cow<'p, str>>) -> bool,
     ) -> bool {
-        let Some(segments) = segments else { return visit(&self.routes, texts) };
+        let Some(segments) = segments else { return visit(self, texts) };
         let (segment, rest) = cut(segments, b'/');
         if is_dots(segment) {
             return false;
@@ -270,9 +316,14 @@ mod tests {
     use crate::adapter::{Handler, Registration};
 
     fn registry(paths: &[(&str, &str)]) -> Registry {
+        let all: Vec<_> = paths.iter().map(|(method, path)| ("t", *method, *path)).collect();
+        registry_of(&all)
+    }
+
+    fn registry_of(all: &[(&str, &str, &str)]) -> Registry {
         let registry = Registry::new();
-        for (at, (method, path)) in paths.iter().enumerate() {
-            let mut spec = OperationSpec::new(OperationKind::Mutation, "t", &format!("op{at}")).unwrap();
+        for (at, (namespace, method, path)) in all.iter().enumerate() {
+            let mut spec = OperationSpec::new(OperationKind::Mutation, namespace, &format!("op{at}")).unwrap();
             spec.binding = crate::Binding::Http(HttpBinding::of((*method).to_owned(), (*path).to_owned()));
             let handler = Handler::dynamic(|_: Value, _| async { Ok(json!(null)) });
             registry.register(Registration::new(spec, handler)).unwrap();
@@ -284,6 +335,10 @@ mod tests {
         match routes.find(method, path, query) {
             Found::Nothing => "nothing".to_owned(),
             Found::Methods(methods) => methods.join(","),
+            Found::Contested(all) => {
+                let ids: Vec<&str> = all.iter().map(|entry| entry.spec.id.as_ref()).collect();
+                format!("contested by {}", ids.join(","))
+            }
             Found::Matches(all) => {
                 let texts = |found: &Match<'_>| {
                     let texts = found.route.names.iter().zip(&found.path);
@@ -343,6 +398,45 @@ mod tests {
         for (method, path, query, expected) in table {
             assert_eq!(found(&routes, method, path, query), expected, "{method} {path}?{query}");
         }
+    }
+
+    #[test]
+    fn what_two_namespaces_have_is_nobodys() {
+        let all = [
+            ("a", "DELETE", "/items"),
+            ("b", "DELETE", "/items"),
+            ("a", "GET", "/items"),
+            ("b", "POST", "/items"),
+            ("a", "GET", "/items/{id}"),
+            ("b", "GET", "/items/{name}"),
+            ("c", "GET", "/items/{name}"),
+            ("c", "GET", "/items/{name}.json"),
+            ("a", "GET", "/do?action=list"),
+            ("b", "GET", "/do?action=show"),
+            ("a", "GET", "/do"),
+            ("b", "GET", "/do"),
+            ("a", "POST", "/same"),
+            ("a", "POST", "/same"),
+        ];
+        let routes = Routes::of(&registry_of(&all), &[]);
+        let table = [
+            ("DELETE", "/items", "", "contested by a.op0,b.op1"),
+            ("GET", "/items", "", "op2"),
+            ("POST", "/items", "", "op3"),
+            ("GET", "/items/7", "", "contested by a.op4,b.op5,c.op6"),
+            ("HEAD", "/items/7", "", "contested by a.op4,b.op5,c.op6"),
+            ("GET", "/items/7.json", "", "op7 name=7"),
+            ("GET", "/do", "action=show", "op9"),
+            ("GET", "/do", "action=other", "contested by a.op10,b.op11"),
+            ("POST", "/do", "", "GET"),
+            ("PUT", "/items", "", "DELETE,GET,POST"),
+            ("POST", "/same", "", "op12; op13"),
+        ];
+        for (method, path, query, expected) in table {
+            assert_eq!(found(&routes, method, path, query), expected, "{method} {path}?{query}");
+        }
+        assert_eq!(routes.contested.len(), 7);
+        assert!(routes.entry("b.op1").is_some());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::task::{Context as Task, Poll};
 
 use axum::body::Body;
 use futures_util::FutureExt;
-use http::header::HeaderName;
+use http::header::{CONTENT_SECURITY_POLICY, HeaderName};
 use http::{HeaderValue, Request, Response, StatusCode};
 
 use super::accept::Accept;
@@ -75,6 +75,10 @@ impl Shared {
             meter.end(response.status());
             let headers = response.headers_mut();
             headers.insert(NO_SNIFF, HeaderValue::from_static("nosniff"));
+            if answer::may_run(headers) && !headers.contains_key(CONTENT_SECURITY_POLICY) {
+                // Whoever wrote it may be another server: its scripts would act as the pages of this one.
+                headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
+            }
             if let Ok(id) = HeaderValue::from_str(id) {
                 headers.insert(REQUEST_ID, id);
             }
@@ -89,10 +93,8 @@ impl Incoming<'_> {
         B: http_body::Body + Send + 'static,
         B::Error: fmt::Display,
     {
-        if let Some(door) = &self.server.door {
-            let refused = |status| Problem::new(status, "the server is not reached by that name, or from that page");
-            door.check(&self.parts.uri, &self.parts.headers).map_err(refused)?;
-        }
+        let refused = |status| Problem::new(status, "the server is not reached by that name, or from that page");
+        self.server.door.check(&self.parts.uri, &self.parts.headers).map_err(refused)?;
         let headers = self.parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         if headers.sum::<usize>() > self.server.options.max_head {
             return Err(Problem::new(

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::redis::{Redis, RedisConfig, RedisWorker};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Working, eventually};
@@ -236,4 +239,31 @@ async fn nothing_is_left_behind() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("keys are left");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_could_not_be_told_is_told_later() {
+    let server = Server::redis(&[]).await;
+    let mut connection = bare(&server).await;
+    let registry = registry(&Arc::new(Probe::default()));
+    let worker = at(server.address(), 3_000).serve(CallHandler::new(registry.clone())).await.unwrap();
+    let remote = at(server.address(), 3_000).remote().await.unwrap();
+    let serves = |id: &str| remote.list().iter().any(|spec| spec.id == id);
+    eventually("it is served", || serves("test.add") && serves("test.wait")).await;
+    // The server refuses for a while, and meanwhile one operation comes and another goes.
+    let refuse = |rule: &'static str| {
+        let mut command = ::redis::cmd("ACL");
+        command.arg("SETUSER").arg("default").arg(rule);
+        command
+    };
+    let _: () = refuse("-hset").query_async(&mut connection).await.unwrap();
+    registry.remove("test.wait").unwrap();
+    let later = OperationSpec::new(OperationKind::Query, "test", "later").unwrap();
+    let handler = Handler::dynamic(|input: Value, _| async move { Ok(input) });
+    registry.register(Registration::new(later, handler)).unwrap();
+    worker.announce().await.unwrap_err();
+    let _: () = refuse("+hset").query_async(&mut connection).await.unwrap();
+    eventually("the change is told", || serves("test.later") && !serves("test.wait")).await;
+    assert_eq!(remote.call("test.later", json!(1)).await.unwrap().data, 1);
+    worker.stop().await;
 }

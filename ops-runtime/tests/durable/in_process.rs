@@ -1,12 +1,15 @@
 //! The engine in this process.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use ops_runtime::ErrorCode;
 use ops_runtime::durable::engine::EngineLimits;
 use ops_runtime::durable::{InProcess, Jobs, SubmitOptions, Worker};
 use serde_json::json;
 
-use crate::harness::{Harness, LEASE, MAX_SIZE, pause};
+use crate::harness::{Harness, LEASE, MAX_SIZE, attempts, eventually, pause};
+use crate::operations::{Block, BlockInput, Probe, registry};
 
 pub(crate) struct InProcessHarness(InProcess);
 
@@ -40,4 +43,26 @@ pub(crate) async fn nothing_is_kept_for_ever() {
     pause(1_100).await;
     assert_eq!(last.result().await.unwrap_err().code().as_str(), "JOB_NOT_FOUND");
     worker.drain().await;
+}
+
+/// The caller gives up the job after some time. The dead letter counts the attempt that still runs.
+pub(crate) async fn the_deadline_passes_while_the_worker_hangs() {
+    let probe = Arc::<Probe>::default();
+    // A lease that does not end meanwhile.
+    let jobs = Jobs::new(InProcess::new().with_limits(EngineLimits::DEFAULT));
+    let worker = Worker::new(jobs.clone(), registry(&probe)).start();
+    let options = attempts(5).with_timeout(Duration::from_millis(500));
+    let (start, input) = (Instant::now(), BlockInput { name: "a".into(), millis: 10_000 });
+    let job = jobs.submit::<Block>(input, options).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::Timeout);
+    let waited = start.elapsed();
+    assert!(waited > Duration::from_secs(5) && waited < Duration::from_secs(9), "{waited:?}");
+    let letter = job.dead_letter().await.unwrap().unwrap();
+    assert_eq!((letter.attempts, letter.history.len()), (1, 1));
+    // What the attempt comes to then changes nothing.
+    eventually("it has ended", || probe.alive() == 0).await;
+    worker.drain().await;
+    let letter = job.dead_letter().await.unwrap().unwrap();
+    assert_eq!((letter.attempts, letter.history.len(), probe.starts("a")), (1, 1, 1));
 }

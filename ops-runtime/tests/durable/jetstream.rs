@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
+use ops_runtime::durable::record::{Ended, Outcome, Stored};
 use tokio::sync::OnceCell;
 
-use crate::harness::{Harness, LEASE, MAX_SIZE};
+use crate::harness::{Harness, LEASE, MAX_SIZE, Set, attempts, eventually};
+use crate::operations::{Waits, WaitsInput};
 use crate::servers::Servers;
 
 /// Jobs on so many servers, which all cases share.
@@ -52,4 +54,22 @@ impl<const SERVERS: usize> Harness for JetStreamHarness<SERVERS> {
         let config = JetStreamConfig::new().with_prefix(&self.prefix).with_lease(LEASE).with_lanes(2);
         servers(SERVERS).await.engine(config.with_max_input(MAX_SIZE).with_max_result(MAX_SIZE)).await
     }
+}
+
+/// A worker that has heard nothing of a cancellation learns of it by its lease, and cancels the steps.
+pub(crate) async fn cancelled_without_a_notice() {
+    let set = Set::<JetStreamHarness<1>>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, attempts(1)).await.unwrap();
+    eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
+    let Stored::Open { job: record, .. } = job.stored().await.unwrap() else { panic!("it is open") };
+    let cancelled = Ended::new(&record, record.submitted, 0, Outcome::Cancelled);
+    let client = async_nats::connect(servers(1).await.url()).await.unwrap();
+    let subject = format!("{}.queue.{}.end.done", set.harness.prefix, job.id());
+    let text = serde_json::to_vec(&cancelled).unwrap();
+    async_nats::jetstream::new(client).publish(subject, text.into()).await.unwrap().await.unwrap();
+    eventually("both handlers are dropped", || set.probe.alive() == 0).await;
+    assert!(!job.cancel().await.unwrap());
+    set.settled().await;
+    worker.drain().await;
 }

@@ -35,24 +35,28 @@ macro_rules! conformance {
                     of_another_operation, big_inputs_and_results, access_is_checked_when_it_runs,
                     jobs_of_others_are_not_found, handlers_know_their_job, a_subscription_is_no_job, names_of_queues, progress_is_a_stream;
                 keys: a_repeat_attaches, another_input_is_a_conflict, a_key_is_of_its_operation_tenant_and_identity,
-                    fifty_at_once_make_one_job, a_repeat_while_the_first_ends, retention_frees_the_key;
+                    fifty_at_once_make_one_job, a_repeat_while_the_first_ends, retention_frees_the_key,
+                    a_freed_key_has_new_steps;
                 times: delayed, at_a_time, the_deadline_passes_without_a_worker, the_deadline_passes_in_the_handler,
-                    the_deadline_leaves_no_time_for_another_attempt;
+                    the_deadline_leaves_no_time_for_another_attempt, deadlines_of_policies_pass,
+                    durations_without_end;
                 retries: until_it_succeeds, until_attempts_are_used_up, what_is_never_tried_again,
                     codes_that_the_policy_names, policies_by_pattern, policies_of_operations,
-                    deadlines_of_operations, waits_grow, a_panic_is_a_failure;
+                    deadlines_of_operations, errors_of_any_size_are_kept, waits_grow, a_panic_is_a_failure;
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
                     with_its_steps, by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
-                    another_input_is_a_conflict, a_step_that_failed, more_than_may_wait, given_back_by_a_drain,
-                    their_worker_dies, in_a_plain_call, left_behind;
+                    another_input_is_a_conflict, a_step_that_failed, more_than_may_wait,
+                    nested_with_one_that_may_wait, given_back_by_a_drain,
+                    their_worker_dies, in_a_plain_call, in_the_lane_of_their_job, left_behind;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
                     tried_again_after_its_key_was_submitted_again, tried_again_by_another_process, a_deadline_begins_anew;
                 workers: a_job_survives_its_worker, one_attempt_is_not_run_again, killed_again_and_again, they_come_and_go,
                     a_drain_finishes_jobs, a_stop_gives_them_back, older_ones_leave_what_they_do_not_know,
+                    older_ones_end_nothing_that_they_do_not_know,
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
                     a_slow_job_keeps_its_lease;
-                schedules: each_time_once, replaced_and_removed, by_cron, of_others, what_cannot_be_scheduled;
+                schedules: each_time_once, replaced_and_removed, missed_and_removed, by_cron, of_others, what_cannot_be_scheduled;
             );
     };
     (@cases $trials:expr, $name:literal, $harness:ty; $($module:ident: $($case:ident),+;)+) => {$($(
@@ -73,7 +77,13 @@ fn trial<F: Future<Output = ()>>(name: &str, run: impl FnOnce() -> F + Send + 's
 fn main() {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(AT_ONCE);
-    let mut trials = vec![trial("in_process::nothing_is_kept_for_ever", in_process::nothing_is_kept_for_ever)];
+    let mut trials = vec![
+        trial("in_process::nothing_is_kept_for_ever", in_process::nothing_is_kept_for_ever),
+        trial(
+            "in_process::the_deadline_passes_while_the_worker_hangs",
+            in_process::the_deadline_passes_while_the_worker_hangs,
+        ),
+    ];
     #[cfg(feature = "http")]
     trials.extend([
         trial("http::the_key_of_a_job_is_sent_with_each_attempt", http::the_key_of_a_job_is_sent_with_each_attempt),
@@ -84,6 +94,8 @@ fn main() {
         metrics::jobs_are_counted();
         Ok(())
     }));
+    #[cfg(feature = "jetstream")]
+    trials.push(trial("jetstream::cancelled_without_a_notice", jetstream::cancelled_without_a_notice));
     // The longest first.
     #[cfg(feature = "jetstream")]
     conformance!(trials, "jetstream_of_three_conforms", crate::jetstream::JetStreamHarness<3>);

@@ -165,6 +165,14 @@ pub(crate) async fn hang(context: &Context, name: String) -> Result<u32, CallErr
     std::future::pending().await
 }
 
+/// Holds its thread, so that nobody can drop it before.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn block(context: &Context, name: String, millis: u64) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    tokio::task::block_in_place(|| std::thread::sleep(Duration::from_millis(millis)));
+    Ok(context.attempt())
+}
+
 /// Panics the first attempts.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn panics(context: &Context, times: u32) -> u32 {
@@ -274,6 +282,23 @@ pub(crate) async fn leaves(context: &Context, name: String) -> Result<(), CallEr
     Ok(())
 }
 
+/// Fails with as large and as deep an error as it is told.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn loud(
+    context: &Context,
+    name: String,
+    code: String,
+    bytes: u32,
+    levels: u32,
+    padding: Option<String>,
+) -> Result<(), CallError> {
+    let _alive = enter(context, &name)?;
+    let _ = padding;
+    let nested = (0..levels).fold(json!("x"), |inner, _| json!([inner]));
+    let details = json!({ "statusCode": 503, "nested": nested, "body": "x".repeat(bytes as usize) });
+    Err(CallError::new(code, format!("attempt {} fails", context.attempt())).with_details(details))
+}
+
 /// A step that fails for good.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn refused(context: &Context, name: String) -> Result<u32, CallError> {
@@ -294,6 +319,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Render).unwrap();
     registry.register(Gate).unwrap();
     registry.register(Hang).unwrap();
+    registry.register(Block).unwrap();
     registry.register(Panics).unwrap();
     registry.register(Vault).unwrap();
     registry.register(Errand).unwrap();
@@ -305,6 +331,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Fan).unwrap();
     registry.register(Waits).unwrap();
     registry.register(Leaves).unwrap();
+    registry.register(Loud).unwrap();
     registry.register(Refused).unwrap();
     registry
 }

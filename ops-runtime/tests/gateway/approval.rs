@@ -5,7 +5,7 @@ use ops_runtime::access::CallPolicy;
 use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::gateway::{Gateway, Tools};
 use ops_runtime::http::{HttpClient, HttpConfig};
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::spec::{OperationSpec, Schema};
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};
@@ -25,9 +25,11 @@ fn asked(arguments: Value, more: Value) -> Value {
 
 #[tokio::test]
 async fn a_client_asks_its_user() {
-    for (action, renamed, told) in
-        [("accept", 1, r#"{"renamed":"Max"}"#), ("decline", 0, "the user declined"), ("cancel", 0, "the user declined")]
-    {
+    for (action, renamed, told) in [
+        ("accept", 1, r#"{"renamed":"Max"}"#),
+        ("decline", 0, "the user declined"),
+        ("cancel", 0, "did not agree to it, nor refuse it"),
+    ] {
         let shop = Shop::new();
         let gateway = shop.gateway().build().await.unwrap();
         let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
@@ -82,17 +84,23 @@ async fn an_answer_asks_where_the_client_cannot() {
 #[tokio::test]
 async fn nobody_is_asked_about_what_the_client_would_refuse() {
     let bodies = const { &[HttpBody::new("application/octet-stream").with_property("body")] };
-    let spec = OperationSpec::mutation("files.put").with_http(HttpBinding::new("PUT", "/files").with_bodies(bodies));
+    let input =
+        Schema::text(r#"{ "type": "object", "required": ["body"], "properties": { "body": { "type": "string" } } }"#);
+    let spec = OperationSpec::mutation("files.put").with_input(input);
+    let spec = spec.with_http(HttpBinding::new("PUT", "/files").with_bodies(bodies));
     let files = HttpClient::new(HttpConfig::new().with_base_url("http://files.test")).unwrap();
     let registry = Registry::new();
     registry.register_all(files.bind_examples([spec])).unwrap();
     for tools in [Tools::Search, Tools::Code] {
         let gateway = Gateway::builder().with_registry(registry.clone()).with_tools(tools).build().await.unwrap();
         let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
-        for (input, place) in [
-            (json!({ "body": "%%%" }), "/body"),
-            (json!({ "body": "aGk=", "boddy": 1 }), "/boddy"),
-            (json!({ "body": "aGk=" }), ""),
+        for (input, told) in [
+            (json!({ "body": "%%%" }), &["/body"][..]),
+            (json!({ "body": "aGk=", "boddy": 1 }), &["/boddy"]),
+            // What is missing is the schema's to tell, and what is misspelt the client's: both at once.
+            (json!({ "boddy": "aGk=" }), &["body", "/boddy", "did you mean `body`?"]),
+            (json!({ "body": 1, "name": "x" }), &["/body", "/name"]),
+            (json!({ "body": "aGk=" }), &[]),
         ] {
             let params = match tools {
                 Tools::Code => {
@@ -106,8 +114,10 @@ async fn nobody_is_asked_about_what_the_client_would_refuse() {
             };
             let answer = client.request("tools/call", params).await["result"].clone();
             let is_asked = answer["resultType"] == "input_required";
-            assert_eq!(is_asked, place.is_empty(), "{input}: {answer}");
-            assert!(is_asked || text(&answer).contains(place), "{input}: {answer}");
+            assert_eq!(is_asked, told.is_empty(), "{input}: {answer}");
+            for told in told {
+                assert!(text(&answer).contains(told), "{input}: {told} in {answer}");
+            }
         }
     }
 }
@@ -140,7 +150,56 @@ async fn a_policy_holds_whichever_way_a_call_comes() {
         let error = gateway.registry().call("shop.showPet", json!({ "petId": 7 })).await.unwrap_err();
         assert_eq!(error.code().as_str(), "ACCESS_DENIED");
         assert_eq!(shop.renamed(), 1);
+        if tools == Tools::Search {
+            // A model sees it before it tries, and of nothing else.
+            let found = client.call("search", json!({ "query": "pet" })).await;
+            let marked: Vec<&str> = text(&found).lines().filter(|line| line.contains("(denied by")).collect();
+            assert_eq!(marked.len(), 1, "{found}");
+            assert!(marked[0].starts_with("shop.showPet (denied by the policy of this gateway): "), "{found}");
+            for (id, is_denied) in [("shop.showPet", true), ("shop.renamePet", false)] {
+                let described = client.call("describe", json!({ "id": id })).await;
+                assert_eq!(text(&described).starts_with("// This may not be called"), is_denied, "{described}");
+            }
+        }
     }
     let misspelt = Shop::new().gateway().with_policy(CallPolicy::new().with_deny("DELTE *")).build().await.unwrap_err();
     assert!(misspelt.message().contains("did you mean `DELETE`?"), "{misspelt}");
+}
+
+#[tokio::test]
+async fn a_model_of_this_process_waits_too() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().build().await.unwrap();
+    let tools = gateway.tools();
+    let said = async |arguments: Value| {
+        let answer = tools.call("gateway.call", arguments).await.unwrap();
+        answer.meta.as_mcp().unwrap().content[0].as_text().unwrap().to_owned()
+    };
+    let waits = said(rename()).await;
+    assert!(waits.starts_with("This call waits."), "{waits}");
+    assert_eq!(shop.renamed(), 0);
+    let (_, key) = waits.split_once("\"approval\": \"").unwrap();
+    let mut agreed = rename();
+    agreed["approval"] = json!(key.split_once('"').unwrap().0);
+    assert_eq!(said(agreed).await, r#"{"renamed":"Max"}"#);
+    assert_eq!(shop.renamed(), 1);
+    let strict = shop.gateway().with_approval_by_client_only().build().await.unwrap();
+    let refused = strict.tools().call("gateway.call", rename()).await.unwrap();
+    let refused = refused.meta.as_mcp().unwrap().content[0].as_text().unwrap().to_owned();
+    assert!(refused.starts_with("APPROVAL_NEEDED: `shop.renamePet` changes something"), "{refused}");
+    // Where there is a tool for each operation, too.
+    for tools in [Tools::Auto, Tools::All] {
+        let all = shop.gateway().with_tools(tools).build().await.unwrap().tools();
+        let input = json!({ "petId": 7, "name": "Max" });
+        let refused = all.call("shop.renamePet", input).await.unwrap_err();
+        assert_eq!(refused.code().as_str(), "APPROVAL_NEEDED", "{refused}");
+        assert_eq!(
+            all.call("shop.showPet", json!({ "petId": 7 })).await.unwrap().data,
+            json!({ "id": 7, "name": "Rex" })
+        );
+    }
+    assert_eq!(shop.renamed(), 1);
+    // Whoever is no model says itself what is to be done.
+    gateway.registry().call("shop.renamePet", json!({ "petId": 7, "name": "Tom" })).await.unwrap();
+    assert_eq!(shop.renamed(), 2);
 }

@@ -6,6 +6,7 @@ mod client;
 
 mod approval;
 mod callers;
+mod documents;
 mod fixture;
 #[cfg(feature = "program")]
 mod programs;

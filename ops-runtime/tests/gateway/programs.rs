@@ -1,9 +1,10 @@
 //! Programs of models: many calls in one, and what stops them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ops_runtime::access::CallPolicy;
-use ops_runtime::gateway::Tools;
+use ops_runtime::gateway::{CallerLimits, Rate, Tools};
 use ops_runtime::program::{FolderStore, Limits};
 use serde_json::{Value, json};
 
@@ -45,6 +46,23 @@ async fn a_program_makes_many_calls() {
         json!({ "pet": { "id": 7, "name": "Rex" }, "last": "pet 1999", "found": "books.total", "takes": true });
     assert_eq!(serde_json::from_str::<Value>(texts(&done)[0]).unwrap(), wanted, "{done}");
     assert_eq!(texts(&done)[1..], ["The console:", "log: pets 2000"]);
+}
+
+#[tokio::test]
+async fn a_program_sees_what_is_denied() {
+    let policy = CallPolicy::new().with_deny("shop.showPet");
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).with_policy(policy).build().await.unwrap();
+    let code = "
+        const found = await search('pet', 50);
+        const denied = found.filter(one => one.denied !== undefined);
+        return { all: found.length > 1, denied, said: (await describe('shop.showPet')).split('\\n')[0] };
+    ";
+    let done = owner(&gateway).await.call("execute", json!({ "code": code })).await;
+    let done: Value = serde_json::from_str(texts(&done)[0]).unwrap();
+    assert_eq!(done["all"], true);
+    let denied: Vec<_> = done["denied"].as_array().unwrap().iter().map(|one| (&one["id"], &one["denied"])).collect();
+    assert_eq!(denied, [(&json!("shop.showPet"), &json!(true))]);
+    assert_eq!(done["said"], "// This may not be called: the policy of this gateway denies it.");
 }
 
 #[tokio::test]
@@ -123,7 +141,9 @@ async fn a_program_goes_on_behind_another_gateway() {
         let (key, ask) = (part("\"resume\": \"", '"'), part("(key ", ')'));
         // Other code is another program, and another caller has none of that key.
         let other = json!({ "code": "return 1", "resume": key });
-        assert!(text(&owner(&gateway).await.call("execute", other).await).contains("another program"));
+        assert!(
+            text(&owner(&gateway).await.call("execute", other).await).contains("It still waits: give the same code.")
+        );
         arguments = json!({ "code": RENAME, "resume": key, "approve": [ask] });
         let bob = gateway.tools().scoped(ops_runtime::access::Identity::new("bob"));
         let unknown = bob.call("gateway.execute", arguments.clone()).await.unwrap();
@@ -160,4 +180,87 @@ async fn many_programs_run_at_once() {
         run.await.unwrap();
     }
     assert_eq!(shop.renamed(), 100);
+}
+
+#[tokio::test]
+async fn an_answer_without_its_program_starts_none() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for said in ["approve", "decline"] {
+        let refused = client.call("execute", json!({ "code": RENAME, said: ["x"] })).await;
+        assert!(text(&refused).contains("give its key as `resume`"), "{refused}");
+        assert_eq!(refused["isError"], true, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_fails_tells_what_it_has_changed() {
+    let shop = Shop::new();
+    let policy = CallPolicy::new().with_allow("*");
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(policy).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "await ops.shop.renamePet({ petId: 7, name: 'Max' }); await ops.shop.showPet({ petId: 8 });";
+    let failed = client.call("execute", json!({ "code": code })).await;
+    assert!(text(&failed).contains("stays done: `shop.renamePet` (1)."), "{failed}");
+    // What was refused before it was made is none.
+    let failed = client.call("execute", json!({ "code": "await ops.shop.renamePet({})" })).await;
+    assert!(text(&failed).contains("VALIDATION_ERROR") && !text(&failed).contains("stays done"), "{failed}");
+    let failed = client.call("execute", json!({ "code": "await ops.shop.showPet({ petId: 8 });" })).await;
+    assert!(!text(&failed).contains("stays done"), "{failed}");
+}
+
+#[tokio::test]
+async fn a_program_waits_where_its_calls_come_too_soon() {
+    let limits = CallerLimits::new().with_rate(Rate::new(20, Duration::from_secs(1)).with_burst(2));
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).with_limits(limits).build().await.unwrap();
+    let code = "let n = 0; for (let i = 0; i < 8; i++) n += (await ops.shop.showPet({ petId: 7 })).id; return n";
+    let done = owner(&gateway).await.call("execute", json!({ "code": code })).await;
+    assert_eq!(text(&done), "56", "{done}");
+}
+
+#[tokio::test]
+async fn what_is_cut_says_so() {
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "console.log('x'.repeat(100000)); console.log('LAST'); throw new Error('y'.repeat(100000))";
+    let failed = client.call("execute", json!({ "code": code })).await;
+    let [message, _, console] = texts(&failed)[..] else { panic!("{failed}") };
+    assert!(message.contains("y...") && message.len() < 5_000, "{message}");
+    let lines: Vec<&str> = console.lines().collect();
+    assert!(lines[0].ends_with("x... (the rest of the line is left out)"), "{console}");
+    assert_eq!(lines[1], "log: LAST");
+}
+
+#[tokio::test]
+async fn what_was_done_before_it_waited_is_told_too() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let mut arguments = json!({ "code": RENAME });
+    for answer in ["approve", "decline"] {
+        let waits = client.call("execute", arguments.clone()).await;
+        let part = |before: &str, after: char| {
+            let (_, rest) = text(&waits).split_once(before).unwrap_or_else(|| panic!("{waits}"));
+            rest.split(after).next().unwrap().to_owned()
+        };
+        let (key, ask) = (part("\"resume\": \"", '"'), part("(key ", ')'));
+        arguments = json!({ "code": RENAME, "resume": key, answer: [ask] });
+    }
+    let failed = client.call("execute", arguments).await;
+    assert!(text(&failed).contains("stays done: `shop.renamePet` (1)."), "{failed}");
+    assert_eq!(shop.renamed(), 1);
+}
+
+#[tokio::test]
+async fn an_error_of_many_signs_is_cut_as_any_other() {
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for count in [2_000, 4_000, 4_001, 20_000] {
+        let code = format!("throw new Error('\u{1f600}'.repeat({count}))");
+        let failed = client.call("execute", json!({ "code": code })).await;
+        let told = text(&failed);
+        assert!(told.contains("\u{1f600}") && told.contains("line 1"), "{count}: {told}");
+        assert_eq!(told.contains("..."), count > 4_000, "{count}: {told}");
+    }
 }

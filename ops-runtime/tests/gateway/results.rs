@@ -30,3 +30,21 @@ async fn a_long_result_is_read_in_parts() {
     let wrong = client.call("call", json!({ "id": "results.read", "input": { "cursor": "x" } })).await;
     assert_eq!(wrong["isError"], true, "{wrong}");
 }
+
+#[tokio::test]
+async fn what_is_wrong_with_reading_on_is_named() {
+    let gateway = Shop::new().gateway().build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for (input, told) in [
+        (json!({}), "needs the `cursor`"),
+        (json!({ "cursr": "x" }), "no `cursr`: did you mean `cursor`?"),
+        (json!({ "cursor": "x", "form": 3 }), "no `form`"),
+        (json!({ "cursor": "x", "from": -1 }), "`from` of `results.read`"),
+        (json!({ "cursor": 5 }), "`cursor` of `results.read`"),
+        (json!({ "cursor": "x" }), "no result has this cursor"),
+    ] {
+        let wrong = client.call("call", json!({ "id": "results.read", "input": input })).await;
+        assert!(texts(&wrong)[0].contains(told), "{input}: {wrong}");
+        assert_eq!(wrong["isError"], true, "{wrong}");
+    }
+}

@@ -1,11 +1,12 @@
 //! The three tools, and what a model reads of mistakes.
 
+use ops_runtime::access::CallPolicy;
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::gateway::Tools;
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::gateway::{AuditLog, AuditOptions, Tools};
+use ops_runtime::spec::{OperationSpec, Schema};
 use serde_json::{Value, json};
 
-use crate::fixture::{Shop, owner, text};
+use crate::fixture::{Shop, owner, text, texts};
 
 #[tokio::test]
 async fn a_model_finds_describes_and_calls() {
@@ -90,4 +91,83 @@ async fn few_operations_are_tools_of_their_own() {
     assert_eq!(names, ["books_total", "shop_listPets", "shop_showPet"]);
     let called = client.call("shop_showPet", json!({ "petId": 7 })).await;
     assert_eq!(called["structuredContent"], json!({ "id": 7, "name": "Rex" }));
+}
+
+#[tokio::test]
+async fn what_is_not_as_described_is_shown_as_it_came() {
+    static ORDER: OperationSpec = OperationSpec::mutation("shop.order").with_output(Schema::text(
+        r#"{"type":"object","required":["id","state"],"properties":{"id":{"type":"integer"},"state":{"enum":["a","b"]}}}"#,
+    ));
+    for tools in [Tools::Search, Tools::Code] {
+        let shop = Shop::new();
+        let answer = |_, _| async { Ok(json!({ "id": 1, "state": "c", "more": true })) };
+        shop.registry.register(Registration::new(&ORDER, Handler::dynamic(answer))).unwrap();
+        let policy = CallPolicy::new().with_allow("*");
+        let gateway = shop.gateway().with_tools(tools).with_policy(policy).build().await.unwrap();
+        let (tool, arguments) = match tools {
+            Tools::Code => ("execute", json!({ "code": "return await ops.shop.order({})" })),
+            _ => ("call", json!({ "id": "shop.order", "input": {} })),
+        };
+        let done = owner(&gateway).await.call(tool, arguments).await;
+        let [data, told] = texts(&done)[..] else { panic!("{done}") };
+        assert_eq!((data, &done["isError"]), (r#"{"id":1,"state":"c"}"#, &json!(false)));
+        assert!(told.contains("Not as described, in 2 places: /state: "), "{told}");
+        // What the service calls its members is not repeated.
+        assert!(told.contains("which are left out: 1") && !told.contains("more"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_is_in_the_audit_log() {
+    let folder = std::env::temp_dir().join(format!("ops-refused-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for tools in [Tools::Search, Tools::Code] {
+        let file = folder.join(format!("{tools:?}.jsonl"));
+        let policy = CallPolicy::new().with_deny("shop.listPets").with_allow("*");
+        let log = AuditLog::to_file(AuditOptions::new(), &file).unwrap();
+        let gateway = Shop::new().gateway().with_tools(tools).with_policy(policy).with_audit(log);
+        let gateway = gateway.build().await.unwrap();
+        let mut client = owner(&gateway).await;
+        for (id, input) in [
+            ("shop.showPet", json!({ "petId": 0 })),
+            ("shop.listPets", json!({})),
+            ("shop.showPet", json!({ "petId": 7 })),
+        ] {
+            match tools {
+                Tools::Code => {
+                    let code =
+                        format!("try {{ return await ops.{id}({input}) }} catch (error) {{ return error.code }}");
+                    client.call("execute", json!({ "code": code })).await;
+                }
+                _ => drop(client.call("call", json!({ "id": id, "input": input })).await),
+            }
+        }
+        gateway.flush().await;
+        let lines: Vec<Value> =
+            std::fs::read_to_string(&file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told: Vec<[&Value; 2]> = lines.iter().map(|line| [&line["operation"], &line["outcome"]]).collect();
+        assert_eq!(told.len(), 3, "{tools:?}: {lines:?}");
+        assert_eq!(told[1][0], "shop.listPets", "{lines:?}");
+        assert_ne!(told[0][1], "ok", "{lines:?}");
+        assert_ne!(told[1][1], "ok", "{lines:?}");
+        assert_eq!(told[2][1], "ok", "{lines:?}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test]
+async fn the_first_items_of_a_subscription_are_a_list() {
+    static COUNT: OperationSpec = OperationSpec::subscription("shop.count");
+    for (last, is_whole) in [(3, true), (1_000, false)] {
+        let shop = Shop::new();
+        let items = move |_, _| async move { Ok(futures_util::stream::iter((0..last).map(|n| Ok(json!(n))))) };
+        shop.registry.register(Registration::new(&COUNT, Handler::dynamic_stream(items))).unwrap();
+        let gateway = shop.gateway().build().await.unwrap();
+        let listed = owner(&gateway).await.call("call", json!({ "id": "shop.count" })).await;
+        let texts = texts(&listed);
+        let items: Vec<u64> = serde_json::from_str(texts[0]).unwrap();
+        assert_eq!(items.len(), if is_whole { 3 } else { 100 });
+        assert_eq!(texts.len(), if is_whole { 1 } else { 2 }, "{listed}");
+        assert!(is_whole || texts[1].ends_with("there may be more."), "{listed}");
+    }
 }

@@ -67,6 +67,17 @@ async fn credentials_go_where_the_operation_asks_for_them() {
     cookie.parameters = vec![HttpParameter::cookie("q"), HttpParameter::cookie("sid")].into();
     assert_eq!(seen(named(), cookie).await.unwrap()["headers"]["cookie"], "q=1; sid=s&k");
 
+    // A secret whose scheme says in which form it is sent.
+    let secret = || config().with_credentials("a", Auth::secret("u:k")).with_credentials("b", Auth::secret("t"));
+    assert_eq!(seen(secret(), query()).await.unwrap()["uri"], "/echo/x?k=u%3Ak");
+    assert_eq!(seen(secret(), in_header()).await.unwrap()["headers"]["x-key"], "u:k");
+    let in_cookie = any_of("/echo/x", vec![all_of(vec![key("a", Cookie, "sid")])]);
+    assert_eq!(seen(secret(), in_cookie).await.unwrap()["headers"]["cookie"], "sid=u:k");
+    let basic = any_of("/echo/x", vec![all_of(vec![SecurityScheme::of("a", SecurityKind::Basic)])]);
+    assert_eq!(seen(secret(), basic).await.unwrap()["headers"]["authorization"], "Basic dTpr");
+    let token = any_of("/echo/x", vec![all_of(vec![bearer("b")])]);
+    assert_eq!(seen(secret(), token).await.unwrap()["headers"]["authorization"], "Bearer t");
+
     // All schemes of the first requirement that there are credentials for.
     let several = any_of(
         "/echo/x",
@@ -341,4 +352,36 @@ async fn credentials_from_the_environment() {
     assert!(seen(config(), any_of("/echo/x", vec![])).await.unwrap()["headers"].get("authorization").is_none());
     let debug = format!("{:?}", config());
     assert!(debug.contains("PKG_NAME") && !debug.contains(&format!("\"{name}\"")), "{debug}");
+}
+
+#[tokio::test]
+async fn what_may_have_been_carried_out_is_not_sent_again() {
+    let posts = Arc::new(AtomicUsize::new(0));
+    let counted = posts.clone();
+    let order = move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { (StatusCode::SEE_OTHER, [("location", "/order")]) }
+    };
+    let app = Router::new().route("/orders", post(order)).route("/order", any(|| async { StatusCode::UNAUTHORIZED }));
+    let url = serve(app).await;
+    let tokens = Arc::new(AtomicUsize::new(0));
+    let source = Auth::token_source(move |_: TokenRequest| {
+        let number = tokens.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(format!("t{number}").into()) }
+    });
+    let binding = HttpBinding::new("POST", "/orders");
+    let client = client(HttpConfig::new().with_base_url(&url).with_auth(source), binding);
+    assert_eq!(client.call("t.x", json!({})).await.unwrap_err().message(), "HTTP 401: Unauthorized");
+    assert_eq!(posts.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn cookies_of_other_letters_are_sent() {
+    use ParameterLocation::Cookie;
+    let server = Server::start().await;
+    let config = HttpConfig::new().with_base_url(server.url()).with_header("Cookie", "name=\u{fc}; session=1");
+    let keyed = any_of("/echo/x", vec![all_of(vec![key("a", Cookie, "sid")])]);
+    let sent = seen(config.with_credentials("a", Auth::api_key("k")), keyed).await.unwrap();
+    let cookie = sent["headers"]["cookie"].as_str().unwrap();
+    assert!(cookie.starts_with("name=\u{fc}; session=1") && cookie.contains("sid=k"), "{cookie}");
 }

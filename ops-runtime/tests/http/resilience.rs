@@ -186,6 +186,39 @@ async fn streams_go_on_where_they_ended() {
 }
 
 #[tokio::test]
+async fn a_stream_goes_on_behind_what_came_wherever_it_began() {
+    let (script, url) = Script::start(&[first, last]).await;
+    let delay = Duration::from_millis(5);
+    let reconnect = Reconnect::new().with_max_tries(3).with_first_delay(delay).with_max_delay(delay);
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&url).with_reconnect(reconnect)).unwrap();
+    client.add([spec(OperationKind::Subscription, "x", HttpBinding::new("GET", "/x"))]).unwrap();
+    let options = CallOptions::new().with_header("Last-Event-ID", "0");
+    let stream = client.stream_with("t.x", json!({}), options).await.unwrap();
+    let items: Vec<_> = stream.map(|item| item.unwrap().data).collect().await;
+    assert_eq!(items, [json!(1), json!(2), json!(4)]);
+    assert_eq!([0, 1].map(|at| script.header(at, "last-event-id")), [Some("0".to_owned()), Some("2".to_owned())]);
+}
+
+#[tokio::test]
+async fn an_error_whose_body_never_comes_ends_a_stream() {
+    fn silent() -> Response {
+        let mut response =
+            axum::body::Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>()).into_response();
+        *response.status_mut() = StatusCode::FORBIDDEN;
+        response
+    }
+    let (script, url) = Script::start(&[first, silent]).await;
+    let reconnect = Reconnect::new().with_max_tries(1).with_first_delay(Duration::from_millis(5));
+    let config = HttpConfig::new().with_base_url(&url).with_reconnect(reconnect);
+    let client = HttpClient::new(config.with_idle_timeout(Duration::from_millis(200))).unwrap();
+    client.add([spec(OperationKind::Subscription, "x", HttpBinding::new("GET", "/x"))]).unwrap();
+    let stream = client.stream("t.x", json!({})).await.unwrap();
+    let items: Vec<_> = tokio::time::timeout(Duration::from_secs(20), stream.collect()).await.unwrap();
+    assert_eq!((items.len(), script.count()), (3, 2));
+    assert!(items[2].is_err(), "{items:?}");
+}
+
+#[tokio::test]
 async fn streams_do_not_go_on_for_ever() {
     let (script, url) = Script::start(&[first, no_more]).await;
     assert_eq!(items(&url, "GET", true).await, [Ok(json!(1)), Ok(json!(2))]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use futures_util::{StreamExt, stream};
@@ -93,8 +93,9 @@ fn axum_json(value: &serde_json::Value) -> Response {
 async fn echo(request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers: serde_json::Map<_, _> =
-        parts.headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().into())).collect();
+        parts.headers.iter().map(|(name, value)| (name.to_string(), text(value).into())).collect();
     axum_json(&json!({
         "method": parts.method.as_str(),
         "uri": parts.uri.to_string(),

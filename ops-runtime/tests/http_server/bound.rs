@@ -124,6 +124,10 @@ async fn bodies_by_their_types() {
     assert_eq!(form.json()["body"], json!({ "n": 7 }));
     let text = post("text/csv; charset=iso-8859-1", "a;b").await;
     assert_eq!(text.json(), json!({ "body": "a;b", "contentType": "text/csv; charset=iso-8859-1" }));
+    // A text is one value, however many commas it has; as JSON it is many.
+    let commas = ",".repeat(1_200_000);
+    assert_eq!(post("text/csv", &commas).await.json()["body"], commas);
+    assert_eq!(post("application/json", &commas).await.status, 413);
     for (kind, body, status) in [
         ("image/png", "x", 415),
         ("", "x", 415),

@@ -74,7 +74,7 @@ async fn requests_that_are_none() {
         assert_eq!(answer.problem()["code"], code, "{line}");
     }
     assert_eq!(server.send("GET /operations/math/fail", &[], "").await.header("allow"), Some("POST"));
-    assert_eq!(server.send("PUT /operations/math/add", &[], "").await.header("allow"), Some("GET, POST"));
+    assert_eq!(server.send("PUT /operations/math/add", &[], "").await.header("allow"), Some("GET, HEAD, POST"));
 }
 
 #[tokio::test]

@@ -52,7 +52,8 @@ async fn its_files_say_what_they_are_and_what_they_may_do() {
     assert_eq!((head.status, head.body.as_str(), head.header("etag")), (200, "", Some(tag)));
     let slash = server.get("/docs/").await;
     assert_eq!((slash.status, slash.header("location")), (308, Some("../docs")));
-    for line in ["POST /docs", "GET /docs/page.html", "GET /docs/%2e%2e/serve.rs", "GET /docsx"] {
+    assert_eq!(server.send("POST /docs", &[], "").await.status, 405);
+    for line in ["GET /docs/page.html", "GET /docs/%2e%2e/serve.rs", "GET /docsx"] {
         assert_eq!(server.send(line, &[], "").await.status, 404, "{line}");
     }
 }

@@ -18,6 +18,7 @@ mod jwt;
 mod metrics;
 mod passed_on;
 mod round_trip;
+mod several;
 mod streams;
 mod traces;
 mod uploads;

@@ -131,7 +131,7 @@ async fn who_may_read_them() {
             assert_eq!(answer.body.contains("ops_http"), status == 200 && method == "GET");
         }
     }
-    assert_eq!(server.post("/metrics", "{}").await.status, 404);
+    assert_eq!(server.post("/metrics", "{}").await.status, 405);
     // Rules that no identity satisfies hold without an authenticator, too.
     let alone = HttpServer::new(registry()).with_metrics(AccessControl::NONE.with_scopes(&["metrics:read"]));
     assert_eq!(serve(alone).await.get("/metrics").await.status, 401);

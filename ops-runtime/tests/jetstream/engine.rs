@@ -1,9 +1,13 @@
 //! What the engine promises, on one server and on three.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::StreamExt;
+
 use ops_runtime::durable::JobId;
-use ops_runtime::durable::engine::{Delivery, Engine};
+use ops_runtime::durable::engine::{Delivery, Engine, Listed};
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::record::{DeadLetter, Ended, FailedAttempt, JobRecord, Outcome, Stored, Tries};
 use ops_runtime::{CallError, ErrorCode};
@@ -230,6 +234,202 @@ async fn tries_that_come_late() {
     .await;
 }
 
+/// Tries with an error that is nested too deep to be read, as earlier versions wrote them.
+#[tokio::test]
+async fn tries_that_cannot_be_read() {
+    let servers = Servers::start(1, "always").await;
+    let engine = servers.engine(config()).await;
+    let client = async_nats::connect(servers.url()).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    let (first, second) = (job(0, 1), job(0, 2));
+    for job in [&first, &second] {
+        engine.submit(job).await.unwrap();
+        let (open, close) = ("[".repeat(126), "]".repeat(126));
+        let error = format!(r#"{{"code":"EXECUTION_ERROR","message":"no","details":{open}{close}}}"#);
+        let text = format!(r#"{{"attempts":2,"history":[{{"attempt":1,"at":1,"error":{error}}}]}}"#);
+        context.publish(format!("ops.queue.{}.try", job.id), text.into()).await.unwrap().await.unwrap();
+        let Some(Stored::Open { tries, .. }) = engine.read(&job.id).await.unwrap() else { panic!("it is open") };
+        assert_eq!((tries.attempts, tries.history.len()), (2, 0));
+    }
+    assert_eq!(engine.list("jobs", Listed::Due, None, 9).await.unwrap().jobs.len(), 2);
+    let cancelled = Ended::new(&first, engine.now(), 2, Outcome::Cancelled);
+    assert!(engine.close(&first.id, &cancelled).await.unwrap());
+    // The job does not come back for ever.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let delivery = pull_one(&engine).await;
+    assert_eq!((&delivery.job.id, delivery.tries.attempts), (&second.id, 2));
+    assert!(engine.end(&delivery, &done(&engine, &second, "1")).await.unwrap());
+    // One that can't be read at all is left out of lists.
+    let (text, subject) = ("{}", format!("ops.queue.{}.end.dead", id(0, 3)));
+    context.publish(subject, text.into()).await.unwrap().await.unwrap();
+    assert_eq!(engine.dead_letters("jobs", None, 9).await.unwrap().len(), 0);
+    assert_eq!(engine.list("jobs", Listed::Ended, None, 9).await.unwrap().jobs.len(), 2);
+    nothing(&engine, Duration::from_secs(3)).await;
+}
+
+/// A job that was cancelled does not start when its delay is over, though who cancelled it could remove nothing.
+#[tokio::test]
+async fn a_delay_that_ends_behind_the_ending() {
+    each(async |servers| {
+        let engine = servers.engine(config()).await;
+        let client = async_nats::connect(servers.url().split(',').next().unwrap()).await.unwrap();
+        let context = async_nats::jetstream::new(client);
+        let (fires, again) = (job(0, 1), job(0, 2));
+        for (mut later, delay) in [(fires.clone(), 3_000), (again.clone(), 60_000)] {
+            later.not_before = Some(engine.now() + delay);
+            assert!(engine.submit(&later).await.unwrap().is_none());
+            // The ending alone, as of a process that died behind it.
+            let cancelled = Ended::new(&later, engine.now(), 0, Outcome::Cancelled);
+            let text = serde_json::to_vec(&cancelled).unwrap();
+            context.publish(format!("ops.queue.{}.end.done", later.id), text.into()).await.unwrap().await.unwrap();
+        }
+        let cancelled =
+            |stored| matches!(stored, Some(Stored::Ended(ended)) if matches!(ended.outcome, Outcome::Cancelled));
+        assert!(cancelled(engine.read(&again.id).await.unwrap()));
+        assert_eq!(engine.stats("jobs").await.unwrap().open, 2);
+        // Who cancels it again removes what is left.
+        assert!(!engine.close(&again.id, &done(&engine, &again, "1")).await.unwrap());
+        assert_eq!(engine.stats("jobs").await.unwrap().open, 1);
+        nothing(&engine, Duration::from_secs(5)).await;
+        assert!(cancelled(engine.read(&fires.id).await.unwrap()));
+        assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
+
+        // The ending of an earlier life, which a server that has just become the leader may still have, is none of this one.
+        let mut next = job(0, 5);
+        next.submitted = 7;
+        for (part, text) in
+            [("end.done", serde_json::to_vec(&done(&engine, &job(0, 5), "1"))), ("job", serde_json::to_vec(&next))]
+        {
+            let subject = format!("ops.queue.{}.{part}", next.id);
+            context.publish(subject, text.unwrap().into()).await.unwrap().await.unwrap();
+        }
+        let delivery = pull_one(&engine).await;
+        assert!(engine.extend(&delivery).await.unwrap());
+        assert!(engine.end(&delivery, &done(&engine, &next, "2")).await.unwrap());
+        assert_eq!(result(engine.read(&next.id).await.unwrap()), "2");
+
+        // A worker that has one all the same, as of an earlier version, loses it, and changes nothing.
+        for (number, is_extended) in [(3, true), (4, false)] {
+            let job = job(0, number);
+            let ended = Ended::new(&job, engine.now(), 0, Outcome::Cancelled);
+            let parts = [("end.done", serde_json::to_vec(&ended)), ("job", serde_json::to_vec(&job))];
+            for (part, text) in parts {
+                let subject = format!("ops.queue.{}.{part}", job.id);
+                context.publish(subject, text.unwrap().into()).await.unwrap().await.unwrap();
+            }
+            let delivery = pull_one(&engine).await;
+            if is_extended {
+                assert!(!engine.extend(&delivery).await.unwrap());
+                assert!(!engine.close(&job.id, &done(&engine, &job, "1")).await.unwrap());
+            } else {
+                assert!(!engine.end(&delivery, &done(&engine, &job, "1")).await.unwrap());
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                assert!(cancelled(engine.read(&job.id).await.unwrap()));
+            }
+        }
+    })
+    .await;
+}
+
+/// A job that was closed is this process's no more, and its id may come back at once.
+#[tokio::test]
+async fn closed_jobs_are_let_go() {
+    each(async |servers| {
+        let (engine, other) = (servers.engine(config()).await, servers.engine(config()).await);
+        let heard = Arc::new(AtomicUsize::new(0));
+        let closed = engine.closed("jobs").await.unwrap();
+        let hears = heard.clone();
+        let listens = tokio::spawn(closed.for_each(move |_| {
+            hears.fetch_add(1, Ordering::SeqCst);
+            std::future::ready(())
+        }));
+        nothing(&engine, Duration::from_millis(100)).await;
+        let (first, second) = (job(0, 1), job(0, 2));
+        engine.submit(&first).await.unwrap();
+        let delivery = pull_one(&engine).await;
+        let letter = DeadLetter::new(first.clone(), engine.now(), Tries::default(), CallError::execution("no"));
+        let dead = Ended::new(&first, engine.now(), 0, Outcome::Dead(Box::new(letter)));
+        assert!(other.close(&first.id, &dead).await.unwrap());
+        while heard.load(Ordering::SeqCst) < 1 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        engine.submit(&second).await.unwrap();
+        assert_eq!(other.stats("jobs").await.unwrap().running, 0);
+        assert!(other.discard(&first.id).await.unwrap());
+        other.submit(&first).await.unwrap();
+        let mut deliveries = [pull_one(&engine).await, pull_one(&engine).await];
+        deliveries.sort_by(|a, b| a.job.id.cmp(&b.job.id));
+        let [again, second] = deliveries;
+        assert_eq!((&again.job.id, again.deliveries, second.deliveries), (&first.id, 1, 1));
+        // What the former life had is no more.
+        assert!(!engine.extend(&delivery).await.unwrap());
+        assert!(!engine.end(&delivery, &done(&engine, &first, "1")).await.unwrap());
+        assert!(engine.end(&again, &done(&engine, &first, "2")).await.unwrap());
+        assert!(engine.end(&second, &done(&engine, &second.job, "3")).await.unwrap());
+        assert_eq!(result(other.read(&first.id).await.unwrap()), "2");
+
+        // One that has come and waits for a worker with room.
+        let more = [job(1, 3), job(1, 4)];
+        assert!(engine.pull("jobs", 8, Duration::from_millis(200)).await.unwrap().is_empty());
+        for job in &more {
+            engine.submit(job).await.unwrap();
+        }
+        let delivery = pull_one(&engine).await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        let left = more.iter().find(|job| job.id != delivery.job.id).unwrap();
+        assert!(other.close(&left.id, &Ended::new(left, other.now(), 0, Outcome::Cancelled)).await.unwrap());
+        while heard.load(Ordering::SeqCst) < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(engine.end(&delivery, &done(&engine, &delivery.job, "1")).await.unwrap());
+        nothing(&engine, Duration::from_secs(3)).await;
+        listens.abort();
+    })
+    .await;
+}
+
+/// What the server delivers once more to the process that has the job is no death of a worker.
+#[tokio::test]
+async fn a_job_that_comes_twice() {
+    each(async |servers| {
+        let engine = servers.engine(config().with_lease(Duration::from_secs(5))).await;
+        let client = async_nats::connect(servers.url().split(',').next().unwrap()).await.unwrap();
+        engine.submit(&job(0, 1)).await.unwrap();
+        let first = pull_one(&engine).await;
+        client.publish(first.receipt.clone(), "-NAK".into()).await.unwrap();
+        nothing(&engine, Duration::from_millis(500)).await;
+        let mut tries = Tries::default();
+        tries.passes = 1;
+        engine.again(&first, &tries, Duration::ZERO).await.unwrap();
+        let second = pull_one(&engine).await;
+        assert_eq!((second.deliveries, second.tries.passes), (2, 1));
+        assert!(engine.end(&second, &done(&engine, &second.job, "1")).await.unwrap());
+    })
+    .await;
+}
+
+/// An ending is there as long as its job may come again, however short its retention is.
+#[tokio::test]
+async fn an_ending_outlasts_its_job() {
+    let servers = Servers::start(1, "always").await;
+    let engine = servers.engine(config()).await;
+    let client = async_nats::connect(servers.url()).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    let mut first = job(0, 1);
+    first.retention = 1_000;
+    engine.submit(&first).await.unwrap();
+    assert_eq!(pull_one(&engine).await.job.id, first.id);
+    // Of a worker whose acknowledgement is lost: the job comes again after the lease of 2 s.
+    assert!(engine.close(&first.id, &done(&engine, &first, "1")).await.unwrap());
+    let text = serde_json::to_vec(&first).unwrap();
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    context.publish(format!("ops.queue.{}.job", first.id), text.into()).await.unwrap().await.unwrap();
+    let delivery = pull_one(&engine).await;
+    assert!(!engine.end(&delivery, &done(&engine, &first, "2")).await.unwrap());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(result(engine.read(&first.id).await.unwrap()), "1");
+}
+
 #[tokio::test]
 async fn lanes_take_turns() {
     let servers = Servers::start(1, "always").await;
@@ -253,6 +453,8 @@ async fn lanes_take_turns() {
 #[tokio::test]
 async fn settings_that_do_not_fit() {
     let servers = Servers::start(1, "always").await;
+    let patient = servers.engine(JetStreamConfig::new().with_prefix("patient").with_patience(Duration::MAX)).await;
+    assert!(patient.read(&id(0, 1)).await.unwrap().is_none());
     let refused = async |config: JetStreamConfig| match JetStream::connect(&servers.url(), config).await {
         Ok(engine) => engine.submit(&job(0, 1)).await.map(|_| ()).unwrap_err().to_string(),
         Err(error) => error.to_string(),

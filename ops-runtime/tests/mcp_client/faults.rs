@@ -286,7 +286,7 @@ async fn lists_come_in_pages_and_end() {
     let all = connect(faulty("")).await;
     let pages = connect(faulty("pages")).await;
     assert_eq!(pages.tools(), all.tools());
-    assert_eq!(pages.operations().len(), 18);
+    assert_eq!(pages.operations().len(), 19);
     for client in [all, pages] {
         client.close().await;
     }
@@ -345,6 +345,16 @@ async fn what_a_server_asks_goes_to_the_user_or_is_declined() {
         assert_eq!(call(&client, "ask", json!({})).await, Ok(text(expected)), "{age}");
         client.close().await;
     }
+}
+
+#[tokio::test]
+async fn pings_are_answered_by_their_ids() {
+    let client = connect(faulty("")).await;
+    let answer = call(&client, "ping", json!({})).await.unwrap();
+    let pongs: Value = serde_json::from_str(answer[0]["text"].as_str().unwrap()).unwrap();
+    let pong = |id: Value| json!({ "jsonrpc": "2.0", "id": id, "result": {} });
+    assert_eq!(pongs, json!([pong(json!(7)), pong(json!("seven")), pong(json!(8))]));
+    client.close().await;
 }
 
 #[tokio::test]

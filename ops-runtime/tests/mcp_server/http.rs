@@ -234,6 +234,37 @@ async fn pages_of_other_hosts_are_refused() {
 }
 
 #[tokio::test]
+async fn pages_that_are_let_in_may_read() {
+    let service = server().into_service().with_origins(["https://app.example:443"]).with_authenticator(|request| {
+        let known = request.headers.contains_key("authorization");
+        async move { if known { Ok(Identity::new("ann")) } else { Err(Unauthorized::bearer()) } }
+    });
+    let ask = async |method: &str, origin: &str, more: &[(&str, &str)]| {
+        let mut request = axum::http::Request::builder().method(method).uri("/mcp").header("host", "localhost");
+        request = request.header("origin", origin);
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        let answer = service.clone().call(request.body(axum::body::Body::empty()).unwrap()).await.unwrap();
+        let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        (answer.status().as_u16(), header("access-control-allow-origin"), header("access-control-allow-headers"))
+    };
+    let wanted = [
+        ("access-control-request-method", "POST"),
+        ("access-control-request-headers", "authorization, content-type, mcp-protocol-version"),
+    ];
+    let app = Some("https://app.example".to_owned());
+    // Browsers send no credentials when they ask.
+    assert_eq!(ask("OPTIONS", "https://app.example", &wanted).await, (204, app.clone(), Some(wanted[1].1.to_owned())));
+    // What is refused may be read as well: it says how to authenticate.
+    assert_eq!(ask("POST", "https://app.example", &[]).await, (401, app, None));
+    for origin in ["https://evil.example", "http://app.example", "null", "http://localhost:3000"] {
+        let (status, allowed, _) = ask("OPTIONS", origin, &wanted).await;
+        assert!(status != 204 && allowed.is_none(), "{origin}: {status}");
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_hangs_up_ends_its_call() {
     let (server, begun, dropped) = endless(false);
     let service = server.into_service();

@@ -1,9 +1,41 @@
 //! Programs that ask, and go on after the answer.
 
-use ops_runtime::program::{Ask, Journal, Outcome, Reason, Sandbox, Waiting};
-use serde_json::json;
+use ops_runtime::CallError;
+use ops_runtime::access::Decision;
+use ops_runtime::adapter::BoxFuture;
+use ops_runtime::program::{Ask, Host, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox, Waiting};
+use serde_json::{Value, json};
 
 use crate::support::{Recorder, program};
+
+/// A host whose rules are others by now.
+struct Ruled<'a>(&'a Recorder, Decision);
+
+impl Host for Ruled<'_> {
+    fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        self.0.call(id, input)
+    }
+
+    fn decide(&self, _: &str, _: &Value) -> Decision {
+        self.1
+    }
+
+    fn is_query(&self, id: &str) -> bool {
+        self.0.is_query(id)
+    }
+}
+
+/// The journal of a program as a process leaves it that dies before this call is started.
+fn before_start(text: &str, of: &str) -> Journal {
+    let mut journal: Value = serde_json::from_str(text).unwrap();
+    let calls = journal["calls"].as_array_mut().unwrap();
+    let entry = calls.iter_mut().find(|entry| entry["id"] == of).unwrap().as_object_mut().unwrap();
+    for gone in ["answer", "order", "at"] {
+        entry.remove(gone);
+    }
+    entry.insert("state".to_owned(), json!("allowed"));
+    Journal::from_json(&journal.to_string()).unwrap()
+}
 
 fn waiting(outcome: Outcome) -> (Vec<Ask>, Journal) {
     match outcome {
@@ -50,7 +82,7 @@ async fn a_no_is_an_error_that_the_program_may_catch() {
     let (asks, mut journal) = waiting(sandbox.run(&program, &host).await.outcome);
     journal.decline(&asks[0].key).unwrap();
     let outcome = sandbox.resume(&program, journal, &host).await.outcome;
-    let wanted = json!(["ACCESS_DENIED", "the call was declined: somebody was asked and said no"]);
+    let wanted = json!(["ACCESS_DENIED", "the call was declined: somebody was asked and did not say yes"]);
     assert!(matches!(outcome, Outcome::Done(ref value) if *value == wanted), "{outcome:?}");
     assert!(host.ids().is_empty());
 }
@@ -99,6 +131,66 @@ async fn a_yes_is_bound_to_the_operation_its_input_and_the_program() {
         let Outcome::Failed(failed) = sandbox.resume(&asking, edited, &host).await.outcome else { panic!() };
         assert_eq!(failed.reason, Reason::Differs, "{failed:?}");
         assert!(failed.message.contains("differently than its journal says: call 1 was"), "{failed:?}");
+    }
+    assert!(host.ids().is_empty());
+}
+
+#[tokio::test]
+async fn what_the_policy_allowed_is_decided_anew() {
+    let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
+    let program = program("try { return await ops.t.set(1) } catch (e) { return e.code }");
+    let kept = Kept::new(&store, "one");
+    sandbox.run_kept(&program, &kept, &Ruled(&host, Decision::Allow)).await;
+    let text = store.load("one").await.unwrap().unwrap().to_json().unwrap();
+    assert_eq!(host.ids(), ["t.set"]);
+
+    // It is asked about by now.
+    let allowed = before_start(&text, "t.set");
+    let (asks, mut yes) =
+        waiting(sandbox.resume(&program, allowed.clone(), &Ruled(&host, Decision::Ask)).await.outcome);
+    assert_eq!((asks.len(), host.ids().len()), (1, 1));
+    // It is denied by now, also what somebody has agreed to.
+    yes.approve(&asks[0].key).unwrap();
+    for journal in [allowed, yes.clone()] {
+        let outcome = sandbox.resume(&program, journal, &Ruled(&host, Decision::Deny)).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(ref value) if value == "ACCESS_DENIED"), "{outcome:?}");
+    }
+    assert_eq!(host.ids().len(), 1);
+    // A yes is one to what is asked, whatever else has happened to the process.
+    let outcome = sandbox.resume(&program, yes, &Ruled(&host, Decision::Ask)).await.outcome;
+    assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(1)), "{outcome:?}");
+    assert_eq!(host.ids().len(), 2);
+}
+
+#[tokio::test]
+async fn what_was_asked_is_decided_anew() {
+    let (sandbox, host) = (Sandbox::default(), Recorder::default());
+    let program = program("try { return await ops.t.set(1) } catch (e) { return e.code }");
+    let (asks, asked) = waiting(sandbox.run(&program, &host).await.outcome);
+    let mut no = asked.clone();
+    no.decline(&asks[0].key).unwrap();
+    for (journal, decision, value) in [
+        (&asked, Decision::Deny, json!("ACCESS_DENIED")),
+        (&no, Decision::Allow, json!("ACCESS_DENIED")),
+        (&asked, Decision::Allow, json!(1)),
+    ] {
+        assert!(host.ids().is_empty());
+        let outcome = sandbox.resume(&program, journal.clone(), &Ruled(&host, decision)).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(ref done) if *done == value), "{decision:?}: {outcome:?}");
+    }
+    assert_eq!(host.ids(), ["t.set"]);
+}
+
+#[tokio::test]
+async fn a_yes_may_be_given_again_also_to_what_is_denied_by_now() {
+    let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
+    let program = program("try { return await ops.t.set(1) } catch (e) { return e.code }");
+    let kept = Kept::new(&store, "one");
+    let (asks, _) = waiting(sandbox.run_kept(&program, &kept, &host).await.outcome);
+    let kept = kept.with_yes(&asks[0].key);
+    for _ in 0..2 {
+        let outcome = sandbox.run_kept(&program, &kept, &Ruled(&host, Decision::Deny)).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(ref value) if value == "ACCESS_DENIED"), "{outcome:?}");
     }
     assert!(host.ids().is_empty());
 }

@@ -1,6 +1,8 @@
 //! Journals that are kept, and what is wrong with them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ops_runtime::program::{FolderStore, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox};
 use serde_json::json;
@@ -34,6 +36,73 @@ async fn names_do_not_leave_the_folder() {
         store.remove(name).await.unwrap();
     }
     assert_eq!(inside(&root.join("in")), 0);
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+#[tokio::test]
+async fn a_journal_is_one_of_the_place_where_its_operations_lead() {
+    let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
+    let nowhere = program("return ops.t.echo(1)");
+    let [staging, production] = ["staging", "production"].map(|place| nowhere.clone().with_place(place));
+    for (name, own, others) in [("a", &staging, [&production, &nowhere]), ("b", &nowhere, [&production, &staging])] {
+        sandbox.run_kept(own, &Kept::new(&store, name), &host).await;
+        for other in others {
+            let outcome = sandbox.run_kept(other, &Kept::new(&store, name), &host).await.outcome;
+            assert!(matches!(outcome, Outcome::Failed(ref failed) if failed.reason == Reason::Differs), "{outcome:?}");
+        }
+        let outcome = sandbox.run_kept(own, &Kept::new(&store, name), &host).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    }
+    assert_eq!(host.ids().len(), 2);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn of_a_journal_that_is_removed_no_file_is_left() {
+    let root = folder("removed");
+    let store = FolderStore::new(&root);
+    let (sandbox, host) = (Sandbox::default(), Recorder::default());
+    for name in ["one", "a/b"] {
+        sandbox.run_kept(&program("return ops.t.echo(1)"), &Kept::new(&store, name), &host).await;
+        assert!(store.load(name).await.unwrap().is_some());
+        // While another runs the program, it stays the other's.
+        let hold = store.hold(name).await.unwrap();
+        store.remove(name).await.unwrap();
+        assert_eq!(store.hold(name).await.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        drop(hold);
+        store.remove(name).await.unwrap();
+        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0, "{name}");
+    }
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+/// Removing a journal lets no two hold it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_journal_that_is_removed_over_and_over_has_one_holder() {
+    let root = folder("holders");
+    let inside = Arc::new(AtomicUsize::new(0));
+    let tasks: Vec<_> = (0..4)
+        .map(|_| {
+            let (store, inside) = (FolderStore::new(&root), inside.clone());
+            tokio::spawn(async move {
+                let mut held = 0;
+                for _ in 0..500 {
+                    if let Ok(hold) = store.hold("one").await {
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two hold it");
+                        tokio::task::yield_now().await;
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        held += 1;
+                        drop(hold);
+                    }
+                    store.remove("one").await.unwrap();
+                }
+                held
+            })
+        })
+        .collect();
+    for task in tasks {
+        assert!(task.await.unwrap() > 0);
+    }
     std::fs::remove_dir_all(&root).unwrap();
 }
 

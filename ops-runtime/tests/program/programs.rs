@@ -1,11 +1,12 @@
 //! What programs can do.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use ops_runtime::program::{Limits, Outcome, Program, Reason, Sandbox};
 use serde_json::json;
 
-use crate::support::{Recorder, failure, functions, program, run, value};
+use crate::support::{Recorder, failure, functions, program, run, run_in, value};
 
 #[tokio::test]
 async fn values_go_in_and_out_as_json() {
@@ -51,6 +52,12 @@ async fn calls_run_at_once_and_are_bounded() {
     assert!(matches!(report.outcome, Outcome::Done(_)), "{report:?}");
     assert_eq!((report.calls, host.calls.lock().unwrap().len()), (12, 12));
     assert_eq!(host.most_at_once.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test]
+async fn a_time_may_be_longer_than_any_clock_tells() {
+    let report = run_in(Limits::new().with_time(Duration::MAX), "return ops.t.sleep({ ms: 1 })").await;
+    assert!(matches!(report.outcome, Outcome::Done(_)), "{report:?}");
 }
 
 #[tokio::test]
@@ -126,7 +133,7 @@ async fn the_console_is_kept_and_bounded() {
 
 #[tokio::test]
 async fn each_limit_ends_a_program_with_an_error_that_names_it() {
-    let small = || Limits::new().with_time(std::time::Duration::from_millis(700));
+    let small = || Limits::new().with_time(Duration::from_millis(700));
     for (limits, source, reason, named) in [
         (
             small(),
@@ -134,7 +141,7 @@ async fn each_limit_ends_a_program_with_an_error_that_names_it() {
             Reason::Time,
             "while it waited for t.sleep (`Limits::with_time`)",
         ),
-        (small().with_cpu(std::time::Duration::from_millis(100)), "for (;;) {}", Reason::Cpu, "with_cpu"),
+        (small().with_cpu(Duration::from_millis(100)), "for (;;) {}", Reason::Cpu, "with_cpu"),
         (
             Limits::new().with_memory(4 << 20),
             "const a = []; for (;;) a.push('x'.repeat(1000) + a.length)",

@@ -75,7 +75,7 @@ fn call_an_api() {
     let page = "docs/src/start/api.md";
     let files = ["build.rs", "src/main.rs"];
     let program = made(page, "shop-client", &files, &["examples/quickstart/shop.yaml"], ("127.0.0.1:4010", &address));
-    let build = Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "--package", "quickstart"]).status();
+    let build = Command::new(root().join("tests/build")).arg("quickstart").status();
     assert!(build.unwrap().success());
     let shop = program.with_file_name("quickstart");
     let mut shop = Running(Command::new(shop).args(["serve", &address]).stdout(Stdio::piped()).spawn().unwrap());

@@ -1,9 +1,10 @@
-//! `tests/corpus [DIR] [--only FILE] [--generate-only] [--server]`: generates from every document of a directory, checks that no
-//! operation is lost in silence, compiles what was generated, and says what it cost.
+//! `tests/corpus [DIR] [--only FILE] [--generate-only] [--server] [--debug]`: generates from every document of a
+//! directory, checks that no operation is lost in silence, compiles what was generated, and says what it cost.
 //!
 //! A document is an API's or the list of an MCP server's tools. The directories are those of `OPS_SPECS` and `OPS_MCP`
 //! by default, else our own documents. With `--only`, only the documents that the file names are compiled; each of its
-//! entries must name one. With `--server`, the modules have the trait by which a program serves the operations.
+//! entries must name one. With `--server`, the modules have the trait by which a program serves the operations. With `--debug`,
+//! the generator is the one that the tests have built: what it costs is that of a debug build then.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,18 +22,21 @@ struct Arguments {
     only: Option<PathBuf>,
     generate_only: bool,
     server: bool,
+    debug: bool,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut found = Arguments { directories: Vec::new(), only: None, generate_only: false, server: false };
+    let mut found =
+        Arguments { directories: Vec::new(), only: None, generate_only: false, server: false, debug: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--only" => found.only = Some(arguments.next().ok_or("`--only` needs a file")?.into()),
             "--generate-only" => found.generate_only = true,
             "--server" => found.server = true,
+            "--debug" => found.debug = true,
             _ if argument.starts_with('-') => {
-                return Err("usage: tests/corpus [DIR] [--only FILE] [--generate-only] [--server]".to_owned());
+                return Err("usage: tests/corpus [DIR] [--only FILE] [--generate-only] [--server] [--debug]".to_owned());
             }
             _ => found.directories.push(argument.into()),
         }
@@ -87,7 +91,7 @@ impl Row {
 fn main() -> ExitCode {
     let run = |arguments: Arguments| {
         let chosen = chosen(&arguments)?;
-        let generator = generator()?;
+        let generator = generator(arguments.debug)?;
         let generator = Generator { program: generator, server: arguments.server };
         let good = arguments.directories.iter().map(|directory| run(directory, &chosen, &generator));
         good.collect::<Result<Vec<bool>, String>>().map(|good| !good.contains(&false))
@@ -226,14 +230,19 @@ fn cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
-/// Builds the program that generates, as users have it: optimised, and without anything else of the workspace.
-fn generator() -> Result<PathBuf, String> {
+/// Builds the program that generates, as users have it: optimised, and without anything else of the workspace. Or as the
+/// tests build all.
+fn generator(debug: bool) -> Result<PathBuf, String> {
+    let (profile, of) = match debug {
+        true => ("debug", ["--profile=dev", "--workspace", "--all-features"]),
+        false => ("release", ["--release", "--package=ops-codegen", "--no-default-features"]),
+    };
     let mut command = Command::new(cargo());
-    command.args(["build", "--quiet", "--release", "--locked", "--package", "ops-codegen", "--example", "generate"]);
+    command.args(["build", "--quiet", "--locked", "--example", "generate"]).args(of);
     let status = command.current_dir(corpus::root()).status().map_err(|error| format!("cargo: {error}"))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
     if status.success() {
-        Ok(target.join("release/examples/generate"))
+        Ok(target.join(profile).join("examples/generate"))
     } else {
         Err("the generator does not build".to_owned())
     }

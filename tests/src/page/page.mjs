@@ -29,7 +29,8 @@ export async function files({ urls }) {
   for (const path of ["/docs/page.html", "/docs/nothing.js", "/docs/main.js/"]) {
     assert.equal((await fetch(urls.sample + path)).status, 404, path);
   }
-  assert.equal((await fetch(`${urls.sample}/docs`, { method: "POST" })).status, 404);
+  const posted = await fetch(`${urls.sample}/docs`, { method: "POST" });
+  assert.deepEqual([posted.status, posted.headers.get("allow")], [405, "GET, HEAD"]);
 }
 
 /** First paint, the list, and the bytes, of 40 operations and of a large document. */

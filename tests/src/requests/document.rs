@@ -238,11 +238,35 @@ impl<'a> Document<'a> {
                 true => Some(kind),
                 false => is_alone.then(|| "application/json".to_owned()),
             });
-            let new: Vec<String> = own.filter(|kind| !types.contains(kind)).collect();
+            let (streams, plain): (Vec<String>, Vec<String>) = own.partition(|kind| Media::of(kind).is_stream());
+            let new = described(plain).into_iter().chain(streams).filter(|kind| !types.contains(kind));
+            let new: Vec<String> = new.collect();
             types.extend(new);
         }
         types.into_iter().partition(|kind| !Media::of(kind).is_stream())
     }
+}
+
+/// The content types of one success that its preferred type describes: JSON is preferred, then forms, then text.
+fn described(types: Vec<String>) -> Vec<String> {
+    let is_range = |kind: &str| matches!(essence(kind).as_str(), "*" | "*/*" | "application/*");
+    let rank = |kind: &String| match Media::of(kind) {
+        Media::Json if essence(kind) == "application/json" => 0,
+        Media::Json => 1,
+        Media::Form => 2,
+        Media::Multipart => 3,
+        Media::Text => 4,
+        _ => 5,
+    };
+    let held = |kind: &str| match Media::of(kind) {
+        _ if is_range(kind) => "bytes",
+        Media::Json => "json",
+        Media::Form | Media::Text => "text",
+        _ => "bytes",
+    };
+    let Some(first) = types.iter().min_by_key(|kind| rank(kind)).cloned() else { return types };
+    let fits = |kind: &String| essence(kind) == essence(&first) || held(&first) != "json" && held(kind) == held(&first);
+    types.into_iter().filter(fits).collect()
 }
 
 /// The pointer to the schema with an anchor.

@@ -45,7 +45,7 @@ fn answers() -> Value {
 
 fn arrived(query: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Arrived {
     let body = body.into();
-    let own = [("host", "h"), ("accept", "application/json, text/csv;q=0.5")];
+    let own = [("host", "h"), ("accept", "application/json")];
     let length = body.len().to_string();
     let headers = own.iter().chain(headers).copied().chain([("content-length", length.as_str())]);
     Arrived {
@@ -114,7 +114,7 @@ async fn parameters_must_arrive_as_they_are_written() {
         request.headers[1].1 = Bytes::copy_from_slice(text.as_bytes());
         request
     };
-    for text in ["*/*", "application/json", "application/json, text/csv", "text/csv;q=0.5, application/json, a/b"] {
+    for text in ["*/*", "text/csv", "application/json, text/csv", "application/json, text/csv;q=0.5"] {
         assert_eq!(places(&all, &accept(text)).await, ["header `accept`"], "{text}");
     }
 }

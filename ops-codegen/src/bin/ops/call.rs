@@ -12,12 +12,13 @@ use url::Url;
 
 use crate::arguments::{CallArguments, Credentials};
 use crate::failure::Failure;
-use crate::modules::{import, is_url, runtime, shown};
+use crate::modules::{Bound, bound, is_url, runtime, shown};
 use crate::progress::Progress;
 use crate::report::{clean, label};
 use crate::server::{is_config, is_tools};
 
 mod failed;
+mod save;
 mod tool;
 
 use self::failed::{failed, message};
@@ -39,17 +40,31 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
         let message = format!("`{}` is a snapshot: name its server as well", arguments.spec);
         return Err(Failure::Usage(format!("{message}, by `--url URL`, `--config FILE`, or its command behind `--`")));
     }
+    arguments.server.refuse_name(&arguments.spec)?;
     let progress = Progress::start("reading");
     let base_url = arguments.base_url.as_deref();
-    let imported = import(&arguments.spec, config(base_url, &arguments.credentials, arguments.timeout)?)?;
+    let Bound { registrations, others } =
+        bound(&arguments.spec, config(base_url, &arguments.credentials, arguments.timeout)?)?;
     drop(progress);
-    let spec = find(&imported.registrations, operation, &shown(&arguments.spec))?;
+    if let Some(other) = others.iter().find(|spec| spec.id == *operation || spec.name() == operation) {
+        let what = if other.mcp().is_some() { "a tool of an MCP server" } else { "an operation of a program" };
+        let message = format!("`{}` is {what}, not of an HTTP API", other.id);
+        return Err(Failure::Usage(format!(
+            "{message}: name its server by `--url URL`, `--config FILE`, or its command behind `--`"
+        )));
+    }
+    let spec = find(&registrations, operation, Some(&shown(&arguments.spec)))?;
     guard(base_url, &arguments.credentials, &arguments.spec, &spec)?;
     let input = input(arguments, &arguments.values, &spec)?;
     let registry = Registry::new();
-    registry.register_all(imported).map_err(|error| Failure::Failed(error.to_string()))?;
+    registry.register_all(registrations).map_err(|error| Failure::Failed(error.to_string()))?;
     runtime()?.block_on(async {
         if spec.kind == OperationKind::Subscription {
+            if arguments.output.is_some() {
+                let message =
+                    format!("`--output` takes one answer, and `{}` is a stream: send its output there", spec.id);
+                return Err(Failure::Usage(message));
+            }
             return stream(&registry, &spec, input, arguments).await;
         }
         once(&registry, &spec, input, arguments).await
@@ -66,11 +81,18 @@ async fn once(
     input: Value,
     arguments: &CallArguments,
 ) -> Result<(), Failure> {
+    if let Some(file) = &arguments.output {
+        save::check(file)?;
+    }
     let progress = Progress::start("waiting for the answer");
     let envelope = registry.call_with(&spec.id, input, options(arguments)).await.map_err(|error| failed(&error))?;
     drop(progress);
     let is_error = envelope.meta.as_mcp().is_some_and(|meta| meta.is_error);
-    print(envelope, arguments, true)?;
+    match &arguments.output {
+        // What a tool says of its failure is no file.
+        Some(file) if !is_error => save::save(envelope, spec, file)?,
+        _ => print(envelope, arguments, true)?,
+    }
     if is_error { Err(Failure::Failed("the tool says that it failed".to_owned())) } else { Ok(()) }
 }
 
@@ -102,10 +124,7 @@ async fn stream(
 fn print(envelope: ResponseEnvelope<Value>, arguments: &CallArguments, pretty: bool) -> Result<(), Failure> {
     let text = if arguments.text { text_of(&envelope) } else { None };
     let json = if arguments.raw || arguments.text {
-        for warning in &envelope.warnings {
-            let place = if warning.pointer.is_empty() { "the data" } else { &warning.pointer };
-            tell("warning", &format!("{place} was {}, not {}", warning.found, warning.expected));
-        }
+        tell_warnings(&envelope);
         Ok(envelope.data)
     } else {
         serde_json::to_value(&envelope)
@@ -120,6 +139,13 @@ fn print(envelope: ResponseEnvelope<Value>, arguments: &CallArguments, pretty: b
         None => writeln!(stdout, "{}", crate::report::json(&json.to_string())),
     };
     written.and_then(|()| stdout.flush()).map_err(Failure::output)
+}
+
+fn tell_warnings(envelope: &ResponseEnvelope<Value>) {
+    for warning in &envelope.warnings {
+        let place = if warning.pointer.is_empty() { "the data" } else { &warning.pointer };
+        tell("warning", &format!("{place} was {}, not {}", warning.found, warning.expected));
+    }
 }
 
 /// What the data say, if they are text.
@@ -144,7 +170,7 @@ fn tell(word: &str, message: &str) {
 
 /// How HTTP operations are called.
 pub(crate) fn config(base_url: Option<&str>, credentials: &Credentials, timeout: u64) -> Result<HttpConfig, Failure> {
-    let mut config = HttpConfig::new().with_timeout(Duration::from_secs(timeout.max(1)));
+    let mut config = HttpConfig::new().with_timeout(Duration::from_secs(timeout));
     if let Some(url) = base_url {
         config = config.with_base_url(url);
     }
@@ -171,7 +197,10 @@ pub(crate) fn guard(
     let server = crate::report::line(server);
     let server = server.as_str();
     let origin = |url: &str| Url::parse(url).map(|url| url.origin());
-    if origin(server).is_ok_and(|server| origin(document).is_ok_and(|document| document == server)) {
+    // What stands for a variable may be anything, a host included; and a user may look like one.
+    let host = server.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
+    let is_plain = host.is_some_and(|host| !host.contains(['{', '}', '@']));
+    if is_plain && origin(server).is_ok_and(|server| origin(document).is_ok_and(|document| document == server)) {
         return Ok(());
     }
     Err(Failure::Usage(format!(
@@ -181,7 +210,7 @@ pub(crate) fn guard(
 }
 
 /// The operation among those that can be called.
-fn find(registrations: &[Registration], wanted: &str, location: &str) -> Result<SpecRef, Failure> {
+fn find(registrations: &[Registration], wanted: &str, location: Option<&str>) -> Result<SpecRef, Failure> {
     let specs: Vec<&OperationSpec> = registrations.iter().map(Registration::spec).collect();
     crate::find::find(&specs, wanted, location).map(|spec| SpecRef::from(spec.clone()))
 }

@@ -15,7 +15,7 @@ use crate::arguments::{AddArguments, Credentials, UpdateArguments};
 use crate::diff::{Row, rows_of};
 use crate::failure::Failure;
 use crate::manifest::{Entry, Manifest, NAME};
-use crate::modules::{is_url, runtime, shown};
+use crate::modules::{is_list, is_url, runtime, shown};
 use crate::progress::Progress;
 use crate::report::clean;
 
@@ -69,19 +69,31 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
 pub(crate) fn update(arguments: &UpdateArguments) -> Result<(), Failure> {
     let mut manifest = Manifest::open(Path::new(""))?;
     let entries = manifest.entries();
+    if entries.is_empty() {
+        return Err(Failure::Usage(match manifest.is_there() {
+            true => format!("`{NAME}` names no documents: `ops add` fetches one"),
+            false => format!("there is no `{NAME}` here: `ops add` fetches a document, and begins the file"),
+        }));
+    }
     if let Some(name) = arguments.name.as_ref().filter(|name| !entries.iter().any(|entry| entry.name == **name)) {
         let names: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.name)).collect();
-        let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(Failure::Usage(format!("`{NAME}` has no document `{name}`: it has {has}")));
+        return Err(Failure::Usage(format!("`{NAME}` has no document `{name}`: it has {}", names.join(", "))));
+    }
+    // A check that checks nothing would pass for ever.
+    if arguments.name.is_none() && entries.iter().all(|entry| entry.source.is_none()) {
+        let message = format!("no document of `{NAME}` has a `source`, so there is nothing to fetch");
+        return Err(Failure::Usage(message));
     }
     if arguments.name.is_none() && arguments.credentials.is_given() && entries.len() > 1 {
         let message = "credentials are for one document: name it";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let (mut failed, mut unreadable, mut news) = (Vec::new(), 0, 0);
+    let (mut failed, mut unreadable, mut news, mut edited) = (Vec::new(), 0, 0, 0);
     for entry in entries.into_iter().filter(|entry| arguments.name.as_ref().is_none_or(|name| *name == entry.name)) {
         match update_one(&mut manifest, entry, arguments) {
-            Ok(is_new) => news += usize::from(is_new),
+            Ok(News::None) => {}
+            Ok(News::Fetched) => news += 1,
+            Ok(News::Edited) => edited += 1,
             // One document that fails does not stop the others.
             Err(Failure::Unreadable(diagnostics)) => {
                 crate::report::Reporter::default().print_list(&diagnostics);
@@ -91,21 +103,30 @@ pub(crate) fn update(arguments: &UpdateArguments) -> Result<(), Failure> {
             Err(other) => return Err(other),
         }
     }
-    if arguments.check && news > 0 {
-        failed.push("run the command without `--check` to write what is new".to_owned());
+    if arguments.check && news + edited > 0 {
+        let with = if edited > 0 { ", and with `--force` to overwrite what was changed here," } else { "" };
+        failed.push(format!("run the command without `--check`{with} to write what is new"));
     }
     Failure::of_unreadable(unreadable, Some(failed.join("\n")).filter(|message| !message.is_empty()))
 }
 
-/// Fetches a document again; true if it has changed.
-fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArguments) -> Result<bool, Failure> {
+/// What there is of a document that was fetched again.
+enum News {
+    None,
+    Fetched,
+    /// Its file here was changed by hand.
+    Edited,
+}
+
+/// Fetches a document again.
+fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArguments) -> Result<News, Failure> {
     let (name, path) = (entry.name.clone(), manifest.path(&entry));
     let Some(source) = entry.source.clone() else {
         // Kept by hand.
         if arguments.name.is_some() {
             return Err(Failure::Failed(format!("`{name}` has no `source` in `{NAME}`, so there is nothing to fetch")));
         }
-        return Ok(false);
+        return Ok(News::None);
     };
     let old = match std::fs::read_to_string(&path) {
         Ok(text) => Some(text),
@@ -117,10 +138,13 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
         let message = format!("`{}` was changed since it was fetched", path.display());
         return Err(Failure::Failed(format!("{message}: pass `--force` to overwrite it")));
     }
+    if is_edited {
+        tell(&format!("{name}: `{}` was changed since it was fetched", entry.path));
+    }
     let fetched = fetch(&source, &name, &arguments.credentials)?;
     if old.as_ref() == Some(&fetched.text) && entry.sha256.as_ref() == Some(&digest(&fetched.text)) {
         tell(&format!("{name}: as it was"));
-        return Ok(false);
+        return Ok(News::None);
     }
     match old.as_deref().map(|old| parsed(old, &name, &entry.path)) {
         Some(Ok((_, old))) => {
@@ -138,7 +162,7 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
         manifest.save()?;
         tell(&format!("{name}: `{}` is written anew", entry.path));
     }
-    Ok(true)
+    Ok(if is_edited { News::Edited } else { News::Fetched })
 }
 
 fn print(name: &str, rows: &[Row]) -> Result<(), Failure> {
@@ -155,6 +179,9 @@ fn print(name: &str, rows: &[Row]) -> Result<(), Failure> {
 
 /// Fetches a document from a URL or a file, and reads it.
 fn fetch(source: &str, name: &str, credentials: &Credentials) -> Result<Fetched, Failure> {
+    if is_list(source) {
+        return Err(Failure::Usage(format!("`{source}` names documents, and is none: name one of them")));
+    }
     let text = if is_url(source) {
         let mut config = HttpConfig::new().with_timeout(Duration::from_secs(60));
         if credentials.is_given() {

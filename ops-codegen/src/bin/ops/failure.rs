@@ -14,6 +14,8 @@ use crate::report::{Reporter, clean};
 pub(crate) enum Failure {
     /// The work failed.
     Failed(String),
+    /// It failed by what another server says, which is told as it is.
+    Answered(String),
     /// The command was not understood.
     Usage(String),
     /// A document could not be read.
@@ -39,9 +41,17 @@ impl Failure {
     pub(crate) fn generating(error: Error) -> Self {
         match error {
             Error::Document { diagnostics } => Self::Unreadable(diagnostics),
-            Error::Settings(message) => Self::Usage(message),
+            Error::Settings(message) => Self::of_settings(message),
             Error::Io { .. } => Self::Unreadable(vec![Diagnostic::error("", error.to_string())]),
             other => Self::Failed(other.to_string()),
+        }
+    }
+
+    /// Settings that do not fit the documents, one a line.
+    fn of_settings(message: String) -> Self {
+        match message.contains('\n') {
+            true => Self::Trouble(message.lines().map(|fault| Diagnostic::error("", fault)).collect()),
+            false => Self::Usage(message),
         }
     }
 
@@ -61,7 +71,12 @@ impl Failure {
                 // The message is a whole diagnostic if the document was read and is not valid.
                 let message = error.message();
                 let message = message.strip_prefix("error: ").unwrap_or(message);
-                Self::Unreadable(vec![Diagnostic::error("", message).with_document(location)])
+                // Its place and its help go where those are shown.
+                let (message, place) = message.rsplit_once(&format!("\n  at {location}")).unwrap_or((message, ""));
+                let (place, help) = place.split_once("\n  = ").unwrap_or((place, ""));
+                let (position, pointer) = place.split_once(' ').unwrap_or((place, ""));
+                let told = Diagnostic::error(pointer, message).with_document(format!("{location}{position}"));
+                Self::Unreadable(vec![if help.is_empty() { told } else { told.with_help(help) }])
             }
         }
     }
@@ -75,6 +90,14 @@ impl Failure {
         }
     }
 
+    /// The same failure, behind another that may be its cause.
+    pub(crate) fn after(self, cause: Option<String>) -> Self {
+        match (self, cause) {
+            (Self::Usage(message), Some(cause)) => Self::Usage(format!("{cause}\n{message}")),
+            (other, _) => other,
+        }
+    }
+
     /// The failure of a comparison, for which 1 and 2 mean what they do for `diff`.
     pub(crate) fn trouble(self) -> Self {
         match self {
@@ -84,16 +107,16 @@ impl Failure {
         }
     }
 
-    /// Reports the failure, and returns the exit status.
-    pub(crate) fn report(self) -> ExitCode {
+    /// Reports the failure of a command, by its name, and returns the exit status.
+    pub(crate) fn report(self, command: &str) -> ExitCode {
         let (message, status) = match self {
             Self::Gone => return ExitCode::SUCCESS,
             Self::Unreadable(diagnostics) => {
-                Reporter::default().print_list(&diagnostics);
+                print_list(diagnostics, command);
                 return ExitCode::from(3);
             }
             Self::Trouble(diagnostics) => {
-                Reporter::default().print_list(&diagnostics);
+                print_list(diagnostics, command);
                 return ExitCode::from(2);
             }
             Self::Incomplete(unreadable, failed) => {
@@ -101,11 +124,19 @@ impl Failure {
                 let message = format!("nothing was made of {files}: see above");
                 (failed.map_or(message.clone(), |failed| format!("{message}\n{failed}")), 3)
             }
-            Self::Failed(message) => (message, 1),
-            Self::Usage(message) => (message, 2),
+            Self::Answered(message) => (message, 1),
+            Self::Failed(message) => (crate::advice::of_command(command, &message), 1),
+            Self::Usage(message) => (crate::advice::of_command(command, &message), 2),
         };
         // If standard error is closed, there is no way to report it.
         let _ = writeln!(anstream::stderr().lock(), "{}: {}", crate::report::label("error"), clean(&message));
         ExitCode::from(status)
     }
+}
+
+fn print_list(mut diagnostics: Vec<Diagnostic>, command: &str) {
+    for diagnostic in &mut diagnostics {
+        diagnostic.message = crate::advice::of_command(command, &diagnostic.message);
+    }
+    Reporter::default().print_list(&diagnostics);
 }

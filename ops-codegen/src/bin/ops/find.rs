@@ -8,11 +8,11 @@ use crate::failure::Failure;
 /// How many operations are suggested if one is unknown.
 const PROPOSED: usize = 5;
 
-/// The operation with a name, an id, or a method and a path.
+/// The operation with a name, an id, or a method and a path; without a location, it is one of the server.
 pub(crate) fn find<'s>(
     specs: &[&'s OperationSpec],
     wanted: &str,
-    location: &str,
+    location: Option<&str>,
 ) -> Result<&'s OperationSpec, Failure> {
     let request = wanted.split_once(char::is_whitespace).map(|(method, path)| (method.to_uppercase(), path.trim()));
     let is_it = |spec: &OperationSpec| {
@@ -22,8 +22,17 @@ pub(crate) fn find<'s>(
         };
         spec.id == wanted || spec.name() == wanted || by_request()
     };
-    if let Some(spec) = specs.iter().find(|spec| is_it(spec)) {
-        return Ok(spec);
+    let found: Vec<&&OperationSpec> = specs.iter().filter(|spec| is_it(spec)).collect();
+    match found.as_slice() {
+        [] => {}
+        [one] => return Ok(one),
+        several => {
+            if let Some(spec) = several.iter().find(|spec| spec.id == wanted) {
+                return Ok(spec);
+            }
+            let ids: Vec<&str> = several.iter().take(PROPOSED).map(|spec| spec.id.as_ref()).collect();
+            return Err(Failure::Usage(format!("several operations are called `{wanted}`{}", question(&ids))));
+        }
     }
     let by_request = |spec: &&OperationSpec| spec.http().map(|http| format!("{} {}", http.method, http.path));
     let requests: Vec<String> = specs.iter().filter_map(by_request).collect();
@@ -39,5 +48,6 @@ pub(crate) fn find<'s>(
         [] => ": `ops inspect` shows all that there are".to_owned(),
         meant => question(meant),
     };
-    Err(Failure::Usage(format!("`{location}` has no operation `{wanted}`{hint}")))
+    let location = location.map_or_else(|| "the server".to_owned(), |location| format!("`{location}`"));
+    Err(Failure::Usage(format!("{location} has no operation `{wanted}`{hint}")))
 }

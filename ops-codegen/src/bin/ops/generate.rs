@@ -22,6 +22,9 @@ use crate::report::Reporter;
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     let config = configured(&arguments.spec)?;
     let output = output(arguments, config.as_ref())?;
+    if output == Path::new("-") && arguments.check {
+        return Err(Failure::Usage("`--check` needs a file to compare with: name it by `--output`".to_owned()));
+    }
     let progress = Progress::start("generating");
     let (modules, mut reporter) = match &config {
         Some(config) => modules_of(config, &arguments.choice)?,
@@ -45,19 +48,41 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
         Some(text) => vec![(output.clone(), text.as_str())],
         None => targets(&output, &modules)?,
     };
+    let mut is_current = true;
     let failed = if arguments.check {
-        let mut found = differences(&targets, language);
-        if language == Language::Rust && !is_file(&output) {
-            found.extend(orphans(arguments, config.as_ref(), &output, &targets, &unreadable));
-        }
-        let hint = "run the command without `--check` to write it anew";
-        (!found.is_empty()).then(|| format!("{}\n{hint}", cut(found).join("\n")))
+        let orphans = match language {
+            Language::Rust if !is_file(&output) => orphans(arguments, config.as_ref(), &output, &targets, &unreadable),
+            _ => Vec::new(),
+        };
+        check(&targets, language, orphans)
     } else {
-        write(&targets, arguments.force, language)?;
+        let written = write(&targets, arguments.force, language)?;
+        cut(written.iter().map(|path| format!("wrote {}", path.display())).collect())
+            .iter()
+            .for_each(|line| eprint_line(line));
+        is_current = written.is_empty();
         None
     };
+    // Of what could not be read, nobody knows.
+    if is_current && failed.is_none() && unreadable.is_empty() {
+        eprint_line("all files are up to date");
+    }
     eprint_line(&reporter.total(count(&modules)));
     Failure::of_unreadable(unreadable.len(), failed)
+}
+
+/// What is out of date, and how to write it; `None` if nothing is.
+fn check(targets: &[Target<'_>], language: Language, orphans: Vec<String>) -> Option<String> {
+    let mut found = differences(targets, language);
+    let hint = match (found.is_empty(), foreign(targets).is_empty()) {
+        (true, _) => "",
+        (false, true) => "\nrun the command without `--check` to write it anew",
+        (false, false) => {
+            "\nrun the command without `--check`, and with `--force` to overwrite what it did not write, to write it anew"
+        }
+    };
+    found.extend(orphans);
+    (!found.is_empty()).then(|| format!("{}{hint}", cut(found).join("\n")))
 }
 
 /// Where to write.
@@ -70,10 +95,25 @@ fn output(arguments: &GenerateArguments, config: Option<&Config>) -> Result<Path
         return arguments.output.clone().filter(is_file).ok_or_else(|| Failure::Usage(told.to_owned()));
     }
     let out = config.and_then(|config| Some(config.resolve(config.out.as_ref()?)));
+    if let Some(output) = &arguments.output {
+        is_for_rust(output)?;
+    }
     arguments.output.clone().or(out).ok_or_else(|| {
         let or = config.map(|config| format!(", or `out` below `[generate]` in `{}`", config.path.display()));
         Failure::Usage(format!("it is not said where to write: pass `--output`{}", or.unwrap_or_default()))
     })
+}
+
+/// Refuses the name of a file that is none of Rust, which would become a folder.
+fn is_for_rust(output: &Path) -> Result<(), Failure> {
+    let is_folder = output.is_dir() || output.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
+    let hint = match output.extension().and_then(|ending| ending.to_str()) {
+        None | Some("rs") => return Ok(()),
+        Some(_) if is_folder => return Ok(()),
+        Some("ts") => "did you mean `--lang ts`?",
+        Some(_) => "end the name in `.rs` for a file, or in `/` for a folder",
+    };
+    Err(Failure::Usage(format!("`{}` is no name of a module of Rust: {hint}", output.display())))
 }
 
 /// What a file of declarations begins with, as modules do.
@@ -133,15 +173,20 @@ fn is_file(output: &Path) -> bool {
     output.extension().is_some_and(|extension| extension == "rs") && !output.is_dir()
 }
 
-/// Writes what has changed beyond its layout; nothing if this command did not write one of the files.
-fn write(targets: &[Target<'_>], force: bool, language: Language) -> Result<(), Failure> {
+/// The files that this command did not write.
+fn foreign(targets: &[Target<'_>]) -> Vec<String> {
     // What a module includes is named after it.
     let is_foreign = |path: &Path| {
         let is_module = path.extension().is_some_and(|ending| ending == "rs" || ending == "ts");
         is_module && std::fs::read(path).is_ok_and(|bytes| !is_generated(&bytes) && !bytes.is_empty())
     };
-    let foreign = targets.iter().filter(|(path, _)| !force && is_foreign(path));
-    let foreign: Vec<String> = foreign.map(|(path, _)| format!("`{}`", path.display())).collect();
+    let foreign = targets.iter().filter(|(path, _)| is_foreign(path));
+    foreign.map(|(path, _)| format!("`{}`", path.display())).collect()
+}
+
+/// Writes what has changed beyond its layout, and returns which files; nothing if this command did not write one of them.
+fn write<'t>(targets: &'t [Target<'_>], force: bool, language: Language) -> Result<Vec<&'t Path>, Failure> {
+    let foreign = if force { Vec::new() } else { foreign(targets) };
     if !foreign.is_empty() {
         let them = if foreign.len() == 1 { "it" } else { "them" };
         return Err(Failure::Failed(format!(
@@ -149,13 +194,15 @@ fn write(targets: &[Target<'_>], force: bool, language: Language) -> Result<(), 
             cut(foreign).join(", ")
         )));
     }
+    let mut written = Vec::new();
     for (path, text) in targets {
         if std::fs::read(path).is_ok_and(|found| is_current(&found, text, language)) {
             continue;
         }
         write_if_changed(path, text).map_err(|error| Failure::Failed(error.to_string()))?;
+        written.push(path.as_path());
     }
-    Ok(())
+    Ok(written)
 }
 
 /// The files that differ from what would be written, beyond their layout.

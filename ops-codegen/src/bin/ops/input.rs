@@ -1,5 +1,7 @@
 //! Inputs from the command line, read by their schema.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 pub(crate) use self::unknown::check;
@@ -42,18 +44,35 @@ fn set(target: &mut Value, path: &str, text: &str, schemas: &[&Value], root: &Va
     if let Some(rest) = rest {
         return set(slot, rest, text, &found, root);
     }
-    let kinds = kinds(&found);
-    if kinds.contains(&"array") && !text.trim_start().starts_with('[') {
+    if kinds(&found).contains(&"array") && !text.trim_start().starts_with('[') {
         let items = views(found.iter().filter_map(|schema| schema.get("items")).collect(), root);
-        let item = parse(text, &self::kinds(&items))?;
+        let item = value(text, &items)?;
         match slot {
             Value::Array(list) => list.push(item),
             slot => *slot = Value::Array(vec![item]),
         }
         return Ok(());
     }
-    *slot = parse(text, &kinds)?;
+    *slot = value(text, &found)?;
     Ok(())
+}
+
+/// The value that a text means to schemas; where they ask for bytes, `@FILE` means those of a file.
+fn value(text: &str, schemas: &[&Value]) -> Result<Value, String> {
+    match text.strip_prefix('@') {
+        // Base64 has no such character.
+        Some(path) if is_bytes(schemas) => match std::fs::read(path) {
+            Ok(bytes) => Ok(Value::String(STANDARD.encode(bytes))),
+            Err(error) => Err(format!("`{path}` cannot be read: {error}")),
+        },
+        _ => parse(text, &kinds(schemas)),
+    }
+}
+
+/// True if one of the schemas is that of bytes, which JSON has as base64.
+pub(crate) fn is_bytes(schemas: &[&Value]) -> bool {
+    let is_bytes = |format: &Value| format == "binary" || format == "byte";
+    schemas.iter().any(|schema| has_kind(schema, "string") && schema.get("format").is_some_and(is_bytes))
 }
 
 /// The property at the start of a path, and the rest: the longest known one, because names may have dots.

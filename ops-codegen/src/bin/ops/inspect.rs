@@ -8,16 +8,17 @@ use ops_runtime::mcp::ReadOptions;
 use ops_runtime::spec::{Diagnostic, OperationSpec, Severity};
 use serde_json::{Value, json};
 
-use crate::arguments::InspectArguments;
+use crate::arguments::{Choice, InspectArguments};
 use crate::failure::Failure;
 use crate::modules::{Sources, modules, runtime, unreadable};
 use crate::progress::Progress;
 use crate::report::{Reporter, line};
-use crate::server::{from_file, is_config};
+use crate::server::{OF_FILE, from_file, is_config};
 use crate::summary;
 
 mod example;
 mod operation;
+mod required;
 
 /// How many characters of a cell are shown.
 const WIDEST: usize = 200;
@@ -28,10 +29,18 @@ const TIMEOUT: u64 = 60;
 pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
     let progress = Progress::start("reading");
     let (spec, operation) = arguments.sources();
-    let (modules, mut reporter) = read(arguments, spec)?;
+    let (modules, mut reporter, failed) = read(arguments, spec)?;
     drop(progress);
+    let failed = (!failed.is_empty()).then(|| failed.join("\n"));
     if let Some(operation) = operation {
-        let text = operation::show(&modules, operation, spec, arguments.json)?;
+        let text = operation::show(&modules, operation, spec, arguments);
+        // An operation that is not found may be one of a server that does not answer.
+        let text = text.map_err(|error| error.after(failed)).map_err(|error| {
+            match is_left_out(arguments, operation, spec) {
+                true => Failure::Usage(format!("`{operation}` is left out by `--include` or `--exclude`")),
+                false => error,
+            }
+        })?;
         return std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output);
     }
     let text = if arguments.json { json(&modules) } else { table(&modules) };
@@ -44,7 +53,18 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
         // If standard error is closed, there is no way to report it.
         let _ = writeln!(std::io::stderr().lock(), "{}", reporter.total(operations));
     }
-    Failure::of_unreadable(unreadable(&modules).count(), None)
+    Failure::of_unreadable(unreadable(&modules).count(), failed)
+}
+
+/// True if a document has the operation, and the patterns leave it out.
+fn is_left_out(arguments: &InspectArguments, operation: &str, spec: Option<&str>) -> bool {
+    let Some(spec) = spec.filter(|spec| *spec != "-" && !is_config(spec)) else { return false };
+    if arguments.choice.include.is_empty() && arguments.choice.exclude.is_empty() {
+        return false;
+    }
+    let choice = Choice { namespace: arguments.choice.namespace.clone(), ..Choice::default() };
+    modules(&[spec.to_owned()], &choice)
+        .is_ok_and(|(modules, _)| operation::show(&modules, operation, Some(spec), arguments).is_ok())
 }
 
 impl InspectArguments {
@@ -60,15 +80,24 @@ impl InspectArguments {
     }
 }
 
-fn read(arguments: &InspectArguments, spec: Option<&str>) -> Result<(Vec<Module>, Reporter), Failure> {
+/// The modules, and what each server said that has not answered: one that fails does not hide the others.
+fn read(arguments: &InspectArguments, spec: Option<&str>) -> Result<(Vec<Module>, Reporter, Vec<String>), Failure> {
     let InspectArguments { choice, server, credentials, .. } = arguments;
     let servers = match spec {
         Some(_) if server.is_given() => {
             let message = "name a document or a server, not both";
             return Err(Failure::Usage(message.to_owned()));
         }
-        Some(file) if is_config(file) => from_file(Path::new(file), server.server.as_deref())?,
-        Some(spec) => return modules(&[spec.to_owned()], choice),
+        Some(file) if is_config(file) => {
+            credentials.refuse(OF_FILE)?;
+            from_file(Path::new(file), server.server.as_deref())?
+        }
+        Some(spec) => {
+            credentials.refuse("a document is read without them; `ops add` fetches one with them")?;
+            server.refuse_name(spec)?;
+            let (modules, reporter) = modules(&[spec.to_owned()], choice)?;
+            return Ok((modules, reporter, Vec::new()));
+        }
         None => server.servers(credentials)?,
     };
     if choice.namespace.is_some() && servers.len() > 1 {
@@ -76,15 +105,26 @@ fn read(arguments: &InspectArguments, spec: Option<&str>) -> Result<(Vec<Module>
         return Err(Failure::Usage(message.to_owned()));
     }
     let mut sources = Sources::default();
-    let runtime = runtime()?;
+    let (runtime, mut failed) = (runtime()?, Vec::new());
     for server in &servers {
-        let snapshot = runtime.block_on(server.snapshot(TIMEOUT))?;
+        let snapshot = match runtime.block_on(server.snapshot(TIMEOUT)) {
+            Ok(snapshot) => snapshot,
+            Err(Failure::Failed(message)) => {
+                failed.push(message);
+                continue;
+            }
+            Err(other) => return Err(other),
+        };
         let mut options = ReadOptions::new();
         options.namespace = choice.namespace.clone().or(server.namespace());
         let read = snapshot.read(&options).map_err(|error| Failure::Unreadable(vec![error]))?;
         sources.add(read, options.namespace.as_deref(), server.label().to_owned());
     }
-    sources.generate(choice)
+    if failed.len() == servers.len() {
+        return Err(Failure::Failed(failed.join("\n")));
+    }
+    let (modules, reporter) = sources.generate(choice)?;
+    Ok((modules, reporter, failed))
 }
 
 fn table(modules: &[Module]) -> String {

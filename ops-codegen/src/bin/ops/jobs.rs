@@ -20,6 +20,9 @@ use crate::report::line;
 
 const LOCAL: &str = "nats://127.0.0.1:4222";
 
+/// How the engine's error ends if no program has kept a job on the server.
+const NO_JOBS: &str = "no other has any";
+
 /// How many jobs workers are asked about at a time.
 const ASKED: usize = 64;
 
@@ -28,13 +31,22 @@ pub(crate) fn run(arguments: &JobsArguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("no runtime can be started: {error}")))?;
     runtime.block_on(async {
-        let limit = Duration::from_secs(arguments.timeout.max(1));
+        let limit = Duration::from_secs(arguments.timeout);
         let connected = tokio::time::timeout(limit, server.connect(limit)).await;
         let jobs = connected
             .map_err(|_| {
                 Failure::Failed(format!("no server answers at {} after {} s", server.shown(), limit.as_secs()))
             })?
-            .map_err(|error| Failure::Failed(format!("{}: {error}", server.shown())))?;
+            .map_err(|error| Failure::Failed(format!("{}: {error}", server.shown())));
+        let jobs = match jobs {
+            // A server on which nothing was submitted yet has an empty list, and not a prefix that is misspelt.
+            Err(Failure::Failed(told)) if arguments.command.only_lists() && told.ends_with(NO_JOBS) => {
+                // Standard error may be closed.
+                let _ = writeln!(std::io::stderr(), "note: {}", line(&told));
+                return if arguments.json { print("[]\n") } else { Ok(()) };
+            }
+            jobs => jobs?,
+        };
         let text = match &arguments.command {
             JobsCommand::Queues => queues(&jobs, arguments.json).await?,
             JobsCommand::List { choice, state } => {

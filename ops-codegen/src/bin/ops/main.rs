@@ -1,6 +1,7 @@
 //! The command `ops`: typed operations from API documents and MCP servers, from a shell.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+mod advice;
 mod arguments;
 mod call;
 mod diff;
@@ -14,6 +15,7 @@ mod jobs;
 mod manifest;
 mod modules;
 mod patterns;
+mod places;
 mod progress;
 mod report;
 mod run;
@@ -33,9 +35,11 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     if let Some(arguments) = help_of_operation() {
-        return inspect::run(&arguments).map_or_else(Failure::report, |()| ExitCode::SUCCESS);
+        return inspect::run(&arguments).map_or_else(|failure| failure.report("inspect"), |()| ExitCode::SUCCESS);
     }
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    let name = command.name();
+    let result = match command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
@@ -50,7 +54,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report(name),
     }
 }
 

@@ -69,6 +69,11 @@ impl Manifest {
         self.config.documents.iter().map(entry).collect()
     }
 
+    /// True if the folder has the file.
+    pub(crate) fn is_there(&self) -> bool {
+        self.folder.join(NAME).exists()
+    }
+
     /// The path of an entry's document.
     pub(crate) fn path(&self, entry: &Entry) -> PathBuf {
         self.folder.join(&entry.path)

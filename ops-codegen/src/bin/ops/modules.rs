@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use ops_codegen::config::{Config, NAME};
 use ops_codegen::{Builder, Module};
+use ops_runtime::adapter::Registration;
 use ops_runtime::openapi::{Imported, from_openapi_source, from_openapi_url};
-use ops_runtime::spec::{Api, Diagnostic, Severity};
-use ops_runtime::{HttpConfig, mcp, openapi};
+use ops_runtime::spec::{Api, Diagnostic, OperationSpec, Severity};
+use ops_runtime::{HttpClient, HttpConfig, mcp, openapi};
 use serde_json::Value;
 
 use crate::arguments::Choice;
 use crate::failure::Failure;
+use crate::places::placed;
 use crate::report::Reporter;
 
 /// The name of a document from standard input in messages.
@@ -24,7 +26,6 @@ pub(crate) const UNNAMED: &str = "openapi";
 
 /// The `ops.toml` that is named, or, if nothing is, that of this folder; `None` if documents are named.
 pub(crate) fn configured(specs: &[String]) -> Result<Option<Config>, Failure> {
-    let is_config = |spec: &String| Path::new(spec).extension().is_some_and(|ending| ending == "toml");
     let path = match specs {
         [] if !Path::new(NAME).exists() => {
             let message =
@@ -32,8 +33,8 @@ pub(crate) fn configured(specs: &[String]) -> Result<Option<Config>, Failure> {
             return Err(Failure::Usage(message));
         }
         [] => NAME,
-        [one] if is_config(one) && !is_url(one) => one,
-        specs if specs.iter().any(|spec| is_config(spec) && !is_url(spec)) => {
+        [one] if is_list(one) => one,
+        specs if specs.iter().any(|spec| is_list(spec)) => {
             let message = format!("`{NAME}` names its documents: name it alone");
             return Err(Failure::Usage(message));
         }
@@ -44,6 +45,16 @@ pub(crate) fn configured(specs: &[String]) -> Result<Option<Config>, Failure> {
         return Err(Failure::Usage(format!("`{path}` names no documents: `ops add` fetches one")));
     }
     Ok(Some(config))
+}
+
+/// True if a file names documents, as `ops.toml` does.
+pub(crate) fn is_list(spec: &str) -> bool {
+    !is_url(spec) && Path::new(spec).extension().is_some_and(|ending| ending == "toml")
+}
+
+/// True for a file that names documents, or a folder of them.
+pub(crate) fn holds_documents(spec: &str) -> bool {
+    is_list(spec) || Path::new(spec).is_dir()
 }
 
 /// Generates a module for each document, and a reporter that can show their lines.
@@ -57,6 +68,10 @@ pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>,
             "`--namespace` names the namespace of one document, and there are several: generate them one by one";
         return Err(Failure::Usage(message.to_owned()));
     }
+    if let Some(twice) = specs.iter().enumerate().find(|(at, spec)| specs.iter().take(*at).any(|other| other == *spec))
+    {
+        return Err(Failure::Usage(format!("`{}` is named twice", shown(twice.1))));
+    }
     for spec in specs {
         sources.document(spec, choice)?;
     }
@@ -69,7 +84,12 @@ pub(crate) fn modules_of(config: &Config, choice: &Choice) -> Result<(Vec<Module
         let message = "`--namespace` is for a document on the command line: here the documents have names";
         return Err(Failure::Usage(message.to_owned()));
     }
-    Sources { builder: config.builder(), ..Sources::default() }.generate(choice)
+    // Patterns on the command line have no place in the file.
+    let is_of_file = choice.include.is_empty() && choice.exclude.is_empty() && choice.explicit_null.is_empty();
+    Sources { builder: config.builder(), ..Sources::default() }.generate(choice).map_err(|failure| match is_of_file {
+        true => placed(failure, &config.path),
+        false => failure,
+    })
 }
 
 /// The diagnostics of files of folders that could not be read.
@@ -174,6 +194,27 @@ pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure
         return imported.map_err(|error| Failure::importing(&error, spec));
     }
     import_text(read_stdin()?, config)
+}
+
+/// Operations that are bound, and those beside them that no URL leads to: tools of MCP servers, and specs.
+#[derive(Default)]
+pub(crate) struct Bound {
+    pub(crate) registrations: Vec<Registration>,
+    pub(crate) others: Vec<OperationSpec>,
+}
+
+/// Reads a document, those of a folder or those that an `ops.toml` names, and binds their operations.
+pub(crate) fn bound(spec: &str, config: HttpConfig) -> Result<Bound, Failure> {
+    if !holds_documents(spec) {
+        return Ok(Bound { registrations: import(spec, config)?.registrations, others: Vec::new() });
+    }
+    let (modules, mut reporter) = modules(&[spec.to_owned()], &Choice::default())?;
+    let unreadable: Vec<Diagnostic> = unreadable(&modules).cloned().collect();
+    reporter.print_list(&unreadable);
+    let operations = modules.into_iter().flat_map(|module| module.operations);
+    let (bound, others): (Vec<OperationSpec>, _) = operations.partition(|spec| spec.http().is_some());
+    let registrations = HttpClient::new(config).and_then(|client| client.bind(bound));
+    Ok(Bound { registrations: registrations.map_err(|error| Failure::importing(&error, spec))?, others })
 }
 
 pub(crate) fn read_stdin() -> Result<String, Failure> {

@@ -30,16 +30,31 @@ impl Patterns {
         Ok(Self(all))
     }
 
-    /// What to say of each pattern that selects none of these operations.
-    pub(crate) fn without_effect<'a>(&self, specs: impl IntoIterator<Item = &'a OperationSpec>) -> Vec<String> {
+    /// The patterns that select none of these operations.
+    pub(crate) fn without_effect<'a>(&self, specs: impl IntoIterator<Item = &'a OperationSpec>) -> Vec<Idle> {
         let specs: Vec<&OperationSpec> = specs.into_iter().collect();
         let idle = self.0.iter().filter(|(_, pattern)| !specs.iter().any(|spec| spec.matches(pattern)));
         let told = idle.map(|(place, pattern)| {
             let meant = question(&alike(pattern, &specs));
-            format!("`{place}` has `{pattern}`, which matches no operation{meant}")
+            let told = format!("`{place}` has `{pattern}`, which matches no operation{meant}");
+            Idle { told, protects: place.ends_with("deny") || place.ends_with("ask") }
         });
         told.collect()
     }
+}
+
+/// A pattern that selects nothing.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    /// What to say of it.
+    pub(crate) told: String,
+    /// True if it should have kept calls from being made.
+    pub(crate) protects: bool,
+}
+
+/// What to say of several.
+pub(crate) fn joined(idle: &[Idle]) -> String {
+    idle.iter().map(|idle| idle.told.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 /// The ids, names, tags or paths that are much like a pattern.
@@ -74,7 +89,9 @@ mod tests {
         let spec = spec.with_tags(&["admin"]);
         let told = |pattern: &str| {
             let given = [pattern.to_owned()];
-            Patterns::new([("--deny", &given[..])]).map(|patterns| patterns.without_effect([&spec]).join(""))
+            let patterns = Patterns::new([("--deny", &given[..])])?;
+            let idle = patterns.without_effect([&spec]);
+            Ok(idle.into_iter().map(|idle| idle.told).collect::<String>())
         };
         for (pattern, expected) in [
             ("shop.*", ""),

@@ -51,12 +51,7 @@ impl Reporter {
         let parts = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
         let parts = parts.iter().map(|(severity, word)| (count(severity), word)).filter(|(count, _)| *count > 0);
         let told = |(count, word): (usize, &&str)| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-        let mut parts: Vec<String> = parts.map(told).collect();
-        if parts.is_empty() {
-            parts.push("nothing to say".to_owned());
-        }
-        parts.insert(0, told((operations, &"operation")));
-        parts.join(", ")
+        std::iter::once(told((operations, &"operation"))).chain(parts.map(told)).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -1,5 +1,6 @@
 //! `ops run`
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
@@ -14,14 +15,14 @@ use ops_runtime::program::{
 };
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::typescript::Names;
-use ops_runtime::{CallError, Registry, mock};
-use serde_json::Value;
+use ops_runtime::{CallError, ErrorCode, Registry, mock};
+use serde_json::{Value, json};
 
 use crate::arguments::RunArguments;
 use crate::call::{config, guard};
 use crate::failure::Failure;
-use crate::modules::{import, read_stdin, runtime, shown};
-use crate::patterns::Patterns;
+use crate::modules::{Bound, bound, is_url, read_stdin, runtime, shown};
+use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
 use crate::report::{clean, label};
 
@@ -33,12 +34,15 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let specs = register(arguments, &registry)?;
     let idle = patterns.without_effect(&specs);
     if !idle.is_empty() {
-        return Err(Failure::Usage(idle.join("; ")));
+        return Err(Failure::Usage(joined(&idle)));
     }
-    let program = Program::new(program, functions(&specs)).with_input(input(arguments)?);
+    let program = Program::new(program, functions(&specs));
+    let program = program.with_input(input(arguments)?).with_place(place(arguments, &specs));
     let policy = policy(arguments);
-    let host = CallerHost::new(registry, &specs, &policy);
-    let sandbox = Sandbox::new(Limits::new().with_time(Duration::from_secs(arguments.timeout.max(1))));
+    let host = CallerHost::new(registry.clone(), &specs, &policy);
+    let host = host.with_check(move |id, input| registry.check_input(id, input));
+    let time = Duration::from_secs(arguments.timeout);
+    let sandbox = Sandbox::new(Limits::new().with_time(time).with_cpu(time));
     if arguments.dry_run {
         let host = DryRun::new(host, &specs)?;
         let report = runtime()?.block_on(sandbox.run(&program, &host));
@@ -79,13 +83,7 @@ async fn drive(
         };
         kept = Kept::new(store, name);
         for ask in &waiting.asks {
-            // The command may allow by now what asked before.
-            let yes = match host.decide(&ask.id, &ask.input) {
-                Decision::Allow => true,
-                Decision::Ask => is_approved(ask, arguments)?,
-                Decision::Deny => false,
-            };
-            kept = if yes { kept.with_yes(&ask.key) } else { kept.with_no(&ask.key) };
+            kept = if is_approved(ask, arguments)? { kept.with_yes(&ask.key) } else { kept.with_no(&ask.key) };
         }
     }
 }
@@ -160,9 +158,13 @@ fn policy(arguments: &RunArguments) -> CallPolicy {
 /// Registers the operations of all documents.
 fn register(arguments: &RunArguments, registry: &Registry) -> Result<Vec<OperationSpec>, Failure> {
     let RunArguments { spec: documents, credentials, base_url, .. } = arguments;
-    if documents.len() > 1 && (credentials.is_given() || base_url.is_some()) {
+    let is_for_one = credentials.is_given() || base_url.is_some();
+    let for_one = || {
         let message = "credentials and `--base-url` go to all operations: name one document with them";
-        return Err(Failure::Usage(message.to_owned()));
+        Failure::Usage(message.to_owned())
+    };
+    if documents.len() > 1 && is_for_one {
+        return Err(for_one());
     }
     let progress = Progress::start("reading");
     let mut specs = Vec::new();
@@ -170,16 +172,50 @@ fn register(arguments: &RunArguments, registry: &Registry) -> Result<Vec<Operati
         if document == "-" {
             return Err(Failure::Usage("a document for a program is a file or a URL, not standard input".to_owned()));
         }
-        let imported = import(document, config(base_url.as_deref(), credentials, arguments.timeout)?)?;
-        for registration in &imported.registrations {
+        let Bound { registrations, others } =
+            bound(document, config(base_url.as_deref(), credentials, arguments.timeout)?)?;
+        if !others.is_empty() {
+            let number = others.len();
+            tell(
+                "warning",
+                &format!(
+                    "`{}`: of its operations, {number} are of no HTTP API: programs cannot call them",
+                    shown(document)
+                ),
+            );
+        }
+        for registration in &registrations {
             guard(base_url.as_deref(), credentials, document, registration.spec())?;
             specs.push(registration.spec().clone());
         }
-        let registered = registry.register_all(imported);
+        let registered = registry.register_all(registrations);
         registered.map_err(|error| Failure::Usage(format!("`{}`: {error}", shown(document))))?;
     }
     drop(progress);
+    let namespaces: BTreeSet<&str> = specs.iter().map(OperationSpec::namespace).collect();
+    if namespaces.len() > 1 && is_for_one {
+        return Err(for_one());
+    }
     Ok(specs)
+}
+
+/// Where the operations lead: where their documents are, and the servers that are called.
+fn place(arguments: &RunArguments, specs: &[OperationSpec]) -> String {
+    let documents = arguments.spec.iter().map(|document| match std::path::absolute(document) {
+        Ok(path) if !is_url(document) => path.to_string_lossy().into_owned(),
+        _ => shown(document),
+    });
+    // With what their variables stand for.
+    let server = |spec: &OperationSpec| {
+        let http = spec.http()?;
+        let variables = http.server_variables.iter().map(|variable| format!(" {}={}", variable.name, variable.default));
+        Some(variables.fold(http.server.as_deref()?.to_owned(), |all, variable| all + &variable))
+    };
+    let servers: BTreeSet<String> = match &arguments.base_url {
+        Some(url) => [url.clone()].into(),
+        None => specs.iter().filter_map(server).collect(),
+    };
+    json!([documents.collect::<Vec<_>>(), servers]).to_string()
 }
 
 /// The names by which the program calls the operations, as `ops generate --lang ts` declares them.
@@ -209,6 +245,12 @@ impl Host for DryRun {
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
         if self.is_query(id) {
             return self.host.call(id, input);
+        }
+        // That a document names no server is no fault of the program.
+        if let Err(refused) = self.host.check(id, &input)
+            && *refused.code() == ErrorCode::ValidationError
+        {
+            return Box::pin(async move { Err(refused) });
         }
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         tell("would call", &format!("{id} {input}"));

@@ -1,8 +1,11 @@
 //! `ops serve`: documents and MCP servers behind one server, or a mock server.
 
+mod callers;
 mod config;
 mod gateway;
 mod host;
+mod listening;
+mod log;
 mod mock;
 mod upstreams;
 
@@ -22,5 +25,6 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     if is_mock_server {
         return mock::run(arguments);
     }
+    log::start();
     gateway::run(arguments)
 }

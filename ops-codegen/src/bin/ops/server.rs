@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use crate::arguments::{Credentials, ServerArguments};
 use crate::failure::Failure;
-use crate::modules::is_url;
+use crate::modules::{is_url, shown};
+
+/// Why a file of servers takes no credentials from the command line.
+pub(crate) const OF_FILE: &str = "the file has those of its servers";
 
 /// A server, and its name in a configuration file.
 pub(crate) struct Server {
@@ -20,7 +23,7 @@ pub(crate) struct Server {
 impl Server {
     /// Connects, within that many seconds.
     pub(crate) async fn connect(&self, timeout: u64) -> Result<McpClient, Failure> {
-        let timeout = Duration::from_secs(timeout.max(1));
+        let timeout = Duration::from_secs(timeout);
         let mut config = self.config.clone().with_connect_timeout(timeout).with_total_timeout(timeout);
         if let Some(namespace) = self.namespace() {
             config = config.with_namespace(namespace);
@@ -57,6 +60,18 @@ impl ServerArguments {
         self.url.is_some() || self.config.is_some() || !self.program.is_empty()
     }
 
+    /// Refuses the name of a server where a document is read, which has none.
+    pub(crate) fn refuse_name(&self, document: &str) -> Result<(), Failure> {
+        match &self.server {
+            Some(_) => {
+                let document = shown(document);
+                let message = format!("`--server` names a server of a configuration file, and `{document}` is none");
+                Err(Failure::Usage(message))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The named servers; for a file, those that are enabled.
     pub(crate) fn servers(&self, credentials: &Credentials) -> Result<Vec<Server>, Failure> {
         let ways = [self.url.is_some(), self.config.is_some(), !self.program.is_empty()];
@@ -65,7 +80,11 @@ impl ServerArguments {
             return Err(Failure::Usage(message.to_owned()));
         }
         if let Some(file) = &self.config {
+            credentials.refuse(OF_FILE)?;
             return from_file(file, self.server.as_deref());
+        }
+        if !self.program.is_empty() {
+            credentials.refuse("a program takes its own, from its environment say")?;
         }
         if self.server.is_some() {
             return Err(Failure::Usage("`--server` names a server of the file that `--config` names".to_owned()));
@@ -124,6 +143,16 @@ impl Credentials {
     /// The token for HTTP clients.
     pub(crate) fn auth(&self) -> Result<Option<Auth>, Failure> {
         Ok(self.bearer()?.map(Auth::bearer))
+    }
+
+    /// Refuses credentials that would be sent nowhere.
+    pub(crate) fn refuse(&self, why: &str) -> Result<(), Failure> {
+        match self.is_given() {
+            true => {
+                Err(Failure::Usage(format!("`--header`, `--bearer-env` and `--bearer-file` have no use here: {why}")))
+            }
+            false => Ok(()),
+        }
     }
 
     /// True if there are credentials to protect.

@@ -132,7 +132,8 @@ fn check(path: &Path, now: &Snapshot) -> Result<(), Failure> {
         (all, 0) => format!("{all} changes, none of which breaks callers"),
         (all, breaking) => format!("{all} changes, of which {breaking} break callers"),
     };
-    Err(Failure::Failed(format!("{label}: {message}\nrun the command without `--check` to write it anew")))
+    let with = if is_snapshot(&text) { "" } else { ", and with `--force`" };
+    Err(Failure::Failed(format!("{label}: {message}\nrun the command without `--check`{with} to write it anew")))
 }
 
 fn tell(line: &str) {

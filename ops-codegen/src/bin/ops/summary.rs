@@ -92,6 +92,8 @@ fn typed(kind: &str, schema: &Value, depth: usize) -> String {
             }
             None => format!("{{ *: {} }}", inner("additionalProperties")),
         },
+        // Where `ops call` takes `@FILE`.
+        "string" if crate::input::is_bytes(&[schema]) => "bytes".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -119,6 +121,7 @@ mod tests {
             (json!({ "type": "object", "additionalProperties": { "type": "number" } }), "{ *: number }"),
             (json!({ "properties": { "a": {}, "b": {} } }), "{ a, b }"),
             (json!({ "enum": ["a"] }), "enum"),
+            (json!({ "type": "string", "format": "binary" }), "bytes"),
         ] {
             assert_eq!(output_of(&Schema::from(schema)), words);
         }

@@ -5,7 +5,7 @@ mod pulse;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -60,6 +60,8 @@ struct Shared {
     announced: Mutex<Announced>,
     /// One announcement at a time.
     announcing: tokio::sync::Mutex<()>,
+    /// True if an announcement has failed: then all is told again.
+    untold: AtomicBool,
     /// The streams of requests that are read.
     streams: watch::Sender<Vec<String>>,
     /// Operations whose key is not a stream: another program uses it.
@@ -85,6 +87,7 @@ impl RedisWorker {
             outbox: outbox.clone(),
             announced: Mutex::default(),
             announcing: Default::default(),
+            untold: AtomicBool::new(false),
             streams: watch::Sender::new(Vec::new()),
             foreign: Mutex::default(),
             sent: Arc::default(),
@@ -126,7 +129,7 @@ impl RedisWorker {
     /// Announces operations that the registry has got or lost since.
     ///
     /// # Errors
-    /// If the server cannot be reached; it is told when it can be again.
+    /// If the server cannot be reached, or refuses; it is told again with the next heartbeats.
     pub async fn announce(&self) -> Result<(), CallError> {
         let shared = &self.shared;
         let _one = shared.announcing.lock().await;

@@ -155,6 +155,8 @@ impl Outbox {
         drop(queue);
         if was_full && has_room {
             self.room.notify_waiters();
+            // What is announced waits for room, too, and it is the driver that queues it.
+            self.driver.wake();
         }
     }
 

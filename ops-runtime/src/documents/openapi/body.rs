@@ -32,9 +32,9 @@ pub(super) struct Unbound<'a> {
 
 impl<'a> Reader<'a> {
     /// The request body of an operation, if it has one.
-    pub(super) fn body(&mut self, item: &Node<'a>, operation: &Node<'a>) -> Option<Body> {
+    pub(super) fn body(&mut self, items: &[Node<'a>], operation: &Node<'a>) -> Option<Body> {
         if self.version == Version::V20 {
-            return self.swagger_body(item, operation);
+            return self.swagger_body(items, operation);
         }
         let node = operation.get("requestBody")?;
         let node = self.resolve(&node, "the request body")?;

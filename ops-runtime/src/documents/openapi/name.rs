@@ -11,7 +11,8 @@ pub(super) struct Found<'a> {
     pub(super) path: &'a str,
     /// In upper case.
     pub(super) method: String,
-    pub(super) item: Node<'a>,
+    /// The path item, and before it the members beside a reference to it: what stands first counts.
+    pub(super) items: Vec<Node<'a>>,
     pub(super) operation: Node<'a>,
 }
 

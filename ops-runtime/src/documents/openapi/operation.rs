@@ -125,8 +125,7 @@ impl<'a> Reader<'a> {
                     // A server of ours says a second way to call an operation that is there.
                 } else if methods.insert(method.clone()) {
                     repeated += usize::from(!seen.insert(operation.key()));
-                    let item = items.iter().find(|item| item.get("parameters").is_some()).or(items.last());
-                    found.extend(item.map(|item| Found { path, method, item: item.clone(), operation }));
+                    found.push(Found { path, method, items: items.clone(), operation });
                 } else {
                     self.warn(
                         &operation,
@@ -159,21 +158,23 @@ impl<'a> Reader<'a> {
         found: &Found<'a>,
         taken: &mut Names,
     ) -> Result<(Vec<OperationSpec>, Vec<Value>), Unbound<'a>> {
-        let Found { path, method, item, operation } = found;
+        let Found { path, method, items, operation } = found;
         // A fragment tells operations with one URL apart and is not sent.
         let path = path.split('#').next().unwrap_or_default();
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let path = self.with_braces(item, operation, path);
-        let body = self.body(item, operation);
+        let path = self.with_braces(items, operation, path);
+        let body = self.body(items, operation);
         let answers = self.answers(operation, method);
         if operation.get("callbacks").is_some() {
             self.callbacks.push((name.to_owned(), operation.clone()));
         }
         let schemas = body.as_ref().map(|body| body.schemas.clone()).unwrap_or_default();
-        let parameters = self.parameters(item, operation, &path);
+        let parameters = self.parameters(items, operation, &path);
         let mut http = HttpBinding::of(method.clone(), path);
         let input = Schema::from(self.input(operation, parameters, body, &mut http));
-        self.locate(&[operation, item, &self.documents.root()], &mut http);
+        let root = self.documents.root();
+        let places: Vec<&Node<'a>> = [operation].into_iter().chain(items).chain([&root]).collect();
+        self.locate(&places, &mut http);
         http.security = self.security(operation).into();
 
         let reads = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "QUERY");
@@ -260,9 +261,9 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn describe(&self, spec: &mut OperationSpec, found: &Found<'a>) {
-        let Found { path, method, item, operation } = found;
+        let Found { path, method, items, operation } = found;
         let text = |key: &str| {
-            let own = operation.text(key).or_else(|| item.text(key));
+            let own = operation.text(key).or_else(|| items.iter().find_map(|item| item.text(key)));
             own.map(str::trim).filter(|text| !text.is_empty()).map(|text| Text::Owned(text.to_owned()))
         };
         spec.title = text("summary");

@@ -21,11 +21,11 @@ pub(super) struct Parameter {
 
 impl<'a> Reader<'a> {
     /// The parameters of an operation, those of its path included, in the order of the document.
-    pub(super) fn parameters(&mut self, item: &Node<'a>, operation: &Node<'a>, path: &str) -> Vec<Parameter> {
+    pub(super) fn parameters(&mut self, items: &[Node<'a>], operation: &Node<'a>, path: &str) -> Vec<Parameter> {
         let mut nodes: Vec<((ParameterLocation, String), Node<'a>)> = Vec::new();
         let mut known: HashMap<(ParameterLocation, String), usize> = HashMap::new();
-        for (of_operation, place) in [(false, item), (true, operation)] {
-            let shared = if of_operation { nodes.len() } else { 0 };
+        for place in items.iter().rev().chain([operation]) {
+            let shared = nodes.len();
             for node in self.list(place, "parameters") {
                 let Some(node) = self.resolve(&node, "the parameter") else { continue };
                 if self.is_of_body(&node) {
@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
                 let Some(key) = self.parameter_key(&node) else { continue };
                 match known.get(&key).copied() {
                     // An operation's own parameter replaces its path's.
-                    Some(at) if of_operation && at < shared => {
+                    Some(at) if at < shared => {
                         if let Some(slot) = nodes.get_mut(at) {
                             slot.1 = node;
                         }
@@ -112,11 +112,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The path with braces around the parameters that stand in it as `:name`.
-    pub(super) fn with_braces(&mut self, item: &Node<'a>, operation: &Node<'a>, path: String) -> String {
+    pub(super) fn with_braces(&mut self, items: &[Node<'a>], operation: &Node<'a>, path: String) -> String {
         if !path.contains("/:") {
             return path;
         }
-        let parameters = [item, operation].into_iter().filter_map(|place| place.get("parameters"));
+        let parameters = items.iter().rev().chain([operation]).filter_map(|place| place.get("parameters"));
         let nodes = parameters.flat_map(|list| list.items().collect::<Vec<_>>());
         let nodes: Vec<_> = nodes.filter_map(|node| self.documents.resolve(node).ok()).collect();
         let in_path = nodes.iter().filter(|node| node.text("in") == Some("path"));

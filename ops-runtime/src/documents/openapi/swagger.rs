@@ -42,11 +42,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The body that the parameters in `body` and `formData` make.
-    pub(super) fn swagger_body(&mut self, item: &Node<'a>, operation: &Node<'a>) -> Option<Body> {
+    pub(super) fn swagger_body(&mut self, items: &[Node<'a>], operation: &Node<'a>) -> Option<Body> {
         let mut fields: Vec<Option<Node<'a>>> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut whole = None;
-        for node in [item, operation].into_iter().flat_map(|place| self.list(place, "parameters")).collect::<Vec<_>>() {
+        let places = items.iter().rev().chain([operation]);
+        for node in places.flat_map(|place| self.list(place, "parameters")).collect::<Vec<_>>() {
             // A reference to nowhere is reported with the other parameters.
             let Ok(node) = self.documents.resolve(node) else { continue };
             match node.text("in") {
@@ -133,8 +134,9 @@ impl<'a> Reader<'a> {
         for content_type in listed.into_iter().filter(|name| name.contains('/')).take(MAX_CONTENTS) {
             contents.push(Content { content_type, media: Media::of(content_type), node: node.clone() });
         }
-        if is_file && contents.iter().all(|content| content.media == Media::Json) {
-            contents.clear();
+        if is_file {
+            // Those are of what else the operation answers, such as errors.
+            contents.retain(|content| content.media != Media::Json);
         }
         if contents.is_empty() {
             let content_type = if is_file { "application/octet-stream" } else { "application/json" };

@@ -21,6 +21,10 @@ pub(super) enum Version {
 impl Version {
     /// The dialect of a document, by its member `openapi` or `swagger`.
     pub(super) fn of(document: &Value) -> Result<Self, Diagnostic> {
+        // So a parser of YAML reads a file without a text.
+        if document.is_null() {
+            return Err(Diagnostic::error("", "not an OpenAPI document: it is empty"));
+        }
         if !document.is_object() {
             return Err(Diagnostic::error("", format!("not an OpenAPI document: it is {}", kind(document))));
         }

@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
             };
             let Sent { key, method, item, operation, .. } = sent;
             let made_up = format!("{method} {key}");
-            self.describe(&mut spec, &Found { path: key, method, item, operation });
+            self.describe(&mut spec, &Found { path: key, method, items: vec![item], operation });
             if spec.description == made_up {
                 spec.description = Text::default();
             }

@@ -258,9 +258,9 @@ impl State {
     }
 
     pub(super) fn tell(&mut self, id: &JobId, progress: &Progress) {
-        for sink in self.listening.get(id).into_iter().flatten() {
-            sink.report(progress.clone());
-        }
+        let Some(listening) = self.listening.get_mut(id) else { return };
+        listening.retain(ProgressSink::is_heard);
+        listening.iter().for_each(|sink| sink.report(progress.clone()));
     }
 
     /// What is told about a job until it ends; `None` if it is not open.
@@ -269,7 +269,10 @@ impl State {
             return None;
         }
         let (sink, stream) = Progress::channel();
-        self.listening.entry(id.clone()).or_default().push(sink);
+        let listening = self.listening.entry(id.clone()).or_default();
+        // Those that were dropped since the last report.
+        listening.retain(ProgressSink::is_heard);
+        listening.push(sink);
         Some(stream)
     }
 

@@ -13,10 +13,12 @@ use async_nats::jetstream::{AckKind, Message};
 use super::clock::millis_of;
 use super::core::{Core, DELIVERED, from_json};
 use super::held::Lease;
+use super::jobs::read_tries;
 use super::write::note;
 use crate::CallError;
 use crate::durable::engine::Delivery;
 use crate::durable::record::{JobRecord, Tries};
+use crate::durable::retry::LONGEST;
 use crate::nats::unusable;
 
 /// A job of that age in milliseconds may have been delivered by a server that does not know it any more: no server is
@@ -28,6 +30,9 @@ const APART: u64 = 1_000;
 const UNREADABLE: Duration = Duration::from_secs(60);
 /// After how long a job is delivered again that could not be looked up.
 const BEHIND: Duration = Duration::from_millis(500);
+/// How often a job is looked up that is not there yet, and how long it is left alone.
+const READS: usize = 10;
+const SETTLE: Duration = Duration::from_millis(50);
 /// How much too early a job may be, in milliseconds.
 const EARLY: u64 = 5;
 
@@ -39,10 +44,14 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// The job is a worker's from here on.
-    pub(super) fn claim(self, core: &Core) -> Delivery {
-        core.held.insert(self.delivery.job.id.clone(), self.lease);
-        self.delivery
+    /// The job is a worker's from here on. `None` if it was closed meanwhile.
+    pub(super) fn claim(self, core: &Core) -> Option<Delivery> {
+        let id = &self.delivery.job.id;
+        if core.held.is_closed(id, self.lease.sequence) {
+            return None;
+        }
+        core.held.insert(id.clone(), self.lease);
+        Some(self.delivery)
     }
 }
 
@@ -64,30 +73,54 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
         }
     };
     // It came twice to this process: what runs here keeps it, and its acknowledgement is that of both.
-    if core.held.has(&job.id, core.config.limits.lease) {
+    if core.held.came_again(&job, sequence, delivered, core.config.limits.lease) {
         return Ok(None);
     }
     let now = core.clock.now();
     let headers = message.headers.as_ref();
     let lost = core.lost.load(Ordering::Relaxed);
+    let is_scheduled = headers.is_some_and(|headers| headers.get("Nats-Scheduler").is_some());
     let may_be_known = delivered > 1
         || now > published.saturating_add(FRESH)
         || (lost > 0 && published <= lost.saturating_add(APART))
-        || headers.is_some_and(|headers| headers.get("Nats-Scheduler").is_some());
-    let mut deliveries = delivered;
-    let (mut tries, mut place) = (Tries::default(), sequence);
-    if may_be_known {
-        let queue = job.id.queue();
-        let last = match core.last(queue, &core.subjects.of(&job.id, ">")).await {
-            Ok(last) => last,
+        || is_scheduled;
+    // Its schedule may have fired while the job was cancelled, and then stands behind the ending.
+    if is_scheduled {
+        match core.has_ended(&job, sequence).await {
+            Ok(false) => {}
+            Ok(true) => {
+                let _ = message.ack().await;
+                core.remove_open(&job.id, sequence).await?;
+                return Ok(None);
+            }
             Err(error) => {
                 give_up(&message, BEHIND).await;
                 return Err(error);
             }
+        }
+    }
+    let mut deliveries = delivered;
+    let (mut tries, mut place) = (Tries::default(), sequence);
+    if may_be_known {
+        let queue = job.id.queue();
+        let mut reads = 0;
+        let last = loop {
+            match core.last(queue, &core.subjects.of(&job.id, ">")).await {
+                // Here rather than by another delivery, which would count as if a worker had died with this one.
+                Ok(last) if reads < READS && last.as_ref().is_none_or(|last| last.sequence < sequence) => {
+                    reads += 1;
+                    tokio::time::sleep(SETTLE).await;
+                }
+                Ok(last) => break last,
+                Err(error) => {
+                    give_up(&message, BEHIND).await;
+                    return Err(error);
+                }
+            }
         };
         match last {
             Some(last) if last.sequence > sequence && last.subject.ends_with(".try") => {
-                (tries, place) = (from_json(&last.payload, &last.subject)?, last.sequence);
+                (tries, place) = (read_tries(&last.payload, &last.subject), last.sequence);
                 let told = last.headers.get(DELIVERED).map_or("", |told| told.as_str());
                 let (then, all) = told.split_once(' ').unwrap_or_default();
                 let (then, all): (u64, u64) = (then.parse().unwrap_or(0), all.parse().unwrap_or(0));
@@ -125,13 +158,14 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
     }
     let Some(receipt) = message.reply.clone() else { return Ok(None) };
     let note = headers.and_then(note).map(str::to_owned);
-    let lease = Lease { receipt: receipt.clone(), sequence, last: place, delivered, note, since };
+    let submitted = job.submitted;
+    let lease = Lease { receipt: receipt.clone(), sequence, submitted, last: place, delivered, note, since };
     let delivery = Delivery::new(job, receipt.as_str()).with_tries(deliveries, tries);
     Ok(Some(Admitted { delivery, lease, since }))
 }
 
 async fn give_up(message: &Message, wait: Duration) {
-    if let Err(error) = message.ack_with(AckKind::Nak(Some(wait))).await {
+    if let Err(error) = message.ack_with(AckKind::Nak(Some(wait.min(LONGEST)))).await {
         tracing::debug!(%error, "a job can't be given back; it comes again when its lease is over");
     }
 }

@@ -88,7 +88,8 @@ impl JetStreamConfig {
     /// Sets the number of lanes of a queue; 4 by default, at least 1.
     ///
     /// A lane is a consumer on the server, and with replicas a Raft group of its own. Engines that share jobs have the same
-    /// number; it can grow, but not shrink while there are jobs.
+    /// number; it can grow, but not shrink while there are jobs. The lane of a tenant depends on it and is part of the ids of
+    /// jobs, so a key that was submitted before the number grew may make another job after it.
     #[must_use]
     pub fn with_lanes(mut self, lanes: u16) -> Self {
         self.limits = self.limits.with_lanes(lanes);

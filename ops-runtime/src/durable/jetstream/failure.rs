@@ -6,19 +6,20 @@ use tokio::time::{Instant, sleep};
 
 /// How long a request is repeated.
 pub(super) struct Patience {
-    until: Instant,
+    /// Unset if it is repeated for ever.
+    until: Option<Instant>,
     next: Duration,
 }
 
 impl Patience {
     pub(super) fn new(patience: Duration) -> Self {
-        Self { until: Instant::now() + patience, next: Duration::from_millis(10) }
+        Self { until: Instant::now().checked_add(patience), next: Duration::from_millis(10) }
     }
 
     /// Waits before the next attempt. Returns `false` if there is none.
     pub(super) async fn wait(&mut self) -> bool {
         let wait = jitter(self.next);
-        if Instant::now() + wait > self.until {
+        if self.until.is_some_and(|until| Instant::now() + wait > until) {
             return false;
         }
         sleep(wait).await;

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use async_nats::header::{NATS_ROLLUP, NATS_SCHEDULE, NATS_SCHEDULE_TARGET};
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::message::StreamMessage;
+use async_nats::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
+use serde::Deserialize;
 
 use super::clock::{millis, rfc3339};
 use super::core::{Core, DELIVERED, Put, from_json, to_json};
@@ -15,13 +17,19 @@ use super::write::{Write, note};
 use crate::CallError;
 use crate::durable::JobId;
 use crate::durable::engine::{Delivery, EngineResult};
+use crate::durable::options::too_late;
 use crate::durable::record::{Ended, JobRecord, Stored, Tries};
+use crate::durable::retry::LONGEST;
 use crate::nats::unusable;
 
+/// In the notice of a closed job, the place of its ending.
+const PLACE: HeaderName = HeaderName::from_static("Ops-Place");
 /// How often a state is read that changes while it is read.
 const READS: usize = 20;
 /// How long a state is left alone that changes while it is read.
 const SETTLE: Duration = Duration::from_millis(20);
+/// For how many leases an ending is kept at least.
+const LEASES: u32 = 3;
 /// For how long tries are kept beyond the next delivery, in milliseconds, should their job be removed without them.
 const TRIES: u64 = 7 * 24 * 60 * 60 * 1_000;
 
@@ -59,13 +67,12 @@ impl Core {
     /// are part of the consumer's state, which is written as a whole. A schedule is a message like others.
     fn write(&self, job: &JobRecord) -> Result<Write, CallError> {
         let (subject, payload) = (self.subjects.of(&job.id, "job"), to_json(job)?);
-        let later = job.not_before.filter(|start| *start > self.clock.now());
-        Ok(match later.and_then(rfc3339) {
-            Some(at) => Write::new(self.subjects.of(&job.id, "later"), payload)
-                .with(NATS_SCHEDULE, format!("@at {at}"))
-                .with(NATS_SCHEDULE_TARGET, subject),
-            None => Write::new(subject, payload),
-        })
+        let now = self.clock.now();
+        let Some(start) = job.not_before.filter(|start| *start > now) else { return Ok(Write::new(subject, payload)) };
+        let at = rfc3339(start).filter(|_| start - now <= millis(LONGEST)).ok_or_else(|| too_late(&job.operation))?;
+        Ok(Write::new(self.subjects.of(&job.id, "later"), payload)
+            .with(NATS_SCHEDULE, format!("@at {at}"))
+            .with(NATS_SCHEDULE_TARGET, subject))
     }
 
     /// What is kept of a job.
@@ -74,7 +81,7 @@ impl Core {
     }
 
     /// The last message of a job; if these are its tries, with the job itself.
-    async fn newest(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
+    pub(super) async fn newest(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
         for _ in 0..READS {
             let Some(last) = self.last(id.queue(), &self.subjects.of(id, ">")).await? else { return Ok(None) };
             if !last.subject.ends_with(".try") {
@@ -109,8 +116,12 @@ impl Core {
 
     /// Ends a job from outside.
     pub(super) async fn close(&self, id: &JobId, end: &Ended) -> Result<bool, CallError> {
-        let newest = self.newest(id).await?;
-        let Some((last, job)) = newest.filter(|(last, _)| !last.subject.contains(".end.")) else { return Ok(false) };
+        let Some((last, job)) = self.newest(id).await? else { return Ok(false) };
+        if last.subject.contains(".end.") {
+            // What is left of it, should who ended it have died before it was removed: a delay would run out and start it.
+            self.remove_open(id, last.sequence).await?;
+            return Ok(false);
+        }
         let inbox = note(&job.as_ref().unwrap_or(&last).headers).map(str::to_owned);
         let payload = to_json(end)?;
         let (is_ended, place) = self.write_end(id, end, payload.clone(), last.sequence).await?;
@@ -118,20 +129,22 @@ impl Core {
             return Ok(false);
         }
         self.remove_open(id, place).await?;
-        self.send(self.subjects.closed(id.queue()), Bytes::from(id.to_string())).await;
+        self.tell_closed(id, place).await;
         self.tell_ended(id, inbox, end, payload).await;
         Ok(true)
     }
 
-    /// Writes an ending, unless there is one. `job` is a sequence of this life of the job: a dead letter before it is of
-    /// an earlier one, and was left behind when that was retried. Returns whether this ending counts, and the place of the
-    /// one that does.
+    /// Writes an ending, unless there is one. `job` is a sequence of this life of the job: what is before it is of an earlier
+    /// one, such as a dead letter that was left behind when it was retried, unless [`is_end_of`] knows it. Returns whether
+    /// this ending counts, and the place of the one that does.
     async fn write_end(&self, id: &JobId, end: &Ended, payload: Bytes, job: u64) -> Result<(bool, u64), CallError> {
         let all = self.subjects.of(id, "end.*");
         let subject = self.subjects.of(id, if end.is_dead() { "end.dead" } else { "end.done" });
         let mut write = Write::new(subject, payload).after(all.clone(), 0, self.writer());
         if !end.is_dead() {
-            write = write.keep(end.retention);
+            // Until the job itself is gone for sure: its acknowledgement may get lost, and then it is delivered once more
+            // when the lease is over, which must find the ending.
+            write = write.keep(end.retention.max(millis(self.config.limits.lease.saturating_mul(LEASES))));
         }
         for _ in 0..READS {
             match self.put(&write).await? {
@@ -140,7 +153,7 @@ impl Core {
             }
             match self.last(id.queue(), &all).await? {
                 Some(last) if write.is(&last) => return Ok((true, last.sequence)),
-                Some(last) if last.sequence > job => return Ok((false, last.sequence)),
+                Some(last) if is_end_of(&last, job, end.submitted) => return Ok((false, last.sequence)),
                 Some(last) => drop(self.delete(id.queue(), last.sequence).await?),
                 None => {}
             }
@@ -149,9 +162,35 @@ impl Core {
         Err(changes(id))
     }
 
+    /// True if the job at a place has ended.
+    pub(super) async fn has_ended(&self, job: &JobRecord, place: u64) -> Result<bool, CallError> {
+        let ended = self.last(job.id.queue(), &self.subjects.of(&job.id, "end.*")).await?;
+        Ok(ended.is_some_and(|ended| is_end_of(&ended, place, job.submitted)))
+    }
+
     /// Removes what a job had while it was open, after it ended at this place: a dead letter may be a job again by now.
     pub(super) async fn remove_open(&self, id: &JobId, end: u64) -> Result<(), CallError> {
         self.purge(self.subjects.stream(id.queue()), &self.subjects.of(id, "*"), Some(end)).await.map(drop)
+    }
+
+    /// Tells workers of a job that was closed by the ending at a place.
+    async fn tell_closed(&self, id: &JobId, place: u64) {
+        let mut headers = HeaderMap::new();
+        headers.insert(PLACE, HeaderValue::from(place));
+        let (subject, payload) = (self.subjects.closed(id.queue()), Bytes::from(id.to_string()));
+        if let Err(error) = self.client.publish_with_headers(subject, headers, payload).await {
+            tracing::debug!(%error, "a notice is lost");
+        }
+    }
+
+    /// Hears of a closed job: it is not begun here any more.
+    pub(super) fn hear_closed(&self, notice: &async_nats::Message) -> Option<JobId> {
+        let id = std::str::from_utf8(&notice.payload).ok()?.parse().ok()?;
+        let place = notice.headers.as_ref().and_then(|headers| headers.get(PLACE));
+        if let Some(place) = place.and_then(|place| place.as_str().parse().ok()) {
+            return self.held.close(&id, place).then_some(id);
+        }
+        Some(id)
     }
 
     /// Tells the submitter. Others who wait hear the write of the ending itself.
@@ -172,7 +211,7 @@ impl Core {
         let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(()) };
         self.write_tries(id, tries, (lease.delivered, delivery.deliveries), wait, lease.last).await?;
         self.held.remove(id, &delivery.receipt);
-        self.acknowledge(&lease, AckKind::Nak(Some(wait))).await;
+        self.acknowledge(&lease, AckKind::Nak(Some(wait.min(LONGEST)))).await;
         Ok(())
     }
 
@@ -211,8 +250,7 @@ impl Core {
         let is_over = lease.since.elapsed() >= self.config.limits.lease;
         if !is_over {
             asked.map_err(|error| unusable("a lease can't be extended", &error))?;
-            let ended = self.last(id.queue(), &self.subjects.of(id, "end.*")).await?;
-            if ended.is_none_or(|ended| ended.sequence < lease.sequence) {
+            if !self.has_ended(&delivery.job, lease.sequence).await? {
                 self.held.extended(id, since);
                 return Ok(true);
             }
@@ -308,16 +346,54 @@ impl Core {
     }
 }
 
+/// True if an ending is that of the job at a place, which was submitted at that time.
+///
+/// It may stand before it: the schedule of a delayed job may fire while that is cancelled. A dead letter before it may have
+/// been made this job again; any other ending is of the same life if it tells the same time.
+fn is_end_of(ending: &StreamMessage, job: u64, submitted: u64) -> bool {
+    #[derive(Deserialize)]
+    struct Told {
+        #[serde(default)]
+        submitted: u64,
+    }
+
+    let is_same = || serde_json::from_slice(&ending.payload).is_ok_and(|told: Told| told.submitted == submitted);
+    ending.sequence > job || (ending.subject.ends_with(".end.done") && is_same())
+}
+
 /// What the last message of a job says, with the job itself if these are its tries.
-fn stored(last: StreamMessage, job: Option<StreamMessage>) -> Result<Stored, CallError> {
+pub(super) fn stored(last: StreamMessage, job: Option<StreamMessage>) -> Result<Stored, CallError> {
     if last.subject.contains(".end.") {
         return Ok(Stored::Ended(Box::new(from_json(&last.payload, &last.subject)?)));
     }
     let Some(job) = job else {
         return Ok(Stored::Open { job: Box::new(from_json(&last.payload, &last.subject)?), tries: Tries::default() });
     };
-    let tries = from_json(&last.payload, &last.subject)?;
+    let tries = read_tries(&last.payload, &last.subject);
     Ok(Stored::Open { job: Box::new(from_json(&job.payload, &job.subject)?), tries })
+}
+
+/// What the tries of a job came to. What can't be read of them is left out: the job must not stay in its queue for ever.
+///
+/// Earlier versions kept errors however deep they were nested, and no reader of JSON takes more than 128 levels.
+pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
+    #[derive(Deserialize)]
+    struct Counted {
+        #[serde(default)]
+        attempts: u32,
+        #[serde(default)]
+        passes: u32,
+        #[serde(default)]
+        next: Option<u64>,
+    }
+
+    let error = match serde_json::from_slice(json) {
+        Ok(tries) => return tries,
+        Err(error) => error,
+    };
+    tracing::warn!(%error, subject, "what the tries of a job came to can't be read, and is left out");
+    let Ok(Counted { attempts, passes, next }) = serde_json::from_slice(json) else { return Tries::default() };
+    Tries { attempts, passes, next, ..Tries::default() }
 }
 
 fn text(message: StreamMessage) -> Result<String, CallError> {

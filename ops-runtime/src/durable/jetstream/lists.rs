@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::core::{Core, from_json, to_json};
 use super::failure::Patience;
+use super::jobs::stored;
 use super::write::Write;
 use crate::CallError;
 use crate::durable::JobId;
@@ -76,9 +77,8 @@ impl Core {
             if !last.subject.ends_with(DEAD) {
                 return Ok(None);
             }
-            let ended: Ended = from_json(&last.payload, &last.subject)?;
-            Ok(match ended.outcome {
-                Outcome::Dead(letter) => Some(*letter),
+            Ok(match readable(from_json::<Ended>(&last.payload, &last.subject)).map(|ended| ended.outcome) {
+                Some(Outcome::Dead(letter)) => Some(*letter),
                 _ => None,
             })
         });
@@ -143,8 +143,8 @@ impl Core {
             ids.extend(self.subjects.job(&message.subject, kind));
         };
         let stored = stream::iter(ids).map(async |id| {
-            let stored = self.read(&id).await?;
-            Ok::<_, CallError>(stored.map(|stored| (id, stored)))
+            let Some((last, job)) = self.newest(&id).await? else { return Ok(None) };
+            Ok::<_, CallError>(readable(stored(last, job)).map(|stored| (id, stored)))
         });
         // A job that has ended since, or was retried, belongs to another list.
         let is_listed = |stored: &Stored| match stored {
@@ -186,10 +186,8 @@ impl Core {
             _ => self.next_in(stream.clone(), &self.subjects.each(queue, "job"), 1).await?,
         };
         let oldest = match first {
-            Some(first) => {
-                let job: JobRecord = from_json(&first.payload, &first.subject)?;
-                Some(Duration::from_millis(self.clock.now().saturating_sub(job.start())))
-            }
+            Some(first) => readable(from_json::<JobRecord>(&first.payload, &first.subject))
+                .map(|job| Duration::from_millis(self.clock.now().saturating_sub(job.start()))),
             None => None,
         };
         Ok(QueueStats::new(open, running, dead).with_oldest(oldest))
@@ -231,6 +229,11 @@ impl Core {
     }
 }
 
+/// What was read, if it could be: one record that can't keeps no others out of a list.
+fn readable<T>(read: Result<T, CallError>) -> Option<T> {
+    read.inspect_err(|error| tracing::warn!(%error, "a record is left out of a list")).ok()
+}
+
 /// Answers what this process runs of a queue.
 pub(super) async fn answer(core: Weak<Core>, queue: String) {
     let questions = {
@@ -243,7 +246,9 @@ pub(super) async fn answer(core: Weak<Core>, queue: String) {
         let Some(reply) = question.reply else { continue };
         let answer = match std::str::from_utf8(&question.payload).map(str::parse::<JobId>) {
             Ok(Ok(id)) if core.held.has(&id, core.config.limits.lease) => Bytes::from_static(b"1"),
-            _ if question.payload.is_empty() => Bytes::from(core.held.count(&queue).to_string()),
+            _ if question.payload.is_empty() => {
+                Bytes::from(core.held.count(&queue, core.config.limits.lease).to_string())
+            }
             _ => continue,
         };
         if let Err(error) = core.client.publish(reply, answer).await {

@@ -23,6 +23,7 @@ use super::core::Core;
 use super::failure::jitter;
 use crate::CallError;
 use crate::durable::engine::Delivery;
+use crate::durable::retry::after;
 use crate::nats::unusable;
 
 /// How long a request waits at the server, at most. A leader that dies takes its requests with it, so they are short. The
@@ -83,7 +84,7 @@ impl Puller {
     ) -> Result<Vec<Delivery>, CallError> {
         if self.shared.ready().is_empty() {
             // In a task, which ends even if the caller does not wait: what the server has sent must not get lost.
-            let filling = tokio::spawn(fill(self.shared.clone(), core.clone(), most, Instant::now() + at_most));
+            let filling = tokio::spawn(fill(self.shared.clone(), core.clone(), most, after(at_most)));
             match filling.await {
                 Ok(filled) => filled?,
                 Err(error) => return Err(unusable("jobs can't be pulled", &error)),
@@ -91,7 +92,7 @@ impl Puller {
         }
         let mut ready = self.shared.ready();
         let few = most.min(ready.len());
-        Ok(ready.drain(..few).map(|admitted| admitted.claim(core)).collect())
+        Ok(ready.drain(..few).filter_map(|admitted| admitted.claim(core)).collect())
     }
 }
 
@@ -274,7 +275,7 @@ async fn keep(core: Arc<Core>, shared: Arc<Shared>) {
             ready.drain(..old).collect()
         };
         for admitted in old {
-            let delivery = admitted.claim(&core);
+            let Some(delivery) = admitted.claim(&core) else { continue };
             let mut tries = delivery.tries.clone();
             tries.passes = tries.passes.saturating_add(1);
             if let Err(error) = core.give_back(&delivery, &tries, Duration::ZERO).await {

@@ -5,6 +5,8 @@ use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 
+use crate::durable::retry::LONGEST;
+
 /// By whom a message was written, so that a repeated write knows its own, and after a space, for a job, where its submitter
 /// hears of its end.
 const WRITER: HeaderName = HeaderName::from_static("Ops-Writer");
@@ -42,9 +44,9 @@ impl Write {
         self
     }
 
-    /// Keeps the message for that many milliseconds, in whole seconds and at least one.
+    /// Keeps the message for that many milliseconds, in whole seconds: at least one, and as many as the server can count.
     pub(super) fn keep(self, millis: u64) -> Self {
-        Self { keep: Some(millis.div_ceil(1_000).max(1)), ..self }
+        Self { keep: Some(millis.div_ceil(1_000).clamp(1, LONGEST.as_secs())), ..self }
     }
 
     /// Adds a header.

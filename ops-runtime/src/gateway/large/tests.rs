@@ -174,8 +174,8 @@ async fn a_cursor_is_its_callers_alone_and_expires() {
     assert_ne!(other, cursor);
     let unknown = (
         "/cursor".to_owned(),
-        "there is no such result: one is kept for 60s after it was read, or until there are too many; make the call \
-         again"
+        "no result has this cursor: take it from the result as it is. One is kept for 60s after it was read, or until there \
+         are too many; then make the call again, unless it changes something"
             .to_owned(),
     );
     let read = |name: &str, cursor: &str| results.read(&caller(name), cursor, &ReadAt::new());

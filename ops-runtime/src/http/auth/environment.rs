@@ -35,7 +35,7 @@ impl Environment {
     }
 
     /// The credentials for a scheme, with the name of the variable that has them.
-    pub(super) fn auth(&self, scheme: &SecurityScheme) -> Option<(String, Auth)> {
+    pub(in crate::http) fn auth(&self, scheme: &SecurityScheme) -> Option<(String, Auth)> {
         if self.variables.is_empty() {
             return None;
         }
@@ -53,7 +53,7 @@ impl Environment {
             SecurityKind::ApiKey { .. } => {
                 self.one(&own, Auth::api_key).or_else(|| self.one("API_KEY", Auth::api_key))?
             }
-            SecurityKind::Basic => self.one(&own, basic).or_else(|| {
+            SecurityKind::Basic => self.one(&own, |text| Auth::basic_of(&text)).or_else(|| {
                 let (user, password) = (self.variables.get("USER")?, self.variables.get("PASSWORD")?);
                 Some(("USER".to_owned(), Auth::basic(user.expose(), password.clone())))
             })?,
@@ -65,6 +65,21 @@ impl Environment {
     /// The variable that is looked up first for a scheme; `None` if no environment was read.
     pub(super) fn variable_of(&self, scheme: &str) -> Option<String> {
         (!self.prefix.is_empty()).then(|| format!("{}_{}", self.prefix, variable(scheme)))
+    }
+
+    /// The variables of which one would do for a scheme, as a message lists them; empty if no environment was read.
+    #[cfg(feature = "openapi")]
+    pub(super) fn variables_of(&self, scheme: &SecurityScheme) -> Vec<String> {
+        let plain = match &scheme.kind {
+            _ if self.prefix.is_empty() => return Vec::new(),
+            SecurityKind::ApiKey { .. } => "API_KEY",
+            SecurityKind::Basic => "USER",
+            SecurityKind::Other(_) => return Vec::new(),
+            _ => "TOKEN",
+        };
+        let plain = format!("{}_{plain}", self.prefix);
+        let own = self.variable_of(&scheme.name).filter(|own| *own != plain);
+        own.into_iter().chain([plain]).collect()
     }
 
     fn one(&self, name: &str, make: impl FnOnce(Secret) -> Auth) -> Option<(String, Auth)> {
@@ -81,12 +96,6 @@ impl Environment {
         let auth = Auth::client_credentials(id, self.variables.get(&secret)?.clone());
         Some((secret, auth))
     }
-}
-
-/// A user and a password with a colon between them; without one, a user without a password.
-fn basic(text: Secret) -> Auth {
-    let (user, password) = text.expose().split_once(':').unwrap_or((text.expose(), ""));
-    Auth::basic(user, password)
 }
 
 /// The name of a scheme in the notation of environment variables: `petStoreAuth` is `PET_STORE_AUTH`.

@@ -1,12 +1,16 @@
 //! Which credentials a request carries, and where: those that the operation asks for, from those that the user set.
 
+mod applied;
+#[cfg(feature = "openapi")]
+mod lacking;
+
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::header::{AUTHORIZATION, COOKIE};
-use http::{HeaderName, HeaderValue, Request, Uri};
-use percent_encoding::utf8_percent_encode;
+use http::header::AUTHORIZATION;
+use http::{HeaderName, Uri};
 use url::Url;
 
 use super::exchange::Exchanged;
@@ -16,12 +20,13 @@ use super::{Auth, Environment, Secret, TokenRequest};
 use crate::access::CallerToken;
 use crate::http::address::same_origin;
 use crate::http::settings::Settings;
-use crate::http::style::COMPONENT;
 use crate::http::{invalid, pointer};
 use crate::model::binding::is_reserved_header;
 use crate::model::nearest::{closest, either, nearest};
 use crate::model::secrets::Secrets;
 use crate::{CallError, ErrorCode, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
+
+pub(in crate::http) use applied::Applied;
 
 /// All credentials of a client.
 #[derive(Default)]
@@ -68,6 +73,8 @@ impl Source {
             _ => true,
         };
         match (kind, &self.auth) {
+            (SecurityKind::Other(_), _) => false,
+            (_, Auth::Secret(_)) => true,
             (SecurityKind::Basic, auth) => matches!(auth, Auth::Basic { .. }) || is_key(auth) && in_authorization,
             (SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. }, auth) => {
                 is_token(auth) || is_key(auth) && in_authorization
@@ -75,7 +82,6 @@ impl Source {
             (SecurityKind::ApiKey { location, name }, auth) => {
                 is_key(auth) || *location == ParameterLocation::Header && name.eq_ignore_ascii_case("authorization")
             }
-            _ => false,
         }
     }
 }
@@ -171,10 +177,10 @@ impl Credentials {
             if let Some(unknown) = unknown {
                 tracing::warn!(
                     operation,
-                    "sent without credentials: it asks for {asked}, and no operation names `{unknown}`, which has some"
+                    "no credentials for what it asks for, {asked}: no operation names `{unknown}`, which has some"
                 );
             } else {
-                tracing::debug!(operation, variable, "sent without credentials: it asks for {asked}");
+                tracing::debug!(operation, variable, "no credentials for what it asks for: {asked}");
             }
         }
         Ok(own())
@@ -192,13 +198,10 @@ impl Credentials {
     }
 
     fn satisfy(&self, requirement: &SecurityRequirement) -> Option<Vec<Result<Step, CallError>>> {
-        // The engine holds the certificate of mutual TLS, so it is not known here if there is one.
-        let by_engine =
-            |scheme: &&SecurityScheme| matches!(&scheme.kind, SecurityKind::Other(kind) if kind == "mutualTLS");
         let steps: Option<Vec<_>> = requirement
             .schemes
             .iter()
-            .filter(|scheme| !by_engine(scheme))
+            .filter(|scheme| !is_by_engine(scheme))
             .map(|scheme| {
                 let named = self.named.get(scheme.name.as_ref()).map(|named| &named.source);
                 let set = named.or_else(|| self.default.as_ref().filter(|source| source.fits(&scheme.kind)));
@@ -232,6 +235,11 @@ impl Credentials {
     }
 }
 
+/// True for mutual TLS, whose certificate the engine holds, so that it is not known here if there is one.
+fn is_by_engine(scheme: &SecurityScheme) -> bool {
+    matches!(&scheme.kind, SecurityKind::Other(kind) if kind == "mutualTLS")
+}
+
 /// What a request carries to prove who sends it.
 #[derive(Default)]
 pub(in crate::http) struct Plan {
@@ -243,6 +251,7 @@ pub(in crate::http) struct Plan {
 struct Step {
     source: Arc<Source>,
     place: Place,
+    is_basic: bool,
     scheme: Option<String>,
     token_url: Option<String>,
     scopes: Vec<String>,
@@ -258,7 +267,8 @@ enum Place {
 
 impl Step {
     fn own(source: &Arc<Source>) -> Self {
-        Self { source: source.clone(), place: Place::Own, scheme: None, token_url: None, scopes: Vec::new() }
+        let source = source.clone();
+        Self { source, place: Place::Own, is_basic: false, scheme: None, token_url: None, scopes: Vec::new() }
     }
 
     fn of(source: &Arc<Source>, scheme: &SecurityScheme) -> Result<Self, CallError> {
@@ -266,6 +276,7 @@ impl Step {
         step.scheme = Some(scheme.name.clone().into_owned());
         step.scopes = scheme.scopes.iter().map(str::to_owned).collect();
         match &scheme.kind {
+            SecurityKind::Basic => step.is_basic = true,
             SecurityKind::OAuth2 { token_url } => step.token_url = token_url.clone().map(Into::into),
             SecurityKind::ApiKey { location, name } => {
                 let name = name.clone().into_owned();
@@ -278,6 +289,14 @@ impl Step {
             _ => {}
         }
         Ok(step)
+    }
+
+    /// The credentials in the form that the scheme asks for.
+    fn in_form<'a>(&self, auth: &'a Auth) -> Cow<'a, Auth> {
+        match auth {
+            Auth::Secret(text) if self.is_basic => Cow::Owned(Auth::basic_of(text)),
+            other => Cow::Borrowed(other),
+        }
     }
 
     async fn token(
@@ -317,15 +336,6 @@ fn header_of(name: &str) -> Result<HeaderName, CallError> {
     let header = HeaderName::from_bytes(name.as_bytes()).ok();
     let header = header.filter(|name| *name == AUTHORIZATION || !is_reserved_header(name.as_str()));
     header.ok_or_else(|| CallError::execution(format!("`{}` is no header for an API key", name.escape_debug())))
-}
-
-/// Credentials that are ready to go into a request.
-#[derive(Default)]
-pub(in crate::http) struct Applied {
-    headers: Vec<(HeaderName, HeaderValue)>,
-    query: Vec<(String, Secret)>,
-    cookies: Vec<(String, Secret)>,
-    tokens: Vec<Option<Secret>>,
 }
 
 impl Plan {
@@ -395,8 +405,9 @@ impl Plan {
                 (Auth::ApiKey { prefix, key, .. }, _) if !matches!(step.place, Place::Own) => {
                     (AUTHORIZATION, format!("{prefix}{}", key.expose()))
                 }
+                (Auth::Secret(key), _) if !matches!(step.place, Place::Own) => (AUTHORIZATION, key.expose().to_owned()),
                 (_, Some(token)) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
-                (auth, None) => match auth.to_header()? {
+                (auth, None) => match step.in_form(auth).to_header()? {
                     Some((name, value)) => (name, String::from_utf8_lossy(value.as_bytes()).into_owned()),
                     None => continue,
                 },
@@ -411,72 +422,4 @@ impl Plan {
         }
         Ok(applied)
     }
-}
-
-impl Applied {
-    /// True if the tokens are those that were refused before.
-    pub(in crate::http) fn same_tokens(&self, other: &Self) -> bool {
-        self.tokens == other.tokens
-    }
-
-    /// Adds the tokens.
-    pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
-        self.tokens.iter().flatten().for_each(|token| secrets.add(token.expose()));
-    }
-
-    /// Puts the credentials into a request; they replace what the operation's own parameters put there.
-    pub(in crate::http) fn put<B>(&self, request: &mut Request<B>) -> Result<(), CallError> {
-        for (name, value) in &self.headers {
-            request.headers_mut().insert(name.clone(), value.clone());
-        }
-        if !self.query.is_empty() {
-            let mut url = Url::parse(&request.uri().to_string()).map_err(|_| CallError::execution("no URL"))?;
-            self.put_query(&mut url);
-            let uri = url.as_str().parse();
-            *request.uri_mut() = uri.map_err(|_| CallError::execution("the URL cannot be requested"))?;
-        }
-        if !self.cookies.is_empty() {
-            let kept = request.headers().get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-            let kept = kept.flat_map(|value| value.split("; ")).filter(|pair| {
-                let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
-                !self.cookies.iter().any(|(own, _)| escape_cookie(own, true) == name)
-            });
-            let mut pairs: Vec<_> = kept.map(str::to_owned).collect();
-            pairs.extend(self.cookies.iter().map(|(name, value)| {
-                format!("{}={}", escape_cookie(name, true), escape_cookie(value.expose(), false))
-            }));
-            request.headers_mut().insert(COOKIE, sensitive(&pairs.join("; "))?);
-        }
-        Ok(())
-    }
-
-    /// Puts the keys of the query into a URL, replacing parameters of the same names.
-    pub(in crate::http) fn put_query(&self, url: &mut Url) {
-        self.take_query(url);
-        let escape = |text: &str| utf8_percent_encode(text, COMPONENT).to_string();
-        let own = self.query.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value.expose())));
-        let kept = url.query().filter(|query| !query.is_empty()).map(str::to_owned);
-        let all: Vec<_> = kept.into_iter().chain(own).collect();
-        if !all.is_empty() {
-            url.set_query(Some(&all.join("&")));
-        }
-    }
-
-    /// Removes the keys from a URL's query, before it goes to another origin.
-    pub(in crate::http) fn take_query(&self, url: &mut Url) {
-        let Some(query) = url.query().filter(|_| !self.query.is_empty()) else { return };
-        let is_own = |pair: &str| {
-            let name = url::form_urlencoded::parse(pair.as_bytes()).next().map(|(name, _)| name.into_owned());
-            name.is_some_and(|name| self.query.iter().any(|(own, _)| *own == name))
-        };
-        let kept: Vec<_> = query.split('&').filter(|pair| !is_own(pair)).collect();
-        let kept = (!kept.is_empty()).then(|| kept.join("&"));
-        url.set_query(kept.as_deref());
-    }
-}
-
-/// A cookie's name or value: as it is if a cookie can hold it (RFC 6265, section 4.1.1), else escaped.
-fn escape_cookie(text: &str, name: bool) -> String {
-    let fits = |b: u8| b.is_ascii_graphic() && !b"\",;\\".contains(&b) && !(name && b"=()<>@:/[]?{}".contains(&b));
-    if text.bytes().all(fits) { text.to_owned() } else { utf8_percent_encode(text, COMPONENT).to_string() }
 }

@@ -124,7 +124,7 @@ impl Parts<'_> {
                 let plain = if self.form_data { None } else { Some("text/plain; charset=utf-8") };
                 self.head(name, None, concrete(&described).or(plain))?;
                 let text = match value {
-                    Value::String(text) if !is_json => text.clone(),
+                    Value::String(text) if !is_json || self.is_json_text(name) => text.clone(),
                     value => value.to_string(),
                 };
                 self.content(text.into())
@@ -142,6 +142,11 @@ impl Parts<'_> {
                 Some(name) => schema::is_binary(self.input.spec, &self.body.property, name),
                 None => false,
             }
+    }
+
+    /// True if a string is JSON already: by its schema.
+    fn is_json_text(&self, name: Option<&str>) -> bool {
+        name.is_some_and(|name| schema::is_json_text(self.input.spec, &self.body.property, name))
     }
 
     fn head(&mut self, name: Option<&str>, file_name: Option<&str>, kind: Option<&str>) -> Result<(), CallError> {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::http::media::is_json;
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
 
@@ -10,13 +11,23 @@ const DEPTH: usize = 16;
 
 /// True if the document describes the property `name` of the body as bytes: a string with the format `binary`.
 pub(super) fn is_binary(spec: &OperationSpec, property: &str, name: &str) -> bool {
+    is_part(spec, property, name, &|walker, part| walker.binary(part, DEPTH))
+}
+
+/// True if the document describes the property `name` of the body as text that holds JSON.
+pub(super) fn is_json_text(spec: &OperationSpec, property: &str, name: &str) -> bool {
+    is_part(spec, property, name, &|walker, part| walker.json_text(part, DEPTH))
+}
+
+/// True if something holds for the schema of the property `name` of the body.
+fn is_part(spec: &OperationSpec, property: &str, name: &str, holds: &dyn Fn(&Walker<'_>, &Value) -> bool) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
     let walker = Walker(&spec.definitions);
     walker.any(&input, DEPTH, &|schema| {
         of_body(schema, property).is_some_and(|body| {
             walker.any(body, DEPTH, &|schema| {
                 let part = schema.get("properties").and_then(|properties| properties.get(name));
-                part.is_some_and(|part| walker.binary(part, DEPTH))
+                part.is_some_and(|part| holds(&walker, part))
             })
         })
     })
@@ -42,6 +53,14 @@ impl Walker<'_> {
         self.any(schema, depth, &|schema| {
             schema.get("format").is_some_and(|format| format == "binary")
                 || schema.get("items").is_some_and(|items| self.binary(items, depth))
+        })
+    }
+
+    fn json_text(&self, schema: &Value, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        self.any(schema, depth, &|schema| {
+            schema.get("contentMediaType").and_then(Value::as_str).is_some_and(is_json)
+                || schema.get("items").is_some_and(|items| self.json_text(items, depth))
         })
     }
 

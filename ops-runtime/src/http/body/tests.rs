@@ -1,5 +1,7 @@
 //! The body that is sent for a value, in each content type.
 
+mod choice;
+
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use serde_json::json;
@@ -32,6 +34,52 @@ fn sent(binding: &HttpBinding, value: &Value) -> (String, Vec<u8>) {
 
 fn sent_by(spec: &OperationSpec, binding: &HttpBinding, value: &Value) -> (String, Vec<u8>) {
     run_by(spec, binding, &json!({ "body": value })).unwrap().unwrap()
+}
+
+#[test]
+fn a_body_is_sent_in_the_content_type_that_describes_it() {
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = ["application/json", FORM, "text/plain"].map(HttpBody::new).into_iter().collect::<Vec<_>>().into();
+    binding.content_type = Some("contentType".into());
+    let mut spec = OperationSpec::mutation("t.t");
+    spec.input = json!({ "properties": { "body": { "oneOf": [
+        { "title": "Json", "type": "object", "required": ["a"], "properties": { "a": {}, "both": {} } },
+        { "title": "Form", "allOf": [{ "type": "object", "properties": { "b": {}, "both": {} } }] },
+        { "title": "Text", "type": "string" },
+    ] } } })
+    .into();
+    for (value, expected) in [
+        (json!({ "a": 1 }), "application/json"),
+        (json!({ "a": 1, "both": 1 }), "application/json"),
+        (json!({ "b": 1 }), FORM),
+        (json!({ "both": 1 }), FORM),
+        // None describes it whole: the preferred one of those that take it.
+        (json!({ "a": 1, "b": 1 }), "application/json"),
+        (json!("x"), "text/plain"),
+    ] {
+        assert_eq!(sent_by(&spec, &binding, &value).0, expected, "{value}");
+        // What the input names is taken, whatever the value.
+        let named = json!({ "body": value, "contentType": "application/json" });
+        assert_eq!(run_by(&spec, &binding, &named).unwrap().unwrap().0, "application/json");
+    }
+}
+
+#[test]
+fn a_part_that_is_text_of_json_is_sent_as_it_is() {
+    let mut binding = body("multipart/form-data");
+    let json = |name: &'static str| HttpField::new(name).with_content_type("application/json");
+    binding.bodies.to_mut()[0].fields = vec![json("text"), json("texts"), json("plain")].into();
+    let mut spec = OperationSpec::mutation("t.t");
+    let text = json!({ "type": "string", "contentMediaType": "application/json" });
+    spec.input = json!({ "properties": { "body": { "type": "object", "properties": {
+        "text": text, "texts": { "type": "array", "items": text }, "plain": { "type": "string" },
+    } } } })
+    .into();
+    let (_, sent) = sent_by(&spec, &binding, &json!({ "text": "{}", "texts": ["[1]"], "plain": "{}" }));
+    let sent = String::from_utf8(sent).unwrap();
+    for expected in ["name=\"text\"", "\r\n\r\n{}\r\n", "\r\n\r\n[1]\r\n", "\r\n\r\n\"{}\"\r\n"] {
+        assert!(sent.contains(expected), "{expected}: {sent}");
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ use crate::Progress;
 pub(super) const STATELESS: &str = "2026-07-28";
 
 /// How many lines of standard error are kept, to explain why a server did not start.
-const LAST_WORDS: usize = 10;
+pub(super) const LAST_WORDS: usize = 10;
 
 /// How many characters of such a line are kept.
 const LAST_LINE: usize = 500;
@@ -120,6 +120,8 @@ pub(super) enum Verdict {
     Answered(i64),
     /// That the request failed.
     Failed(i64, ErrorData),
+    /// Nothing: it is a child's ping, which the transport answers.
+    Ping(NumberOrString),
     /// Nothing.
     Drop,
 }
@@ -291,8 +293,11 @@ impl Interceptor {
         let is_bounded = method == "ping" && !self.over_http.load(Ordering::Relaxed);
         let mut asked = lock(if is_bounded { &self.pings } else { &self.asked });
         // No limit for pings here: reading pauses instead.
-        if (is_bounded || asked.len() < MAX_ASKED) && id.is_some_and(|id| asked.insert(id)) {
-            return Verdict::Pass;
+        if (is_bounded || asked.len() < MAX_ASKED)
+            && let Some(id) = id
+            && asked.insert(id.clone())
+        {
+            return if is_bounded { Verdict::Ping(id) } else { Verdict::Pass };
         }
         tracing::warn!(server = %self.server, open = asked.len(), "a request of the server's is dropped: too many, or not a new id");
         Verdict::Drop
@@ -412,7 +417,7 @@ pub(super) fn decode(verdict: Verdict, text: &str) -> Result<Option<ServerJsonRp
             Ok(Some(ServerJsonRpcMessage::response(ServerResult::empty(()), RequestId::Number(id))))
         }
         Verdict::Failed(id, error) => Ok(Some(failed(id, error))),
-        Verdict::Drop => Ok(None),
+        Verdict::Ping(_) | Verdict::Drop => Ok(None),
     }
 }
 

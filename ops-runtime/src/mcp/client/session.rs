@@ -155,7 +155,7 @@ impl Session {
 
     /// When a call that begins now has used up its time.
     pub(super) fn until(&self) -> Option<Instant> {
-        self.limits.total.map(|total| Instant::now() + total)
+        self.limits.total.and_then(|total| Instant::now().checked_add(total))
     }
 
     /// Calls a tool, and returns the raw result, which may be a task.
@@ -338,7 +338,7 @@ impl Waiting<'_> {
         let idle = self.session.limits.idle;
         let mut sign_of_life = Instant::now();
         loop {
-            let silent = idle.map(|idle| sign_of_life + idle);
+            let silent = idle.and_then(|idle| sign_of_life.checked_add(idle));
             let next = match (silent, until) {
                 (Some(silent), Some(until)) => silent.min(until),
                 (Some(next), None) | (None, Some(next)) => next,

@@ -1,6 +1,7 @@
 //! A server that is a child process: lines of JSON over its standard input and output.
 
 mod lines;
+mod process;
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,28 +11,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, FutureExt, select};
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientResult, NumberOrString, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use self::lines::{LineError, Lines};
+use self::process::{Process, Signal};
 use super::given::Given;
-use super::interceptor::Interceptor;
+use super::interceptor::{Interceptor, Verdict};
 use crate::mcp::config::Stdio as Config;
 
 /// How long a server may take to say which revisions it knows; old ones may not answer at all. rmcp itself would wait
 /// for ten seconds, and fail on a later answer.
 const DISCOVERY: Duration = Duration::from_secs(8);
-
-/// How long a server may take to exit when its input ends, and when it is told to terminate.
-const EXIT: Duration = Duration::from_secs(2);
 
 /// How long to wait for the rest of a server's standard error after it has exited: a process that it left behind may
 /// hold it open.
@@ -127,7 +126,7 @@ impl Stdio {
         Ok(Self {
             interceptor,
             given,
-            child: Process(child),
+            child: Process::of(child),
             input: Some(input),
             output: Lines { inner: BufReader::with_capacity(64 * 1024, output), line: Vec::new(), max: max_line },
             log,
@@ -191,9 +190,23 @@ impl Stdio {
         Ok(true)
     }
 
+    /// Answers a ping. A server may ask without end, and rmcp would start a task for each.
+    fn pong(&mut self, id: NumberOrString) {
+        let mut sent = Box::pin(self.send(ClientJsonRpcMessage::response(ClientResult::empty(()), id)));
+        if sent.as_mut().now_or_never().is_none() {
+            // It waits for room.
+            tokio::spawn(sent);
+        }
+    }
+
     /// Decides about a message.
     fn take(&mut self, text: &str) -> Option<ServerJsonRpcMessage> {
-        match self.interceptor.inbound(text).and_then(|verdict| self.given.decode(verdict, text)) {
+        let verdict = self.interceptor.inbound(text);
+        if let Ok(Verdict::Ping(id)) = verdict {
+            self.pong(id);
+            return None;
+        }
+        match verdict.and_then(|verdict| self.given.decode(verdict, text)) {
             Ok(message) => message,
             Err(error) => {
                 // The text is not logged: it is not meant for us, and may be anything.
@@ -229,7 +242,7 @@ impl Stdio {
                 )
             }
             LineError::Io(error) => format!("the MCP server `{server}` cannot be read: {error}"),
-            LineError::End | LineError::Deaf => match timeout(Duration::from_secs(1), self.child.0.wait()).await {
+            LineError::End | LineError::Deaf => match timeout(Duration::from_secs(1), self.child.wait()).await {
                 Ok(Ok(status)) => {
                     // What it wrote last may say why.
                     let _ = timeout(LAST_WORDS, &mut self.log).await;
@@ -404,51 +417,6 @@ async fn heard(
     }
 }
 
-/// A child process and those that it starts.
-struct Process(Child);
-
-impl Process {
-    /// Waits for the child to exit, and kills it if it does not.
-    async fn end(&mut self) {
-        if timeout(EXIT, self.0.wait()).await.is_ok() {
-            self.signal(Signal::Kill);
-            return;
-        }
-        self.signal(Signal::Terminate);
-        if timeout(EXIT, self.0.wait()).await.is_err() {
-            self.signal(Signal::Kill);
-            let _ = self.0.kill().await;
-        }
-    }
-
-    #[cfg(unix)]
-    fn signal(&self, signal: Signal) {
-        use rustix::process::{Pid, kill_process_group};
-        // Once the child has been waited for, its id is gone: its group may live on, but the number may be reused.
-        let Some(group) = self.0.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) else { return };
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
-        let _ = kill_process_group(group, signal);
-    }
-
-    #[cfg(not(unix))]
-    fn signal(&self, _: Signal) {}
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.signal(Signal::Kill);
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Signal {
-    Terminate,
-    Kill,
-}
-
 /// Writes lines in the order of their sending.
 async fn write(
     mut input: ChildStdin,
@@ -481,6 +449,10 @@ async fn write(
 async fn log(errors: impl AsyncRead + Unpin, interceptor: Arc<Interceptor>, given: Arc<Given>) {
     let mut lines = Lines { inner: BufReader::new(errors), line: Vec::new(), max: 64 * 1024 };
     loop {
+        // A server may write millions of lines, and each takes its time. If nobody logs them, only the last ones count.
+        if !tracing::enabled!(target: "ops_runtime::mcp::stderr", tracing::Level::INFO) {
+            lines.skip_to_last(super::interceptor::LAST_WORDS);
+        }
         match lines.next().await {
             Ok(line) => {
                 let line = given.text(line.trim_end());

@@ -79,7 +79,10 @@ impl Session {
                     let params = json!({ "taskId": id });
                     let request = ClientRequest::CustomRequest(CustomRequest::new("tasks/result", Some(params)));
                     let result = self.request(request, Slot::new(None), until).await;
-                    open.id = None;
+                    // Whoever waits no longer has the task cancelled. An error that the server answers with is its end.
+                    if !result.as_ref().is_err_and(|error| *error.code() == ErrorCode::Timeout) {
+                        open.id = None;
+                    }
                     return result;
                 }
                 "input_required" => self.answer(&task, &id, &mut answered, until).await?,

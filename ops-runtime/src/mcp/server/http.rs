@@ -15,6 +15,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::body::{McpBody, plain};
+use super::cors::Asking;
 use super::handler::Connection;
 use super::limits::{Held, Limits, busy};
 use super::options::McpServerOptions;
@@ -23,6 +24,7 @@ use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
 use crate::model::unauthorized::Unauthorized;
+use crate::run::door::Door;
 use crate::run::principal::Principal;
 use crate::{BoxFuture, CancelToken, Identity};
 
@@ -54,6 +56,8 @@ pub struct McpService {
     limits: Arc<Limits>,
     server: Arc<Shared>,
     authenticator: Option<Arc<Authenticator>>,
+    /// The pages that may read answers.
+    door: Door,
 }
 
 impl McpService {
@@ -67,7 +71,8 @@ impl McpService {
             move || Ok(Connection::new(server.clone()))
         };
         let inner = StreamableHttpService::new(connect, sessions.clone(), config);
-        Self { inner, sessions, limits, server, authenticator: None }.with_hosts(["localhost", "127.0.0.1", "[::1]"])
+        let service = Self { inner, sessions, limits, server, authenticator: None, door: Door::any() };
+        service.with_hosts(["localhost", "127.0.0.1", "[::1]"])
     }
 
     /// Authenticates every request: the future finds out who sends it, from its head.
@@ -111,11 +116,23 @@ impl McpService {
         self
     }
 
+    /// Takes requests for any host, for a server that does not know by which names it is reached. It should
+    /// [authenticate](Self::with_authenticator) every caller: a page of the web could reach it by DNS rebinding. Pages may
+    /// send requests only if [`with_origins`](Self::with_origins) names their origin.
+    #[must_use]
+    pub fn with_any_host(self) -> Self {
+        // For the SDK, no hosts are all hosts.
+        self.with_hosts([] as [&str; 0])
+    }
+
     /// Allows pages of other origins, too, such as `https://app.example.com:443`, or `https://app.example.com:*` for
-    /// any port.
+    /// any port. Their scripts may send any header but cookies, and read the answers (CORS).
     #[must_use]
     pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
-        self.inner.config.allowed_origins.extend(origins.into_iter().map(Into::into));
+        for origin in origins.into_iter().map(Into::into) {
+            self.door.add_origin(&origin);
+            self.inner.config.allowed_origins.push(origin);
+        }
         self
     }
 
@@ -150,6 +167,22 @@ impl McpService {
         B::Error: fmt::Display,
     {
         let (parts, body) = request.into_parts();
+        let page = Asking::of(&self.door, &parts.headers);
+        let mut response = match page.as_ref().and_then(|page| page.preflight(&parts.method, &parts.headers)) {
+            Some(response) => return response,
+            None => self.authenticated(parts, body).await,
+        };
+        if let Some(page) = page {
+            page.let_read(response.headers_mut());
+        }
+        response
+    }
+
+    async fn authenticated<B>(self, parts: Parts, body: B) -> Response<McpBody>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: fmt::Display,
+    {
         let caller = match &self.authenticator {
             None => self.server.remote_caller(),
             Some(authenticate) => match authenticate(&parts).await {

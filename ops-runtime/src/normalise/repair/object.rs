@@ -3,11 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::told::Mark;
-use super::union::Depth;
 use super::{Fixer, Mode, Strip, kind};
 use crate::normalise::check::{Checker, MAX_COMBINED};
 use crate::normalise::equal::{copy, discard};
-use crate::normalise::findings::Change;
+use crate::normalise::findings::{Change, UNDECLARED};
 use crate::normalise::node::{Additional, At, Kind, Node, OBJECT, ObjectRules, Property};
 use crate::normalise::path::Path;
 
@@ -70,8 +69,7 @@ impl<'a> Fixer<'_, 'a> {
                     }
                     Additional::False if self.mode == Mode::Repair && !strips => {
                         // Another member of an intersection may declare it.
-                        matches!(strip, Strip::Member(..))
-                            || self.keep(&path.key(name), "no such property", Some(value))
+                        matches!(strip, Strip::Member(..)) || self.keep(&path.key(name), UNDECLARED, Some(value))
                     }
                     Additional::False => strips || rules.counts_keys && count == rules.properties.len(),
                     Additional::Broken => self.keep(&path.key(name), "a schema", Some(value)),
@@ -144,7 +142,12 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     /// Removes properties that are not allowed, and reports that once per place.
-    fn strip(&mut self, map: &mut Map<String, Value>, path: &Path<'_>, declares: impl Fn(&str, &mut usize) -> bool) {
+    pub(super) fn strip(
+        &mut self,
+        map: &mut Map<String, Value>,
+        path: &Path<'_>,
+        declares: impl Fn(&str, &mut usize) -> bool,
+    ) {
         let mut cursor = 0;
         map.retain(|name, value| {
             let stays = declares(name, &mut cursor);
@@ -158,7 +161,7 @@ impl<'a> Fixer<'_, 'a> {
     /// Reports a property that is not allowed in the object at a path and was removed, once per place.
     pub(in crate::normalise) fn tell_removed(&mut self, path: &Path<'_>, name: &str, found: &'static str) {
         if self.told.as_mut().is_some_and(|told| told.note(path, name)) {
-            self.repairs.tell(&path.key(name), "no such property".to_owned(), found, Change::Removed);
+            self.repairs.tell(&path.key(name), UNDECLARED.to_owned(), found, Change::Removed);
         }
     }
 
@@ -284,50 +287,6 @@ impl<'a> Fixer<'_, 'a> {
         (!is_endless && (ok || self.mode != Mode::Repair)).then_some((value, ok))
     }
 
-    /// The objects that declare the properties of a value; `false` if they cannot be known.
-    pub(super) fn declaring(&self, at: At<'a>, value: &Value, rules: &mut Vec<&'a ObjectRules>, depth: Depth) -> bool {
-        let Some(at) = self.checker.follow(at).filter(|_| !depth.is_too_much() && self.checker.budget.spend(1)) else {
-            return false;
-        };
-        match &at.node.kind {
-            Kind::Typed(typed) => {
-                rules.extend(&typed.object);
-                true
-            }
-            Kind::Union(union) => match self.variant_for(at, union, value, depth) {
-                Some(node) => self.declaring(at.to(node), value, rules, depth.in_union()),
-                None => false,
-            },
-            Kind::Intersect(all) => {
-                all.members.iter().all(|node| self.declaring(at.to(node), value, rules, depth.in_intersection()))
-            }
-            _ => true,
-        }
-    }
-
-    /// Removes properties that no member of an intersection declares.
-    pub(super) fn strip_members(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, conforms: bool, depth: u32) {
-        let mut rules = Vec::new();
-        let known = self.declaring(at, value, &mut rules, Depth::new(depth));
-        let Value::Object(map) = value else { return };
-        let closed = |rules: &&ObjectRules| matches!(rules.additional, Additional::False);
-        let allows = |rules: &&ObjectRules| {
-            matches!(rules.additional, Additional::True | Additional::Each(_) | Additional::Broken)
-                || rules.keeps_undeclared && (rules.declares || !self.compat() && rules.min.is_some_and(|min| min > 0))
-        };
-        let declares = rules.iter().any(|rules| rules.declares) || rules.iter().any(closed);
-        if known
-            && declares
-            && !rules.iter().any(allows)
-            && map.keys().any(|name| !rules.iter().any(|rules| rules.knows(name)))
-        {
-            // For a faulty value it is unknown which variant of a union declares its properties.
-            let checker = self.checker;
-            let may = |name: &str| !conforms && may_declare(checker, at, name, 0);
-            self.strip(map, path, |name, _| rules.iter().any(|rules| rules.knows(name)) || may(name));
-        }
-    }
-
     pub(super) fn may_declare(&self, at: At<'a>, name: &str, depth: u32) -> bool {
         may_declare(self.checker, at, name, depth)
     }
@@ -357,7 +316,7 @@ fn keep(stays: bool, value: &mut Value) -> bool {
 }
 
 /// How properties are stripped inside a property.
-fn strip_inside<'a>(strip: Strip<'a>, name: &str, fixer: &Fixer<'_, 'a>) -> Strip<'a> {
+pub(super) fn strip_inside<'a>(strip: Strip<'a>, name: &str, fixer: &Fixer<'_, 'a>) -> Strip<'a> {
     match strip {
         Strip::All => Strip::All,
         Strip::None => Strip::None,

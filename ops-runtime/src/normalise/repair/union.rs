@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::declared::Declared;
 use super::{Fixer, Mode, Strip};
 use crate::normalise::check::{MAX_COMBINED, Tagged};
 use crate::normalise::create::as_object;
 use crate::normalise::equal::{copy, discard};
-use crate::normalise::node::{At, Intersect, Kind, Node, ObjectRules, Types, Union};
+use crate::normalise::node::{At, Intersect, Kind, Node, Types, Union};
 use crate::normalise::path::Path;
 
 /// The depth of a value, and the number of combined schemas around it: finding out what a union declares means trying
@@ -23,6 +24,11 @@ impl Depth {
 
     pub(super) fn new(value: u32) -> Self {
         Depth { value, combined: 0 }
+    }
+
+    /// How deep the value is.
+    pub(super) fn value(self) -> u32 {
+        self.value
     }
 
     pub(super) fn in_union(self) -> Self {
@@ -71,7 +77,24 @@ impl<'a> Fixer<'_, 'a> {
         if let Some(node) = self.only_variant(at, union, value).filter(|_| local) {
             return self.fix(at.to(node), value, path, strip, depth + 1);
         }
-        if let Some(node) = self.conforming(at, union, value, false, Depth::new(depth)) {
+        if union.overlaps && (value.is_object() || value.is_array()) {
+            let found = self.found(|fixer| {
+                let all = fixer.all_conforming(at, union, value, depth);
+                Some((fixer.best(at, all.iter().copied(), value, false, Depth::new(depth))?, all))
+            });
+            if let Some((node, all)) = found {
+                // Another variant may declare what this one does not. What none declares is removed first, and this one
+                // then removes nothing.
+                let strip = if let [_] = all.as_slice() {
+                    strip
+                } else {
+                    let all: Vec<At<'a>> = all.iter().map(|node| at.to(node)).collect();
+                    self.strip_among(&all, value, path, strip, depth);
+                    Strip::None
+                };
+                return self.fix(at.to(node), value, path, strip, depth + 1);
+            }
+        } else if let Some(node) = self.found(|fixer| fixer.conforming(at, union, value, false, Depth::new(depth))) {
             return self.fix(at.to(node), value, path, strip, depth + 1);
         }
         if self.mode == Mode::Repair {
@@ -139,15 +162,37 @@ impl<'a> Fixer<'_, 'a> {
         able.next().is_none().then_some(node)
     }
 
+    /// All variants that a value conforms to.
+    pub(super) fn all_conforming(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> Vec<&'a Node> {
+        union.variants.iter().filter(|node| self.checker.check(at.to(node), value, depth + 1)).collect()
+    }
+
     /// The variant that the value conforms to; if there are several, the one that declares most of its properties.
+    pub(super) fn conforming(
+        &self,
+        at: At<'a>,
+        union: &'a Union,
+        value: &Value,
+        among: bool,
+        depth: Depth,
+    ) -> Option<&'a Node> {
+        let conforming = union.variants.iter().filter(|node| self.checker.check(at.to(node), value, depth.value + 1));
+        self.best(at, conforming, value, among, depth)
+    }
+
+    /// The variant that declares most properties of a value that conforms to all of these.
     ///
     /// A variant that declares nothing changes nothing, unless it is `among` others that do declare properties.
-    fn conforming(&self, at: At<'a>, union: &'a Union, value: &Value, among: bool, depth: Depth) -> Option<&'a Node> {
+    fn best(
+        &self,
+        at: At<'a>,
+        variants: impl Iterator<Item = &'a Node>,
+        value: &Value,
+        among: bool,
+        depth: Depth,
+    ) -> Option<&'a Node> {
         let mut best: Option<(usize, &'a Node)> = None;
-        for node in &union.variants {
-            if !self.checker.check(at.to(node), value, depth.value + 1) {
-                continue;
-            }
+        for node in variants {
             let undeclared = self.undeclared(at.to(node), value, among, depth.in_union());
             if best.is_none_or(|(least, _)| undeclared < least) {
                 best = Some((undeclared, node));
@@ -162,20 +207,28 @@ impl<'a> Fixer<'_, 'a> {
     /// How many properties would be removed from an object of this schema.
     fn undeclared(&self, at: At<'a>, value: &Value, among: bool, depth: Depth) -> usize {
         let Value::Object(map) = value else { return 0 };
-        let mut rules: Vec<&ObjectRules> = Vec::new();
-        let known = self.declaring(at, value, &mut rules, depth);
-        if !known || !among && !rules.iter().any(|rules| !rules.keeps_undeclared) {
+        let mut declared = Declared::default();
+        let known = self.declaring(at, value, &mut declared, depth);
+        if !known || !among && !declared.rules().any(|rules| !rules.keeps_undeclared) {
             return 0;
         }
-        map.keys().filter(|name| !rules.iter().any(|rules| rules.knows(name))).count()
+        map.keys().filter(|name| !declared.knows(name)).count()
     }
 
-    /// The variant that declares the properties of a value.
-    pub(super) fn variant_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: Depth) -> Option<&'a Node> {
-        match self.checker.tagged(at, union, value) {
-            Tagged::Variant(node) => Some(node),
-            _ => self.conforming(at, union, value, true, depth).or_else(|| self.select(at, union, value, depth.value)),
+    /// The variants that declare the properties of a value: one, or all that it is at once.
+    pub(super) fn variants_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: Depth) -> Vec<&'a Node> {
+        if union.overlaps {
+            let all = self.all_conforming(at, union, value, depth.value);
+            if !all.is_empty() {
+                return all;
+            }
         }
+        let node = match self.checker.tagged(at, union, value) {
+            Tagged::Variant(node) => Some(node),
+            _ if union.overlaps => self.select(at, union, value, depth.value),
+            _ => self.conforming(at, union, value, true, depth).or_else(|| self.select(at, union, value, depth.value)),
+        };
+        node.into_iter().collect()
     }
 
     /// The closest variant: by the original's score, or, if that is zero, by type.

@@ -139,7 +139,7 @@ impl<'a> Fixer<'_, 'a> {
         strip: Strip<'a>,
         depth: u32,
     ) -> bool {
-        let conforms = self.checker.check(at, value, depth);
+        let conforms = self.found(|fixer| fixer.checker.check(at, value, depth));
         let is_scalar = !value.is_array() && !value.is_object();
         let received = if conforms || is_scalar { copy(value) } else { None };
         let mark = self.mark();
@@ -148,7 +148,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         self.members(at, all, value, path, strip, depth);
         self.repairs.tell_once(mark.repairs);
-        let repaired = self.checker.check(at, value, depth);
+        let repaired = self.found(|fixer| fixer.checker.check(at, value, depth));
         match received {
             // A member may forbid the changes of another: then the value stays unchanged.
             Some(received) if !repaired && (conforms || !self.is_settled(at, all, value, path, strip, depth)) => {

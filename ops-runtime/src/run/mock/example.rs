@@ -26,24 +26,35 @@ pub(super) fn example(spec: &OperationSpec) -> Value {
     fitting(&spec.output, &spec.definitions, fits)
 }
 
-/// An example of the operation's input that has what is required.
+/// An example of the operation's input, with what is required and little else. A copy of it sends no optional values, which
+/// could change something.
 #[cfg(feature = "gateway")]
 pub(crate) fn input(spec: &OperationSpec) -> Value {
     let schemas = Schemas::new(spec, &DefinitionCache::default());
-    fitting(&spec.input, &spec.definitions, |made| schemas.check_input(spec, made).is_ok())
+    let fits = |made: &Value| schemas.check_input(spec, made).is_ok();
+    let ways = [Optional { first: true, ..NONE }, NONE, ALL];
+    first_fitting(&spec.input, &spec.definitions, &ways, fits)
 }
 
 /// An example of a schema, if possible one that fits.
 pub(super) fn fitting(schema: &Schema, definitions: &Definitions, fits: impl Fn(&Value) -> bool) -> Value {
+    // What is optional may be what cannot be made.
+    first_fitting(schema, definitions, &[ALL, NONE], fits)
+}
+
+/// The first example that fits, with the optional properties of one of these ways; or what the first becomes when it is repaired.
+fn first_fitting(
+    schema: &Schema,
+    definitions: &Definitions,
+    ways: &[Optional],
+    fits: impl Fn(&Value) -> bool,
+) -> Value {
     let Ok(schema) = schema.to_value() else { return Value::Null };
-    // Examples of documents are often wrong, and what is optional may be what cannot be made.
-    let make = |quotes, fills| Maker { definitions, quotes, fills, left: Cell::new(LARGEST) }.make(&schema, 0);
-    let first = make(true, true);
-    if fits(&first) {
-        return first;
-    }
-    let others = [(false, true), (true, false), (false, false)].into_iter().map(|(quotes, fills)| make(quotes, fills));
-    others.into_iter().find(|made| fits(made)).unwrap_or_else(|| {
+    let make = |quotes, optional| Maker { definitions, quotes, optional, left: Cell::new(LARGEST) }.make(&schema, 0);
+    // Examples of documents are often wrong.
+    let all = ways.iter().flat_map(|optional| [true, false].map(|quotes| (quotes, *optional)));
+    all.map(|(quotes, optional)| make(quotes, optional)).find(|made| fits(made)).unwrap_or_else(|| {
+        let first = make(true, ways.first().copied().unwrap_or(ALL));
         let source = definitions.clone();
         let definition = move |name: &str| Some(source.get(name)?.schema.to_value().ok()?.into_owned());
         let definitions = CompiledDefinitions::new(Reading::Default, definition);
@@ -51,12 +62,22 @@ pub(super) fn fitting(schema: &Schema, definitions: &Definitions, fits: impl Fn(
     })
 }
 
+/// Which optional properties an example has.
+#[derive(Clone, Copy)]
+struct Optional {
+    all: bool,
+    /// The first of an object within the example of which nothing is required: an empty one shows nothing.
+    first: bool,
+}
+
+const ALL: Optional = Optional { all: true, first: false };
+const NONE: Optional = Optional { all: false, first: false };
+
 struct Maker<'a> {
     definitions: &'a Definitions,
     /// True if the document's own examples are taken.
     quotes: bool,
-    /// True if optional properties are there.
-    fills: bool,
+    optional: Optional,
     /// How large it may still become.
     left: Cell<usize>,
 }
@@ -131,7 +152,8 @@ impl Maker<'_> {
 
     fn array(&self, schema: &Map<String, Value>, depth: usize) -> Value {
         let limit = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
-        let usual = u64::from(depth < DEEP && self.fills).min(limit("maxItems").unwrap_or(1));
+        let usual =
+            u64::from(depth < DEEP && (self.optional.all || self.optional.first)).min(limit("maxItems").unwrap_or(1));
         let count = usize::try_from(limit("minItems").unwrap_or(usual).min(100)).unwrap_or_default();
         let first = schema.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
         let mut items: Vec<Value> = first.map(|item| self.make(item, depth + 1)).collect();
@@ -149,12 +171,16 @@ impl Maker<'_> {
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let kept = properties.filter(|(name, schema)| {
-            let hidden = schema.get("writeOnly").is_some_and(|hidden| hidden == &Value::Bool(true));
-            is_required(name) || (depth < DEEP && !hidden && self.fills)
-        });
-        let mut made: Map<String, Value> =
-            kept.map(|(name, schema)| (name.clone(), self.make(schema, depth + 1))).collect();
+        let nothing_is_required = required.is_none_or(Vec::is_empty);
+        let hidden = |schema: &Value| schema.get("writeOnly").is_some_and(|hidden| hidden == &Value::Bool(true));
+        let mut made = Map::new();
+        for (name, schema) in properties {
+            let is_first = self.optional.first && depth > 0 && nothing_is_required && made.is_empty();
+            let is_taken = depth < DEEP && (self.optional.all || is_first) && !hidden(schema);
+            if is_required(name) || is_taken {
+                made.insert(name.clone(), self.make(schema, depth + 1));
+            }
+        }
         // What is required without a schema of its own.
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
             if !made.contains_key(name) {
@@ -285,6 +311,30 @@ mod tests {
             (json!({ "type": "string", "examples": ["Rex", "Tom"] }), json!("Rex")),
         ] {
             assert_eq!(made(&schema, Vec::new()), expected, "{schema}");
+        }
+    }
+
+    #[cfg(feature = "gateway")]
+    #[test]
+    fn an_input_has_what_is_required_and_little_else() {
+        let body = |required: Value| {
+            json!({ "type": "object", "required": required, "properties": {
+            "name": { "type": "string" }, "nick": { "type": "string" }, "tags": { "type": "array", "items": { "type": "string" } } } })
+        };
+        for (body, required, expected) in [
+            (body(json!([])), json!(["id", "body"]), json!({ "id": 1, "body": { "name": "text" } })),
+            (body(json!(["nick"])), json!(["id", "body"]), json!({ "id": 1, "body": { "nick": "text" } })),
+            (body(json!([])), json!(["id"]), json!({ "id": 1 })),
+            // What is required together with something else is not left out.
+            (
+                json!({ "type": "object", "minProperties": 2, "properties": { "a": { "const": 1 }, "b": { "const": 2 } } }),
+                json!(["body"]),
+                json!({ "id": 1, "body": { "a": 1, "b": 2 } }),
+            ),
+        ] {
+            let input = json!({ "type": "object", "required": required, "properties": { "id": { "type": "integer" }, "body": body } });
+            let spec = OperationSpec::mutation("t.t").with_input(Schema::from(input));
+            assert_eq!(super::input(&spec), expected, "{body}");
         }
     }
 

@@ -3,12 +3,15 @@
 use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::{Value, json};
 
 use super::{RegistryError, difference};
 use crate::run::handler::Typed;
 use crate::run::schemas::{DefinitionCache, Schemas};
-use crate::{Binding, CallError, Handler, OperationKind, OperationSpec, SpecRef, Text};
+use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, SpecRef, Text};
 
 /// An operation with its handler and its compiled schemas.
 pub(crate) struct Entry {
@@ -85,6 +88,33 @@ impl Entry {
             return Vec::new();
         }
         differences
+    }
+
+    /// Checks an input against its schema; one that does not match it is told with what its handler would refuse, too.
+    ///
+    /// # Errors
+    /// A `VALIDATION_ERROR` that lists the violations.
+    #[inline]
+    pub(crate) fn check_input(&self, input: &Value, context: &Context) -> Result<(), CallError> {
+        let checked = self.schemas.check_input(&self.spec, input);
+        checked.map_err(|error| match self.check_by_handler(input, context) {
+            Err(more) => with_more(error, &more, input),
+            Ok(()) => error,
+        })
+    }
+
+    /// Checks what the schema does not say: if a request can be made of the input, say.
+    pub(crate) fn check_by_handler(&self, input: &Value, context: &Context) -> Result<(), CallError> {
+        match &self.handler {
+            Some(handler) => {
+                let check = AssertUnwindSafe(|| handler.erased.check(&self.spec, input, context));
+                // Of others' code, like handlers: a call that panics fails, and nothing else.
+                catch_unwind(check).unwrap_or_else(|_| {
+                    Err(CallError::execution(format!("the check of an input of `{}` panicked", self.spec.id)))
+                })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Checks that the entry may run calls of a type.
@@ -168,6 +198,10 @@ impl Table {
         self.own.insert(own.operation, entry.clone());
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.by_id.values()
     }
@@ -211,4 +245,26 @@ impl Hasher for TypeIdHasher {
     fn write_u64(&mut self, hash: u64) {
         self.0 = hash;
     }
+}
+
+/// An error of the input's schema with the violations of another that are at places which the input has, and which are not
+/// told yet: a misspelt member, say, beside the one that is missing.
+fn with_more(error: CallError, more: &CallError, input: &Value) -> CallError {
+    let of =
+        |error: &CallError| error.details().get("violations").and_then(Value::as_array).cloned().unwrap_or_default();
+    let place = |violation: &Value| violation.get("pointer").and_then(Value::as_str).map(str::to_owned);
+    let mut all = of(&error);
+    let places: Vec<_> = all.iter().map(place).collect();
+    let is_new = |violation: &Value| {
+        let place = place(violation);
+        place.as_ref().is_some_and(|at| !at.is_empty() && input.pointer(at).is_some()) && !places.contains(&place)
+    };
+    let new: Vec<Value> = of(more).into_iter().filter(is_new).collect();
+    if new.is_empty() {
+        return error;
+    }
+    let told = new.iter().filter_map(|violation| violation.get("message")?.as_str());
+    let message = std::iter::once(error.message()).chain(told).collect::<Vec<_>>().join("; ");
+    all.extend(new);
+    CallError::new(error.code().clone(), message).with_details(json!({ "violations": all }))
 }

@@ -15,12 +15,14 @@ const LONGER: f32 = 0.6;
 /// How many words of the index may be meant by one that it does not have.
 const MAX_NEAR: usize = 3;
 
-/// Endings by which the stems of one family differ: `watch` and `watcher`, `transcribe` and `transcript`.
+/// Endings by which the stems of one family differ: `watch` and `watcher`, `sort` and `sortable`, `transcribe` and `transcript`.
 const ENDINGS: &[(&str, &str)] = &[
+    ("", "abl"),
     ("", "al"),
     ("", "at"),
     ("", "er"),
     ("", "i"),
+    ("", "ibl"),
     ("", "ion"),
     ("", "ist"),
     ("", "iv"),

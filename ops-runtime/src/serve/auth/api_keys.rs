@@ -117,6 +117,10 @@ impl Authenticator for ApiKeys {
         let kind = SecurityKind::ApiKey { location: self.location, name: self.name.clone().into() };
         vec![SecurityScheme::of(self.name.clone(), kind)]
     }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
 }
 
 impl fmt::Debug for ApiKeys {

@@ -81,6 +81,10 @@ impl Authenticator for BearerTokens {
             Err(refused) => Box::pin(async { Err(refused) }),
         }
     }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
 }
 
 impl fmt::Debug for BearerTokens {

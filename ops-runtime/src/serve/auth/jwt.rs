@@ -235,6 +235,10 @@ impl Authenticator for JwtAuthenticator {
         }
         vec![SecurityScheme::new("jwt", SecurityKind::Bearer)]
     }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
 }
 
 impl fmt::Debug for JwtAuthenticator {

@@ -7,25 +7,43 @@ use serde_json::{Map, Value, json};
 use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityScheme};
 
 /// The security schemes of the document, and what the authenticator understands.
-pub(super) struct Security {
+pub(in crate::serve) struct Security {
     schemes: BTreeMap<String, Value>,
     /// How operations are secured that only name scopes.
     known: Vec<SecurityScheme>,
+    /// True if these are the only schemes that the authenticator accepts.
+    is_exact: bool,
 }
 
 impl Security {
-    pub(super) fn new(known: Vec<SecurityScheme>) -> Self {
-        Self { schemes: BTreeMap::new(), known }
+    pub(in crate::serve) fn new(known: Vec<SecurityScheme>, is_exact: bool) -> Self {
+        Self { schemes: BTreeMap::new(), known, is_exact }
     }
 
     /// The ways to authenticate at an operation; `None` if it needs none.
     pub(super) fn of(&mut self, spec: &OperationSpec) -> Option<Value> {
         let mut ways: Vec<Vec<(String, Vec<String>)>> = Vec::new();
         for way in spec.http().map_or(&[][..], |http| &http.security) {
+            let is_known = |scheme: &SecurityScheme| self.known.iter().any(|known| is_like(&known.kind, &scheme.kind));
+            if self.is_exact && !way.schemes.iter().all(is_known) {
+                // A way of the server that the operation is passed on to.
+                let scopes: Vec<String> =
+                    way.schemes.iter().flat_map(|scheme| scheme.scopes.iter()).map(str::to_owned).collect();
+                let known = self.known.clone();
+                ways.extend(known.iter().map(|scheme| vec![(self.name(scheme), scopes.clone())]));
+                continue;
+            }
             let schemes =
                 way.schemes.iter().map(|scheme| (self.name(scheme), scheme.scopes.iter().map(str::to_owned).collect()));
             ways.push(schemes.collect());
         }
+        let mut each_once = Vec::new();
+        for way in ways {
+            if !each_once.contains(&way) {
+                each_once.push(way);
+            }
+        }
+        let mut ways = each_once;
         if !spec.access.is_open() {
             ways = self.restricted(spec, ways);
         }
@@ -88,6 +106,14 @@ impl Security {
     pub(super) fn into_schemes(self) -> Map<String, Value> {
         self.schemes.into_iter().collect()
     }
+}
+
+/// True if credentials of one kind are such of the other, too.
+fn is_like(known: &SecurityKind, kind: &SecurityKind) -> bool {
+    let is_token = |kind: &SecurityKind| {
+        matches!(kind, SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. })
+    };
+    known == kind || is_token(known) && is_token(kind)
 }
 
 /// A scheme as a security scheme object.

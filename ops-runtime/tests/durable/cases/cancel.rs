@@ -95,6 +95,7 @@ pub(crate) async fn between_attempts_after_its_worker_died<H: Harness>() {
     // Dead while it runs, and cancelled before anybody notices.
     let hung = set.jobs.submit::<Hang>(HangInput { name: "b".into() }, attempts(5)).await.unwrap();
     is_running(&hung).await;
+    eventually("it has started", || set.probe.starts("b") == 1).await;
     drop(worker);
     cancelled(&hung).await;
     let worker = set.worker().await;

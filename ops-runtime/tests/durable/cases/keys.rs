@@ -7,7 +7,7 @@ use ops_runtime::access::Identity;
 use ops_runtime::durable::{JobError, SubmitOptions};
 use serde_json::json;
 
-use crate::harness::{Harness, Set, is_running, pause};
+use crate::harness::{Harness, Set, attempts, is_running, pause};
 use crate::operations::*;
 
 fn key(key: &str) -> SubmitOptions {
@@ -141,6 +141,32 @@ pub(crate) async fn retention_frees_the_key<H: Harness>() {
     assert_eq!(again.id(), first.id());
     assert_eq!(again.result().await.unwrap().data, 1);
     assert_eq!(set.probe.starts("a"), 2);
+    set.settled().await;
+    worker.drain().await;
+}
+
+/// Who submits a key again after a dead letter was discarded gets nothing of what the steps of the former job gave.
+pub(crate) async fn a_freed_key_has_new_steps<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let submit = async |fails| {
+        let options = attempts(2).with_key("k");
+        set.jobs.submit::<Order>(OrderInput { name: "a".into(), fails }, options).await.unwrap()
+    };
+    let starts = || ["a", "a-charge", "a-label"].map(|name| set.probe.starts(name));
+    let first = submit(9).await;
+    assert!(first.result().await.is_err());
+    assert_eq!(starts(), [2, 2, 1]);
+    // Whoever tries it again goes on behind them.
+    assert!(first.retry().await.unwrap());
+    assert!(first.result().await.is_err());
+    assert_eq!(starts(), [4, 2, 1]);
+    assert!(first.discard().await.unwrap());
+    let second = submit(1).await;
+    assert_eq!((second.is_new(), second.id()), (true, first.id()));
+    let result = second.result().await.unwrap().data;
+    assert_eq!((&result["charged"], &result["attempt"]), (&json!(2), &json!(2)));
+    assert_eq!(starts(), [6, 4, 2]);
     set.settled().await;
     worker.drain().await;
 }

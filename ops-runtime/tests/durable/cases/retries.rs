@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use ops_runtime::ErrorCode;
 use ops_runtime::access::Identity;
+use ops_runtime::durable::engine::Listed;
 use ops_runtime::durable::{JobStatus, RetryPolicy, SubmitOptions};
 use serde_json::json;
 
-use crate::harness::{Harness, Set, attempts};
+use crate::harness::{Harness, MAX_SIZE, Set, attempts};
 use crate::operations::*;
 
 pub(crate) async fn until_it_succeeds<H: Harness>() {
@@ -146,6 +148,46 @@ pub(crate) async fn deadlines_of_operations<H: Harness>() {
     assert!(job.retry().await.unwrap());
     job.result().await.unwrap_err();
     assert!(set.probe.starts("a") > before);
+    set.settled().await;
+    worker.drain().await;
+}
+
+/// Errors that are too large to write or too deep to read are cut, and their messages say so.
+pub(crate) async fn errors_of_any_size_are_kept<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let loud = |name: &str, code: &str, bytes, levels| LoudInput {
+        name: name.to_owned(),
+        code: code.to_owned(),
+        bytes,
+        levels,
+        padding: Some("x".repeat(MAX_SIZE - 1_000)),
+    };
+    for (name, bytes, levels) in [("large", 1_200_000, 1), ("deep", 1, 125)] {
+        let job = set.jobs.submit::<Loud>(loud(name, "TAKEN", bytes, levels), attempts(3)).await.unwrap();
+        let error = job.result().await.unwrap_err();
+        assert_eq!((error.code().as_str(), &error.details()["statusCode"]), ("TAKEN", &json!(503)));
+        assert!(error.message().starts_with("attempt 1 fails [cut: "), "{error}");
+        // It is not tried again, and so its handler does not run again.
+        assert_eq!((set.probe.starts(name), job.status().await.unwrap()), (1, JobStatus::Failed(error)));
+    }
+    for (name, bytes, levels) in [("larger", 100_000, 1), ("deeper", 1, 123)] {
+        let input = loud(name, "EXECUTION_ERROR", bytes, levels);
+        let policy = RetryPolicy::new(18).with_backoff(Duration::ZERO, Duration::ZERO);
+        let job = set.jobs.submit::<Loud>(input, SubmitOptions::new().with_retry(policy)).await.unwrap();
+        let error = job.result().await.unwrap_err();
+        assert!(error.message().starts_with("attempt 18 fails [cut: "), "{error}");
+        let letter = job.dead_letter().await.unwrap().unwrap();
+        assert_eq!((letter.attempts, letter.history.len(), set.probe.starts(name)), (18, 16, 18));
+        assert!(letter.history.iter().all(|failed| failed.error.message().contains("[cut: ")), "{letter:?}");
+    }
+    let letters = set.jobs.dead_letters().count().await;
+    let ended = set.jobs.list("jobs", Listed::Ended).count().await;
+    assert_eq!((letters, ended), (2, 2));
+    // What is refused is told to the submitter.
+    let options = SubmitOptions::new().with_metadata("a", "x".repeat(MAX_SIZE));
+    let error = set.jobs.submit::<Work>(named("a"), options).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::ValidationError);
     set.settled().await;
     worker.drain().await;
 }

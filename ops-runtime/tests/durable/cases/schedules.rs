@@ -59,6 +59,33 @@ pub(crate) async fn replaced_and_removed<H: Harness>() {
     worker.drain().await;
 }
 
+/// What was due while no worker was there does not run when the schedule is no more.
+pub(crate) async fn missed_and_removed<H: Harness>() {
+    let set = Set::<H>::start().await;
+    set.jobs.schedule::<Work>("a", each_second(), named("old"), SubmitOptions::new()).await.unwrap();
+    let far = Schedule::every(Duration::from_secs(3_600));
+    set.jobs.schedule::<Work>("c", each_second(), named("late"), SubmitOptions::new()).await.unwrap();
+    pause(2_500).await;
+    assert!(set.jobs.unschedule("a").await.unwrap());
+    assert_eq!(set.jobs.stats("jobs").await.unwrap().open, 1);
+    // A program that sets its schedules at each start gets what it has missed.
+    set.jobs.schedule::<Work>("c", far, named("late"), SubmitOptions::new()).await.unwrap();
+    let worker = set.worker().await;
+    eventually("it runs late", || set.probe.starts("late") == 1).await;
+    assert!(set.jobs.unschedule("c").await.unwrap());
+    // One that runs does so to its end.
+    let input = GateInput { name: "runs".into() };
+    set.jobs.schedule::<Gate>("b", each_second(), input, SubmitOptions::new()).await.unwrap();
+    eventually("one runs", || set.probe.starts("runs") >= 1).await;
+    assert!(set.jobs.unschedule("b").await.unwrap());
+    pause(300).await;
+    assert!(set.probe.alive() >= 1);
+    set.probe.open();
+    set.settled().await;
+    assert_eq!(set.probe.starts("old"), 0);
+    worker.drain().await;
+}
+
 pub(crate) async fn by_cron<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;

@@ -1,8 +1,12 @@
 //! Steps: what a repeated attempt does not repeat.
 
+use futures_util::TryStreamExt;
 use ops_runtime::Context;
+use ops_runtime::durable::engine::{Engine, Listed};
+use ops_runtime::durable::record::JobRecord;
 use ops_runtime::durable::{JobError, JobStatus, SubmitOptions, Worker};
 use serde_json::json;
+use serde_json::value::to_raw_value;
 
 use crate::harness::{Harness, Set, attempts, eventually, is_running, pause};
 use crate::operations::*;
@@ -110,6 +114,16 @@ pub(crate) async fn more_than_may_wait<H: Harness>() {
     worker.drain().await;
 }
 
+/// A job that found no place to wait for its step needs none once that has ended, and so the one above it goes on.
+pub(crate) async fn nested_with_one_that_may_wait<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = Worker::new(set.others().await, set.registry()).with_max_waiting(1).start();
+    let job = set.jobs.submit::<Nest>(NestInput { depth: 3 }, attempts(1)).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 3);
+    set.settled().await;
+    worker.drain().await;
+}
+
 pub(crate) async fn given_back_by_a_drain<H: Harness>() {
     let set = Set::<H>::start().await;
     let first = set.worker().await;
@@ -151,6 +165,24 @@ pub(crate) async fn in_a_plain_call<H: Harness>() {
     assert_eq!(called.data, 3);
     assert_eq!(set.jobs.stats("jobs").await.unwrap().open, 0);
     let _ = Context::attempt;
+}
+
+/// Steps are where their job is, though its tenant may be in another lane since there are more.
+pub(crate) async fn in_the_lane_of_their_job<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let engine = set.harness.engine().await;
+    for lane in 0..2 {
+        let id = format!("jobs.{lane}.0123456789abcdef0123456789abcdef").parse().unwrap();
+        let record = JobRecord::new(id, "test.nest", to_raw_value(&json!({ "depth": 1 })).unwrap());
+        assert!(engine.submit(&record).await.unwrap().is_none());
+    }
+    let worker = set.worker().await;
+    set.settled().await;
+    let ended: Vec<_> = set.jobs.list("jobs", Listed::Ended).try_collect().await.unwrap();
+    let mut lanes: Vec<_> = ended.iter().map(|(id, _)| id.lane()).collect();
+    lanes.sort_unstable();
+    assert_eq!(lanes, [0, 0, 1, 1]);
+    worker.drain().await;
 }
 
 /// A handler that ends before its steps do takes no place from others.

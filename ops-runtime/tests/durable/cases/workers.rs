@@ -152,6 +152,25 @@ pub(crate) async fn older_ones_leave_what_they_do_not_know<H: Harness>() {
     newer.drain().await;
 }
 
+/// A worker that does not know the operation does not know how many attempts it has: here five, two more than the default.
+pub(crate) async fn older_ones_end_nothing_that_they_do_not_know<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let job = set.jobs.submit::<Stubborn>(StubbornInput { fails: 4 }, SubmitOptions::new()).await.unwrap();
+    let engine = set.harness.engine().await;
+    let delivery = engine.pull("jobs", 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+    let mut tries = delivery.tries.clone();
+    tries.attempts = 3;
+    engine.again(&delivery, &tries, Duration::ZERO).await.unwrap();
+    let older = set.worker_of(Registry::builder().build()).await;
+    pause(1_200).await;
+    assert_eq!(job.status().await.unwrap(), JobStatus::Queued);
+    older.drain().await;
+    let newer = set.worker().await;
+    assert_eq!(job.result().await.unwrap().data, 5);
+    set.settled().await;
+    newer.drain().await;
+}
+
 /// A worker leaves records of a later format alone.
 pub(crate) async fn later_formats_are_left<H: Harness>() {
     let set = Set::<H>::start().await;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ops_runtime::spec::pointer;
 use ops_runtime::{CallError, ErrorCode};
 use serde_json::Value;
 
@@ -17,6 +18,7 @@ const VIOLATIONS: usize = 10;
 pub(super) fn failed(error: &CallError) -> Failure {
     match error.code() {
         ErrorCode::ValidationError if !is_of_output(error) => Failure::Usage(message(error)),
+        _ if is_theirs(error) => Failure::Answered(message(error)),
         _ => Failure::Failed(message(error)),
     }
 }
@@ -44,8 +46,27 @@ pub(super) fn message(error: &CallError) -> String {
             Some(body) => _ = write!(text, "\n{}", cut(&format!("{body:#}"))),
         }
     }
-    if text.contains("base URL") {
-        text.push_str("\npass `--base-url URL`");
+    let text = named(text, details);
+    if is_theirs(error) { text } else { crate::advice::of_command("call", &text) }
+}
+
+/// True if the error says what another server has said, which stays as it is.
+fn is_theirs(error: &CallError) -> bool {
+    ["body", "raw"].iter().any(|key| error.details().get(key).is_some())
+}
+
+/// The text with required properties that are missing said by the names that the command takes.
+fn named(mut text: String, details: &Value) -> String {
+    let mut missing: Vec<&Value> = details.get("violations").and_then(Value::as_array).into_iter().flatten().collect();
+    // A pointer may end as another does.
+    missing.sort_by_key(|violation| std::cmp::Reverse(violation.get("pointer").and_then(Value::as_str).map(str::len)));
+    for violation in missing {
+        let word = |key: &str| violation.get(key).and_then(Value::as_str);
+        let (Some(pointer), Some(message)) = (word("pointer"), word("message")) else { continue };
+        if message.eq_ignore_ascii_case("expected required property") {
+            let names = pointer.split('/').skip(1).map(pointer::unescaped).collect::<Vec<_>>();
+            text = text.replace(&format!("{pointer}: {message}"), &format!("`{}` is missing", names.join(".")));
+        }
     }
     text
 }
@@ -79,6 +100,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn each_missing_property_is_named_whole() {
+        let missing = |pointer: &str| json!({ "pointer": pointer, "message": "expected required property" });
+        let message = "/id: expected required property; /body/id: expected required property";
+        let error = CallError::new("VALIDATION_ERROR", message)
+            .with_details(json!({ "violations": [missing("/id"), missing("/body/id")] }));
+        let named = named(message.to_owned(), error.details());
+        assert_eq!(named, "`id` is missing; `body.id` is missing");
+    }
+
+    #[test]
+    fn what_another_server_says_is_not_ours_to_change() {
+        let details = json!({ "statusCode": 429, "body": { "detail": "quota of cats: raise `with_cats` in your plan, or write" } });
+        let told = message(&CallError::execution("HTTP 429").with_details(details));
+        assert!(told.contains("raise `with_cats` in your plan"), "{told}");
+    }
 
     #[test]
     fn what_came_is_shown_once_and_cut() {

@@ -12,7 +12,7 @@ use crate::arguments::CallArguments;
 use crate::failure::Failure;
 use crate::modules::{runtime, tools};
 use crate::progress::Progress;
-use crate::server::{Server, from_file, is_tools};
+use crate::server::{OF_FILE, Server, from_file, is_tools};
 
 /// The arguments by their meaning: if a server is named, a document is optional.
 struct Request<'a> {
@@ -51,7 +51,10 @@ pub(super) fn run(arguments: &CallArguments, is_config: bool) -> Result<(), Fail
         (true, true) => {
             return Err(Failure::Usage("name a configuration or a server, not both".to_owned()));
         }
-        (true, false) => from_file(Path::new(&arguments.spec), arguments.server.server.as_deref())?,
+        (true, false) => {
+            arguments.credentials.refuse(OF_FILE)?;
+            from_file(Path::new(&arguments.spec), arguments.server.server.as_deref())?
+        }
         (false, _) => arguments.server.servers(&arguments.credentials)?,
     };
     let server = choose(&servers, request.operation)?;
@@ -97,7 +100,7 @@ async fn call(
     for diagnostic in client.diagnostics() {
         tell("warning", &diagnostic.message);
     }
-    let spec = find(&registrations, request.operation, request.snapshot.unwrap_or(server.label()))?;
+    let spec = find(&registrations, request.operation, request.snapshot.or(server.name.as_deref()))?;
     let input = input(arguments, &request.values, &spec)?;
     let registry = Registry::new();
     registry.register_all(registrations).map_err(|error| Failure::Failed(error.to_string()))?;

@@ -9,6 +9,7 @@ use ops_runtime::spec::{Api, OperationSpec, pointer};
 use serde_json::{Value, json};
 
 use super::example;
+use crate::arguments::InspectArguments;
 use crate::failure::Failure;
 use crate::find::find;
 use crate::input::views;
@@ -22,28 +23,31 @@ const LONGEST: usize = 1_000;
 const MOST: usize = 50;
 
 /// A property of the input, or of the body in it.
-pub(super) struct Property {
+struct Property {
     /// The name, as `ops call` takes it: `petId`, `body.name`.
-    pub(super) name: String,
+    name: String,
     /// Its place in the request.
     place: String,
     /// The schema in a few words.
     words: String,
     /// The type in Rust, if the property is a field of the input.
     rust: Option<String>,
-    pub(super) required: bool,
+    required: bool,
     /// The values that it may have, if they are listed.
-    pub(super) values: Vec<Value>,
+    values: Vec<Value>,
     default: Option<Value>,
     docs: String,
-    /// The kinds of JSON that it may be.
-    pub(super) kinds: Vec<String>,
 }
 
 /// The operation as text or JSON.
-pub(super) fn show(modules: &[Module], wanted: &str, document: Option<&str>, as_json: bool) -> Result<String, Failure> {
+pub(super) fn show(
+    modules: &[Module],
+    wanted: &str,
+    document: Option<&str>,
+    arguments: &InspectArguments,
+) -> Result<String, Failure> {
     let specs: Vec<&OperationSpec> = modules.iter().flat_map(|module| &module.operations).collect();
-    let spec = find(&specs, wanted, document.unwrap_or("the server"))?;
+    let spec = find(&specs, wanted, document)?;
     let module = modules.iter().find(|module| module.operations.iter().any(|other| other.id == spec.id));
     let operations = module.map(|module| module.operations.clone()).unwrap_or_default();
     let described = describe(&Api::new(spec.definitions.clone(), operations));
@@ -52,12 +56,13 @@ pub(super) fn show(modules: &[Module], wanted: &str, document: Option<&str>, as_
     let properties = properties(spec, &input, &described);
     let names = described.operations.get(spec.id.as_ref());
     let rust = names.map(|names| names.example.clone()).unwrap_or_default();
-    let shell = example::shell(spec, &properties, document);
-    Ok(if as_json {
-        let value = json_of(spec, &properties, &described, &rust, &shell);
+    let shell = example::shell(spec, modules, arguments);
+    let shell = shell.as_deref();
+    Ok(if arguments.json {
+        let value = json_of(spec, &properties, &described, &rust, shell);
         crate::report::json(&format!("{value:#}\n")).into_owned()
     } else {
-        text_of(spec, &properties, &described, &rust, &shell)
+        text_of(spec, &properties, &described, &rust, shell)
     })
 }
 
@@ -71,7 +76,10 @@ fn properties(spec: &OperationSpec, input: &Value, described: &Described) -> Vec
         let place = spec.http().map_or_else(|| "input".to_owned(), |http| place(http, name));
         let is_body = place.starts_with("body");
         let mut property = property(name.clone(), place, schema, input, requires(input, name));
-        property.rust = field.map(|field| field.type_.clone());
+        property.rust = field.map(|field| match field.is_optional {
+            true => format!("Option<{}>", field.type_),
+            false => field.type_.clone(),
+        });
         found.push(property);
         if is_body {
             found.extend(of_body(name, schema, input));
@@ -116,7 +124,6 @@ fn property(name: String, place: String, schema: &Value, root: &Value, required:
         values,
         default: views.iter().find_map(|view| view.get("default").cloned()),
         docs: cut(schema.get("description").and_then(Value::as_str).or(text("description")).unwrap_or_default()),
-        kinds: crate::input::kinds(&views).into_iter().map(str::to_owned).collect(),
     }
 }
 
@@ -192,7 +199,13 @@ fn responses(spec: &OperationSpec) -> Vec<(String, String, bool)> {
     http.responses.iter().map(of).collect()
 }
 
-fn text_of(spec: &OperationSpec, properties: &[Property], described: &Described, rust: &str, shell: &str) -> String {
+fn text_of(
+    spec: &OperationSpec,
+    properties: &[Property],
+    described: &Described,
+    rust: &str,
+    shell: Option<&str>,
+) -> String {
     let mut text = String::new();
     // Writing to a text does not fail.
     let mut add = |indent: usize, words: &str| _ = writeln!(text, "{:indent$}{}", "", line(words));
@@ -256,8 +269,10 @@ fn text_of(spec: &OperationSpec, properties: &[Property], described: &Described,
     }
     add(0, "In Rust:");
     rust.lines().for_each(|words| text_line(&mut text, words));
-    text.push_str("In a shell:\n");
-    text_line(&mut text, shell);
+    if let Some(shell) = shell {
+        text.push_str("In a shell:\n");
+        text_line(&mut text, shell);
+    }
     text
 }
 
@@ -270,7 +285,13 @@ fn code(status: &str) -> String {
     if status == "default" { "HTTP_ERROR".to_owned() } else { format!("HTTP_{status}") }
 }
 
-fn json_of(spec: &OperationSpec, properties: &[Property], described: &Described, rust: &str, shell: &str) -> Value {
+fn json_of(
+    spec: &OperationSpec,
+    properties: &[Property],
+    described: &Described,
+    rust: &str,
+    shell: Option<&str>,
+) -> Value {
     let names = described.operations.get(spec.id.as_ref());
     let property = |property: &Property| {
         json!({

@@ -4,6 +4,8 @@
 //! tools = "search"                              # or "all", "code"
 //! read-only = false
 //! exclude = ["tag:admin"]
+//! hosts = ["tools.example.com"]                 # how it is reached over HTTP; requests for other names are refused
+//! origins = ["https://app.example.com"]         # whose pages may call, too
 //! journal = "programs"                          # a folder: what programs of models have done, for after a restart
 //!
 //! [apis.github]                                 # the namespace
@@ -49,6 +51,7 @@
 //! audience = "https://tools.example.com"        # this server, as the issuer calls it
 //! ```
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -76,9 +79,13 @@ pub(super) struct Config {
     pub(super) audit: Audit,
     pub(super) callers: BTreeMap<String, Caller>,
     pub(super) jwt: Option<Jwt>,
-    /// The folder of the file, which its paths are relative to.
+    /// The names by which the server is reached over HTTP.
+    pub(super) hosts: Vec<String>,
+    /// Pages of these origins may send requests, beside those of the server itself.
+    pub(super) origins: Vec<String>,
+    /// Where it was read: its paths are relative to the folder.
     #[serde(skip)]
-    folder: PathBuf,
+    file: PathBuf,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -213,15 +220,15 @@ impl Config {
             let line =
                 error.span().and_then(|span| text.get(..span.start)).map(|before| before.matches('\n').count() + 1);
             let place = line.map_or_else(String::new, |line| format!(", line {line}"));
-            Failure::Usage(format!("`{shown}`{place}: {}", error.message()))
+            Failure::Usage(format!("`{shown}`{place}: {}", without_value(error.message())))
         })?;
-        config.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        config.file = path.to_owned();
         Ok(config)
     }
 
     /// A path of the file, as the process finds it.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
-        self.folder.join(path)
+        self.file.parent().unwrap_or(Path::new("")).join(path)
     }
 
     /// A file or URL of the file, as the process finds it.
@@ -232,23 +239,42 @@ impl Config {
         self.path(Path::new(location)).to_string_lossy().into_owned()
     }
 
-    /// The secret itself. Errors say where it is missing, never what it is.
-    pub(super) fn secret(&self, from: &From_) -> Result<Secret, Failure> {
-        let text = match from {
-            From_::Env(name) => std::env::var(name)
-                .map_err(|_| Failure::Usage(format!("the environment variable `{name}` is not set")))?,
+    /// The secret that the file names at `place`. Errors say where it is missing, never what it is.
+    pub(super) fn secret(&self, place: &str, from: &From_) -> Result<Secret, Failure> {
+        let refused = |what: String| Failure::Usage(format!("`{}`, `{place}`: {what}", self.file.display()));
+        let (text, source) = match from {
+            From_::Env(name) => {
+                let source = format!("the environment variable `{name}`");
+                (std::env::var(name).map_err(|_| refused(format!("{source} is not set")))?, source)
+            }
             From_::File(path) => {
                 let path = self.path(path);
-                std::fs::read_to_string(&path)
-                    .map_err(|error| Failure::Usage(format!("`{}` cannot be read: {error}", path.display())))?
+                let source = format!("`{}`", path.display());
+                let read = std::fs::read_to_string(&path);
+                (read.map_err(|error| refused(format!("{source} cannot be read: {error}")))?, source)
             }
         };
         match text.trim() {
-            "" => {
-                Err(Failure::Usage("a secret is empty: see the environment and files of the configuration".to_owned()))
-            }
+            "" => Err(refused(format!("{source} is empty: it should hold the secret"))),
             text => Ok(Secret::from(text)),
         }
+    }
+}
+
+/// The message of an error without the value that does not do: it may be a secret that stands in the wrong place.
+fn without_value(message: &str) -> Cow<'_, str> {
+    let kinds = ["invalid type: ", "invalid value: ", "unknown variant "];
+    if !kinds.iter().any(|kind| message.starts_with(kind)) {
+        return Cow::Borrowed(message);
+    }
+    // A value is quoted or between back-ticks; whatever is in it, what was expected comes last.
+    match (message.find(['"', '`']), message.rfind(", expected ")) {
+        (Some(value), Some(expected)) if value < expected => {
+            let (kind, expected) =
+                (message.get(..value).unwrap_or_default(), message.get(expected..).unwrap_or_default());
+            Cow::Owned(format!("{}{expected}", kind.trim_end()))
+        }
+        _ => Cow::Borrowed(message),
     }
 }
 
@@ -267,6 +293,22 @@ mod tests {
             std::fs::write(&file, format!("[apis.shop]\nspec = \"shop.yaml\"\ntoken = {value}\n")).unwrap();
             let Err(crate::Failure::Usage(told)) = Config::read(&file) else { panic!("{value} is taken") };
             assert!(told.contains("line 3") && !told.contains("SECRET"), "{told}");
+        }
+        for (place, expected) in [
+            ("[callers]\nann = \"SECRET-9f3a\"", "line 2: invalid type: string, expected struct Caller"),
+            (
+                "[apis.shop]\nspec = \"shop.yaml\"\ncredentials = \"SECRET-9f3a\"",
+                "line 3: invalid type: string, expected a map",
+            ),
+            (
+                "[apis.shop]\nspec = \"shop.yaml\"\nheaders = \"SECRET, expected \\\" `\"",
+                "line 3: invalid type: string, expected a map",
+            ),
+            ("[apis.shop]\nspec = \"shop.yaml\"\ncaller-token = \"SECRET-9f3a\"", "line 3: unknown variant, expected "),
+        ] {
+            std::fs::write(&file, format!("{place}\n")).unwrap();
+            let Err(crate::Failure::Usage(told)) = Config::read(&file) else { panic!("{place} is taken") };
+            assert!(told.contains(expected) && !told.contains("SECRET"), "{told}");
         }
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -3,38 +3,47 @@
 use std::io::Write;
 use std::time::Duration;
 
-use axum::Router;
-use axum::http::request::Parts;
-use futures_util::future::BoxFuture;
 use ops_runtime::Registry;
-use ops_runtime::access::{CallPolicy, Identity};
+use ops_runtime::access::CallPolicy;
 use ops_runtime::gateway::{AuditLog, AuditOptions, CallerLimits, Gateway, GatewayBuilder, Rate, ResultLimits, Tools};
 use ops_runtime::mcp::McpServerOptions;
 use ops_runtime::program::FolderStore;
-use ops_runtime::serve::{Authenticator, BearerTokens, HttpServer, JwtAuthenticator, Unauthorized};
 use ops_runtime::spec::Diagnostic;
-use tokio::net::TcpListener;
 
-use super::ADDRESS;
 use super::config::Config;
+use super::listening::Listening;
 use super::upstreams::Upstreams;
-use crate::arguments::{ServeArguments, ToolsChoice, Transport};
+use crate::arguments::{ServeArguments, ToolsChoice};
 use crate::failure::Failure;
 use crate::modules::{is_url, runtime, shown};
-use crate::patterns::Patterns;
+use crate::patterns::{Idle, Patterns, joined};
 use crate::report::{clean, label};
 
 pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let config = config(arguments)?;
     let (registry, patterns) = (Registry::new(), patterns(arguments, &config)?);
     let upstreams = Upstreams::of(arguments, &config, !arguments.mock)?;
+    let is_all = upstreams.is_all();
     let builder = builder(arguments, &config, registry.clone(), upstreams)?;
-    let callers = callers(&config)?;
-    runtime()?.block_on(async {
+    let listening = Listening::of(arguments, &config)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
         let gateway = builder.build().await.map_err(|error| Failure::Failed(error.message().to_owned()))?;
-        tell(&gateway, arguments, &idle(&patterns, &registry))?;
-        serve(&gateway, arguments, callers).await
-    })
+        let idle = idle(&patterns, &registry);
+        // What could not be read may have what a rule is for.
+        if is_all && gateway.failures().is_empty() && idle.iter().any(|idle| idle.protects) {
+            return Err(Failure::Usage(joined(&idle)));
+        }
+        tell(&gateway, arguments, &idle)?;
+        let served = listening.serve(&gateway).await;
+        // What callers have done is told to the end.
+        gateway.flush().await;
+        let unread = gateway.failures().len();
+        served.and_then(|()| Failure::of_unreadable(unread, None))
+    });
+    // A thread may still wait for a line on standard input.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Reads what the command would read of files, without secrets: what is wrong with it is best known before a host starts it.
@@ -44,8 +53,9 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
 pub(super) fn check(arguments: &ServeArguments) -> Result<(), Failure> {
     let config = config(arguments)?;
     let (registry, patterns) = (Registry::new(), patterns(arguments, &config)?);
-    let Upstreams { documents, servers } = Upstreams::of(arguments, &config, false)?;
-    let is_all = servers.names().next().is_none() && !documents.iter().any(|(location, _)| is_url(location));
+    let upstreams = Upstreams::of(arguments, &config, false)?;
+    let is_all = upstreams.is_all();
+    let Upstreams { documents, .. } = upstreams;
     let mut builder = Gateway::builder().with_registry(registry.clone());
     for (location, client) in documents.into_iter().filter(|(location, _)| !is_url(location)) {
         builder = builder.with_mock(location, client);
@@ -55,14 +65,20 @@ pub(super) fn check(arguments: &ServeArguments) -> Result<(), Failure> {
     if !gateway.failures().is_empty() {
         return Err(unread(&gateway));
     }
-    match idle(&patterns, &registry) {
-        idle if is_all && !idle.is_empty() => Err(Failure::Usage(idle.join("; "))),
-        _ => Ok(()),
+    let idle = idle(&patterns, &registry);
+    if is_all && !idle.is_empty() {
+        return Err(Failure::Usage(joined(&idle)));
     }
+    for idle in idle {
+        let others = "(an MCP server or a document at a URL may have one: they are not asked here)";
+        // If standard error is closed, there is no way to report it.
+        let _ = writeln!(anstream::stderr().lock(), "{}: {} {others}", label("warning"), clean(&idle.told));
+    }
+    Ok(())
 }
 
 /// What to say of patterns that select none of all operations, those that are left out included.
-fn idle(patterns: &Patterns, registry: &Registry) -> Vec<String> {
+fn idle(patterns: &Patterns, registry: &Registry) -> Vec<Idle> {
     patterns.without_effect(registry.list().iter().map(|spec| &**spec))
 }
 
@@ -164,42 +180,6 @@ fn limits(config: &Config) -> (CallerLimits, ResultLimits) {
     (limits, results)
 }
 
-/// Finds who calls over HTTP.
-#[derive(Clone)]
-enum Callers {
-    Tokens(BearerTokens),
-    Jwt(JwtAuthenticator),
-}
-
-impl Authenticator for Callers {
-    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
-        match self {
-            Self::Tokens(tokens) => tokens.authenticate(request),
-            Self::Jwt(issuer) => issuer.authenticate(request),
-        }
-    }
-}
-
-/// Who may call over HTTP; `None` if everybody may.
-fn callers(config: &Config) -> Result<Option<Callers>, Failure> {
-    if let Some(jwt) = &config.jwt {
-        if !config.callers.is_empty() {
-            let message = "`[jwt]` and `[callers]` both say who may call: choose one";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-        let issuer = JwtAuthenticator::from_issuer(&jwt.issuer);
-        let issuer = issuer.map_err(|error| Failure::Usage(format!("`[jwt]`: {}", error.message())))?;
-        return Ok(Some(Callers::Jwt(issuer.with_audience(&jwt.audience))));
-    }
-    let mut tokens = None;
-    for (name, caller) in &config.callers {
-        let identity = caller.scopes.iter().fold(Identity::new(name), Identity::with_scope);
-        let token = config.secret(&caller.token)?;
-        tokens = Some(tokens.unwrap_or_else(BearerTokens::new).with_token(token.expose(), identity));
-    }
-    Ok(tokens.map(Callers::Tokens))
-}
-
 /// What could not be read or connected to, each by its location or name.
 fn missing(gateway: &Gateway) -> impl Iterator<Item = (String, String)> {
     gateway.failures().iter().map(|(location, error)| {
@@ -215,12 +195,12 @@ fn unread(gateway: &Gateway) -> Failure {
 }
 
 /// Tells on standard error what is served, what is missing, and which patterns have no effect.
-fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[String]) -> Result<(), Failure> {
+fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[Idle]) -> Result<(), Failure> {
     let operations = gateway.registry().list().len();
     if operations == 0 {
         let mut told = "there are no operations to serve".to_owned();
         if !idle.is_empty() {
-            told = format!("{told}: {}", idle.join("; "));
+            told = format!("{told}: {}", joined(idle));
         }
         return Err(if gateway.failures().is_empty() { Failure::Usage(told) } else { unread(gateway) });
     }
@@ -230,76 +210,13 @@ fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[String]) -> Resul
         let _ = writeln!(out, "{}: {location}: {error}", label("error"));
     }
     for idle in idle {
-        let _ = writeln!(out, "{}: {}", label("warning"), clean(idle));
+        let _ = writeln!(out, "{}: {}", label("warning"), clean(&idle.told));
+    }
+    for (location, told) in gateway.without_credentials() {
+        let _ = writeln!(out, "{}: {}: {}", label("warning"), shown(location), clean(told));
     }
     let with = if arguments.mock { ", answered with examples" } else { "" };
     let many = if operations == 1 { "" } else { "s" };
     let _ = writeln!(out, "{operations} operation{many}{with}; {} diagnostics", gateway.diagnostics().len());
     Ok(())
-}
-
-async fn serve(gateway: &Gateway, arguments: &ServeArguments, callers: Option<Callers>) -> Result<(), Failure> {
-    let stopped = |error: std::io::Error| Failure::Failed(format!("the server stopped: {error}"));
-    let is_stdio = arguments.mcp == Some(Transport::Stdio) || (arguments.mcp.is_none() && arguments.http.is_none());
-    let is_http = arguments.http.is_some() || arguments.mcp == Some(Transport::Http);
-    let http = async {
-        if !is_http {
-            return Ok(());
-        }
-        let address = arguments.http.as_deref().unwrap_or(ADDRESS);
-        let unusable = |error| Failure::Failed(format!("`{address}` is no address to listen at: {error}"));
-        let listener = TcpListener::bind(address).await.map_err(unusable)?;
-        let local = listener.local_addr().map_err(unusable)?;
-        if callers.is_none() && !local.ip().is_loopback() {
-            let message = format!(
-                "`{address}` can be reached by others, who could call everything: name who may, by `[callers]` or `[jwt]` in a file for \
-                 `--config`"
-            );
-            return Err(Failure::Usage(message));
-        }
-        let _ = writeln!(anstream::stderr().lock(), "http://{local}/docs");
-        let mut server = gateway.http_server().with_docs();
-        if let Some(callers) = callers.clone() {
-            server = server.with_authenticator(callers);
-        }
-        if arguments.mcp == Some(Transport::Http) {
-            let _ = writeln!(anstream::stderr().lock(), "http://{local}/mcp");
-            return with_mcp(gateway, server, callers, listener).await.map_err(stopped);
-        }
-        server.serve_listener(listener).await.map_err(stopped)
-    };
-    if !is_stdio {
-        return http.await;
-    }
-    // The host ends the command by closing stdin.
-    let stdio = async { gateway.serve_stdio().await.map_err(stopped) };
-    if !is_http {
-        return stdio.await;
-    }
-    tokio::select! {
-        ended = stdio => ended,
-        ended = http => ended,
-    }
-}
-
-/// Serves the operations, and the MCP server at `/mcp`, at one address.
-async fn with_mcp(
-    gateway: &Gateway,
-    server: HttpServer,
-    callers: Option<Callers>,
-    listener: TcpListener,
-) -> std::io::Result<()> {
-    let mut service = gateway.mcp_service();
-    let mut server = server;
-    if let Some(callers) = callers {
-        service = service.with_authenticator(move |request| {
-            let found = callers.authenticate(request);
-            async move { found.await?.ok_or(Unauthorized::bearer()) }
-        });
-    } else {
-        // Nobody is asked who they are, so pages of other sites that a browser shows must not get in.
-        server = server.with_hosts(["localhost", "127.0.0.1", "[::1]"]);
-    }
-    let app = Router::new().route_service("/mcp", service).merge(server.into_router());
-    axum::serve(listener, app).await
 }

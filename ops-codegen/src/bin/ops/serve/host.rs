@@ -1,5 +1,6 @@
 //! `ops serve --print-config`: what an MCP host reads to start the command.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
@@ -38,7 +39,14 @@ pub(super) fn print(arguments: &ServeArguments, is_mock_server: bool) -> Result<
     }
     let unknown = |error: std::io::Error| Failure::Failed(format!("the path of this command is unknown: {error}"));
     let command = std::env::current_exe().map_err(unknown)?;
-    let arguments = absolute(std::env::args().skip(1).filter(|argument| argument != "--print-config"));
+    let arguments: Result<Vec<String>, OsString> = std::env::args_os().skip(1).map(OsString::into_string).collect();
+    let arguments = arguments.map_err(|argument| {
+        let argument = argument.display();
+        Failure::Usage(format!(
+            "`{argument}` is not UTF-8, as the text of a configuration has to be: name it otherwise"
+        ))
+    })?;
+    let arguments = absolute(arguments.into_iter().filter(|argument| argument != "--print-config"));
     let server = json!({ "command": command, "args": arguments });
     let config = json!({ "mcpServers": { "ops": server } });
     let mut stdout = std::io::stdout().lock();

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use ops_runtime::openapi::{FileSource, Source};
 use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::{Api, OperationSpec};
+use ops_runtime::spec::{Api, OperationKind, OperationSpec};
 use ops_runtime::{HttpClient, HttpConfig, Registry, mcp, openapi};
 use tokio::net::TcpListener;
 
@@ -15,11 +15,13 @@ use self::credentials::Credentials;
 use crate::arguments::ServeArguments;
 use crate::failure::Failure;
 use crate::modules::{UNNAMED, is_url, read_stdin, runtime, shown};
+use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
 use crate::report::{Reporter, line};
 use crate::server::is_tools;
 
 pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
+    refuse(arguments)?;
     let addr = arguments.http.as_deref().unwrap_or(super::ADDRESS);
     let progress = Progress::start("reading");
     let operations = read(arguments)?;
@@ -34,8 +36,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     registered.map_err(|error| Failure::Failed(error.to_string()))?;
     runtime()?.block_on(async {
         let unusable = |error: std::io::Error| {
-            let message =
-                format!("`{addr}` is no address to listen at: {error}; `--http 127.0.0.1:0` takes a free port");
+            let message = format!("`{addr}` cannot be listened at: {error}; `--http 127.0.0.1:0` takes a free port");
             Failure::Failed(message)
         };
         let listener = TcpListener::bind(addr).await.map_err(unusable)?;
@@ -46,9 +47,48 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
             .and_then(|()| stdout.flush())
             .map_err(Failure::output)?;
         drop(stdout);
-        let server = HttpServer::new(registry).with_authenticator(credentials);
+        let server = HttpServer::new(registry).with_authenticator(credentials).with_docs();
         server.serve_listener(listener).await.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
     })
+}
+
+/// Refuses options that mean nothing where nothing is called: a rule that is passed over protects nothing.
+fn refuse(arguments: &ServeArguments) -> Result<(), Failure> {
+    let given = [
+        ("--allow", !arguments.allow.is_empty()),
+        ("--ask", !arguments.ask.is_empty()),
+        ("--deny", !arguments.deny.is_empty()),
+        ("--audit", arguments.audit.is_some()),
+        ("--journal", arguments.journal.is_some()),
+        ("--base-url", arguments.base_url.is_some()),
+        ("credentials", arguments.credentials.is_given()),
+    ];
+    let given: Vec<&str> = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "a mock server over HTTP calls nothing and asks nobody, so it has no use for {}: leave operations out by `--exclude`, or serve MCP by `--mcp`",
+        given.join(", ")
+    );
+    Err(Failure::Usage(message))
+}
+
+/// Leaves the operations that the options choose.
+fn chosen(operations: Vec<OperationSpec>, arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
+    let ServeArguments { include, exclude, read_only, .. } = arguments;
+    let patterns = Patterns::new([("--include", &include[..]), ("--exclude", exclude)])?;
+    let idle = patterns.without_effect(&operations);
+    if !idle.is_empty() {
+        return Err(Failure::Usage(joined(&idle)));
+    }
+    let any = |patterns: &[String], spec: &OperationSpec| patterns.iter().any(|pattern| spec.matches(pattern));
+    let is_chosen = |spec: &OperationSpec| {
+        (include.is_empty() || any(include, spec))
+            && !any(exclude, spec)
+            && !(*read_only && spec.kind == OperationKind::Mutation)
+    };
+    Ok(operations.into_iter().filter(is_chosen).collect())
 }
 
 /// Where a document is read. What a document at a URL refers to is not fetched.
@@ -89,6 +129,7 @@ fn read(arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
         // If standard error is closed, there is no way to report it.
         let _ = writeln!(std::io::stderr().lock(), "{told}");
     }
+    let operations = chosen(operations, arguments)?;
     if operations.is_empty() {
         return Err(Failure::Usage(format!("`{}` has no operations to serve", shown(spec))));
     }
@@ -107,8 +148,9 @@ fn listing(url: &str, operations: &[OperationSpec]) -> String {
         text.push_str(line(&format!("  {method:7} {path}  {}", spec.name())).trim_end());
         text.push('\n');
     }
+    text.push_str("\nGET     /docs is a page of them\n");
     text.push_str(
-        "\nPOST /operations/{namespace}/{name} has each of them by its name; `Prefer: code=404` chooses a response\n",
+        "POST    /operations/{namespace}/{name} has each of them by its name; `Prefer: code=404` chooses a response\n",
     );
     text
 }

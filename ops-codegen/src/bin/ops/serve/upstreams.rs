@@ -24,6 +24,11 @@ pub(super) struct Upstreams {
 }
 
 impl Upstreams {
+    /// True if all operations are known when the documents are read, and stay as they are.
+    pub(super) fn is_all(&self) -> bool {
+        self.servers.names().next().is_none() && !self.documents.iter().any(|(location, _)| is_url(location))
+    }
+
     /// What the command and the configuration name; without secrets where nothing is to be called.
     pub(super) fn of(arguments: &ServeArguments, config: &Config, has_secrets: bool) -> Result<Self, Failure> {
         let mut documents = Vec::new();
@@ -81,14 +86,15 @@ fn client(config: &Config, namespace: &str, api: &Api, has_secrets: bool) -> Res
     if !has_secrets {
         return Ok(client);
     }
+    let secret = |at: &str, from| config.secret(&format!("apis.{namespace}.{at}"), from);
     if let Some(token) = &api.token {
-        client = client.with_auth(Auth::bearer(config.secret(token)?));
+        client = client.with_auth(Auth::bearer(secret("token", token)?));
     }
     for (scheme, from) in &api.credentials {
-        client = client.with_credentials(scheme, Auth::bearer(config.secret(from)?));
+        client = client.with_credentials(scheme, Auth::secret(secret(&format!("credentials.{scheme}"), from)?));
     }
     for (name, from) in &api.headers {
-        client = client.with_header(name, config.secret(from)?.expose());
+        client = client.with_header(name, secret(&format!("headers.{name}"), from)?.expose());
     }
     match &api.caller_token {
         Some(CallerToken::PassOn) => Ok(client.with_auth(Auth::pass_on())),
@@ -101,9 +107,10 @@ fn client(config: &Config, namespace: &str, api: &Api, has_secrets: bool) -> Res
 
 /// The exchange of callers' tokens that an API of the configuration asks for.
 fn exchanged(config: &Config, namespace: &str, said: &Exchange) -> Result<TokenExchange, Failure> {
+    let place = format!("apis.{namespace}.caller-token.exchange.client-secret");
     let mut exchange = TokenExchange::new(&said.token_url);
     exchange = match (&said.client_id, &said.client_secret) {
-        (Some(id), Some(secret)) => exchange.with_client(id, config.secret(secret)?),
+        (Some(id), Some(secret)) => exchange.with_client(id, config.secret(&place, secret)?),
         (Some(id), None) => exchange.with_parameter("client_id", id),
         (None, None) => exchange,
         (None, Some(_)) => {

@@ -1,6 +1,7 @@
 //! What a worker says that it serves, and the streams that requests for it come by.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use redis::{RedisResult, Value, pipe};
@@ -13,6 +14,13 @@ use crate::{OperationSpec, Text};
 impl Shared {
     /// Says what has changed, or all that is served.
     pub(super) async fn publish(&self, change: Announcement, all: bool) -> RedisResult<()> {
+        let all = self.untold.swap(true, Ordering::Relaxed) || all;
+        self.say(change, all).await?;
+        self.untold.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn say(&self, change: Announcement, all: bool) -> RedisResult<()> {
         let keys = &self.config.keys;
         let serves = keys.serves(&self.id);
         let (add, remove) = if all { (self.served(), Vec::new()) } else { (change.add, change.remove) };
@@ -23,6 +31,9 @@ impl Shared {
         self.streams.send_replace(ours.map(|spec| keys.requests(&spec.id)).collect());
         let mut commands = pipe();
         commands.atomic();
+        if all {
+            commands.cmd("DEL").arg(&serves);
+        }
         // A hash without fields would not be there.
         commands.cmd("HSET").arg(&serves).arg("worker").arg(&*self.id);
         for spec in &add {

@@ -49,7 +49,7 @@ impl Shared {
         if kept.get(1) == Some(&false) {
             self.control(&self.line).await?;
         }
-        if kept.contains(&false) {
+        if kept.contains(&false) || self.untold.load(Ordering::Relaxed) {
             self.publish(Announcement::new(), true).await?;
         }
         self.take_over().await

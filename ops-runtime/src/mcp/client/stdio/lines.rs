@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 
 /// Lines of a stream, each of limited length.
 pub(super) struct Lines<R> {
@@ -55,10 +55,18 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
     }
 }
 
+impl<R: AsyncRead + Unpin> Lines<BufReader<R>> {
+    /// Skips the lines that are in the buffer, all but the last `count`.
+    pub(super) fn skip_to_last(&mut self, count: usize) {
+        if let Some(end) = memchr::memrchr_iter(b'\n', self.inner.buffer()).nth(count) {
+            self.line.clear();
+            self.inner.consume(end + 1);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use tokio::io::BufReader;
-
     use super::*;
 
     async fn read(bytes: &[u8], max: usize) -> Vec<Option<String>> {
@@ -84,5 +92,18 @@ mod tests {
         assert_eq!(read(b"\xff\xfe\n", 10).await, [text("\u{fffd}\u{fffd}")]);
         assert_eq!(read(b"12345", 5).await, [text("12345")]);
         assert!(read(b"123456789\nok\n", 5).await.contains(&None));
+    }
+
+    #[tokio::test]
+    async fn all_but_the_last_lines_of_the_buffer_are_skipped() {
+        let mut lines =
+            Lines { inner: BufReader::with_capacity(8, &b"a\nb\nc\ndefg\nh"[..]), line: Vec::new(), max: 9 };
+        assert_eq!(lines.next().await.ok().as_deref(), Some("a"));
+        lines.skip_to_last(2);
+        assert_eq!(lines.next().await.ok().as_deref(), Some("b"), "no more than two lines were whole");
+        lines.skip_to_last(0);
+        assert_eq!(lines.next().await.ok().as_deref(), Some("defg"), "a line goes on in the next piece");
+        lines.line.push(b'x');
+        assert_eq!(lines.next().await.ok().as_deref(), Some("xh"));
     }
 }

@@ -205,7 +205,7 @@ async fn begin(
     };
     let spec = tool.spec();
     let mut options = SubmitOptions::new().with_retention(tasks.ttl(ttl));
-    // No caller's tasks hold up another's.
+    // No caller's tasks hold up those of a caller in another lane.
     options.tenant = caller.id().map(str::to_owned);
     options.metadata = call::metadata(context).collect::<Map<_, _>>();
     let capabilities = context.client_capabilities().and_then(|all| serde_json::to_value(all).ok());
@@ -214,7 +214,8 @@ async fn begin(
         Principal::Checked(Some(identity)) => jobs.scoped((**identity).clone()),
         _ => jobs.clone(),
     };
-    let origin = Origin { unknown: !asker.is_somebody(), via: Some(asker.via()), ..Origin::default() };
+    let origin =
+        Origin { retry: spec.retry(), unknown: !asker.is_somebody(), via: Some(asker.via()), ..Origin::default() };
     let record = tool
         .input_of(arguments)
         .and_then(|input| to_text(&input))

@@ -133,6 +133,8 @@ impl Remote {
                 Ok(keys) => fetched.0.store(Some(Arc::new((keys, Instant::now())))),
                 Err(error) => tracing::warn!(%error, origin = origin.host(), "the keys for tokens cannot be fetched"),
             }
+            // What was asked a moment ago is not asked again, however long the answer took: others wait for this one.
+            *asked = Some(Instant::now());
             drop(asked);
         }))
     }

@@ -373,13 +373,17 @@ fn group(token: &TokenTree) -> Option<TokenStream> {
     }
 }
 
-/// The lines of `{ "a" | "b" => A, 1 => N1, _ => Other }`: values and their variants, and the variant for all others.
+/// The lines of `{ "a" | "b" => A, 1 => N1, else A, _ => Other }`: values and their variants, and the variant for all
+/// other values. The line with `else` is skipped: it says how objects without a tag are read, and these tests write.
 fn lines(tokens: Option<&TokenStream>) -> Result<(Vec<(Value, String)>, String), String> {
     let (mut found, mut rest) = (Vec::new(), String::new());
     let (mut values, mut value, mut is_left) = (Vec::new(), String::new(), true);
     for token in tokens.cloned().into_iter().flatten() {
         match &token {
-            TokenTree::Punct(punct) if punct.as_char() == ',' => is_left = true,
+            TokenTree::Punct(punct) if punct.as_char() == ',' => {
+                value.clear();
+                is_left = true;
+            }
             TokenTree::Punct(punct) if punct.as_char() == '|' => values.push(std::mem::take(&mut value)),
             TokenTree::Punct(punct) if punct.as_char() == '=' => {
                 values.push(std::mem::take(&mut value));

@@ -51,6 +51,15 @@ impl Authenticator for Credentials {
     fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
         Box::pin(ready(Ok(self.brought(request))))
     }
+
+    fn schemes(&self) -> Vec<SecurityScheme> {
+        let owned = |(name, kind): (&String, &SecurityKind)| {
+            let mut scheme = SecurityScheme::new("", kind.clone());
+            scheme.name = name.clone().into();
+            scheme
+        };
+        self.0.iter().map(owned).collect()
+    }
 }
 
 /// True if a request has credentials of a kind.

@@ -1,0 +1,98 @@
+//! What the library advises programs to set, said as options of the command.
+
+use clap::CommandFactory;
+
+use crate::arguments::Arguments;
+
+/// What a method of the library sets, the option that sets it here, and what leads to the method in messages.
+const OPTIONS: &[(&str, &str)] = &[
+    // The command does not set how long a connection may take: its limit is on the whole call.
+    (": no connection was made in time: raise `with_connect_timeout`", ""),
+    (": raise `with_connect_timeout`", "timeout"),
+    (": raise `with_total_timeout`", "timeout"),
+    (": raise `with_timeout`", "timeout"),
+    (" (`Limits::with_cpu`)", "timeout"),
+    (" (`Limits::with_time`)", "timeout"),
+    (": set one with `with_base_url`", "base-url"),
+    (": set a base URL", "base-url"),
+    (": give it `with_oauth(..)` (feature `mcp-auth`)", "bearer-env"),
+];
+
+/// Other advice, and what it is for users of any command.
+const WORDS: &[(&str, &str)] = &[(
+    ": give one of them a namespace of its own",
+    ": generate them one by one with `--namespace`, or name both in `ops.toml`",
+)];
+
+/// What begins advice about methods that no option stands for.
+const LEADS: &[(&str, &str)] = &[(": raise `with_", "`"), (": allow it by `with_", "`"), (" (`Limits::with_", ")")];
+
+/// A message of the library for users of a command, by its name.
+pub(crate) fn of_command(command: &str, message: &str) -> String {
+    let mut text = message.to_owned();
+    for (phrase, option) in OPTIONS.iter().filter(|(phrase, _)| message.contains(phrase)) {
+        let said = match (phrase.starts_with(" ("), option) {
+            (_, option) if !has(command, option) => kept(phrase).to_owned(),
+            (true, option) => format!(" (`--{option}`)"),
+            (false, &"timeout") => ": raise `--timeout`".to_owned(),
+            (false, option) => format!(": pass `--{option}`"),
+        };
+        text = text.replace(phrase, &said);
+    }
+    for (phrase, words) in WORDS {
+        text = text.replace(phrase, words);
+    }
+    for (lead, end) in LEADS {
+        while let Some(cut) = without(&text, lead, end) {
+            text = cut;
+        }
+    }
+    text
+}
+
+/// What a phrase says beside its advice.
+fn kept(phrase: &str) -> &str {
+    phrase.rsplit_once(": ").map_or("", |(before, _)| before)
+}
+
+/// True if a command has that option.
+fn has(command: &str, option: &str) -> bool {
+    let all = Arguments::command();
+    let own = all.find_subcommand(command);
+    own.is_some_and(|own| own.get_arguments().any(|argument| argument.get_long() == Some(option)))
+}
+
+/// A text without the first advice that begins and ends so; `None` if it has none.
+fn without(text: &str, lead: &str, end: &str) -> Option<String> {
+    let (before, rest) = text.split_once(lead)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_about_options_of_the_command() {
+        for (command, message, said) in [
+            ("call", "no answer within 1s: raise `with_timeout`", "no answer within 1s: raise `--timeout`"),
+            ("add", "no answer within 1s: raise `with_timeout`", "no answer within 1s"),
+            ("snapshot", "silent: raise `with_connect_timeout`", "silent: raise `--timeout`"),
+            ("inspect", "silent: raise `with_connect_timeout`", "silent"),
+            (
+                "call",
+                "x: no connection was made in time: raise `with_connect_timeout`",
+                "x: no connection was made in time",
+            ),
+            ("run", "it computed (`Limits::with_cpu`)", "it computed (`--timeout`)"),
+            ("run", "too much (`Limits::with_memory` or `with_total_memory`): so", "too much: so"),
+            ("call", "no base URL: set one with `with_base_url`", "no base URL: pass `--base-url`"),
+            ("call", "larger than 20 bytes: raise `with_max_response`", "larger than 20 bytes"),
+            ("call", "it said `with_timeout`", "it said `with_timeout`"),
+            ("none", "a: raise `with_timeout`", "a"),
+        ] {
+            assert_eq!(of_command(command, message), said);
+        }
+    }
+}

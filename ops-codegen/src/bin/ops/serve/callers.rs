@@ -1,0 +1,60 @@
+//! Who may call what `ops serve` offers over HTTP.
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use futures_util::future::BoxFuture;
+use ops_runtime::access::Identity;
+use ops_runtime::binding::SecurityScheme;
+use ops_runtime::serve::{Authenticator, BearerTokens, JwtAuthenticator, Unauthorized};
+
+use super::config::Config;
+use crate::failure::Failure;
+
+/// The callers that the configuration names. All others are refused, also for operations that need no credentials, because
+/// the gateway calls them with its own.
+#[derive(Clone)]
+pub(super) struct Callers(Arc<dyn Authenticator>);
+
+impl Callers {
+    /// Who may call over HTTP; `None` if everybody may.
+    pub(super) fn of(config: &Config) -> Result<Option<Self>, Failure> {
+        if let Some(jwt) = &config.jwt {
+            if !config.callers.is_empty() {
+                let message = "`[jwt]` and `[callers]` both say who may call: choose one";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+            let issuer = JwtAuthenticator::from_issuer(&jwt.issuer);
+            let issuer = issuer.map_err(|error| Failure::Usage(format!("`[jwt]`: {}", error.message())))?;
+            return Ok(Some(Self(Arc::new(issuer.with_audience(&jwt.audience)))));
+        }
+        let mut tokens = None;
+        for (name, caller) in &config.callers {
+            let identity = caller.scopes.iter().fold(Identity::new(name), Identity::with_scope);
+            let token = config.secret(&format!("callers.{name}.token"), &caller.token)?;
+            tokens = Some(tokens.unwrap_or_else(BearerTokens::new).with_token(token.expose(), identity));
+        }
+        Ok(tokens.map(|tokens| Self(Arc::new(tokens))))
+    }
+
+    /// The caller who sends a request.
+    pub(super) fn find(&self, request: &Parts) -> BoxFuture<'static, Result<Identity, Unauthorized>> {
+        let found = self.0.authenticate(request);
+        Box::pin(async move { found.await?.ok_or(Unauthorized::bearer()) })
+    }
+}
+
+impl Authenticator for Callers {
+    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
+        let found = self.find(request);
+        Box::pin(async move { found.await.map(Some) })
+    }
+
+    fn schemes(&self) -> Vec<SecurityScheme> {
+        self.0.schemes()
+    }
+
+    fn is_exact(&self) -> bool {
+        self.0.is_exact()
+    }
+}

@@ -1,0 +1,167 @@
+//! Where `ops serve` takes calls: standard input, an address, or both; and how it stops.
+
+use std::io::{self, Write};
+
+use axum::Router;
+use ops_runtime::gateway::Gateway;
+use ops_runtime::registry::CancelToken;
+use ops_runtime::serve::HttpServer;
+use ops_runtime::spec::OperationSpec;
+use tokio::net::TcpListener;
+
+use super::ADDRESS;
+use super::callers::Callers;
+use super::config::Config;
+use crate::arguments::{ServeArguments, Transport};
+use crate::failure::Failure;
+use crate::report::label;
+
+/// The names of the local host.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Where calls are taken, and from whom.
+pub(super) struct Listening {
+    is_stdio: bool,
+    /// The address of HTTP.
+    http: Option<String>,
+    /// True if the MCP server is at that address, too.
+    has_mcp: bool,
+    callers: Option<Callers>,
+    /// By which names the server is reached over HTTP; empty if the configuration does not say.
+    hosts: Vec<String>,
+    /// Whose pages may send requests, beside its own.
+    origins: Vec<String>,
+}
+
+impl Listening {
+    /// What the command and the configuration ask for.
+    pub(super) fn of(arguments: &ServeArguments, config: &Config) -> Result<Self, Failure> {
+        let has_mcp = arguments.mcp == Some(Transport::Http);
+        let http = arguments.http.clone().or_else(|| has_mcp.then(|| ADDRESS.to_owned()));
+        let is_stdio = arguments.mcp == Some(Transport::Stdio) || (arguments.mcp.is_none() && http.is_none());
+        let (hosts, origins) = (config.hosts.clone(), config.origins.clone());
+        Ok(Self { is_stdio, http, has_mcp, callers: Callers::of(config)?, hosts, origins })
+    }
+
+    /// Serves until the host closes standard input, or the process is asked to end: then calls in flight over HTTP are answered,
+    /// unless it is asked once more.
+    pub(super) async fn serve(&self, gateway: &Gateway) -> Result<(), Failure> {
+        let stop = CancelToken::new();
+        let http = self.http(gateway, &stop);
+        // The host ends the command by closing stdin.
+        let stdio = async { gateway.serve_stdio().await.map_err(stopped) };
+        let mut http = std::pin::pin!(http);
+        let asked = async {
+            tokio::select! {
+                ended = stdio, if self.is_stdio => ended?,
+                ended = &mut http, if self.http.is_some() => return ended,
+                () = asked_to_end() => {}
+            }
+            stop.cancel();
+            if self.http.is_none() {
+                return Ok(());
+            }
+            tokio::select! {
+                ended = http => ended,
+                () = asked_to_end() => Ok(()),
+            }
+        };
+        asked.await
+    }
+
+    async fn http(&self, gateway: &Gateway, stop: &CancelToken) -> Result<(), Failure> {
+        let address = self.http.as_deref().unwrap_or(ADDRESS);
+        let unusable = |error| Failure::Failed(format!("`{address}` cannot be listened at: {error}"));
+        let listener = TcpListener::bind(address).await.map_err(unusable)?;
+        let local = listener.local_addr().map_err(unusable)?;
+        let is_local = local.ip().is_loopback();
+        if self.callers.is_none() && !is_local {
+            let message = format!(
+                "`{address}` can be reached by others, who could call everything: name who may, by `[callers]` or `[jwt]` in a file for \
+                 `--config`"
+            );
+            return Err(Failure::Usage(message));
+        }
+        if self.callers.is_none() {
+            warn_of_credentials(gateway);
+        }
+        let _ = writeln!(anstream::stderr().lock(), "http://{local}/docs");
+        let mut server = gateway.http_server().with_docs().with_origins(&self.origins).with_cancel(stop.clone());
+        if let Some(callers) = &self.callers {
+            server = server.with_authenticator(callers.clone());
+        }
+        let hosts: Vec<&str> = match self.hosts.as_slice() {
+            [] if is_local => LOCAL.to_vec(),
+            named => named.iter().map(String::as_str).collect(),
+        };
+        if !hosts.is_empty() {
+            server = server.with_hosts(hosts.iter().copied());
+        }
+        if self.has_mcp {
+            let _ = writeln!(anstream::stderr().lock(), "http://{local}/mcp");
+            server = self.with_mcp(gateway, server, &hosts, stop);
+        }
+        server.serve_listener(listener).await.map_err(stopped)
+    }
+
+    /// The server with the MCP server at `/mcp`.
+    fn with_mcp(&self, gateway: &Gateway, server: HttpServer, hosts: &[&str], stop: &CancelToken) -> HttpServer {
+        let mut service = gateway.mcp_service().with_origins(&self.origins).with_cancel(stop.clone());
+        // By which names others reach the server is not known; they all have to say who they are.
+        service = if hosts.is_empty() { service.with_any_host() } else { service.with_hosts(hosts.iter().copied()) };
+        if let Some(callers) = self.callers.clone() {
+            service = service.with_authenticator(move |request| callers.find(request));
+        }
+        server.with_routes(Router::new().route_service("/mcp", service))
+    }
+}
+
+fn stopped(error: io::Error) -> Failure {
+    Failure::Failed(format!("the server stopped: {error}"))
+}
+
+/// Warns that operations which need credentials are refused over HTTP, because no callers are configured.
+fn warn_of_credentials(gateway: &Gateway) {
+    let asking = gateway.registry().list().iter().filter(|spec| asks(spec)).count();
+    if asking > 0 {
+        let what = if asking == 1 { "1 operation asks".to_owned() } else { format!("{asking} operations ask") };
+        let told = format!(
+            "{what} for credentials, and nobody who calls over HTTP has any, other than by MCP: name who may, by `[callers]` or \
+             `[jwt]` in a file for `--config`"
+        );
+        // If standard error is closed, there is no way to report it.
+        let _ = writeln!(anstream::stderr().lock(), "{}: {told}", label("warning"));
+    }
+}
+
+/// True if an operation needs credentials over HTTP.
+fn asks(spec: &OperationSpec) -> bool {
+    let ways = spec.http().map_or(&[][..], |binding| &binding.security);
+    !ways.is_empty() && !ways.iter().any(|way| way.schemes.is_empty()) || !spec.access.is_open()
+}
+
+/// Waits for a signal to end: Ctrl-C, or `SIGTERM`.
+async fn asked_to_end() {
+    // Where signals can't be heard, they end the process as they always do.
+    let interrupted = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let ended = async {
+            match signal(SignalKind::terminate()) {
+                Ok(mut signal) => drop(signal.recv().await),
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = interrupted => {}
+            () = ended => {}
+        }
+    }
+    #[cfg(not(unix))]
+    interrupted.await;
+}

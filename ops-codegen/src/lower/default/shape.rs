@@ -1,0 +1,151 @@
+//! Defaults that are values of named types: constants, records, variants of unions.
+
+use serde_json::{Map, Value};
+
+use super::literal;
+use crate::kinds::kinds;
+use crate::types::{Default, Field, ItemId, Literal, Record, Shape, Tagged, Type, Types, Variant};
+
+/// The value as one of a named type; `None` if it does not fit.
+pub(super) fn of_shape(types: &Types, shape: &Shape, id: ItemId, value: &Value, depth: usize) -> Option<Literal> {
+    match (shape, value) {
+        (Shape::Names(constants) | Shape::Values(constants), _) => {
+            Some(Literal::Variant(id, types.position(id, constants, value)?))
+        }
+        (Shape::Record(record), Value::Object(members)) => of_record(types, record, id, members, depth),
+        (Shape::Tagged(tagged), Value::Object(members)) => of_tagged(types, tagged, id, members, depth),
+        (Shape::Union(variants), _) => of_union(types, variants, id, value, depth),
+        _ => None,
+    }
+}
+
+fn of_record(
+    types: &Types,
+    record: &Record,
+    id: ItemId,
+    members: &Map<String, Value>,
+    depth: usize,
+) -> Option<Literal> {
+    if !record.constants.iter().all(|(name, value)| members.get(name) == Some(value)) {
+        return None;
+    }
+    let mut found = Vec::new();
+    let mut is_plain = record.constants.is_empty();
+    for (at, field) in record.fields.iter().enumerate() {
+        match members.get(&field.json) {
+            // It stands for absence where it is no value.
+            Some(Value::Null) if !field.required && !types.takes_null(&field.type_) => {}
+            Some(value) => found.push((at, literal(types, &field.type_, value, depth + 1)?)),
+            None => is_plain &= is_absent(types, field)?,
+        }
+    }
+    let is_declared = |name: &str| {
+        record.fields.iter().any(|field| field.json == name) || record.constants.iter().any(|(own, _)| own == name)
+    };
+    let others = members.iter().filter(|(name, _)| !is_declared(name));
+    let extra = match &record.extra {
+        Some((_, type_)) => {
+            let entry =
+                |(name, value): (&String, &Value)| Some((name.clone(), literal(types, type_, value, depth + 1)?));
+            others.map(entry).collect::<Option<Vec<_>>>()?
+        }
+        None => Vec::new(),
+    };
+    if found.is_empty() && extra.is_empty() && is_plain {
+        return Some(Literal::Zero);
+    }
+    Some(Literal::Record { id, fields: found, extra })
+}
+
+/// True if nothing stands for a property that a default leaves out; `None` if it has to be there.
+///
+/// An object does not stand for it: a type could be part of its own default.
+fn is_absent(types: &Types, field: &Field) -> Option<bool> {
+    match &field.default {
+        Default::None | Default::Told(_) => (!field.required).then_some(true),
+        Default::Raw(_) | Default::Fits(_) if is_structured(types, &field.type_) => None,
+        Default::Raw(value) => match literal(types, &field.type_, value, 0) {
+            Some(_) => Some(false),
+            None => (!field.required).then_some(true),
+        },
+        Default::Fits(_) => Some(false),
+    }
+}
+
+/// True if a value of the type may be an object of a named type.
+fn is_structured(types: &Types, type_: &Type) -> bool {
+    match types.resolve(type_) {
+        Type::Option(inner) | Type::List(inner) | Type::Map(inner) => is_structured(types, inner),
+        Type::Tuple(places) => places.iter().any(|place| is_structured(types, place)),
+        Type::Named(id) | Type::Boxed(id) => {
+            !matches!(types.get(*id).map(|item| &item.shape), Some(Shape::Names(_) | Shape::Values(_)))
+        }
+        _ => false,
+    }
+}
+
+fn of_tagged(
+    types: &Types,
+    tagged: &Tagged,
+    id: ItemId,
+    members: &Map<String, Value>,
+    depth: usize,
+) -> Option<Literal> {
+    let tag = members.get(&tagged.property)?;
+    let (at, found) = tagged.variants.iter().enumerate().find(|(_, variant)| variant.tags.contains(tag))?;
+    let mut members = members.clone();
+    if !declares(types, &found.variant.type_, &tagged.property) {
+        // It is written from the first tag of the variant.
+        if found.tags.first() != Some(tag) {
+            return None;
+        }
+        members.shift_remove(&tagged.property);
+    }
+    let value = literal(types, &found.variant.type_, &Value::Object(members), depth + 1)?;
+    Some(Literal::Union(id, at, Box::new(value)))
+}
+
+/// True if the type is a record with that property, or one that keeps all.
+fn declares(types: &Types, type_: &Type, property: &str) -> bool {
+    let (Type::Named(id) | Type::Boxed(id)) = types.resolve(type_) else { return false };
+    match types.get(*id).map(|item| &item.shape) {
+        Some(Shape::Record(record)) => {
+            record.fields.iter().any(|field| field.json == property)
+                || record.constants.iter().any(|(name, _)| name == property)
+        }
+        Some(Shape::Tagged(tagged)) => tagged.property == property,
+        _ => false,
+    }
+}
+
+/// The value as the variant that a reader would take it for: that which declares most of its members.
+fn of_union(types: &Types, variants: &[Variant], id: ItemId, value: &Value, depth: usize) -> Option<Literal> {
+    let mut best: Option<(usize, Literal)> = None;
+    for (at, variant) in variants.iter().enumerate() {
+        let Some(score) = score(types, &variant.type_, value) else { continue };
+        let is_better = best.as_ref().is_none_or(|(known, _)| score > *known);
+        if let Some(found) = is_better.then(|| literal(types, &variant.type_, value, depth + 1)).flatten() {
+            best = Some((score, Literal::Union(id, at, Box::new(found))));
+        }
+    }
+    best.map(|(_, found)| found)
+}
+
+/// How many members of a value a type declares; `None` if it takes no such value.
+fn score(types: &Types, type_: &Type, value: &Value) -> Option<usize> {
+    let kind = match value {
+        Value::Null => "Null",
+        Value::Bool(_) => "Boolean",
+        Value::Number(number) if number.is_i64() || number.is_u64() => "Integer",
+        Value::Number(_) => "Number",
+        Value::String(_) => "String",
+        Value::Array(_) => "Array",
+        Value::Object(_) => "Object",
+    };
+    let has = |name: &&String| value.get(name.as_str()).is_some();
+    let shapes = kinds(types, type_)
+        .into_iter()
+        .filter(|shape| shape.name == kind || shape.name == "Any" || shape.name == "Number" && kind == "Integer");
+    let fitting = shapes.filter(|shape| kind != "Object" || shape.needs.iter().all(|name| has(&name)));
+    fitting.map(|shape| shape.needs.iter().chain(&shape.knows).filter(has).count()).max()
+}

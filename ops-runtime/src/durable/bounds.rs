@@ -1,0 +1,240 @@
+//! How much is kept of errors and metadata: what an engine can write, and what can be read again.
+//!
+//! A record with all that belongs to it has to be one message of the engine, which takes twice the largest input or result. So
+//! a dead letter has a quarter of that size each for the metadata, for its error and for its history.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::{CallError, ErrorCode};
+
+/// How deep details and metadata may be nested. Readers of JSON stop at 128 levels, of which a record has some itself.
+const DEPTH: usize = 64;
+/// The longest code of an error, in bytes.
+const CODE: usize = 256;
+/// What is always kept, in bytes, however small the limits are.
+const LEAST: usize = 1024;
+
+/// How many bytes an error may have as JSON.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// That of a job that failed for good.
+    pub(super) failed: usize,
+    /// That of a dead letter.
+    pub(super) letter: usize,
+    /// That of each attempt in the history.
+    pub(super) attempt: usize,
+    metadata: usize,
+}
+
+impl Bounds {
+    /// What fits beside the largest input or result of an engine, in bytes.
+    pub(super) fn beside(most: usize) -> Self {
+        let [failed, letter, attempt] = [most, most / 4, most / 64].map(|share| share.max(LEAST));
+        Self { failed, letter, attempt, metadata: letter }
+    }
+
+    /// Fails if metadata can't be kept.
+    pub(super) fn check(&self, metadata: &Map<String, Value>) -> Result<(), CallError> {
+        let refused = |why: String| Err(CallError::new(ErrorCode::ValidationError, format!("the metadata is {why}")));
+        if metadata.values().any(|value| is_deeper(value, DEPTH)) {
+            return refused(format!("nested more than {DEPTH} levels deep"));
+        }
+        let size: usize = metadata.iter().map(|(name, value)| name.len().saturating_add(size(value))).sum();
+        if size > self.metadata {
+            return refused(format!("{size} bytes as JSON, and the engine keeps up to {}", self.metadata));
+        }
+        Ok(())
+    }
+}
+
+/// The error with up to so many bytes as JSON, and not too deep. Its message tells what is missing.
+pub(super) fn bounded(error: CallError, most: usize) -> CallError {
+    let is_deep = is_deeper(error.details(), DEPTH);
+    let details = if is_deep { Cow::Owned(shallow(error.details(), DEPTH)) } else { Cow::Borrowed(error.details()) };
+    let whole = size(&details);
+    let size = escaped(error.code().as_str()) + escaped(error.message()) + whole;
+    if size <= most && !is_deep {
+        return error;
+    }
+    let mut note = String::new();
+    if size > most {
+        note = format!(" [cut: the error has {size} bytes, and up to {most} are kept]");
+    }
+    if is_deep {
+        note.push_str(&format!(" [cut: details that are nested more than {DEPTH} levels deep]"));
+    }
+    let code = clipped(error.code().as_str(), CODE);
+    let room = most.saturating_sub(note.len() + escaped(code));
+    // The message comes first, unless it leaves no room for details such as a status.
+    let message = clipped(error.message(), room.saturating_sub(whole.min(room / 2)));
+    let details = fitted(&details, room.saturating_sub(escaped(message)));
+    let cut = CallError::new(code.to_owned(), format!("{message}{note}")).with_details(details);
+    match error.operation() {
+        Some(operation) => cut.with_operation(operation.to_owned()),
+        None => cut,
+    }
+}
+
+/// True if a value has more levels of objects and arrays than that.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let below = |value| levels == 0 || is_deeper(value, levels - 1);
+    match value {
+        Value::Object(members) => levels == 0 || members.values().any(below),
+        Value::Array(items) => levels == 0 || items.iter().any(below),
+        _ => false,
+    }
+}
+
+/// The value without what is deeper.
+fn shallow(value: &Value, levels: usize) -> Value {
+    match value {
+        Value::Object(_) | Value::Array(_) if levels == 0 => Value::Null,
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), shallow(value, levels - 1))).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| shallow(item, levels - 1)).collect(),
+        scalar => scalar.clone(),
+    }
+}
+
+/// The number of bytes of a value as JSON, which is not too deep.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| escaped(name) + size(value) + 2;
+            members.iter().map(member).sum::<usize>() + 2
+        }
+        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::String(text) => escaped(text),
+        scalar => scalar.to_string().len(),
+    }
+}
+
+/// The number of bytes of a text as JSON.
+fn escaped(text: &str) -> usize {
+    text.bytes().map(of_byte).sum::<usize>() + 2
+}
+
+fn of_byte(byte: u8) -> usize {
+    match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 2,
+        0..32 => 6,
+        _ => 1,
+    }
+}
+
+/// As much of the text as has so many bytes as JSON.
+fn clipped(text: &str, most: usize) -> &str {
+    let mut left = most.saturating_sub(2);
+    let mut fits = |byte: &u8| {
+        let rest = left.checked_sub(of_byte(*byte));
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    let end = text.as_bytes().iter().take_while(|byte| fits(byte)).count();
+    text.get(..text.floor_char_boundary(end)).unwrap_or_default()
+}
+
+/// As much of a value as has so many bytes as JSON: of objects the small members first, of texts the beginning.
+fn fitted(value: &Value, most: usize) -> Value {
+    if size(value) <= most {
+        return value.clone();
+    }
+    match value {
+        Value::String(text) => clipped(text, most).into(),
+        Value::Array(items) => {
+            let mut left = most.saturating_sub(2);
+            let fits = |item: &&Value| {
+                let rest = left.checked_sub(size(item) + 1);
+                left = rest.unwrap_or(left);
+                rest.is_some()
+            };
+            items.iter().take_while(fits).cloned().collect()
+        }
+        Value::Object(members) => {
+            let mut left = most.saturating_sub(2);
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_cached_key(|(_, value)| size(value));
+            let mut kept = Map::new();
+            for (name, value) in members {
+                let Some(room) = left.checked_sub(escaped(name) + 2).filter(|room| *room > 2) else { continue };
+                let value = fitted(value, room);
+                left = room.saturating_sub(size(&value));
+                kept.insert(name.clone(), value);
+            }
+            kept.into()
+        }
+        _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn deep(levels: usize) -> Value {
+        (0..levels).fold(json!("x"), |inner, _| json!([inner]))
+    }
+
+    fn bytes(error: &CallError) -> usize {
+        serde_json::to_vec(error).unwrap().len()
+    }
+
+    #[test]
+    fn what_fits_is_kept_as_it_is() {
+        let error =
+            CallError::new("TAKEN", "no").with_details(json!({ "a": [1, "\u{7f}\n\"ä"], "b": deep(DEPTH - 1) }));
+        assert_eq!(bounded(error.clone(), 1_000), error);
+        let (counted, is) = (size(error.details()), error.details().to_string().len());
+        // A comma more for each list.
+        assert!((is..is + 2 * DEPTH).contains(&counted), "{counted} {is}");
+    }
+
+    #[test]
+    fn what_is_too_large_is_cut() {
+        let body = json!({ "message": "no", "rows": vec!["row"; 10_000] });
+        let details = json!({ "statusCode": 409, "contentType": "application/json", "body": body });
+        let error = CallError::execution("HTTP 409: Conflict").with_details(details).with_operation("shop.buy");
+        let cut = bounded(error.clone(), 1_000);
+        assert!(cut.message().starts_with("HTTP 409: Conflict [cut: the error has "), "{cut}");
+        assert_eq!((&cut.details()["statusCode"], &cut.details()["body"]["message"]), (&json!(409), &json!("no")));
+        assert_eq!((cut.operation(), cut.code()), (Some("shop.buy"), error.code()));
+        for text in ["x", "\"", "\u{1}", "ä", "😀"] {
+            let long = text.repeat(5_000);
+            for details in [json!(long), json!([long, long]), json!({ "a": long, &long: long, "b": 1 }), json!(null)] {
+                for message in ["short", &long] {
+                    let error = CallError::new(long.clone(), message.to_owned()).with_details(details.clone());
+                    let cut = bounded(error, 2_000);
+                    // With the names of its parts.
+                    assert!(bytes(&cut) < 2_000 + 50, "{} {cut:?}", bytes(&cut));
+                    assert!(cut.message().len() > 50, "{cut:?}");
+                    assert_eq!(bounded(cut.clone(), 2_050), cut);
+                }
+            }
+        }
+        assert!(bytes(&bounded(CallError::execution("x".repeat(9_000)), 0)) < 200);
+    }
+
+    #[test]
+    fn what_is_too_deep_is_cut() {
+        let error = CallError::execution("no").with_details(json!({ "statusCode": 500, "body": deep(126) }));
+        let cut = bounded(error, 10_000);
+        assert!(cut.message().starts_with("no [cut: details that are nested"), "{cut}");
+        assert_eq!(cut.details()["statusCode"], 500);
+        assert!(!is_deeper(cut.details(), DEPTH) && is_deeper(cut.details(), DEPTH - 1));
+    }
+
+    #[test]
+    fn metadata() {
+        let bounds = Bounds::beside(16_384);
+        let of = |value: Value| bounds.check(&Map::from_iter([("a".to_owned(), value)])).map_err(|e| e.to_string());
+        assert_eq!(of(json!({ "b": "x".repeat(4_000) })), Ok(()));
+        assert!(of(json!({ "b": "x".repeat(4_100) })).unwrap_err().contains("the engine keeps up to 4096"));
+        assert_eq!(of(deep(DEPTH)), Ok(()));
+        assert!(of(deep(DEPTH + 1)).unwrap_err().contains("nested"));
+    }
+}

@@ -1,0 +1,201 @@
+//! What the programs of models reach.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::approval::Approved;
+use super::caller::CallerId;
+use super::core::{self, Core, misfits};
+use super::find::{self, View};
+use super::rules::MadeBy;
+use super::summary::summary;
+use crate::program::{Describe, Host, Search};
+use crate::run::pipeline;
+use crate::run::principal::Principal;
+use crate::{BoxFuture, CallError, CallOptions, Context, Decision, ErrorCode, OperationKind, OperationSpec, Warning};
+
+/// What a program of a model reaches: what its caller may call, by the gateway's rules.
+pub(super) struct ModelHost {
+    pub(super) core: Arc<Core>,
+    pub(super) principal: Principal,
+    pub(super) context: Context,
+    pub(super) view: Arc<View>,
+    pub(super) caller: CallerId,
+    pub(super) noted: Noted,
+}
+
+/// What happens in a run that whoever reads its end should know.
+#[derive(Default)]
+pub(super) struct Noted(Mutex<Noticed>);
+
+/// How many notes about answers are kept.
+const MOST: usize = 5;
+
+#[derive(Default)]
+pub(super) struct Noticed {
+    /// The operations that may have changed something, each with how often it was called.
+    pub(super) changed: BTreeMap<String, usize>,
+    /// What of answers is not as their operations describe it, or is missing; of the first that are so.
+    pub(super) misfits: Vec<String>,
+}
+
+impl Noted {
+    fn with<T>(&self, act: impl FnOnce(&mut Noticed) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn changes(&self, id: &str) {
+        self.with(|noticed| *noticed.changed.entry(id.to_owned()).or_default() += 1);
+    }
+
+    fn misfits(&self, id: &str, warnings: &[Warning]) {
+        if let Some(told) = misfits(warnings) {
+            self.with(|noticed| {
+                if noticed.misfits.len() < MOST {
+                    noticed.misfits.push(format!("An answer of `{id}`: {told}"));
+                }
+            });
+        }
+    }
+
+    /// Notes that of a subscription there may be more than the program got.
+    fn is_cut(&self, id: &str) {
+        self.with(|noticed| {
+            let told = format!("Of `{id}`, the program got the first items alone: there may be more.");
+            if noticed.misfits.len() < MOST && !noticed.misfits.contains(&told) {
+                noticed.misfits.push(told);
+            }
+        });
+    }
+
+    pub(super) fn take(&self) -> Noticed {
+        self.with(std::mem::take)
+    }
+}
+
+/// Notes a call that changes something when it ends, if it was made: also if nobody waits for its end.
+struct Noting<'a> {
+    noted: &'a Noted,
+    id: &'a str,
+    made_by: &'a MadeBy,
+}
+
+impl Drop for Noting<'_> {
+    fn drop(&mut self) {
+        if self.made_by.is_made() {
+            self.noted.changes(self.id);
+        }
+    }
+}
+
+impl ModelHost {
+    /// Tells of a call that is not made.
+    fn refused(&self, spec: &OperationSpec, input: &Value, error: &CallError) {
+        let made_by = MadeBy::new(&self.caller);
+        self.core.gate.rules().note_refused(&made_by, self.context.request_id(), spec, input, error);
+    }
+}
+
+impl Host for ModelHost {
+    fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        Box::pin(async move {
+            let unknown = || CallError::new(ErrorCode::OperationNotFound, format!("there is no operation `{id}`"));
+            let entry = find::entry(&self.core.gate, &self.principal, id).ok_or_else(unknown)?;
+            // The sandbox has asked already, where there was something to ask.
+            let made_by = MadeBy::new(&self.caller);
+            let options = CallOptions::new().with_extension(Approved).with_extension(made_by.clone());
+            let is_mutation = entry.spec.kind == OperationKind::Mutation;
+            let _noting = is_mutation.then_some(Noting { noted: &self.noted, id, made_by: &made_by });
+            let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
+            let (request, given) = (invocation.context.id(), input.clone());
+            let result = if entry.spec.kind == OperationKind::Subscription {
+                let public = |error| self.core.public(&self.principal, error, &entry.spec, &request);
+                Box::pin(core::collect(invocation, id, input, public)).await.map(|(envelope, is_whole)| {
+                    if !is_whole {
+                        self.noted.is_cut(id);
+                    }
+                    envelope
+                })
+            } else {
+                pipeline::call(invocation, id, input).await
+            };
+            let envelope = result.map_err(|error| {
+                self.core.gate.rules().note_refused(&made_by, request.to_string(), &entry.spec, &given, &error);
+                self.core.public(&self.principal, error, &entry.spec, &request)
+            })?;
+            self.noted.misfits(id, &envelope.warnings);
+            match envelope.meta.as_mcp() {
+                Some(meta) if meta.is_error => {
+                    Err(CallError::new("TOOL_ERROR", "the tool says that it failed").with_details(envelope.data))
+                }
+                _ => Ok(envelope.data),
+            }
+        })
+    }
+
+    fn decide(&self, id: &str, input: &Value) -> Decision {
+        let Some(entry) = find::entry(&self.core.gate, &self.principal, id) else { return Decision::Deny };
+        let decision = self.core.gate.rules().decide(&entry.spec);
+        if decision == Decision::Deny {
+            let error = CallError::new(ErrorCode::AccessDenied, "the policy of this gateway denies it");
+            self.refused(&entry.spec, input, &error);
+        }
+        decision
+    }
+
+    fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
+        let Some(entry) = find::entry(&self.core.gate, &self.principal, id) else { return Ok(()) };
+        let invocation = self.principal.forward(&self.context, self.core.gate.registry(), CallOptions::new());
+        let request = invocation.context.id();
+        let checked = entry.check_input(input, &invocation.context);
+        let checked = checked.and_then(|()| entry.check_by_handler(input, &invocation.context));
+        checked.map_err(|error| {
+            self.refused(&entry.spec, input, &error);
+            self.core.public(&self.principal, error, &entry.spec, &request)
+        })
+    }
+
+    fn is_query(&self, id: &str) -> bool {
+        find::entry(&self.core.gate, &self.principal, id)
+            .is_some_and(|entry| entry.spec.kind != OperationKind::Mutation)
+    }
+
+    fn search(&self) -> Option<&dyn Search> {
+        Some(self)
+    }
+
+    fn describe(&self) -> Option<&dyn Describe> {
+        Some(self)
+    }
+}
+
+impl Search for ModelHost {
+    fn search<'a>(&'a self, words: &'a str, limit: Option<usize>) -> BoxFuture<'a, Result<Value, CallError>> {
+        let found = find::best(&self.core.gate, &self.view, &self.principal, words, None, limit.unwrap_or(8));
+        let listed = found.iter().map(|entry| {
+            let spec = &entry.spec;
+            let function = self.view.function(&spec.id);
+            match find::is_denied(&self.core.gate, spec) {
+                true => json!({ "id": spec.id, "function": function, "summary": summary(spec), "denied": true }),
+                false => json!({ "id": spec.id, "function": function, "summary": summary(spec) }),
+            }
+        });
+        let listed = listed.collect();
+        Box::pin(async move { Ok(listed) })
+    }
+}
+
+impl Describe for ModelHost {
+    fn describe<'a>(&'a self, id: &'a str, detail: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        let described = match find::entry(&self.core.gate, &self.principal, id) {
+            Some(entry) => Ok(Value::from(find::describe(&self.core.gate, &self.view, &entry.spec, detail == "whole"))),
+            None => {
+                let text = find::unknown(&self.core.gate, &self.view, &self.principal, id);
+                Err(CallError::new(ErrorCode::OperationNotFound, text))
+            }
+        };
+        Box::pin(async move { described })
+    }
+}

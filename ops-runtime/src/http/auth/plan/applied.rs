@@ -1,0 +1,90 @@
+//! Credentials that go into a request.
+
+use http::header::COOKIE;
+use http::{HeaderName, HeaderValue, Request};
+use percent_encoding::utf8_percent_encode;
+use url::Url;
+
+use crate::CallError;
+use crate::http::auth::Secret;
+use crate::http::auth::secret::sensitive;
+use crate::http::style::COMPONENT;
+use crate::model::secrets::Secrets;
+
+/// Credentials that are ready to go into a request.
+#[derive(Default)]
+pub(in crate::http) struct Applied {
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(super) query: Vec<(String, Secret)>,
+    pub(super) cookies: Vec<(String, Secret)>,
+    pub(super) tokens: Vec<Option<Secret>>,
+}
+
+impl Applied {
+    /// True if the tokens are those that were refused before.
+    pub(in crate::http) fn same_tokens(&self, other: &Self) -> bool {
+        self.tokens == other.tokens
+    }
+
+    /// Adds the tokens.
+    pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
+        self.tokens.iter().flatten().for_each(|token| secrets.add(token.expose()));
+    }
+
+    /// Puts the credentials into a request; they replace what the operation's own parameters put there.
+    pub(in crate::http) fn put<B>(&self, request: &mut Request<B>) -> Result<(), CallError> {
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name.clone(), value.clone());
+        }
+        if !self.query.is_empty() {
+            let mut url = Url::parse(&request.uri().to_string()).map_err(|_| CallError::execution("no URL"))?;
+            self.put_query(&mut url);
+            let uri = url.as_str().parse();
+            *request.uri_mut() = uri.map_err(|_| CallError::execution("the URL cannot be requested"))?;
+        }
+        if !self.cookies.is_empty() {
+            let kept =
+                request.headers().get_all(COOKIE).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
+            let kept = kept.flat_map(|value| value.split("; ")).filter(|pair| {
+                let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
+                !self.cookies.iter().any(|(own, _)| escape_cookie(own, true) == name)
+            });
+            let mut pairs: Vec<_> = kept.map(str::to_owned).collect();
+            pairs.extend(self.cookies.iter().map(|(name, value)| {
+                format!("{}={}", escape_cookie(name, true), escape_cookie(value.expose(), false))
+            }));
+            request.headers_mut().insert(COOKIE, sensitive(&pairs.join("; "))?);
+        }
+        Ok(())
+    }
+
+    /// Puts the keys of the query into a URL, replacing parameters of the same names.
+    pub(in crate::http) fn put_query(&self, url: &mut Url) {
+        self.take_query(url);
+        let escape = |text: &str| utf8_percent_encode(text, COMPONENT).to_string();
+        let own = self.query.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value.expose())));
+        let kept = url.query().filter(|query| !query.is_empty()).map(str::to_owned);
+        let all: Vec<_> = kept.into_iter().chain(own).collect();
+        if !all.is_empty() {
+            url.set_query(Some(&all.join("&")));
+        }
+    }
+
+    /// Removes the keys from a URL's query, before it goes to another origin.
+    pub(in crate::http) fn take_query(&self, url: &mut Url) {
+        let Some(query) = url.query().filter(|_| !self.query.is_empty()) else { return };
+        let is_own = |pair: &str| {
+            let name = url::form_urlencoded::parse(pair.as_bytes()).next().map(|(name, _)| name.into_owned());
+            name.is_some_and(|name| self.query.iter().any(|(own, _)| *own == name))
+        };
+        let kept: Vec<_> = query.split('&').filter(|pair| !is_own(pair)).collect();
+        let kept = (!kept.is_empty()).then(|| kept.join("&"));
+        url.set_query(kept.as_deref());
+    }
+}
+
+/// A cookie's name or value: as it is if a cookie can hold it (RFC 6265, section 4.1.1), else escaped.
+fn escape_cookie(text: &str, name: bool) -> String {
+    let fits = |b: u8| b.is_ascii_graphic() && !b"\",;\\".contains(&b) && !(name && b"=()<>@:/[]?{}".contains(&b));
+    if text.bytes().all(fits) { text.to_owned() } else { utf8_percent_encode(text, COMPONENT).to_string() }
+}

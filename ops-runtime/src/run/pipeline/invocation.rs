@@ -1,0 +1,127 @@
+//! A call before it runs: whose it is, and whether its operation is there and may be run.
+
+use std::sync::Arc;
+
+use serde_json::{Map, json};
+
+use super::guard::Limits;
+use crate::model::nearest::{nearest, question};
+use crate::run::registry::Entry;
+use crate::{CallError, CallOptions, Context, ErrorCode, Handler, Identity, OutputPolicy, Registry};
+
+/// A call on its way: everything but the operation and its input.
+pub(crate) struct Invocation {
+    pub(crate) context: Context,
+    pub(crate) policy: OutputPolicy,
+    /// Whether access rules apply: not to the owner of the registry, nor to nested calls.
+    pub(crate) checked: bool,
+}
+
+impl Invocation {
+    /// The trusted owner's call, which says nothing beside its input.
+    #[inline]
+    pub(crate) fn plain(registry: &Registry) -> Self {
+        Self { policy: registry.policy(), context: Context::plain(registry.clone()), checked: false }
+    }
+
+    /// The trusted owner's call; an identity in the options has it checked.
+    pub(crate) fn with(registry: &Registry, options: CallOptions) -> Self {
+        let policy = options.policy.unwrap_or(registry.policy());
+        let checked = options.identity.is_some();
+        Self { context: Context::new(registry.clone(), options, None), policy, checked }
+    }
+
+    /// A call on behalf of an identity.
+    pub(crate) fn scoped(registry: &Registry, mut options: CallOptions, identity: &Arc<Identity>) -> Self {
+        let policy = options.policy.unwrap_or(registry.policy());
+        // The scope decides who calls; options can't widen it.
+        options.identity = None;
+        Self { context: Context::new(registry.clone(), options, Some(identity.clone())), policy, checked: true }
+    }
+
+    /// A call that a handler makes.
+    pub(crate) fn nested(context: &Context, options: CallOptions) -> Self {
+        let policy = options.policy.unwrap_or(context.registry.policy());
+        // A handler that says in whose name it calls wants that checked.
+        let checked = options.identity.is_some();
+        Self { context: context.nested(options), policy, checked }
+    }
+
+    /// Finds the operation's handler, checks access and takes over the operation's own timeout.
+    #[inline]
+    pub(super) fn admit<'e>(
+        &mut self,
+        id: &str,
+        entry: Option<&'e Arc<Entry>>,
+    ) -> Result<(&'e Arc<Entry>, &'e Handler), CallError> {
+        let entry = entry.ok_or_else(|| self.unknown(id))?;
+        let handler =
+            entry.handler.as_ref().ok_or_else(|| not_found(id, "no handler is registered for the operation"))?;
+        if self.checked {
+            self.authorise(entry)?;
+        }
+        self.context.timeout = entry.spec.timeout;
+        Ok((entry, handler))
+    }
+
+    /// The error of an id that is not registered, with those that may be meant of the operations that its caller may run.
+    ///
+    /// That of a nested call may reach a caller who need not know what else there is, and names none.
+    #[cold]
+    pub(super) fn unknown(&self, id: &str) -> CallError {
+        const PROPOSED: usize = 3;
+        let table = self.context.registry.table();
+        let is_nested = self.context.extra.as_ref().is_some_and(|extra| extra.parent.is_some());
+        let known = table.iter().filter(|entry| !is_nested && (!self.checked || self.may_run(entry)));
+        let meant = question(&nearest(id, known.map(|entry| entry.spec.id.as_ref()), PROPOSED));
+        refused(id, format!("operation not found: `{id}`{meant}"))
+    }
+
+    fn may_run(&self, entry: &Entry) -> bool {
+        let access = &entry.spec.access;
+        self.context.identity().map_or_else(|| access.is_open(), |identity| access.allows(identity))
+    }
+
+    pub(super) fn authorise(&self, entry: &Entry) -> Result<(), CallError> {
+        if self.may_run(entry) {
+            return Ok(());
+        }
+        let access = &entry.spec.access;
+        // Scopes stand in the spec, which whoever may ask for the operation can read.
+        let mut needs = Vec::new();
+        if !access.required_scopes.is_empty() {
+            needs.push(format!("all of the scopes {}", access.required_scopes.join(", ")));
+        }
+        if !access.required_scopes_any.is_empty() {
+            needs.push(format!("one of the scopes {}", access.required_scopes_any.join(", ")));
+        }
+        if let (Some(kind), Some(action)) = (&access.resource_type, &access.resource_action) {
+            needs.push(format!("the right to {action} {kind}"));
+        }
+        let message = format!("access to `{}` denied: it needs {}", entry.spec.id, needs.join(", and "));
+        let mut details = Map::from_iter([("requiredScopes".to_owned(), json!(access.required_scopes))]);
+        if !access.required_scopes_any.is_empty() {
+            details.insert("requiredScopesAny".to_owned(), json!(access.required_scopes_any));
+        }
+        Err(CallError::new(ErrorCode::AccessDenied, message).with_details(details))
+    }
+
+    /// The operation's schemas, if the policy wants even typed values checked against them.
+    #[inline]
+    pub(super) fn strict(&self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
+        (self.policy == OutputPolicy::Strict).then(|| entry.clone())
+    }
+
+    #[inline]
+    pub(super) fn limits(&self) -> Limits {
+        Limits::of(&self.context)
+    }
+}
+
+pub(crate) fn not_found(id: &str, what: &str) -> CallError {
+    refused(id, format!("{what}: `{id}`"))
+}
+
+fn refused(id: &str, message: String) -> CallError {
+    CallError::new(ErrorCode::OperationNotFound, message).with_details(json!({ "operationId": id }))
+}

@@ -1,0 +1,54 @@
+//! What is around the server's own answers: a program's own routes, compression, and what pages of other origins may do.
+
+use std::sync::Arc;
+
+use axum::Router;
+use http::{HeaderName, HeaderValue};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
+
+use super::incoming::Shared;
+use super::service::Service;
+
+/// What is around the server's own answers.
+pub(super) struct Layers {
+    pub(super) routes: Option<Router>,
+    pub(super) cors: Option<CorsLayer>,
+    #[cfg(feature = "http-server-compression")]
+    pub(super) compresses: bool,
+}
+
+impl Layers {
+    pub(super) fn is_nothing(&self) -> bool {
+        #[cfg(feature = "http-server-compression")]
+        if self.compresses {
+            return false;
+        }
+        self.cors.is_none() && self.routes.is_none()
+    }
+
+    pub(super) fn around(self, shared: Arc<Shared>) -> Router {
+        let router = Router::new().fallback_service(Service(shared));
+        #[cfg(feature = "http-server-compression")]
+        let router = if self.compresses { router.layer(super::compress::layer()) } else { router };
+        let router = match self.cors {
+            Some(cors) => router.layer(cors),
+            None => router,
+        };
+        match self.routes {
+            Some(routes) => routes.merge(router),
+            None => router,
+        }
+    }
+}
+
+/// What pages of other origins may do; nothing unless an origin is named.
+pub(super) fn cors(origins: &[String]) -> Option<CorsLayer> {
+    let named: Vec<HeaderValue> = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
+    (!named.is_empty()).then(|| {
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::list(named))
+            .allow_methods(AllowMethods::mirror_request())
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers([HeaderName::from_static("x-request-id")])
+    })
+}

@@ -1,0 +1,175 @@
+//! What is behind one server and was not made for it: APIs that share paths, markup, credentials of other servers.
+
+use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{
+    Binding, HttpBinding, HttpResponse, SecurityKind, SecurityRequirement, SecurityScheme, StatusRange,
+};
+use ops_runtime::serve::{BearerTokens, HttpServer};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{ErrorResponse, Registry};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::fixture::{Server, registry, serve};
+
+/// A registry of operations at these places, each of which answers its own id.
+fn at(places: &[(&str, &str, &str)]) -> Registry {
+    let registry = Registry::new();
+    for (id, method, path) in places {
+        let (namespace, name) = id.split_once('.').unwrap();
+        let mut spec = OperationSpec::new(OperationKind::Mutation, namespace, name).unwrap();
+        spec.binding = Binding::Http(HttpBinding::of((*method).to_owned(), (*path).to_owned()));
+        let id = (*id).to_owned();
+        let answer = Handler::dynamic(move |_: Value, _| {
+            let id = id.clone();
+            async move { Ok(json!(id)) }
+        });
+        registry.register(Registration::new(spec, answer)).unwrap();
+    }
+    registry
+}
+
+#[tokio::test]
+async fn no_api_answers_for_another() {
+    let places = [("a.wipe", "DELETE", "/items"), ("b.wipe", "DELETE", "/items"), ("b.list", "GET", "/items")];
+    let registry = at(&places);
+    let server = serve(HttpServer::new(registry.clone())).await;
+    let answer = server.send("DELETE /items", &[], "").await;
+    assert_eq!(answer.status, 404, "{answer:?}");
+    let told = answer.problem()["detail"].as_str().unwrap().to_owned();
+    assert!(told.ends_with("/operations/a/wipe, /operations/b/wipe"), "{told}");
+    for (id, path) in [("a.wipe", "/operations/a/wipe"), ("b.wipe", "/operations/b/wipe")] {
+        assert_eq!(server.post(path, "").await.json(), id);
+    }
+    assert_eq!(server.get("/items").await.json(), "b.list");
+    let document = server.get("/openapi.json").await.json();
+    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    assert_eq!(paths, ["/operations/a/wipe", "/items", "/operations/b/wipe"]);
+    assert_eq!(document["paths"]["/operations/b/wipe"]["post"]["x-ops-id"], "b.wipe");
+    // The path is one's own again when the other has gone.
+    registry.remove("a.wipe").unwrap();
+    assert_eq!(server.send("DELETE /items", &[], "").await.json(), "b.wipe");
+}
+
+#[tokio::test]
+async fn markup_has_no_scripts() {
+    let kinds = [
+        ("text/html", Some("sandbox")),
+        ("text/html; charset=utf-8", Some("sandbox")),
+        ("image/svg+xml", Some("sandbox")),
+        ("application/xhtml+xml", Some("sandbox")),
+        ("text/xml", Some("sandbox")),
+        ("text/xsl", Some("sandbox")),
+        ("text/plain,text/html", Some("sandbox")),
+        ("x-unknown/thing", Some("sandbox")),
+        ("text/plain", None),
+        ("image/png", None),
+        ("application/json", None),
+        ("application/pdf", None),
+    ];
+    for (kind, expected) in kinds {
+        let mut spec = OperationSpec::new(OperationKind::Query, "a", "page").unwrap();
+        let mut binding = HttpBinding::of("GET", "/page");
+        binding.responses = vec![HttpResponse::new(StatusRange::Exact(200), kind)].into();
+        spec.binding = Binding::Http(binding);
+        let registry = Registry::new();
+        let page = Handler::dynamic(|_: Value, _| async { Ok(json!("aGk=")) });
+        registry.register(Registration::new(spec, page)).unwrap();
+        let answer = serve(HttpServer::new(registry)).await.get("/page").await;
+        assert_eq!((answer.status, answer.header("content-security-policy")), (200, expected), "{kind}: {answer:?}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+}
+
+/// A router of the server, which does not know where it listens.
+async fn routed(server: HttpServer) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, server.into_router()).await });
+    Server { address, stop: Default::default(), running: None }
+}
+
+#[tokio::test]
+async fn pages_of_others_reach_no_router() {
+    let server = routed(HttpServer::new(registry()).with_origins(["https://app.example"])).await;
+    let own = format!("origin: http://localhost:{}", server.address.port());
+    let host = format!("localhost:{}", server.address.port());
+    for (headers, status) in [
+        (vec![], 200),
+        (vec![own.as_str()], 200),
+        (vec!["origin: https://app.example"], 200),
+        (vec!["origin: https://api.example", "sec-fetch-site: same-origin"], 200),
+        (vec!["origin: https://evil.example"], 403),
+        (vec!["origin: https://evil.example", "sec-fetch-site: cross-site"], 403),
+        (vec!["origin: null"], 403),
+        (vec![own.as_str(), "sec-fetch-site: same-site"], 403),
+    ] {
+        let more: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let request = format!(
+            "POST /operations/math/add HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 7\r\n{more}\r\n{{\"a\":1}}"
+        );
+        assert_eq!(server.raw(request.as_bytes()).await.status, status, "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_own_paths_say_what_they_take() {
+    let server = serve(HttpServer::new(registry())).await;
+    for (line, allowed) in [
+        ("POST /healthz", "GET, HEAD"),
+        ("DELETE /openapi.json", "GET, HEAD"),
+        ("PUT /operations/math/add", "GET, HEAD, POST"),
+        ("GET /operations/math/count", ""),
+    ] {
+        let answer = server.send(line, &[], "").await;
+        if allowed.is_empty() {
+            assert_ne!(answer.status, 405, "{line}");
+        } else {
+            assert_eq!((answer.status, answer.header("allow")), (405, Some(allowed)), "{line}");
+        }
+    }
+}
+
+fn secured(scheme: SecurityScheme) -> Registry {
+    let mut spec = OperationSpec::new(OperationKind::Query, "shop", "list").unwrap();
+    let mut binding = HttpBinding::of("GET", "/list");
+    let mut way = SecurityRequirement::new(&[]);
+    way.schemes = vec![scheme].into();
+    binding.security = vec![way].into();
+    spec.binding = Binding::Http(binding);
+    let registry = Registry::new();
+    let refused =
+        Handler::dynamic(|_: Value, _| async { Err(ErrorResponse::new(401, json!({ "why": "theirs" })).into()) });
+    registry.register(Registration::new(spec, refused)).unwrap();
+    registry
+}
+
+#[tokio::test]
+async fn the_document_names_credentials_that_count() {
+    let kind = SecurityKind::ApiKey { location: ops_runtime::binding::ParameterLocation::Header, name: "X-Key".into() };
+    let key = SecurityScheme::new("shopKey", kind);
+    let tokens = || BearerTokens::new().with_token("t", Identity::new("ann"));
+    let security = |document: &Value| document["paths"]["/list"]["get"]["security"].clone();
+    let document = |server| async move { serve(server).await.get("/openapi.json").await.json() };
+    let told = document(HttpServer::new(secured(key.clone())).with_authenticator(tokens())).await;
+    assert_eq!(security(&told), json!([{ "bearer": [] }]));
+    assert_eq!(told["components"]["securitySchemes"].as_object().unwrap().keys().collect::<Vec<_>>(), ["bearer"]);
+    // Who looks for what nobody knows may look for the key.
+    let closure = |_: &http::request::Parts| async { Ok(Identity::new("ann")) };
+    let told = document(HttpServer::new(secured(key)).with_authenticator(closure)).await;
+    assert_eq!(security(&told), json!([{ "shopKey": [] }]));
+    let oauth = SecurityScheme::new("login", SecurityKind::OAuth2 { token_url: None });
+    let told = document(HttpServer::new(secured(oauth)).with_authenticator(tokens())).await;
+    assert_eq!(security(&told), json!([{ "login": [] }]));
+}
+
+#[tokio::test]
+async fn a_401_says_how_to_authenticate() {
+    let token = SecurityScheme::new("token", SecurityKind::Bearer);
+    let server =
+        HttpServer::new(secured(token)).with_authenticator(BearerTokens::new().with_token("t", Identity::new("a")));
+    let answer = serve(server).await.send("GET /list", &["authorization: Bearer t"], "").await;
+    assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some("Bearer")), "{answer:?}");
+    assert_eq!(answer.json(), json!({ "why": "theirs" }));
+}

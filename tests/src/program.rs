@@ -1,0 +1,19 @@
+//! Programs of the workspace.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::corpus::root;
+
+/// Builds a program with what all tests are built with, and returns where it is.
+///
+/// # Panics
+/// If it cannot be built.
+#[must_use]
+pub fn built(name: &str) -> PathBuf {
+    let status = Command::new(root().join("tests/build")).arg(name).status();
+    assert!(status.is_ok_and(|status| status.success()), "`tests/build {name}` failed");
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join("debug").join(name)
+}
