@@ -99,6 +99,8 @@ enum Ran {
 
 impl Attempted<'_> {
     /// Runs the job if it is to be run, and writes what becomes of it.
+    ///
+    /// In boxes: allocators have small pieces at hand, and search for one that is as large as all of a job's task.
     pub(super) async fn run(self) {
         let job = &self.delivery.job;
         let mut tries = self.tries();
@@ -123,7 +125,7 @@ impl Attempted<'_> {
                 verdict
             }
         };
-        self.write(tries, verdict).await;
+        Box::pin(self.write(tries, verdict)).await;
     }
 
     fn engine(&self) -> &dyn Engine {
@@ -199,7 +201,6 @@ impl Attempted<'_> {
             parent_id = field::Empty,
         );
         let (sink, reports) = Progress::channel();
-        // In boxes: allocators have small pieces at hand, and search for one that is as large as all of a job's task.
         let call = Box::pin(self.call(self.options(attempt, &span, sink)));
         let run = self.reported(call, reports).instrument(span.clone());
         let closed = async {

@@ -13,7 +13,7 @@ use crate::call::trace::continue_trace;
 use crate::durable::digest::digest;
 use crate::durable::engine::{Engine, Listed, QueueStats};
 use crate::durable::error::JobError;
-use crate::durable::id::{JobId, hash, hex, is_queue};
+use crate::durable::id::{JobId, hash, is_queue};
 use crate::durable::in_process::InProcess;
 use crate::durable::job::{AnyJob, Job};
 use crate::durable::meter;
@@ -315,7 +315,7 @@ impl Jobs {
             || self.shared.retries.iter().find(|(pattern, _)| glob(pattern, operation)).map(|(_, own)| own.clone());
         let mut job = JobRecord::new(id, operation, input);
         if origin.key.is_some() || options.key.is_some() {
-            job.nonce = hex(&random::bytes::<8>());
+            job.nonce = format!("{:016x}", random::unique());
             job.digest = crate::record::from_str(job.input.get()).map(|input| digest(&input)).unwrap_or_default();
         }
         job.identity = self.identity.as_deref().cloned();

@@ -1,6 +1,8 @@
 //! Numbers and keys that nobody can guess, from the system's generator.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Random bytes, fit for keys.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
@@ -18,4 +20,13 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
 /// A random number, fit for ids that others must not guess.
 pub(crate) fn number() -> u64 {
     u64::from_le_bytes(bytes())
+}
+
+/// A number that no other call gives, in this process or another. Others may guess it.
+///
+/// It takes no call of the system, which random numbers do.
+pub(crate) fn unique() -> u64 {
+    static FIRST: OnceLock<u64> = OnceLock::new();
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    FIRST.get_or_init(number).wrapping_add(CALLS.fetch_add(1, Ordering::Relaxed))
 }

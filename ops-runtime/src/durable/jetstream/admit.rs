@@ -55,8 +55,21 @@ impl Admitted {
     }
 }
 
-/// The job of a message. `None` if it is not to be run, or not here and now.
-pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitted>, CallError> {
+/// What a message says by itself.
+struct Seen {
+    job: JobRecord,
+    /// Its place in the stream.
+    sequence: u64,
+    /// How often the server has delivered it.
+    delivered: u64,
+    /// True if its schedule sent it.
+    is_scheduled: bool,
+    /// True if something may be kept of the job beside this.
+    may_be_known: bool,
+    since: Instant,
+}
+
+fn see(core: &Core, message: &Message) -> Result<Seen, CallError> {
     let since = Instant::now();
     let info = match message.info() {
         Ok(info) => info,
@@ -64,29 +77,71 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
     };
     let (sequence, published) = (info.stream_sequence, millis_of(info.published));
     let delivered = u64::try_from(info.delivered).unwrap_or(1).max(1);
-    let job: JobRecord = match from_json(&message.payload, &message.subject) {
-        Ok(job) => job,
+    let job: JobRecord = from_json(&message.payload, &message.subject)?;
+    let lost = core.lost.load(Ordering::Relaxed);
+    let is_scheduled = message.headers.as_ref().is_some_and(|headers| headers.get("Nats-Scheduler").is_some());
+    let may_be_known = delivered > 1
+        || core.clock.now() > published.saturating_add(FRESH)
+        || (lost > 0 && published <= lost.saturating_add(APART))
+        || is_scheduled;
+    Ok(Seen { job, sequence, delivered, is_scheduled, may_be_known, since })
+}
+
+/// What a first look at a message gives, for which nothing is asked of the server.
+pub(super) enum Look {
+    /// A job that is to be run.
+    Job(Box<Admitted>),
+    /// Nothing is to be done with it.
+    Nothing,
+    /// It is to be [admitted](admit).
+    Further(Box<Message>),
+}
+
+pub(super) fn look(core: &Core, message: Message) -> Look {
+    match see(core, &message) {
+        Ok(seen) if is_here(core, &seen) => Look::Nothing,
+        Ok(seen) if !seen.may_be_known => {
+            let place = seen.sequence;
+            admitted(&message, seen, place, (1, Tries::default())).map_or(Look::Nothing, Look::Job)
+        }
+        // Errors are told there.
+        Ok(_) | Err(_) => Look::Further(Box::new(message)),
+    }
+}
+
+/// True if it came twice to this process: what runs here keeps it, and its acknowledgement is that of both.
+fn is_here(core: &Core, seen: &Seen) -> bool {
+    core.held.came_again(&seen.job, seen.sequence, seen.delivered, core.config.limits.lease)
+}
+
+/// The job of a message, what was last kept of it at a place, how often it was delivered, and what its tries came to.
+fn admitted(message: &Message, seen: Seen, last: u64, (deliveries, tries): (u64, Tries)) -> Option<Box<Admitted>> {
+    let receipt = message.reply.clone()?;
+    let Seen { job, sequence, delivered, since, .. } = seen;
+    let (note, submitted) = (note(&message.payload).map(str::to_owned), job.submitted);
+    let lease = Lease { receipt: receipt.clone(), sequence, submitted, last, delivered, note, since };
+    let delivery = Delivery::new(job, receipt.as_str()).with_tries(deliveries, tries);
+    Some(Box::new(Admitted { delivery, lease, since }))
+}
+
+/// The job of a message. `None` if it is not to be run, or not here and now.
+pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Admitted>>, CallError> {
+    let seen = match see(core, &message) {
+        Ok(seen) => seen,
         Err(error) => {
             tracing::error!(%error, "a job can't be read, and stays in its queue");
             give_up(&message, UNREADABLE).await;
             return Ok(None);
         }
     };
-    // It came twice to this process: what runs here keeps it, and its acknowledgement is that of both.
-    if core.held.came_again(&job, sequence, delivered, core.config.limits.lease) {
+    if is_here(core, &seen) {
         return Ok(None);
     }
+    let Seen { ref job, sequence, delivered, is_scheduled, may_be_known, .. } = seen;
     let now = core.clock.now();
-    let headers = message.headers.as_ref();
-    let lost = core.lost.load(Ordering::Relaxed);
-    let is_scheduled = headers.is_some_and(|headers| headers.get("Nats-Scheduler").is_some());
-    let may_be_known = delivered > 1
-        || now > published.saturating_add(FRESH)
-        || (lost > 0 && published <= lost.saturating_add(APART))
-        || is_scheduled;
     // Its schedule may have fired while the job was cancelled, and then stands behind the ending.
     if is_scheduled {
-        match core.has_ended(&job, sequence).await {
+        match core.has_ended(job, sequence).await {
             Ok(false) => {}
             Ok(true) => {
                 let _ = message.ack().await;
@@ -156,12 +211,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Admitt
             }
         }
     }
-    let Some(receipt) = message.reply.clone() else { return Ok(None) };
-    let note = headers.and_then(note).map(str::to_owned);
-    let submitted = job.submitted;
-    let lease = Lease { receipt: receipt.clone(), sequence, submitted, last: place, delivered, note, since };
-    let delivery = Delivery::new(job, receipt.as_str()).with_tries(deliveries, tries);
-    Ok(Some(Admitted { delivery, lease, since }))
+    Ok(admitted(&message, seen, place, (deliveries, tries)))
 }
 
 async fn give_up(message: &Message, wait: Duration) {

@@ -13,13 +13,14 @@ use super::clock::{millis, rfc3339};
 use super::core::{Core, DELIVERED, Put, from_json, to_json};
 use super::held::Lease;
 use super::notes::WITH_ENDING;
-use super::write::{Write, note};
+use super::write::{Write, note, signed};
 use crate::CallError;
 use crate::durable::JobId;
 use crate::durable::engine::{Delivery, EngineResult};
 use crate::durable::options::too_late;
 use crate::durable::record::{Ended, JobRecord, Stored, Tries};
 use crate::durable::retry::LONGEST;
+use crate::model::random;
 use crate::nats::unusable;
 
 /// In the notice of a closed job, the place of its ending.
@@ -39,7 +40,7 @@ impl Core {
         let id = &job.id;
         self.queue(id.queue()).await?;
         let all = self.subjects.of(id, ">");
-        let write = self.write(job)?.after(all.clone(), 0, self.writer()).note(self.notes.expect(id));
+        let write = self.write(job)?.after(all, 0);
         for _ in 0..READS {
             match self.put(&write).await? {
                 Put::Stored(_) => return Ok(None),
@@ -66,7 +67,8 @@ impl Core {
     /// Delays by refusing the delivery for so long (NAK) are forgotten by a single server that is killed, and all of them
     /// are part of the consumer's state, which is written as a whole. A schedule is a message like others.
     fn write(&self, job: &JobRecord) -> Result<Write, CallError> {
-        let (subject, payload) = (self.subjects.of(&job.id, "job"), to_json(job)?);
+        let payload = signed(job, random::unique(), Some(self.notes.expect(&job.id)))?;
+        let subject = self.subjects.of(&job.id, "job");
         let now = self.clock.now();
         let Some(start) = job.not_before.filter(|start| *start > now) else { return Ok(Write::new(subject, payload)) };
         let at = rfc3339(start).filter(|_| start - now <= millis(LONGEST)).ok_or_else(|| too_late(&job.operation))?;
@@ -100,7 +102,7 @@ impl Core {
     pub(super) async fn end(&self, delivery: &Delivery, end: &Ended) -> Result<bool, CallError> {
         let id = &delivery.job.id;
         let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(false) };
-        let payload = to_json(end)?;
+        let payload = signed(end, random::unique(), None)?;
         let (is_ended, place) = self.write_end(id, end, payload.clone(), lease.sequence).await?;
         // What comes now is a service: a job that is delivered again is found to have ended.
         self.acknowledge(&lease, AckKind::Ack).await;
@@ -108,8 +110,8 @@ impl Core {
             self.remove_open(id, place).await?;
         }
         self.held.remove(id, &delivery.receipt);
-        if is_ended {
-            self.tell_ended(id, lease.note, end, payload).await;
+        if let Some(inbox) = lease.note.filter(|_| is_ended) {
+            self.tell_ended(&inbox, id, end, payload).await;
         }
         Ok(is_ended)
     }
@@ -122,15 +124,17 @@ impl Core {
             self.remove_open(id, last.sequence).await?;
             return Ok(false);
         }
-        let inbox = note(&job.as_ref().unwrap_or(&last).headers).map(str::to_owned);
-        let payload = to_json(end)?;
+        let inbox = note(&job.as_ref().unwrap_or(&last).payload).map(str::to_owned);
+        let payload = signed(end, random::unique(), None)?;
         let (is_ended, place) = self.write_end(id, end, payload.clone(), last.sequence).await?;
         if !is_ended {
             return Ok(false);
         }
         self.remove_open(id, place).await?;
         self.tell_closed(id, place).await;
-        self.tell_ended(id, inbox, end, payload).await;
+        if let Some(inbox) = inbox {
+            self.tell_ended(&inbox, id, end, payload).await;
+        }
         Ok(true)
     }
 
@@ -140,7 +144,7 @@ impl Core {
     async fn write_end(&self, id: &JobId, end: &Ended, payload: Bytes, job: u64) -> Result<(bool, u64), CallError> {
         let all = self.subjects.of(id, "end.*");
         let subject = self.subjects.of(id, if end.is_dead() { "end.dead" } else { "end.done" });
-        let mut write = Write::new(subject, payload).after(all.clone(), 0, self.writer());
+        let mut write = Write::new(subject, payload).after(all.clone(), 0);
         if !end.is_dead() {
             // Until the job itself is gone for sure: its acknowledgement may get lost, and then it is delivered once more
             // when the lease is over, which must find the ending.
@@ -196,12 +200,10 @@ impl Core {
     /// Tells the submitter. Others who wait hear the write of the ending itself.
     ///
     /// Of a dead letter only that there is one: who retries it may do so before the submitter asks for the result.
-    async fn tell_ended(&self, id: &JobId, inbox: Option<String>, end: &Ended, payload: Bytes) {
-        if let Some(inbox) = inbox {
-            let is_told = payload.len() <= WITH_ENDING && !end.is_dead();
-            let payload = if is_told { payload } else { Bytes::new() };
-            self.send([&inbox, ".", id.as_str()].concat(), payload).await;
-        }
+    fn tell_ended(&self, inbox: &str, id: &JobId, end: &Ended, payload: Bytes) -> impl Future<Output = ()> + Send + '_ {
+        let is_told = payload.len() <= WITH_ENDING && !end.is_dead();
+        let payload = if is_told { payload } else { Bytes::new() };
+        self.send([inbox, ".", id.as_str()].concat(), payload)
     }
 
     /// Keeps what the tries came to, and has the job delivered again.
@@ -226,7 +228,7 @@ impl Core {
         last: u64,
     ) -> Result<(), CallError> {
         let write = Write::new(self.subjects.of(id, "try"), to_json(tries)?)
-            .after(self.subjects.of(id, ">"), last, self.writer())
+            .after(self.subjects.of(id, ">"), last)
             .with(NATS_ROLLUP, "sub".to_owned())
             .with(DELIVERED, format!("{} {}", delivered.0, delivered.1))
             .keep(millis(wait).saturating_add(TRIES));
@@ -268,7 +270,7 @@ impl Core {
             return Ok(false);
         }
         // Only if the dead letter is still the last that there is of the job.
-        let write = self.write(job)?.after(all.clone(), dead.sequence, self.writer()).note(self.notes.expect(id));
+        let write = self.write(job)?.after(all.clone(), dead.sequence);
         if let Put::Refused = self.put(&write).await? {
             let last = self.last(id.queue(), &all).await?;
             if !last.is_some_and(|last| write.is(&last)) {
@@ -331,7 +333,7 @@ impl Core {
         self.queue(id.queue()).await?;
         let subject = self.subjects.step(id, name);
         let write = Write::new(subject.clone(), Bytes::copy_from_slice(value.as_bytes()));
-        let write = write.after(subject.clone(), 0, self.writer()).keep(millis(retention));
+        let write = write.after(subject.clone(), 0).keep(millis(retention));
         for _ in 0..READS {
             match self.put(&write).await? {
                 Put::Stored(_) => return Ok(value.to_owned()),

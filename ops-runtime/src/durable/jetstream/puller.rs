@@ -18,7 +18,7 @@ use futures_util::future::{join_all, poll_fn};
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::admit::{Admitted, admit};
+use super::admit::{Admitted, Look, admit, look};
 use super::core::Core;
 use super::failure::jitter;
 use crate::CallError;
@@ -47,7 +47,9 @@ pub(super) struct Puller {
 struct Shared {
     /// Held by who reads what the server sends.
     lanes: tokio::sync::Mutex<Vec<Lane>>,
-    ready: Mutex<VecDeque<Admitted>>,
+    ready: Mutex<VecDeque<Box<Admitted>>>,
+    /// What the server has sent that has to be looked up before it is ready.
+    further: Mutex<Vec<jetstream::Message>>,
 }
 
 struct Lane {
@@ -70,7 +72,7 @@ struct Lane {
 impl Puller {
     pub(super) fn start(core: &Arc<Core>, consumers: &[Consumer<Config>]) -> Self {
         let lanes = consumers.iter().map(|consumer| Lane::new(core, consumer)).collect::<Vec<_>>().into();
-        let shared = Arc::new(Shared { lanes, ready: Mutex::default() });
+        let shared = Arc::new(Shared { lanes, ready: Mutex::default(), further: Mutex::default() });
         // It ends by itself.
         tokio::spawn(keep(core.clone(), shared.clone()));
         Self { shared }
@@ -83,12 +85,7 @@ impl Puller {
         at_most: Duration,
     ) -> Result<Vec<Delivery>, CallError> {
         if self.shared.ready().is_empty() {
-            // In a task, which ends even if the caller does not wait: what the server has sent must not get lost.
-            let filling = tokio::spawn(fill(self.shared.clone(), core.clone(), most, after(at_most)));
-            match filling.await {
-                Ok(filled) => filled?,
-                Err(error) => return Err(unusable("jobs can't be pulled", &error)),
-            }
+            fill(&self.shared, core, most, after(at_most)).await?;
         }
         let mut ready = self.shared.ready();
         let few = most.min(ready.len());
@@ -97,55 +94,89 @@ impl Puller {
 }
 
 impl Shared {
-    fn ready(&self) -> MutexGuard<'_, VecDeque<Admitted>> {
+    fn ready(&self) -> MutexGuard<'_, VecDeque<Box<Admitted>>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts what is to be run among what is ready.
-    async fn take(&self, core: &Arc<Core>, messages: Vec<jetstream::Message>) -> Result<(), CallError> {
-        let admitted = join_all(messages.into_iter().map(|message| admit(core, message))).await;
-        let mut failed = Ok(());
-        for admitted in admitted {
-            match admitted {
-                Ok(Some(admitted)) => self.ready().push_back(admitted),
-                Ok(None) => {}
-                Err(error) => failed = Err(error),
+    fn further(&self) -> MutexGuard<'_, Vec<jetstream::Message>> {
+        self.further.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts what is to be run among what is ready, as far as a look at it tells. Does not wait, so that no message is lost with a
+    /// future that is dropped.
+    fn look(&self, core: &Core, messages: Vec<jetstream::Message>) {
+        for message in messages {
+            match look(core, message) {
+                Look::Job(admitted) => self.ready().push_back(admitted),
+                Look::Nothing => {}
+                Look::Further(message) => self.further().push(*message),
             }
         }
-        failed
+    }
+
+    /// Puts what is to be run of the rest among what is ready.
+    async fn look_up(self: &Arc<Self>, core: &Arc<Core>) -> Result<(), CallError> {
+        let messages = std::mem::take(&mut *self.further());
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let (shared, core) = (self.clone(), core.clone());
+        // In a task, which ends even if the caller does not wait.
+        let looking = tokio::spawn(async move {
+            let admitted = join_all(messages.into_iter().map(|message| admit(&core, message))).await;
+            let mut failed = Ok(());
+            for admitted in admitted {
+                match admitted {
+                    Ok(Some(admitted)) => shared.ready().push_back(admitted),
+                    Ok(None) => {}
+                    Err(error) => failed = Err(error),
+                }
+            }
+            failed
+        });
+        looking.await.unwrap_or_else(|error| Err(unusable("jobs can't be looked up", &error)))
     }
 }
 
-/// Reads what the server sends until something is ready, or time is up.
-async fn fill(shared: Arc<Shared>, core: Arc<Core>, most: usize, until: Instant) -> Result<(), CallError> {
+/// Reads what the server sends until something is ready, or time is up. What was read is kept if this is dropped.
+async fn fill(shared: &Arc<Shared>, core: &Arc<Core>, most: usize, until: Instant) -> Result<(), CallError> {
     let Ok(mut lanes) = timeout_at(until, shared.lanes.lock()).await else { return Ok(()) };
     loop {
         // What has come already is room that is taken.
-        let messages = read(&core, &mut lanes).now_or_never().unwrap_or_default();
-        let room = most.saturating_sub(messages.len() + shared.ready().len());
-        ask(&core, &mut lanes, room).await;
-        shared.take(&core, messages).await?;
+        shared.look(core, come(core, &mut lanes));
+        let room = most.saturating_sub(shared.further().len() + shared.ready().len());
+        ask(core, &mut lanes, room).await;
+        shared.look_up(core).await?;
         if !shared.ready().is_empty() || Instant::now() >= until {
             return Ok(());
         }
-        let Ok(messages) = timeout_at(until, read(&core, &mut lanes)).await else { return Ok(()) };
-        shared.take(&core, messages).await?;
+        let messages = read(core, &mut lanes, until).await;
+        shared.look(core, messages);
     }
 }
 
-/// What the server has sent. Waits until there is something, or something has to be asked for anew.
-async fn read(core: &Core, lanes: &mut [Lane]) -> Vec<jetstream::Message> {
-    let mut messages = Vec::new();
-    let any = poll_fn(|cx| {
-        let mut is_over = false;
-        for lane in lanes.iter_mut() {
-            is_over |= lane.poll(core, cx, &mut messages);
-        }
-        if is_over || !messages.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    });
+/// What the server has sent. Waits until there is something, or something has to be asked for anew, but not beyond `until`.
+async fn read(core: &Core, lanes: &mut [Lane], until: Instant) -> Vec<jetstream::Message> {
     // A request may be lost without a word.
-    let _ = timeout(PAUSE, any).await;
+    let until = until.min(Instant::now() + PAUSE);
+    let mut messages = Vec::new();
+    let _ = timeout_at(until, poll_fn(|cx| poll(core, lanes, cx, &mut messages))).await;
     messages
+}
+
+/// What the server has sent so far.
+fn come(core: &Core, lanes: &mut [Lane]) -> Vec<jetstream::Message> {
+    let mut messages = Vec::new();
+    let _ = poll_fn(|cx| poll(core, lanes, cx, &mut messages)).now_or_never();
+    messages
+}
+
+fn poll(core: &Core, lanes: &mut [Lane], cx: &mut Context<'_>, messages: &mut Vec<jetstream::Message>) -> Poll<()> {
+    let mut is_over = false;
+    for lane in lanes {
+        is_over |= lane.poll(core, cx, messages);
+    }
+    if is_over || !messages.is_empty() { Poll::Ready(()) } else { Poll::Pending }
 }
 
 /// Asks each lane for its share, and all that have many jobs together for no more than there is room.
@@ -189,7 +220,8 @@ impl Lane {
             return;
         }
         self.paused = None;
-        if let Err(error) = self.request(core).await {
+        // In a box, as one request brings many jobs.
+        if let Err(error) = Box::pin(self.request(core)).await {
             tracing::debug!(%error, "a lane can't be asked");
             self.pause();
         }
@@ -201,9 +233,10 @@ impl Lane {
         }
         let (missing, expires) = (self.share - self.asked, jitter(WAITING));
         let batch = BatchConfig { batch: missing, expires: Some(expires), ..BatchConfig::default() };
-        self.consumer.request_batch(batch, self.inbox.clone()).await?;
+        // Before it is sent: this may be dropped when it was.
         (self.asked, self.until) = (self.share, Instant::now() + expires + LOST);
         self.lost = core.lost.load(Ordering::Relaxed);
+        self.consumer.request_batch(batch, self.inbox.clone()).await?;
         Ok(())
     }
 
@@ -262,16 +295,15 @@ async fn keep(core: Arc<Core>, shared: Arc<Shared>) {
         let is_dropped = core.dropped.is_cancelled();
         let mut is_quiet = false;
         if let Ok(mut lanes) = shared.lanes.try_lock() {
-            let messages = read(&core, &mut lanes).now_or_never().unwrap_or_default();
-            if let Err(error) = shared.take(&core, messages).await {
+            shared.look(&core, come(&core, &mut lanes));
+            if let Err(error) = shared.look_up(&core).await {
                 tracing::debug!(%error, "a job can't be admitted");
             }
             is_quiet = lanes.iter().all(|lane| lane.asked == 0);
         }
         let old: Vec<_> = {
             let mut ready = shared.ready();
-            let is_old = |admitted: &&Admitted| is_dropped || admitted.since.elapsed() > unclaimed;
-            let old = ready.iter().take_while(is_old).count();
+            let old = ready.iter().take_while(|admitted| is_dropped || admitted.since.elapsed() > unclaimed).count();
             ready.drain(..old).collect()
         };
         for admitted in old {
