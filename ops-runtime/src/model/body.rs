@@ -131,6 +131,12 @@ impl Body {
         }
     }
 
+    /// How many bytes a text of JSON stands for, as it is read.
+    #[cfg(feature = "registry")]
+    pub(crate) fn length_of_text(text: &str) -> usize {
+        base64::length(text).unwrap_or(text.len())
+    }
+
     fn of_text(text: &str) -> Self {
         #[cfg(feature = "registry")]
         if let Some(given) = handover::given(text) {
