@@ -16,6 +16,8 @@
 mod base64;
 #[cfg(feature = "registry")]
 pub(crate) mod handover;
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) mod measured;
 #[cfg(feature = "registry")]
 mod read;
 
