@@ -337,3 +337,45 @@ async fn files_are_sent_and_written() {
     folder.fails(2, &["call", "photos.yaml", "put", "body=@none.png"], &["`none.png` cannot be read"]);
     folder.fails(2, &["call", "photos.yaml", "show", "-o", "x", "--raw"], &["--raw"]);
 }
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_fails_leaves_its_file_alone() {
+    use std::os::unix::fs::symlink;
+    let (folder, url) = (Folder::new("output"), serve().await);
+    folder.write("photos.yaml", PHOTOS);
+    folder.write("kept.png", "kept");
+    let at = |name: &str| folder.0.join(name);
+    // Where they lead is not there yet.
+    symlink("target.png", at("link.png")).unwrap();
+    symlink("link.png", at("far.png")).unwrap();
+    symlink("round.png", at("round.png")).unwrap();
+    symlink("none/target.png", at("lost.png")).unwrap();
+    for file in ["kept.png", "new.png", "link.png", "far.png"] {
+        // Nobody listens there.
+        let (status, stdout, stderr) =
+            folder.ops(&["call", "photos.yaml", "show", "-o", file, "--base-url", "http://127.0.0.1:1"]);
+        assert!(status == 1 && stdout.is_empty(), "{file}: {status} {stderr}");
+        assert_eq!(folder.read("kept.png"), "kept", "{file}");
+        assert!(!at("new.png").exists() && !at("target.png").exists(), "{file}");
+        assert!(at("link.png").is_symlink() && at("far.png").is_symlink(), "{file}");
+    }
+    for file in ["round.png", "lost.png", "none/x.png", "."] {
+        let line = ["call", "photos.yaml", "show", "-o", file, "--base-url", &url];
+        folder.fails(2, &line, &[&format!("`{file}` cannot be written")]);
+    }
+    let (status, _, stderr) = folder.ops(&["call", "photos.yaml", "show", "-o", "far.png", "--base-url", &url]);
+    assert!(status == 0 && at("far.png").is_symlink() && at("link.png").is_symlink(), "{stderr}");
+    assert_eq!(std::fs::read(at("target.png")).unwrap(), b"\x89PNG\xff\x00");
+
+    // Who reads a pipe gets the answer, and no end before it.
+    assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    let line = ["call", "photos.yaml", "show", "-o", "pipe", "--base-url", &url];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ops")).args(line).current_dir(&folder.0).spawn().unwrap();
+    let pipe = at("pipe");
+    let reading = tokio::task::spawn_blocking(move || std::fs::read(pipe).unwrap());
+    let read = tokio::time::timeout(std::time::Duration::from_secs(30), reading).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(read.unwrap().unwrap(), b"\x89PNG\xff\x00");
+}

@@ -49,7 +49,8 @@
 //! [`Body`](crate::Body) or a string of base64. The fields of a form and the parts of `multipart/form-data` are the
 //! properties of an object: a list repeats the part, objects are JSON, bytes are files. If an endpoint takes several
 //! content types, the binding names a property by which the caller chooses; by default the first that fits is used.
-//! Files and streams are sent piece by piece, with a `Content-Length` if it is known.
+//! Files and streams are sent piece by piece, with a `Content-Length` if it is known: a stream of another length, and a file
+//! that becomes shorter meanwhile, are errors.
 //!
 //! # Credentials
 //!

@@ -149,6 +149,7 @@
 mod attempt;
 mod buffer;
 mod decode;
+mod finite;
 #[doc(hidden)]
 pub mod glue;
 pub(crate) mod json;
@@ -167,6 +168,8 @@ use serde_core::de::MapAccess;
 use serde_core::ser::SerializeMap;
 
 pub use decode::{DecodeError, from_slice, from_str, from_value, parse, to_value};
+#[cfg(feature = "registry")]
+pub(crate) use finite::Finite;
 pub use names::{Literal, Names, Scalar, Values};
 pub use reader::{Reader, put, put_some};
 pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Required, Rest, Slots, Vacant};

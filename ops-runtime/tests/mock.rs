@@ -9,7 +9,7 @@ use ops_runtime::access::Identity;
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::mock::{MockCaller, Recorder};
 use ops_runtime::spec::{Definition, OperationSpec, Schema};
-use ops_runtime::{Call, CallError, CallOptions, Caller, ErrorCode, Operation, ResponseEnvelope, Subscribe};
+use ops_runtime::{Body, Call, CallError, CallOptions, Caller, ErrorCode, Operation, ResponseEnvelope, Subscribe};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -231,6 +231,72 @@ impl Numbers for MockCaller {
         let next = std::sync::atomic::AtomicU64::new(0);
         self.on_id("count.next", move |_| Ok(json!(next.fetch_add(10, std::sync::atomic::Ordering::Relaxed) + 10)))
     }
+}
+
+struct Keep;
+
+impl Operation for Keep {
+    type Input = Vec<Body>;
+    type Output = u64;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("files.keep");
+}
+
+impl Call for Keep {}
+
+#[tokio::test]
+async fn bodies_are_played_back() {
+    let path = file("bodies.jsonl");
+    let count = |bodies: Vec<Body>| Ok(bodies.iter().filter_map(Body::as_bytes).map(|bytes| bytes.len() as u64).sum());
+    let recorder = Recorder::create(MockCaller::new().on::<Keep>(count), &path).unwrap();
+    let empty = || Body::stream(stream::empty());
+    for (bodies, expected) in [(vec!["ab".into(), "c".into()], 3), (vec!["ab".into()], 2), (vec![empty()], 0)] {
+        assert_eq!(recorder.execute::<Keep>(bodies).await.unwrap().data, expected);
+    }
+    let mock = MockCaller::playback(&path).unwrap();
+    for (bodies, expected) in [(vec![Body::from("ab")], 2), (vec!["ab".into(), "c".into()], 3)] {
+        assert_eq!(mock.execute::<Keep>(bodies).await.unwrap().data, expected);
+    }
+    assert!(mock.execute::<Keep>(vec![empty()]).await.unwrap_err().message().contains("a stream has no JSON"));
+}
+
+struct Halve;
+
+impl Operation for Halve {
+    type Input = Vec<f64>;
+    type Output = Vec<f64>;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("math.halve");
+}
+
+impl Call for Halve {}
+
+#[tokio::test]
+async fn numbers_that_json_has_not_are_errors() {
+    let halve = |numbers: Vec<f64>| Ok(numbers.into_iter().map(|number| 1.0 / number).collect());
+    let mock = MockCaller::new().on::<Halve>(halve);
+    for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let error = mock.execute::<Halve>(vec![1.0, number]).await.unwrap_err();
+        let told = format!("JSON has no number for {number}");
+        assert!(error.message().contains("recorded") && error.message().ends_with(&told), "{error}");
+    }
+    assert!(mock.calls().is_empty());
+
+    let path = file("numbers.jsonl");
+    let recorder = Recorder::create(mock.clone(), &path).unwrap();
+    assert_eq!(recorder.execute::<Halve>(vec![2.0]).await.unwrap().data, [0.5]);
+    for numbers in [vec![f64::NAN], vec![0.0]] {
+        let error = recorder.execute::<Halve>(numbers).await.unwrap_err();
+        assert!(error.message().contains("cannot be recorded") && error.message().contains("JSON has no"), "{error}");
+    }
+    // The first of the two was not passed on, for it could not be told.
+    assert_eq!(mock.calls_of("math.halve"), [json!([2.0]), json!([0.0])]);
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+
+    // What runs elsewhere gets JSON.
+    let registry = ops_runtime::Registry::new();
+    let handler = ops_runtime::adapter::Handler::dynamic(|input: Value, _| async move { Ok(input) });
+    registry.register(ops_runtime::adapter::Registration::new(Halve::SPEC, handler)).unwrap();
+    let error = registry.execute::<Halve>(vec![f64::NAN]).await.unwrap_err();
+    assert!(error.message().ends_with("JSON has no number for NaN"), "{error}");
 }
 
 #[test]

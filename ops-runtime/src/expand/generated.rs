@@ -146,7 +146,7 @@ pub trait ErrorAnswer {
 
 /// The error that is answered with a status and a body.
 pub fn answer_error<T: serde_core::Serialize>(status: u16, body: T) -> CallError {
-    match serde_json::to_value(&body) {
+    match crate::record::to_value(&body) {
         Ok(body) => ErrorResponse::new(status, body).into(),
         Err(error) => CallError::execution(format!("the body of the error can't be written as JSON: {error}")),
     }

@@ -3,9 +3,11 @@
 //! A call never waits for the log: entries go through a bounded queue to a thread that writes them.
 
 mod entry;
+pub(super) mod files;
 mod redact;
 mod writer;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
@@ -25,6 +27,9 @@ use crate::{CallError, ErrorCode};
 pub use self::entry::{Approval, AuditEntry};
 pub use self::redact::AuditInputs;
 pub use self::writer::AuditSink;
+
+/// The outcome of a call that has a result.
+const OK: &str = "ok";
 
 /// What an audit log says, and what happens when it cannot be written.
 #[derive(Debug, Clone)]
@@ -82,7 +87,8 @@ impl AuditOptions {
 ///
 /// (in one line). `outcome` is `ok` or the code of the error; it is `ABORTED` for a call that was dropped. A member that is
 /// not known is left out; `caller` is `null` for a caller without an identity. Results are never written, and inputs only
-/// as [`AuditInputs`] says.
+/// as [`AuditInputs`] says. Of a file in an input, a gateway writes the name, the type and the size, as far as they are
+/// known: `{"fileName":"cat.png","contentType":"image/png","bytes":20480}`.
 ///
 /// Calls do not wait for the log. If the sink fails, its entry is tried again every 200 ms, and those that come meanwhile
 /// wait in a queue. An entry that finds the queue full is lost; the next one that is written has their number as
@@ -158,12 +164,23 @@ impl AuditLog {
     ///
     /// # Errors
     /// An `EXECUTION_ERROR` if the log is required and cannot be written now. The call must not be made then.
-    pub fn begin(&self, mut entry: AuditEntry, input: &Value) -> Result<AuditRecord, CallError> {
+    pub fn begin(&self, entry: AuditEntry, input: &Value) -> Result<AuditRecord, CallError> {
+        self.begin_as(entry, size_of(input, usize::MAX), || Cow::Borrowed(input))
+    }
+
+    /// As [`begin`](Self::begin), with an input of that size that is written in another form.
+    pub(super) fn begin_as<'v>(
+        &self,
+        mut entry: AuditEntry,
+        size: Option<usize>,
+        told: impl FnOnce() -> Cow<'v, Value>,
+    ) -> Result<AuditRecord, CallError> {
         let place = if self.options.required { Some(self.reserve()?) } else { None };
-        entry.input_bytes = size_of(input, usize::MAX);
+        entry.input_bytes = size;
         if let Some(inputs) = &self.options.inputs {
-            let fits = entry.input_bytes.is_some_and(|bytes| bytes <= inputs.max_bytes);
-            (entry.input, entry.input_omitted) = (fits.then(|| inputs.redact(input)), !fits);
+            let told = told();
+            let fits = size_of(&told, inputs.max_bytes).is_some();
+            (entry.input, entry.input_omitted) = (fits.then(|| inputs.redact(&told)), !fits);
         }
         Ok(AuditRecord { log: self.clone(), entry: Some(Box::new(entry)), started: Instant::now(), place })
     }
@@ -229,10 +246,15 @@ impl AuditRecord {
     /// Ends the call with its result, of which only the size is written, or with its error, of which the code is.
     pub fn finish(mut self, outcome: Result<&Value, &CallError>) {
         let (outcome, bytes) = match outcome {
-            Ok(result) => ("ok", size_of(result, usize::MAX)),
+            Ok(result) => (OK, size_of(result, usize::MAX)),
             Err(error) => (error.code().as_str(), None),
         };
         self.end(outcome, bytes);
+    }
+
+    /// Ends the call with a result of that size, if it is known.
+    pub(super) fn finish_with(mut self, bytes: Option<usize>) {
+        self.end(OK, bytes);
     }
 
     fn end(&mut self, outcome: &str, output_bytes: Option<usize>) {

@@ -129,7 +129,7 @@ impl Core {
             pipeline::call(invocation, id, input.clone()).await.map(|envelope| (envelope, true))
         };
         if let Err(error) = &outcome {
-            self.gate.rules().note_refused(&made_by, request.to_string(), &entry.spec, &input, error);
+            self.gate.rules().note_refused(&made_by, request.to_string(), &entry, &input, error);
         }
         match outcome {
             Ok((envelope, is_whole)) => self.success(caller, envelope, is_whole),

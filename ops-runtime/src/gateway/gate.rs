@@ -19,8 +19,7 @@ use crate::adapter::Bodies;
 use crate::run::handler::{Erased, InputForm};
 use crate::run::registry::{Entry, WeakRegistry};
 use crate::{
-    BoxFuture, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registry,
-    ResponseEnvelope, SpecRef,
+    BoxFuture, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registry, ResponseEnvelope,
 };
 
 /// Which operations callers see.
@@ -124,8 +123,13 @@ impl Gate {
 
     fn gated(&self, behind: &Arc<Entry>) -> Option<Arc<Entry>> {
         let handler = behind.handler.as_ref().map(|handler| {
-            let (spec, rules) = (behind.spec.clone(), self.rules.clone());
-            Handler::endpoint(Gated { spec, rules, inner: handler.erased.clone(), behind: self.behind.downgrade() })
+            let (operation, rules) = (behind.clone(), self.rules.clone());
+            Handler::endpoint(Gated {
+                operation,
+                rules,
+                inner: handler.erased.clone(),
+                behind: self.behind.downgrade(),
+            })
         });
         // The registry behind has the same spec, so it is one that can be registered.
         self.registry.make_entry(behind.spec.clone(), handler).ok()
@@ -134,7 +138,7 @@ impl Gate {
 
 /// An operation behind the gate.
 struct Gated {
-    spec: SpecRef,
+    operation: Arc<Entry>,
     rules: Arc<Rules>,
     inner: Arc<dyn Erased>,
     behind: WeakRegistry,
@@ -161,15 +165,16 @@ impl Gated {
         context: Context,
         run: Run,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        let (spec, rules, inner) = (self.spec.clone(), self.rules.clone(), self.inner.clone());
+        let (operation, rules, inner) = (self.operation.clone(), self.rules.clone(), self.inner.clone());
         let inside = match self.context(context.clone()) {
             Ok(inside) => inside,
             Err(error) => return Box::pin(ready(Err(error))),
         };
         Box::pin(async move {
-            let check = |input: &Value| inner.check(&spec, input, &inside);
-            let passed = rules.admit(&spec, &input, &context, check).await?;
-            let answer = run(&*inner, &spec, input, inside).await;
+            let spec = &*operation.spec;
+            let check = |input: &Value| inner.check(spec, input, &inside);
+            let passed = rules.admit(&operation, &input, &context, check).await?;
+            let answer = run(&*inner, spec, input, inside).await;
             passed.end(&answer);
             answer
         })
@@ -192,17 +197,18 @@ impl Endpoint for Gated {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        let (spec, rules, inner) = (self.spec.clone(), self.rules.clone(), self.inner.clone());
+        let (operation, rules, inner) = (self.operation.clone(), self.rules.clone(), self.inner.clone());
         let inside = match self.context(context.clone()) {
             Ok(inside) => inside,
             Err(error) => return Box::pin(ready(Err(error))),
         };
         Box::pin(async move {
             let input = Payload::Value(input);
-            let check = |input: &Value| inner.check(&spec, input, &inside);
-            let passed = rules.admit(&spec, &input, &context, check).await?;
+            let spec = &*operation.spec;
+            let check = |input: &Value| inner.check(spec, input, &inside);
+            let passed = rules.admit(&operation, &input, &context, check).await?;
             let Payload::Value(input) = input else { return Err(CallError::execution("the input is no JSON value")) };
-            let stream = inner.subscribe(&spec, input, inside).await;
+            let stream = inner.subscribe(spec, input, inside).await;
             passed.follow(stream)
         })
     }

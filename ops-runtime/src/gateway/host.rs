@@ -14,7 +14,8 @@ use super::summary::summary;
 use crate::program::{Describe, Host, Search};
 use crate::run::pipeline;
 use crate::run::principal::Principal;
-use crate::{BoxFuture, CallError, CallOptions, Context, Decision, ErrorCode, OperationKind, OperationSpec, Warning};
+use crate::run::registry::Entry;
+use crate::{BoxFuture, CallError, CallOptions, Context, Decision, ErrorCode, OperationKind, Warning};
 
 /// What a program of a model reaches: what its caller may call, by the gateway's rules.
 pub(super) struct ModelHost {
@@ -92,9 +93,9 @@ impl Drop for Noting<'_> {
 
 impl ModelHost {
     /// Tells of a call that is not made.
-    fn refused(&self, spec: &OperationSpec, input: &Value, error: &CallError) {
+    fn refused(&self, entry: &Entry, input: &Value, error: &CallError) {
         let made_by = MadeBy::new(&self.caller);
-        self.core.gate.rules().note_refused(&made_by, self.context.request_id(), spec, input, error);
+        self.core.gate.rules().note_refused(&made_by, self.context.request_id(), entry, input, error);
     }
 }
 
@@ -122,7 +123,7 @@ impl Host for ModelHost {
                 pipeline::call(invocation, id, input).await
             };
             let envelope = result.map_err(|error| {
-                self.core.gate.rules().note_refused(&made_by, request.to_string(), &entry.spec, &given, &error);
+                self.core.gate.rules().note_refused(&made_by, request.to_string(), &entry, &given, &error);
                 self.core.public(&self.principal, error, &entry.spec, &request)
             })?;
             self.noted.misfits(id, &envelope.warnings);
@@ -140,7 +141,7 @@ impl Host for ModelHost {
         let decision = self.core.gate.rules().decide(&entry.spec);
         if decision == Decision::Deny {
             let error = CallError::new(ErrorCode::AccessDenied, "the policy of this gateway denies it");
-            self.refused(&entry.spec, input, &error);
+            self.refused(&entry, input, &error);
         }
         decision
     }
@@ -152,7 +153,7 @@ impl Host for ModelHost {
         let checked = entry.check_input(input, &invocation.context);
         let checked = checked.and_then(|()| entry.check_by_handler(input, &invocation.context));
         checked.map_err(|error| {
-            self.refused(&entry.spec, input, &error);
+            self.refused(&entry, input, &error);
             self.core.public(&self.principal, error, &entry.spec, &request)
         })
     }

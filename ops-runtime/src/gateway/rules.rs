@@ -10,11 +10,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::approval::{self, Approved};
-use super::audit::{Approval, AuditEntry, AuditLog, AuditRecord};
+use super::audit::{Approval, AuditEntry, AuditLog, AuditRecord, files};
 use super::caller::CallerId;
 use super::limits::{CallPermit, CallerLimits, Entered, Limiter};
 use crate::mcp::McpPeer;
 use crate::run::principal::Principal;
+use crate::run::registry::Entry;
 use crate::{
     CallError, CallPolicy, Context, Decision, ErrorCode, OperationSpec, Payload, PayloadStream, ResponseEnvelope,
 };
@@ -83,11 +84,12 @@ impl Rules {
     /// `TOO_MANY_REQUESTS` beyond the limits of its caller, and those of an audit log that is required.
     pub(super) async fn admit(
         &self,
-        spec: &OperationSpec,
+        operation: &Entry,
         input: &Payload,
         context: &Context,
         check: impl Fn(&Value) -> Result<(), CallError> + Send,
     ) -> Result<Passed, CallError> {
+        let spec = &*operation.spec;
         let made_by = context.extension::<MadeBy>();
         let caller = made_by.map_or_else(|| CallerId::of(context.identity()), |made_by| made_by.caller.clone());
         if let Some(made_by) = made_by {
@@ -97,7 +99,8 @@ impl Rules {
             None => None,
             Some(log) => {
                 let entry = AuditEntry::new(context.request_id(), spec.id.clone(), spec.kind).with_caller(&caller);
-                Some(log.begin(entry, &value(input))?)
+                let (input, context) = (value(input), Some(context));
+                Some(log.begin_as(entry, files::size(&input, context), || files::told(operation, &input, context))?)
             }
         };
         let admitted = self.pass(spec, input, context, check, &caller, &mut record).await;
@@ -122,14 +125,16 @@ impl Rules {
         &self,
         made_by: &MadeBy,
         request: String,
-        spec: &OperationSpec,
+        operation: &Entry,
         input: &Value,
         error: &CallError,
     ) {
         let Some(log) = self.audit.as_ref().filter(|_| !made_by.is_met.swap(true, Ordering::Relaxed)) else { return };
+        let spec = &operation.spec;
         let entry = AuditEntry::new(request, spec.id.clone(), spec.kind).with_caller(&made_by.caller);
         // The call has failed already, whether the log has room for it or not.
-        if let Ok(record) = log.begin(entry, input) {
+        let begun = log.begin_as(entry, files::size(input, None), || files::told(operation, input, None));
+        if let Ok(record) = begun {
             record.finish(Err(error));
         }
     }
@@ -232,6 +237,9 @@ impl Passed {
             Ok(envelope) if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => {
                 record.finish(Err(&CallError::new("TOOL_ERROR", "the tool says that it failed")));
             }
+            Ok(ResponseEnvelope { data: Payload::Body(body), .. }) => {
+                record.finish_with(body.known_length().and_then(|length| usize::try_from(length).ok()));
+            }
             Ok(envelope) => record.finish(Ok(&value(&envelope.data))),
             Err(error) => record.finish(Err(error)),
         }
@@ -248,7 +256,7 @@ impl Passed {
             }
             Ok(stream) => {
                 if let Some(record) = self.record.take() {
-                    record.finish(Ok(&Value::Null));
+                    record.finish_with(None);
                 }
                 Ok(stream
                     .map(move |item| {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::media::{Form, charset, form, is_range};
 use super::{RequestBody, invalid, pointer, style};
-use crate::model::media::{FORM, Media, OCTETS, covers, essence};
+use crate::model::media::{FORM, Media, OCTETS, covers, essence, in_charset};
 use crate::{Bodies, Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
 /// Base64 with or without padding.
@@ -46,14 +46,27 @@ impl Input<'_> {
     fn body(&self, value: &Value) -> Option<&Body> {
         self.bodies.get(value)
     }
+
+    /// True if it holds a value for a body.
+    fn has(&self, body: &HttpBody) -> bool {
+        self.members.get(body.property.as_ref()).is_some_and(|value| !value.is_null())
+    }
 }
 
 /// Writes the input's body in the content type that the input names, or else in the endpoint's first type that can
 /// represent it and does not refuse it by its description.
 ///
 /// # Errors
-/// If no content type can represent the body, or if the endpoint does not take the type that the input names.
+/// If no content type can represent the body, if the endpoint does not take the type that the input names, or if the input
+/// has several bodies.
 pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
+    let mut set = binding.bodies.iter().filter(|body| input.has(body));
+    if let Some(first) = set.next()
+        && let Some(other) = set.find(|body| body.property != first.property)
+    {
+        let message = format!("a request has one body, and this one has `{}`, too", first.property);
+        return Err(invalid(&other.pointer(), message));
+    }
     if let Some(property) = binding.content_type.as_deref()
         && let Some(chosen) = input.members.get(property).filter(|value| !value.is_null())
     {
@@ -69,7 +82,8 @@ pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<E
     for body in fitting.into_iter().chain(others) {
         let Some(value) = value(binding, body, input)? else { continue };
         match write(body, &body.content_type, &value, input) {
-            Ok(encoded) => return Ok(encoded),
+            Ok(Some(encoded)) => return Ok(Some(encoded)),
+            Ok(None) => {}
             Err(error) => refused = refused.or(Some(error)),
         }
     }
@@ -91,7 +105,12 @@ fn encode_as(
         let message = format!("the endpoint takes no body of that content type, but {}", known.join(", "));
         return Err(invalid(&pointer(property), message));
     };
-    let Some(value) = value(binding, body, input)? else { return Ok(None) };
+    let Some(value) = value(binding, body, input)? else {
+        return match binding.bodies.iter().find(|other| input.has(other)) {
+            Some(other) => Err(invalid(&other.pointer(), format!("`{}` is not sent as `{text}`", other.property))),
+            None => Ok(None),
+        };
+    };
     write(body, text, &value, input)
 }
 
@@ -149,16 +168,19 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
     if is_range(&essence) {
         return ready("application/json", json(&*input.bodies.to_json(value)?));
     }
-    if form(&essence) == Form::Json {
-        return ready(content_type, json(&*input.bodies.to_json(value)?));
-    }
-    if value.is_null() {
-        return Ok(None);
-    }
     let unfit = |expected: &str| {
         let message = format!("a body of type `{content_type}` is written from {expected}");
         invalid(&body.pointer(), message)
     };
+    let text = |text: &str| in_charset(content_type, text).ok_or_else(|| unfit("text of that charset"));
+    if form(&essence) == Form::Json {
+        let json = input.bodies.to_json(value)?.to_string();
+        let json = if charset(content_type).is_some() { text(&json)? } else { json.into() };
+        return ready(content_type, json.into());
+    }
+    if value.is_null() {
+        return Ok(None);
+    }
     if essence.starts_with("multipart/") {
         let (boundary, body) =
             multipart::encode(body, &essence, value, input)?.ok_or_else(|| unfit("an object or a list"))?;
@@ -176,9 +198,7 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
             let fields = value.as_object().ok_or_else(|| unfit("an object"))?;
             ready(content_type, Bytes::from(form_fields(body, fields)).into())
         }
-        (Form::Text, Value::String(text)) => {
-            ready(&text_type(&essence, content_type, text), Bytes::from(text.clone()).into())
-        }
+        (Form::Text, Value::String(own)) => ready(&text_type(&essence, content_type, own), text(own)?.into()),
         (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, json(value)),
         (Form::Text, _) => Err(unfit("a string")),
         (_, Value::String(text)) => {

@@ -51,6 +51,10 @@ impl Exchange {
         let mut sent = Sent::default();
         loop {
             sent.try_again();
+            if sent.attempt() > 1 {
+                // A file may have changed meanwhile.
+                self.request.body_mut().measure().await?;
+            }
             let mut request = self.request.clone();
             credentials.put(&mut request)?;
             self.put_own(request.headers_mut());

@@ -1,5 +1,8 @@
 //! The body of a request: bytes in memory, files and streams, one after the other.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +12,8 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
-use crate::{Body, BodyStream};
+use crate::Body;
+use crate::model::body::measured::Measured;
 
 /// The body of a request, as a service of the user's receives it.
 ///
@@ -20,7 +24,7 @@ pub struct RequestBody {
     pieces: Arc<[Piece]>,
     next: usize,
     // Exclusive access needs no lock; the mutex only makes a stream `Sync`, which the built-in engine asks for.
-    current: Option<Mutex<BodyStream>>,
+    current: Option<Mutex<Measured>>,
     left: Option<u64>,
 }
 
@@ -68,12 +72,12 @@ impl RequestBody {
         Some(pieces?.concat().into())
     }
 
-    /// Finds the length of files, to send it to the server.
+    /// Finds the lengths of bodies, to send them to the server. That of a file may be another each time that it is sent.
     ///
     /// # Errors
     /// If a file is missing; nothing is sent then.
     pub(super) async fn measure(&mut self) -> io::Result<()> {
-        if self.left.is_some() {
+        if !self.pieces.iter().any(|piece| matches!(piece, Piece::Body(..))) {
             return Ok(());
         }
         let mut pieces = self.pieces.to_vec();
@@ -133,8 +137,8 @@ impl HttpBody for RequestBody {
                     this.next += 1;
                     match piece {
                         Piece::Bytes(bytes) => bytes.clone(),
-                        Piece::Body(body, _) => {
-                            this.current = Some(Mutex::new(body.clone().into_stream()));
+                        Piece::Body(body, length) => {
+                            this.current = Some(Mutex::new(Measured::new(body.clone(), *length)));
                             continue;
                         }
                     }

@@ -16,6 +16,8 @@
 mod base64;
 #[cfg(feature = "registry")]
 pub(crate) mod handover;
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) mod measured;
 #[cfg(feature = "registry")]
 mod read;
 
@@ -129,6 +131,12 @@ impl Body {
                 Err("a stream has no JSON: it passes only through a binding that streams, such as HTTP")
             }
         }
+    }
+
+    /// How many bytes a text of JSON stands for, as it is read.
+    #[cfg(feature = "registry")]
+    pub(crate) fn length_of_text(text: &str) -> usize {
+        base64::length(text).unwrap_or(text.len())
     }
 
     fn of_text(text: &str) -> Self {

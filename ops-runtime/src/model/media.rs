@@ -120,6 +120,20 @@ pub(crate) fn charset(content_type: &str) -> Option<std::borrow::Cow<'_, str>> {
     super::parameters::parameter(content_type, "charset")
 }
 
+/// A text in the charset that its content type names, UTF-8 by default; `None` if it has characters that the charset has
+/// not, or if the charset is not known here.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn in_charset(content_type: &str, text: &str) -> Option<bytes::Bytes> {
+    use encoding_rs::{Encoding, UTF_8};
+    let encoding = match charset(content_type).map(|label| Encoding::for_label(label.as_bytes())) {
+        Some(None) if !text.is_ascii() => return None,
+        named => named.flatten().unwrap_or(UTF_8),
+    };
+    let (bytes, written, is_lossy) = encoding.encode(text);
+    // What is meant for UTF-16 comes out as UTF-8.
+    (written == encoding && !is_lossy).then(|| bytes.into_owned().into())
+}
+
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) fn is_json(content_type: &str) -> bool {
     Media::of(content_type) == Media::Json && !is_range(content_type)

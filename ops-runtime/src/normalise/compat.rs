@@ -261,5 +261,6 @@ fn strings(keywords: Keywords<'_, '_>) -> StringRules {
             matcher: registered(name).map_or(Matcher::Unknown, Matcher::Known),
         }),
         utf16: true,
+        ..StringRules::default()
     }
 }

@@ -318,6 +318,6 @@ fn strings(map: &Map<String, Value>) -> StringRules {
         format: text("format")
             .filter(|name| has_structure(name))
             .map(|name| Format { name: name.into(), matcher: Matcher::Annotation }),
-        utf16: false,
+        ..StringRules::default()
     }
 }

@@ -57,7 +57,12 @@ pub struct Validator {
 impl Validator {
     /// Compiles a schema and everything inside it that it refers to.
     pub fn new(schema: &Value) -> Self {
-        compile::compile(schema)
+        compile::compile(schema, false)
+    }
+
+    /// Like [`new`](Self::new), for inputs: a string of the format `binary` stands for bytes, and is as long as these.
+    pub(crate) fn of_inputs(schema: &Value) -> Self {
+        compile::compile(schema, true)
     }
 
     /// The parts of the schema that were not understood: references that lead nowhere.

@@ -4,6 +4,8 @@ use std::sync::{LazyLock, OnceLock};
 
 use super::budget::Budget;
 use super::cut::{MAX_NAME, cut};
+use crate::Body;
+use crate::model::body::handover::{self, Length};
 
 /// The rules of a string.
 #[derive(Debug, Default)]
@@ -14,6 +16,8 @@ pub(super) struct StringRules {
     pub(super) format: Option<Format>,
     /// Lengths in UTF-16 code units, as the original counts them, instead of characters.
     pub(super) utf16: bool,
+    /// True if the string stands for bytes, whose number is its length.
+    pub(super) is_bytes: bool,
 }
 
 /// The `format` of a string.
@@ -35,6 +39,9 @@ pub(super) enum Matcher {
 
 impl StringRules {
     pub(super) fn check(&self, text: &str, budget: &Budget) -> bool {
+        if let Some(length) = self.bytes(text) {
+            return !self.is_body_short(length) && !self.is_body_long(length);
+        }
         self.length(text)
             && self.patterns.iter().all(|pattern| pattern.is_in(text, budget))
             && self.format_matches(text)
@@ -69,8 +76,33 @@ impl StringRules {
         }
     }
 
+    /// How many bytes a text stands for; `None` if it is text. Bytes have no characters that a pattern could be about.
+    fn bytes(&self, text: &str) -> Option<Length> {
+        let given = handover::length_of(text);
+        given.or_else(|| self.is_bytes.then(|| Some(Body::length_of_text(text) as u64)))
+    }
+
+    fn is_body_short(&self, length: Length) -> bool {
+        let min = self.min.and_then(|min| u64::try_from(min).ok());
+        min.zip(length).is_some_and(|(min, length)| length < min)
+    }
+
+    fn is_body_long(&self, length: Length) -> bool {
+        let max = self.max.and_then(|max| u64::try_from(max).ok());
+        max.zip(length).is_some_and(|(max, length)| length > max)
+    }
+
     /// A message for each rule that the string breaks.
     pub(super) fn violations(&self, text: &str, budget: &Budget, mut say: impl FnMut(String)) {
+        if let Some(length) = self.bytes(text) {
+            if let Some(min) = self.min.filter(|_| self.is_body_short(length)) {
+                say(format!("Expected no fewer than {min} bytes"));
+            }
+            if let Some(max) = self.max.filter(|_| self.is_body_long(length)) {
+                say(format!("Expected no more than {max} bytes"));
+            }
+            return;
+        }
         if let Some(min) = self.min.filter(|_| !self.longer(text)) {
             say(format!("Expected string length greater or equal to {min}"));
         }

@@ -6,6 +6,7 @@ use serde_core::Serialize;
 use serde_core::de::{DeserializeOwned, Error};
 use serde_json::Value;
 
+use super::finite::Finite;
 use super::json::{Cursor, Fault};
 use super::pointer;
 
@@ -90,9 +91,9 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> 
 ///
 /// # Errors
 ///
-/// When a `Serialize` of the caller's own fails, or a map has keys that are no strings.
+/// When a `Serialize` of the caller's own fails, a map has keys that are no strings, or a number is not finite.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(value)
+    serde_json::to_value(Finite(value))
 }
 
 /// Finds the pointer of a fault by its position, and of one in a buffered value by what its message says.

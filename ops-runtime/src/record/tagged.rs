@@ -163,7 +163,7 @@ pub fn put_own<M: SerializeMap, L: Scalar, T: Serialize>(
     literal: L,
     value: &T,
 ) -> Result<(), M::Error> {
-    let value = serde_json::to_value(value).map_err(serde_core::ser::Error::custom)?;
+    let value = super::to_value(value).map_err(serde_core::ser::Error::custom)?;
     if value.get(name).is_none() {
         m.serialize_entry(name, &literal)?;
     }

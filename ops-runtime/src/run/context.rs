@@ -206,10 +206,12 @@ impl Context {
         Self { registry, request: Number::next(), deadline: None, timeout: None, extra: None }
     }
 
-    /// The same call with its bodies, to an endpoint that streams them.
+    /// The same call with its bodies, to an endpoint that streams them, in the place of those that it was given.
     pub(crate) fn with_bodies(mut self, bodies: Bodies) -> Self {
         if bodies.wants_output() || !bodies.is_empty() {
             Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert_own(bodies);
+        } else if let Some(extra) = self.extra.as_mut().filter(|extra| extra.extensions.get::<Bodies>().is_some()) {
+            Arc::make_mut(extra).extensions.remove::<Bodies>();
         }
         self
     }

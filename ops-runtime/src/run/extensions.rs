@@ -4,6 +4,8 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::model::body::handover::Bodies;
+
 type Value = Arc<dyn Any + Send + Sync>;
 
 /// Values by their types: what an adapter tells handlers of a call beside what [`Context`](crate::Context) knows.
@@ -30,12 +32,19 @@ struct Extension {
 impl Extensions {
     /// Adds a value, in the place of the one of its type if there is one.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        self.put(Extension { of: TypeId::of::<T>(), value: Arc::new(value), inherits: true });
+        // Bodies are those of one input, whoever gives them.
+        let inherits = TypeId::of::<T>() != TypeId::of::<Bodies>();
+        self.put(Extension { of: TypeId::of::<T>(), value: Arc::new(value), inherits });
     }
 
     /// Adds a value for this call alone: those that its handler makes do not have it.
     pub(crate) fn insert_own<T: Send + Sync + 'static>(&mut self, value: T) {
         self.put(Extension { of: TypeId::of::<T>(), value: Arc::new(value), inherits: false });
+    }
+
+    /// Removes the value of that type.
+    pub(crate) fn remove<T: 'static>(&mut self) {
+        self.0.retain(|known| known.of != TypeId::of::<T>());
     }
 
     fn put(&mut self, extension: Extension) {

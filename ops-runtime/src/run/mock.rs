@@ -173,9 +173,12 @@ impl MockCaller {
         let calls = self.calls.clone();
         let answer = Arc::new(answer);
         self.with(Registration::call::<Op, _, _>(move |input, context| {
-            record(&calls, &Op::SPEC.id, &input, &context);
+            let recorded = record(&calls, &Op::SPEC.id, &input, &context);
             let answer = answer.clone();
-            async move { answer(input, &context) }
+            async move {
+                recorded?;
+                answer(input, &context)
+            }
         }))
     }
 
@@ -230,9 +233,12 @@ impl MockCaller {
         let calls = self.calls.clone();
         let answer = Arc::new(answer);
         self.with(Registration::subscription::<Op, _, _, _>(move |input, context| {
-            record(&calls, &Op::SPEC.id, &input, &context);
+            let recorded = record(&calls, &Op::SPEC.id, &input, &context);
             let answer = answer.clone();
-            async move { Ok(answer(input, &context)?.map(|item| item.map(Reply::Value))) }
+            async move {
+                recorded?;
+                Ok(answer(input, &context)?.map(|item| item.map(Reply::Value)))
+            }
         }))
     }
 
@@ -244,9 +250,12 @@ impl MockCaller {
     pub fn on_id(self, id: &str, answer: impl Fn(Value) -> Result<Value, CallError> + Send + Sync + 'static) -> Self {
         let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), id.to_owned());
         let handler = Handler::dynamic(move |input, context| {
-            record(&calls, &own, &input, &context);
+            let recorded = record(&calls, &own, &input, &context);
             let answer = answer.clone();
-            async move { answer(input) }
+            async move {
+                recorded?;
+                answer(input)
+            }
         });
         self.with_id(id, OperationKind::Mutation, handler)
     }
@@ -263,9 +272,12 @@ impl MockCaller {
     ) -> Self {
         let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), id.to_owned());
         let handler = Handler::dynamic_stream(move |input, context| {
-            record(&calls, &own, &input, &context);
+            let recorded = record(&calls, &own, &input, &context);
             let answer = answer.clone();
-            async move { answer(input).map(stream::iter) }
+            async move {
+                recorded?;
+                answer(input).map(stream::iter)
+            }
         });
         self.with_id(id, OperationKind::Subscription, handler)
     }
@@ -364,11 +376,12 @@ fn read_example<Op: Operation>(example: &Value) -> Result<Op::Output, CallError>
     })
 }
 
-fn record(calls: &Mutex<Vec<MockCall>>, id: &str, input: &impl Serialize, context: &Context) {
+fn record(calls: &Mutex<Vec<MockCall>>, id: &str, input: &impl Serialize, context: &Context) -> Result<(), CallError> {
     let metadata = context.metadata().cloned().unwrap_or_default();
-    let (input, identity) = (line::input_of(input), context.identity().cloned());
+    let (input, identity) = (line::input_of(input)?, context.identity().cloned());
     let call = MockCall { id: id.to_owned(), input, metadata, identity };
     calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    Ok(())
 }
 
 impl_caller!(MockCaller, MockCaller::invoke);

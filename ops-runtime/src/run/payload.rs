@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::model::futures::BoxStream;
-use crate::record::DecodeError;
+use crate::record::{DecodeError, Finite};
 use crate::{Body, CallError, ErrorCode, OperationSpec, ResponseEnvelope};
 
 /// What a handler answers: plain data, or an envelope of its own that passes as it is.
@@ -76,20 +76,23 @@ pub(crate) fn invalid_input(spec: &OperationSpec, error: &DecodeError) -> CallEr
 }
 
 /// A value as JSON.
+///
+/// # Errors
+/// If a part of it has no JSON: a stream of bytes, or a number that is not finite.
 pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
-    serde_json::to_value(value)
+    crate::record::to_value(value)
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
 }
 
 /// A value as JSON text.
 pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<Box<RawValue>, CallError> {
-    serde_json::value::to_raw_value(value)
+    serde_json::value::to_raw_value(&Finite(value))
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
 }
 
 /// A value as the bytes of JSON text, in the piece of memory that they were written to: it is not cut to size.
 pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Bytes, CallError> {
-    serde_json::to_vec(value)
+    serde_json::to_vec(&Finite(value))
         .map(Bytes::from)
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
 }

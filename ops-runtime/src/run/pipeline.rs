@@ -148,9 +148,9 @@ fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op
 
 #[inline(never)]
 fn check_constrained<T: Serialize>(entry: &Entry, input: &T) -> Result<(), CallError> {
-    // A body has no constraint that a schema could say, so what stands for it will do.
-    let (value, _) = handover::scoped(|| to_value(input));
-    entry.schemas.check_input(&entry.spec, &value?)
+    let (value, bodies) = handover::scoped(|| to_value(input));
+    let value = value?;
+    handover::resolving(&bodies, || entry.schemas.check_input(&entry.spec, &value)).0
 }
 
 /// An input as JSON, and the bodies in it if the handler takes them as they are.
@@ -160,6 +160,14 @@ fn hand_over<T: Serialize>(handler: &Handler, input: &T) -> Result<(Value, Bodie
     }
     let (value, bodies) = handover::scoped(|| to_value(input));
     Ok((value?, bodies))
+}
+
+/// The input of a call by id, in which each body is JSON unless the handler takes it as it is.
+fn with_json_bodies(handler: &Handler, input: Value, context: &Context) -> Result<Value, CallError> {
+    match context.extension::<Bodies>().filter(|bodies| !bodies.is_empty()) {
+        Some(bodies) if !handler.erased.takes_bodies(&input, bodies) => Ok(bodies.to_json(&input)?.into_owned()),
+        _ => Ok(input),
+    }
 }
 
 fn start_erased(
@@ -222,7 +230,12 @@ fn start_dynamic(
     input: Value,
 ) -> Result<(Guard<ResponseEnvelope<Payload>>, Arc<Entry>), CallError> {
     let table = call.context.registry.table();
-    let (entry, _) = call.admit(id, table.get(id))?;
+    let (entry, handler) = call.admit(id, table.get(id))?;
+    let input = with_json_bodies(handler, input, &call.context)?;
+    if let Some(bodies) = call.context.extension::<Bodies>().cloned() {
+        // What it gives is JSON, too.
+        call.context = call.context.with_bodies(bodies.with_output(false));
+    }
     entry.check_input(&input, &call.context)?;
     Ok((start_erased(call, entry, input)?, entry.clone()))
 }
@@ -327,7 +340,7 @@ fn start_served(
         let start = || run(&*handler.erased, &entry.spec, input, call.context);
         return Ok((Guard::start(limits, start)?, true));
     }
-    let input = input_value(&entry.spec, input)?;
+    let input = with_json_bodies(handler, input_value(&entry.spec, input)?, &call.context)?;
     entry.check_input(&input, &call.context)?;
     Ok((start_erased(call, entry, input)?, false))
 }
@@ -394,13 +407,14 @@ pub(crate) async fn stream(call: Invocation, id: &str, input: Value) -> Result<E
 async fn start_dynamic_stream(
     mut call: Invocation,
     id: &str,
-    input: Value,
+    mut input: Value,
 ) -> Result<EnvelopeStream<Value>, CallError> {
     let policy = call.policy;
     let registry = call.context.registry.clone();
     let entry = {
         let table = registry.table();
-        let (entry, _) = call.admit(id, table.get(id))?;
+        let (entry, handler) = call.admit(id, table.get(id))?;
+        input = with_json_bodies(handler, input, &call.context)?;
         entry.clone()
     };
     entry.check_input(&input, &call.context)?;

@@ -2,6 +2,8 @@
 
 mod canonical;
 mod constraints;
+#[cfg(feature = "gateway")]
+mod files;
 mod output;
 mod read_only;
 
@@ -48,6 +50,8 @@ pub(crate) struct Schemas {
     beyond: OnceLock<Beyond>,
     may_be_foreign: OnceLock<bool>,
     read_only: OnceLock<Option<ReadOnly>>,
+    #[cfg(feature = "gateway")]
+    files: OnceLock<Option<files::Files>>,
 }
 
 impl Schemas {
@@ -58,7 +62,21 @@ impl Schemas {
         };
         let (input, output) = (side(&spec.input, "readOnly"), side(&spec.output, "writeOnly"));
         let (beyond, may_be_foreign, read_only) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { input, output, beyond, may_be_foreign, read_only }
+        Self {
+            input,
+            output,
+            beyond,
+            may_be_foreign,
+            read_only,
+            #[cfg(feature = "gateway")]
+            files: OnceLock::new(),
+        }
+    }
+
+    /// Where the input holds files, if it may.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn files(&self, spec: &OperationSpec) -> Option<&files::Files> {
+        self.files.get_or_init(|| files::Files::of(spec)).as_ref()
     }
 
     /// Whether the input's schema asks for more than a Rust type can say.
@@ -227,7 +245,9 @@ impl Side {
         let Ok(schema) = self.schema.self_contained(&self.definitions) else { return Standard::Foreign };
         let mut schema = canonical::canonical(schema);
         canonical::demand_less(&mut schema, self.other_side);
-        let validator = Validator::new(&schema);
+        // What only responses have is left out of inputs.
+        let is_input = self.other_side == "readOnly";
+        let validator = if is_input { Validator::of_inputs(&schema) } else { Validator::new(&schema) };
         if validator.problems().is_empty() { Standard::Checked(validator) } else { Standard::Foreign }
     }
 }

@@ -1,9 +1,11 @@
 //! From a result to a response: the inverse of what the client makes of one.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use axum::body::Body;
 use bytes::Bytes;
+use encoding_rs::{Encoding, UTF_8};
 use futures_util::{StreamExt, stream};
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, InvalidHeaderValue};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -13,7 +15,8 @@ use serde_json::Value;
 use super::accept::{Accept, ENVELOPE};
 use super::limits::Taken;
 use super::problem::Problem;
-use crate::model::media::{Form, Media, OCTETS, charset, essence, form, is_range};
+use crate::model::body::measured::Measured;
+use crate::model::media::{Form, Media, OCTETS, charset, essence, form, in_charset, is_range};
 use crate::normalise::Validator;
 use crate::run::shown;
 use crate::{HttpBinding, HttpResponse, OperationSpec, Payload, ResponseEnvelope, ResponseMeta, Schema, StatusRange};
@@ -28,7 +31,7 @@ impl Variants {
     /// True if data are of the alternative of the output's `oneOf` at that position.
     fn is(&self, spec: &OperationSpec, variant: u16, data: &Value) -> bool {
         let variants = self.0.get_or_init(|| {
-            let output = spec.output.to_value().map(std::borrow::Cow::into_owned).unwrap_or_default();
+            let output = spec.output.to_value().map(Cow::into_owned).unwrap_or_default();
             let of = |schema: &Value| Schema::from(schema.clone()).self_contained(&spec.definitions).ok();
             let alternatives = output.get("oneOf").and_then(Value::as_array).into_iter().flatten();
             alternatives.map(|schema| of(schema).map(|schema| Validator::new(&schema))).collect()
@@ -161,7 +164,7 @@ pub(super) async fn bytes(
         described.and_then(|described| described.content_type.as_deref()).filter(|kind| !kind.ends_with("/*"));
     let content_type = body.content_type().or(described).unwrap_or(OCTETS).to_owned();
     let name = body.file_name().map(disposition);
-    let pieces = stream::unfold((body.into_stream(), permit), |(mut pieces, permit)| async move {
+    let pieces = stream::unfold((Measured::new(body, length), permit), |(mut pieces, permit)| async move {
         let piece = pieces.next().await?;
         if let Err(error) = &piece {
             tracing::error!(%error, "a response that is a stream of bytes broke off");
@@ -255,13 +258,7 @@ fn written(status: StatusCode, described: &HttpResponse, data: Value) -> Result<
     }
     match (form(&own), data) {
         (Form::Json, data) => Ok(respond(status, content_type, data.to_string())),
-        (Form::Text, Value::String(text)) => {
-            let content_type = if own == "text/*" { "text/plain" } else { content_type };
-            if text.is_ascii() || charset(content_type).is_some() {
-                return Ok(respond(status, content_type, text));
-            }
-            Ok(respond(status, &format!("{content_type}; charset=utf-8"), text))
-        }
+        (Form::Text, Value::String(text)) => Ok(of_text(status, content_type, text)),
         (Form::Text, data @ (Value::Number(_) | Value::Bool(_))) => Ok(respond(status, content_type, data.to_string())),
         (Form::Bytes, data @ Value::String(_)) => {
             let body: crate::Body = serde_json::from_value(data).map_err(|_| failed())?;
@@ -273,9 +270,33 @@ fn written(status: StatusCode, described: &HttpResponse, data: Value) -> Result<
     }
 }
 
+/// The response that is text, in the charset that is described if it has all of its characters.
+pub(super) fn of_text(status: StatusCode, content_type: &str, text: String) -> Response<Body> {
+    let content_type = if essence(content_type) == "text/*" { "text/plain" } else { content_type };
+    if charset(content_type).is_none() {
+        let named = if text.is_ascii() { "" } else { "; charset=utf-8" };
+        return respond(status, &format!("{content_type}{named}"), text);
+    }
+    match in_charset(content_type, &text) {
+        Some(bytes) => respond(status, content_type, bytes),
+        None => respond(status, &format!("{}; charset=utf-8", essence(content_type)), text),
+    }
+}
+
 /// The result is not what the operation describes.
 fn failed() -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the operation failed: its result can't be written")
+}
+
+/// The content type without a charset that JSON is not written in.
+fn as_written(content_type: &str) -> Cow<'_, str> {
+    let is_foreign = |label: Cow<'_, str>| Encoding::for_label(label.as_bytes()) != Some(UTF_8);
+    let is_json = form(content_type) == Form::Json;
+    if is_json && charset(content_type).is_some_and(is_foreign) {
+        essence(content_type).into()
+    } else {
+        content_type.into()
+    }
 }
 
 pub(super) fn empty(status: StatusCode) -> Response<Body> {
@@ -287,8 +308,11 @@ pub(super) fn empty(status: StatusCode) -> Response<Body> {
 pub(super) fn respond(status: StatusCode, content_type: &str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
-    let value =
-        if content_type == JSON { Ok(HeaderValue::from_static(JSON)) } else { HeaderValue::from_str(content_type) };
+    let value = if content_type == JSON {
+        Ok(HeaderValue::from_static(JSON))
+    } else {
+        HeaderValue::from_str(&as_written(content_type))
+    };
     if let Ok(value) = value {
         response.headers_mut().insert(CONTENT_TYPE, value);
     }

@@ -151,7 +151,7 @@ impl Incoming<'_> {
                 (Some(HttpResponse { content_type: Some(kind), .. }), Value::String(text))
                     if form(kind) == Form::Text =>
                 {
-                    answer::respond(status, kind, text.clone())
+                    answer::of_text(status, kind, text.clone())
                 }
                 (Some(HttpResponse { content_type: Some(kind), .. }), body) if form(kind) == Form::Json => {
                     answer::respond(status, kind, body.to_string())

@@ -7,6 +7,7 @@ mod client;
 mod approval;
 mod callers;
 mod documents;
+mod files;
 mod fixture;
 #[cfg(feature = "program")]
 mod programs;

@@ -10,10 +10,11 @@ use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use ops_runtime::adapter::{Bodies, BoxFuture, Endpoint, Handler, Payload, Registration, Reply};
 use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter, HttpResponse, StatusRange};
 use ops_runtime::http::{HttpClient, HttpConfig};
 use ops_runtime::spec::{OperationSpec, Schema};
-use ops_runtime::{Body, Call, Operation, Registry};
+use ops_runtime::{Body, Call, CallError, CallOptions, Context, Operation, Registry, ResponseEnvelope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -91,7 +92,8 @@ async fn client() -> HttpClient {
         .route("/parts", post(parts).layer(DefaultBodyLimit::disable()))
         .route("/big", get(big))
         .route("/gone", get(|| async { (StatusCode::GONE, "it is gone") }))
-        .route("/nothing", get(|| async {}));
+        .route("/nothing", get(|| async {}))
+        .route("/small", get(|| async { ([("content-type", "image/png")], "small") }));
     let url = serve(app).await;
     HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap()
 }
@@ -243,8 +245,8 @@ impl Call for Echo {}
 #[tokio::test]
 async fn a_stream_needs_a_binding_that_streams() {
     let registry = Registry::new();
-    let handler = ops_runtime::adapter::Handler::dynamic(|input: Value, _| async move { Ok(input["body"].clone()) });
-    registry.register(ops_runtime::adapter::Registration::new(Echo::SPEC, handler)).unwrap();
+    let handler = Handler::dynamic(|input: Value, _| async move { Ok(input["body"].clone()) });
+    registry.register(Registration::new(Echo::SPEC, handler)).unwrap();
     let body = registry.execute::<Echo>(Upload { body: "hi".into() }).await.unwrap().data;
     assert_eq!(body, Body::from("hi"));
     let error = registry.execute::<Echo>(Upload { body: Pieces::new().body(1) }).await.unwrap_err();
@@ -267,7 +269,7 @@ macro_rules! downloads {
     )*};
 }
 
-downloads! { Big "big" Gone "gone" Nothing "nothing" }
+downloads! { Big "big" Gone "gone" Nothing "nothing" Small "small" }
 
 #[tokio::test]
 async fn downloads_are_streamed() {
@@ -319,4 +321,122 @@ async fn a_body_in_a_parameter_is_base64() {
     let stream = Pieces::new().body(1);
     let error = client.execute::<Both>(Input { body: stream, x: "".into() }).await.unwrap_err();
     assert!(error.message().contains("has no JSON"), "{error}");
+}
+
+/// Passes its calls on, by their ids, to another registry.
+struct PassedOn(Registry);
+
+impl Endpoint for PassedOn {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let (registry, id) = (self.0.clone(), spec.id.clone());
+        let mut options = CallOptions::new();
+        if let Some(bodies) = context.extension::<Bodies>() {
+            options = options.with_extension(bodies.clone());
+        }
+        Box::pin(async move { Ok(registry.call_with(&id, input, options).await?.map(Payload::Value)) })
+    }
+
+    fn streams_bodies(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_are_passed_on_by_id() {
+    let outer = |inner: Registry| {
+        let outer = Registry::new();
+        for spec in [Put::SPEC, Small::SPEC] {
+            outer.register(Registration::new(spec, Handler::endpoint(PassedOn(inner.clone())))).unwrap();
+        }
+        outer
+    };
+    // To a handler that takes them as they are.
+    let remote = Registry::new();
+    remote.register_all(client().await.bind([Put::SPEC, Small::SPEC]).unwrap()).unwrap();
+    let body = || Pieces::new().body(2).with_content_type("image/gif");
+    let seen = outer(remote.clone()).execute::<Put>(Upload { body: body() }).await.unwrap().data;
+    assert_eq!(seen, json!({ "length": null, "type": "image/gif", "bytes": 2 * PIECE }));
+    let typed = Registry::new();
+    let count = |input: Upload, _| async move { Ok(Reply::Value(json!(input.body.bytes(10 * PIECE).await?.len()))) };
+    typed.register(Registration::call::<Put, _, _>(count)).unwrap();
+    assert_eq!(outer(typed).execute::<Put>(Upload { body: body() }).await.unwrap().data, 2 * PIECE);
+    // What a call by id gives is JSON.
+    let small = outer(remote).execute::<Small>(json!({})).await.unwrap().data;
+    assert_eq!(small.as_bytes(), Some(&b"small"[..]));
+
+    // To one that takes JSON, and in no case to those that it calls.
+    let json = Registry::new();
+    let given = |input: Value, context: Context| async move {
+        Ok(json!([input["body"], context.env().call("t.inner", json!(null)).await?.data]))
+    };
+    let inner = |_, context: Context| async move { Ok(json!(context.extension::<Bodies>().is_some())) };
+    json.register(Registration::new(Put::SPEC, Handler::dynamic(given))).unwrap();
+    json.register(Registration::new(OperationSpec::query("t.inner"), Handler::dynamic(inner))).unwrap();
+    let outer = outer(json);
+    assert_eq!(outer.execute::<Put>(Upload { body: "hi".into() }).await.unwrap().data, json!(["aGk=", false]));
+    let error = outer.execute::<Put>(Upload { body: body() }).await.unwrap_err();
+    assert!(error.message().contains("a stream has no JSON"), "{error}");
+}
+
+struct Bounded;
+
+impl Operation for Bounded {
+    type Input = Upload;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("t.bounded").with_input(Schema::text(
+        r#"{"type":"object","properties":{"body":{"anyOf":[{"type":"null"},
+            {"type":"string","format":"binary","minLength":2,"maxLength":5,"pattern":"^[a-f]+$"}]}}}"#,
+    ));
+}
+
+impl Call for Bounded {}
+
+#[tokio::test]
+async fn a_schema_bounds_the_bytes_of_a_body() {
+    let registry = Registry::new();
+    let length = |input: Upload, _| async move { Ok(Reply::Value(json!(input.body.length().await?))) };
+    registry.register(Registration::call::<Bounded, _, _>(length)).unwrap();
+    let path = std::env::temp_dir().join(format!("ops-bounded-{}.bin", std::process::id()));
+    let file = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Body::file(&path)
+    };
+    let endless = || Body::stream(stream::pending());
+    let table = [
+        (Body::from("12345"), Ok(json!(5))),
+        (Body::from("123456"), Err("/body: expected no more than 5 bytes")),
+        (Body::from("1"), Err("/body: expected no fewer than 2 bytes")),
+        (endless(), Ok(json!(null))),
+        (endless().with_length(5), Ok(json!(5))),
+        (endless().with_length(6), Err("/body: expected no more than 5 bytes")),
+    ];
+    let found = async |body: Body| {
+        let found = registry.execute::<Bounded>(Upload { body }).await;
+        found.map(|envelope| envelope.data).map_err(|error| error.message().to_owned())
+    };
+    let check = |found: Result<Value, String>, expected: Result<Value, &str>| match (found, expected) {
+        (Err(found), Err(expected)) => assert!(found.ends_with(expected), "{found}"),
+        (found, expected) => assert_eq!(found.ok(), expected.ok()),
+    };
+    for (body, expected) in table {
+        check(found(body).await, expected);
+    }
+    check(found(file("12345")).await, Ok(json!(5)));
+    check(found(file("123456")).await, Err("/body: expected no more than 5 bytes"));
+    std::fs::remove_file(&path).unwrap();
+    // By id, bytes are base64, and as many as they stand for.
+    for (text, expected) in [
+        ("MTIzNDU=", Ok(json!(5))),
+        ("MTIzNDU2", Err("/body: expected no more than 5 bytes")),
+        ("MQ==", Err("/body: expected no fewer than 2 bytes")),
+        ("no base64", Err("/body: expected no more than 5 bytes")),
+    ] {
+        let found = registry.call("t.bounded", json!({ "body": text })).await;
+        check(found.map(|envelope| envelope.data).map_err(|error| error.message().to_owned()), expected);
+    }
 }

@@ -207,6 +207,31 @@ async fn responses_are_as_the_binding_says() {
         (responses(vec![created.clone()]), |_| Ok(json!([1])), &[], 201, Some("application/vnd.x+json"), "[1]"),
         (responses(vec![HttpResponse::empty(StatusRange::Exact(204))]), |_| Ok(json!(null)), &[], 204, None, ""),
         (responses(vec![ok("text/plain")]), |_| Ok(json!("ü")), &[], 200, Some("text/plain; charset=utf-8"), "ü"),
+        // In the charset that is described, if it has all that is to be said.
+        (
+            responses(vec![ok("text/plain; charset=latin1")]),
+            |_| Ok(json!("ü")),
+            &[],
+            200,
+            Some("text/plain; charset=latin1"),
+            "\u{fffd}",
+        ),
+        (
+            responses(vec![ok("text/plain; charset=latin1")]),
+            |_| Ok(json!("あ")),
+            &[],
+            200,
+            Some("text/plain; charset=utf-8"),
+            "あ",
+        ),
+        (
+            responses(vec![ok("application/json; charset=latin1")]),
+            |_| Ok(json!("ü")),
+            &[],
+            200,
+            Some("application/json"),
+            "\"ü\"",
+        ),
         (responses(vec![ok("application/pdf")]), |_| Ok(json!("aGk=")), &[], 200, Some("application/pdf"), "hi"),
         (
             responses(vec![ok("text/csv"), ok("application/json")]),

@@ -81,6 +81,14 @@ async fn broken() -> Body {
     Body::stream(pieces).with_content_type("text/csv")
 }
 
+/// Three bytes, of which another number may be stated. If it is right, the stream has no end.
+#[operation(namespace = "files", http = "GET /stated/{length}")]
+async fn stated(length: u64) -> Body {
+    let bytes = stream::iter([Ok(Bytes::from_static(b"abc"))]);
+    let body = if length == 3 { Body::stream(bytes.chain(stream::pending())) } else { Body::stream(bytes) };
+    body.with_length(length)
+}
+
 #[operation(namespace = "files", http = "GET /missing")]
 async fn missing() -> Body {
     Body::file("/nowhere/at/all")
@@ -103,6 +111,25 @@ impl Operation for Text {
 
 impl Call for Text {}
 
+/// Bytes of which there may be so many.
+struct Bounded;
+
+impl Operation for Bounded {
+    type Input = std::collections::BTreeMap<String, Body>;
+    type Output = Option<u64>;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("files.bounded")
+        .with_input(Schema::text(
+            r#"{"properties":{"body":{"type":"string","format":"binary","minLength":2,"maxLength":5,"pattern":"^a"}}}"#,
+        ))
+        .with_http(
+            HttpBinding::new("POST", "/bounded")
+                .with_bodies(const { &[HttpBody::new("image/*")] })
+                .with_responses(const { &[HttpResponse::new(StatusRange::Exact(200), "application/json")] }),
+        );
+}
+
+impl Call for Bounded {}
+
 struct Setting {
     server: Server,
     client: HttpClient,
@@ -118,10 +145,15 @@ async fn setting(options: HttpServerOptions) -> Setting {
     registry.register(Echo).unwrap();
     registry.register(Broken).unwrap();
     registry.register(Missing).unwrap();
+    registry.register(Stated).unwrap();
     let text = |mut input: std::collections::BTreeMap<String, String>, _| async move {
         Ok(Reply::Value(input.remove("body").unwrap_or_default()))
     };
     registry.register(Registration::call::<Text, _, _>(text)).unwrap();
+    let bounded = |mut input: std::collections::BTreeMap<String, Body>, _| async move {
+        Ok(Reply::Value(input.remove("body").unwrap_or_default().length().await?))
+    };
+    registry.register(Registration::call::<Bounded, _, _>(bounded)).unwrap();
     let dynamic = Handler::dynamic(|input: Value, _| async move { Ok(input) });
     let mut spec = Text::SPEC.clone();
     spec.id = "files.dynamic".into();
@@ -200,6 +232,20 @@ async fn a_stream_that_fails_is_no_whole_response() {
 }
 
 #[tokio::test]
+async fn a_stream_is_as_long_as_it_states() {
+    let setting = setting(HttpServerOptions::new()).await;
+    for (length, expected) in [(3, Some(3)), (2, None), (4, None)] {
+        // The head may come before it is known that the body is no whole one.
+        let counted = async {
+            let body = setting.client.execute::<Stated>(StatedInput { length }).await.ok()?.into_data();
+            assert_eq!(body.length().await.unwrap(), Some(length));
+            count(body).await.ok()
+        };
+        assert_eq!(tokio::time::timeout(Duration::from_secs(10), counted).await.unwrap(), expected, "{length}");
+    }
+}
+
+#[tokio::test]
 async fn a_slow_reader_slows_the_handler() {
     const LENGTH: u64 = 1 << 40;
     let setting = setting(HttpServerOptions::new()).await;
@@ -262,4 +308,16 @@ async fn uploads_have_limits() {
     // An input that is wrong beside its body is a problem as ever.
     let broken = raw("content-length: 3", "abc").await;
     assert_eq!(broken.status, 200);
+}
+
+#[tokio::test]
+async fn a_schema_bounds_the_bytes_of_an_upload() {
+    let setting = setting(HttpServerOptions::new()).await;
+    for (body, status, told) in
+        [("01234", 200, "5"), ("012345", 422, "no more than 5 bytes"), ("0", 422, "no fewer than 2")]
+    {
+        let answer = setting.server.send("POST /bounded", &["content-type: image/png"], body).await;
+        assert_eq!(answer.status, status, "{body}: {answer:?}");
+        assert!(answer.body.contains(told), "{body}: {answer:?}");
+    }
 }

@@ -26,9 +26,9 @@ pub struct AuditEntry {
     pub outcome: String,
     /// How long the call took.
     pub duration: Duration,
-    /// The size of the input as JSON, in bytes.
+    /// The size of the input as JSON, in bytes. Files that are sent beside it count as far as their sizes are known.
     pub input_bytes: Option<usize>,
-    /// The size of the result as JSON, in bytes; `None` for an error.
+    /// The size of the result as JSON, or that of a file, in bytes; `None` for an error, or if it is not known.
     pub output_bytes: Option<usize>,
     /// What became of asking for approval; `None` if nobody was asked.
     pub approval: Option<Approval>,

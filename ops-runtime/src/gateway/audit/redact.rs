@@ -35,7 +35,8 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AuditInputs {
-    /// The size of the longest input that is written, as JSON in bytes. Of a longer one the entry has only the size.
+    /// The size of the longest input that is written, as JSON in bytes. Of a longer one the entry has only the size. What is
+    /// in files does not count: it is not written.
     pub max_bytes: usize,
     names: Vec<String>,
 }

@@ -4,7 +4,7 @@ mod judge;
 
 use serde_json::{Map, Value};
 
-use self::judge::Verdict;
+use self::judge::{Judge, Verdict};
 use crate::model::media::Media;
 use crate::{HttpBinding, HttpBody, OperationSpec};
 
@@ -23,8 +23,9 @@ pub(super) fn by_value<'b>(
     let Ok(input) = spec.input.to_value() else { return bodies };
     let described = input.get("properties").and_then(|properties| properties.get(first.property.as_ref()));
     let Some(Value::Array(alternatives)) = described.and_then(|schema| schema.get("oneOf")) else { return bodies };
+    let judge = Judge::new(&spec.definitions, value, bodies.len());
     let verdict = |body: &&HttpBody| match alternative(body, binding, alternatives) {
-        Some(schema) if body.property == first.property => judge::verdict(&spec.definitions, schema, value),
+        Some(schema) if body.property == first.property => judge.verdict(schema, value),
         _ => Verdict::Unknown,
     };
     let first = bodies.iter().map(verdict).enumerate().find(|(_, verdict)| *verdict != Verdict::Refused);

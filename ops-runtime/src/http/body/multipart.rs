@@ -1,5 +1,8 @@
 //! Multipart bodies: a part for each property of an object (RFC 7578), or for each item of a list (RFC 2046).
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -8,7 +11,7 @@ use super::{BASE64, Input, header, schema};
 use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
 use crate::http::{RequestBody, invalid, pointer, style};
-use crate::model::media::{OCTETS, covers, essence};
+use crate::model::media::{OCTETS, covers, essence, in_charset};
 use crate::{Body, CallError, HttpBody, HttpField};
 
 use base64::Engine;
@@ -25,8 +28,16 @@ pub(super) fn encode(
 ) -> Result<Option<(String, RequestBody)>, CallError> {
     let form_data = essence == "multipart/form-data";
     let boundary = format!("ops-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
-    let mut parts =
-        Parts { pieces: Vec::new(), text: Vec::new(), boundary: &boundary, body, input, form_data, nameless: false };
+    let mut parts = Parts {
+        pieces: Vec::new(),
+        text: Vec::new(),
+        boundary: &boundary,
+        body,
+        input,
+        form_data,
+        nameless: false,
+        described: HashMap::new(),
+    };
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -64,6 +75,8 @@ struct Parts<'a> {
     form_data: bool,
     /// True if the body is itself the part or the list of parts, not an object of parts.
     nameless: bool,
+    /// True for names of parts that the document describes as bytes: a list may have many parts of one name.
+    described: HashMap<String, bool>,
 }
 
 impl Parts<'_> {
@@ -107,9 +120,7 @@ impl Parts<'_> {
         match value {
             Value::String(text) if !is_json && self.is_bytes(name, &described) => {
                 let bytes = BASE64.decode(text).map_err(|_| {
-                    let at = name.filter(|_| !self.nameless).map_or_else(String::new, pointer);
-                    let message = "a part that is bytes is written from a string of base64";
-                    invalid(&format!("{}{at}", self.body.pointer()), message)
+                    invalid(&self.pointer(name), "a part that is bytes is written from a string of base64")
                 })?;
                 self.head(name, name, Some(concrete(&described).unwrap_or(OCTETS)))?;
                 self.content(bytes.into())
@@ -122,26 +133,46 @@ impl Parts<'_> {
             value => {
                 // In a form, a text part needs no content type.
                 let plain = if self.form_data { None } else { Some("text/plain; charset=utf-8") };
-                self.head(name, None, concrete(&described).or(plain))?;
+                let kind = concrete(&described).or(plain);
+                self.head(name, None, kind)?;
                 let text = match value {
-                    Value::String(text) if !is_json || self.is_json_text(name) => text.clone(),
-                    value => value.to_string(),
+                    Value::String(text) if !is_json || self.is_json_text(name) => Cow::Borrowed(text),
+                    value => Cow::Owned(value.to_string()),
                 };
-                self.content(text.into())
+                let bytes = in_charset(kind.unwrap_or_default(), &text).ok_or_else(|| {
+                    let message =
+                        format!("a part of type `{}` is written from text of that charset", kind.unwrap_or_default());
+                    invalid(&self.pointer(name), message)
+                })?;
+                self.content(bytes.into())
             }
         }
     }
 
+    /// Where the input has what a part holds.
+    fn pointer(&self, name: Option<&str>) -> String {
+        let at = name.filter(|_| !self.nameless).map_or_else(String::new, pointer);
+        format!("{}{at}", self.body.pointer())
+    }
+
     /// True if a string stands for bytes: by its content type, or by its schema.
-    fn is_bytes(&self, name: Option<&str>, described: &[&str]) -> bool {
+    fn is_bytes(&mut self, name: Option<&str>, described: &[&str]) -> bool {
         let of_type = !described.is_empty() && described.iter().all(|kind| form(kind) == Form::Bytes);
         // A file may have a text type.
-        of_type
-            || match name {
-                Some(_) if self.nameless => schema::is_all_binary(self.input.spec, &self.body.property),
-                Some(name) => schema::is_binary(self.input.spec, &self.body.property, name),
-                None => false,
-            }
+        of_type || name.is_some_and(|name| self.is_described_as_bytes(name))
+    }
+
+    fn is_described_as_bytes(&mut self, name: &str) -> bool {
+        if let Some(known) = self.described.get(name) {
+            return *known;
+        }
+        let (spec, property) = (self.input.spec, &self.body.property);
+        let is_bytes = match self.nameless {
+            true => schema::is_all_binary(spec, property),
+            false => schema::is_binary(spec, property, name),
+        };
+        self.described.insert(name.to_owned(), is_bytes);
+        is_bytes
     }
 
     /// True if a string is JSON already: by its schema.

@@ -1,5 +1,7 @@
 //! Decides if a part of a body is bytes, by the schema of the operation's input.
 
+use std::cell::Cell;
+
 use serde_json::Value;
 
 use crate::http::media::is_json;
@@ -8,6 +10,9 @@ use crate::{Definitions, OperationSpec};
 
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 16;
+
+/// How many schemas are looked at.
+const ROOM: usize = 1_000;
 
 /// True if the document describes the property `name` of the body as bytes: a string with the format `binary`.
 pub(super) fn is_binary(spec: &OperationSpec, property: &str, name: &str) -> bool {
@@ -22,7 +27,7 @@ pub(super) fn is_json_text(spec: &OperationSpec, property: &str, name: &str) -> 
 /// True if something holds for the schema of the property `name` of the body.
 fn is_part(spec: &OperationSpec, property: &str, name: &str, holds: &dyn Fn(&Walker<'_>, &Value) -> bool) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
-    let walker = Walker(&spec.definitions);
+    let walker = Walker::new(&spec.definitions);
     walker.any(&input, DEPTH, &|schema| {
         of_body(schema, property).is_some_and(|body| {
             walker.any(body, DEPTH, &|schema| {
@@ -36,7 +41,7 @@ fn is_part(spec: &OperationSpec, property: &str, name: &str, holds: &dyn Fn(&Wal
 /// True if the document describes a body as bytes, or as a list of them.
 pub(super) fn is_all_binary(spec: &OperationSpec, property: &str) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
-    let walker = Walker(&spec.definitions);
+    let walker = Walker::new(&spec.definitions);
     walker.any(&input, DEPTH, &|schema| of_body(schema, property).is_some_and(|body| walker.binary(body, DEPTH)))
 }
 
@@ -45,9 +50,16 @@ fn of_body<'s>(input: &'s Value, property: &str) -> Option<&'s Value> {
     if property.is_empty() { Some(input) } else { input.get("properties")?.get(property) }
 }
 
-struct Walker<'a>(&'a Definitions);
+struct Walker<'a> {
+    definitions: &'a Definitions,
+    room: Cell<usize>,
+}
 
-impl Walker<'_> {
+impl<'a> Walker<'a> {
+    fn new(definitions: &'a Definitions) -> Self {
+        Self { definitions, room: Cell::new(ROOM) }
+    }
+
     fn binary(&self, schema: &Value, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         self.any(schema, depth, &|schema| {
@@ -66,13 +78,14 @@ impl Walker<'_> {
 
     /// True if something holds for a schema, or for one that it refers to or is made of.
     fn any(&self, schema: &Value, depth: usize, holds: &dyn Fn(&Value) -> bool) -> bool {
-        let Some(depth) = depth.checked_sub(1) else { return false };
+        let (Some(depth), Some(room)) = (depth.checked_sub(1), self.room.get().checked_sub(1)) else { return false };
+        self.room.set(room);
         if holds(schema) {
             return true;
         }
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             let name = pointer::unescaped(name.strip_prefix(pointer::DEFINITIONS).unwrap_or(name));
-            let definition = self.0.get(&name).and_then(|definition| definition.schema.to_value().ok());
+            let definition = self.definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
             if definition.is_some_and(|schema| self.any(&schema, depth, holds)) {
                 return true;
             }

@@ -95,6 +95,10 @@ fn bodies_that_can_be_written() {
         ("text/plain", json!("hi"), "text/plain", b"hi"),
         ("text/plain", json!("ö"), "text/plain; charset=utf-8", "ö".as_bytes()),
         ("text/plain; charset=UTF-8", json!("ö"), "text/plain; charset=UTF-8", "ö".as_bytes()),
+        ("text/plain; charset=latin1", json!("ö"), "text/plain; charset=latin1", b"\xf6"),
+        ("application/xml; charset=Shift_JIS", json!("<あ/>"), "application/xml; charset=Shift_JIS", b"<\x82\xa0/>"),
+        ("application/json; charset=latin1", json!("ö"), "application/json; charset=latin1", b"\"\xf6\""),
+        ("text/plain; charset=klingon", json!("hi"), "text/plain; charset=klingon", b"hi"),
         ("text/plain", json!(1.5), "text/plain", b"1.5"),
         ("text/*", json!(""), "text/plain", b""),
         ("application/xml", json!("<a/>"), "application/xml", b"<a/>"),
@@ -116,9 +120,32 @@ fn bodies_that_can_be_written() {
 }
 
 #[test]
+fn a_request_has_one_body() {
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies =
+        vec![HttpBody::new("text/plain").with_property("a"), HttpBody::new("text/csv").with_property("b")].into();
+    binding.content_type = Some("type".into());
+    for (input, expected) in [
+        (json!({ "a": "x" }), Ok("text/plain")),
+        (json!({ "b": "x", "a": null }), Ok("text/csv")),
+        (json!({ "b": "x", "type": "text/csv" }), Ok("text/csv")),
+        (json!({ "a": "x", "b": "y" }), Err("/b")),
+        (json!({ "a": "x", "b": "y", "type": "text/csv" }), Err("/b")),
+        (json!({ "b": "y", "type": "text/plain" }), Err("/b")),
+    ] {
+        let found = run(&binding, &input).map(|sent| sent.unwrap().0);
+        let found = found.map_err(|error| error.details()["violations"][0]["pointer"].as_str().unwrap().to_owned());
+        assert_eq!(found.as_deref().map_err(String::as_str), expected, "{input}");
+    }
+}
+
+#[test]
 fn bodies_that_cannot() {
     let table = [
         ("text/plain", json!({}), "VALIDATION_ERROR"),
+        ("text/plain; charset=latin1", json!("öあ"), "VALIDATION_ERROR"),
+        ("text/plain; charset=utf-16", json!("hi"), "VALIDATION_ERROR"),
+        ("text/plain; charset=klingon", json!("ö"), "VALIDATION_ERROR"),
         ("application/octet-stream", json!("not base64!"), "VALIDATION_ERROR"),
         ("application/octet-stream", json!(1), "VALIDATION_ERROR"),
         (FORM, json!("a=b"), "VALIDATION_ERROR"),

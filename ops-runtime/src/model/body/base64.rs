@@ -19,11 +19,25 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 ///
 /// Unused bits must be zero, so that two texts for the same bytes differ at most by their padding.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    each(text, |piece| bytes.extend_from_slice(piece))?;
+    Some(bytes)
+}
+
+/// How many bytes [`decode`] gives.
+#[cfg(feature = "registry")]
+pub(super) fn length(text: &str) -> Option<usize> {
+    let mut length = 0_usize;
+    each(text, |piece| length += piece.len())?;
+    Some(length)
+}
+
+/// Decodes a text piece by piece.
+fn each(text: &str, mut put: impl FnMut(&[u8])) -> Option<()> {
     let mut digits = text.as_bytes();
     if digits.len().is_multiple_of(4) {
         digits = digits.strip_suffix(b"==").or_else(|| digits.strip_suffix(b"=")).unwrap_or(digits);
     }
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 2);
     for chunk in digits.chunks(4) {
         let mut bits = 0_u32;
         for digit in chunk {
@@ -39,9 +53,9 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
         if rest.iter().any(|byte| *byte != 0) {
             return None;
         }
-        bytes.extend_from_slice(whole);
+        put(whole);
     }
-    Some(bytes)
+    Some(())
 }
 
 fn value(digit: u8) -> Option<u32> {
@@ -67,6 +81,8 @@ mod tests {
             assert_eq!(encode(bytes.as_bytes()), text);
             assert_eq!(decode(text).unwrap(), bytes.as_bytes());
             assert_eq!(decode(text.trim_end_matches('=')).unwrap(), bytes.as_bytes());
+            #[cfg(feature = "registry")]
+            assert_eq!(length(text), Some(bytes.len()));
         }
         for bad in ["Z", "Zg=", "Zg===", "Zh==", "Zm9=", "Zm9v=", "====", "Z g=", "Zm9vYmFy\n", "Zm-_", "=Zm9", "ü"] {
             assert_eq!(decode(bad), None, "{bad}");

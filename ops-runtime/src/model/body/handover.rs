@@ -8,12 +8,16 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::Body;
 use crate::CallError;
 use crate::model::random;
+
+/// What a placeholder begins with.
+const PREFIX: &str = "body:";
 
 thread_local! {
     static ASIDE: RefCell<Option<Bodies>> = const { RefCell::new(None) };
@@ -26,6 +30,7 @@ thread_local! {
 /// It is an [extension](crate::Context::extension) of calls to an endpoint that
 /// [streams bodies](crate::adapter::Endpoint::streams_bodies), and absent if the call has no bodies. In the input that
 /// the endpoint gets, a text that cannot be guessed stands for each body. Calls that a handler makes do not inherit it.
+/// An endpoint that passes its input on gives it by [`CallOptions::with_extension`](crate::CallOptions::with_extension).
 ///
 /// ```
 /// use ops_runtime::{Body, Context};
@@ -40,15 +45,14 @@ thread_local! {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bodies {
     /// By their placeholders.
-    given: Vec<(String, Body)>,
+    given: HashMap<String, Body>,
     wants_output: bool,
 }
 
 impl Bodies {
     /// The body that a value in the input stands for. `None` if the value is plain JSON.
     pub fn get(&self, value: &Value) -> Option<&Body> {
-        let Value::String(placeholder) = value else { return None };
-        self.given.iter().find(|(known, _)| known == placeholder).map(|(_, body)| body)
+        self.given.get(value.as_str()?)
     }
 
     /// True if the input has no bodies.
@@ -88,10 +92,17 @@ impl Bodies {
         Ok(Cow::Owned(resolved))
     }
 
+    /// How many bytes the placeholders take in the JSON of the input, and the bodies beside it as far as that is known.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn sizes(&self) -> (usize, u64) {
+        let texts = self.given.keys().map(|placeholder| placeholder.len() + "\"\"".len()).sum();
+        (texts, self.given.values().filter_map(Body::known_length).fold(0, u64::saturating_add))
+    }
+
     /// A body and the placeholder that stands for it.
     #[cfg_attr(not(feature = "http-server"), allow(dead_code, reason = "only servers receive bodies"))]
     pub(crate) fn of(placeholder: String, body: Body) -> Self {
-        Self { given: vec![(placeholder, body)], wants_output: false }
+        Self { given: HashMap::from([(placeholder, body)]), wants_output: false }
     }
 
     /// Says whether the output is a body, too.
@@ -140,10 +151,22 @@ pub(crate) fn resolving<T>(bodies: &Bodies, read: impl FnOnce() -> T) -> (T, boo
 pub(super) fn given(text: &str) -> Option<Body> {
     GIVEN.with_borrow_mut(|given| {
         let (bodies, asked) = given.as_mut()?;
-        let (_, body) = bodies.given.iter().find(|(placeholder, _)| placeholder == text)?;
+        let body = bodies.given.get(text)?;
         *asked += 1;
         Some(body.clone())
     })
+}
+
+/// How many bytes a body has, if that is known.
+pub(crate) type Length = Option<u64>;
+
+/// The length of the body that a text stands for in an input that is being checked; `None` if the text is plain.
+pub(crate) fn length_of(text: &str) -> Option<Length> {
+    // Most texts need no look at what is kept for the thread.
+    if !text.starts_with(PREFIX) {
+        return None;
+    }
+    GIVEN.with_borrow(|given| Some(given.as_ref()?.0.given.get(text)?.known_length()))
 }
 
 /// Puts a body aside if a serialisation asks for it, and returns its placeholder.
@@ -151,12 +174,12 @@ pub(super) fn put_aside(body: &Body) -> Option<String> {
     ASIDE.with_borrow_mut(|aside| {
         let bodies = aside.as_mut()?;
         let placeholder = placeholder();
-        bodies.given.push((placeholder.clone(), body.clone()));
+        bodies.given.insert(placeholder.clone(), body.clone());
         Some(placeholder)
     })
 }
 
 /// A new text that cannot be guessed.
 pub(crate) fn placeholder() -> String {
-    format!("body:{:032x}", u128::from_le_bytes(random::bytes()))
+    format!("{PREFIX}{:032x}", u128::from_le_bytes(random::bytes()))
 }

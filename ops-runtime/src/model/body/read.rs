@@ -81,7 +81,8 @@ impl Body {
         Self { content, ..Self::default() }
     }
 
-    /// Sets how many bytes a stream will give, for receivers that need it; no effect on other bodies.
+    /// Sets how many bytes a stream will give, for receivers that need it; no effect on other bodies. To send one that gives
+    /// another number is an error.
     #[must_use]
     pub fn with_length(mut self, bytes: u64) -> Self {
         if let Content::Stream(stream) = &mut self.content {
@@ -107,6 +108,19 @@ impl Body {
                 Ok(data.is_file().then_some(data.len()))
             }
             Content::Stream(stream) => Ok(stream.length),
+        }
+    }
+
+    /// How many bytes the body has, if that can be told at once: that of a file is looked up, which takes no longer than
+    /// to open it.
+    pub(crate) fn known_length(&self) -> Option<u64> {
+        match &self.content {
+            Content::Bytes(bytes) => Some(bytes.len() as u64),
+            Content::Text(text) => Some(text.len() as u64),
+            Content::File(path) => {
+                std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
+            }
+            Content::Stream(stream) => stream.length,
         }
     }
 

@@ -13,10 +13,12 @@ use crate::normalise::equal::copy;
 use crate::normalise::text::{Pattern, StringRules};
 use crate::normalise::{Problem, node::Literals};
 
-pub(super) fn compile(schema: &Value) -> Validator {
+/// Compiles a schema; if it `counts_bytes`, a string of the format `binary` is as long as the bytes that it stands for.
+pub(super) fn compile(schema: &Value, counts_bytes: bool) -> Validator {
     let document = Document::read(schema);
     let mut compiler = Compiler {
         document: &document,
+        counts_bytes,
         schemas: vec![Schema::Any, Schema::Never],
         ids: HashMap::new(),
         queue: Vec::new(),
@@ -50,6 +52,7 @@ pub(super) fn compile(schema: &Value) -> Validator {
 
 struct Compiler<'d, 's> {
     document: &'d Document<'s>,
+    counts_bytes: bool,
     schemas: Vec<Schema>,
     /// By the schema's address.
     ids: HashMap<usize, Id>,
@@ -89,7 +92,7 @@ impl<'s> Compiler<'_, 's> {
 
     fn rules(&mut self, map: &'s Map<String, Value>, resource: usize) -> Rules {
         let mut keywords = Vec::new();
-        values(map, &mut keywords);
+        values(map, self.counts_bytes, &mut keywords);
         self.properties(map, resource, &mut keywords);
         self.items(map, resource, &mut keywords);
         self.combined(map, resource, &mut keywords);
@@ -192,7 +195,7 @@ impl<'s> Compiler<'_, 's> {
 }
 
 /// The keywords that hold no schemas.
-fn values(map: &Map<String, Value>, keywords: &mut Vec<Keyword>) {
+fn values(map: &Map<String, Value>, counts_bytes: bool, keywords: &mut Vec<Keyword>) {
     keywords.extend(types(map).map(Keyword::Types));
     if let Some(value) = map.get("const") {
         keywords.push(Keyword::Literals(copy(value).into_iter().collect::<Literals>()));
@@ -210,6 +213,7 @@ fn values(map: &Map<String, Value>, keywords: &mut Vec<Keyword>) {
         min: count(map, "minLength").map(length),
         max: most(map, "maxLength").map(length),
         patterns: pattern.map(|source| Pattern::new(source, false)).into_iter().collect(),
+        is_bytes: counts_bytes && map.get("format").is_some_and(|format| format == "binary"),
         ..StringRules::default()
     };
     if text.min.is_some() || text.max.is_some() || !text.patterns.is_empty() {

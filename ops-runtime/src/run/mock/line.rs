@@ -81,9 +81,12 @@ fn outcome(members: &Map<String, Value>) -> Result<Outcome, String> {
 }
 
 /// An input as JSON; bodies in it are not seen.
-pub(super) fn input_of(input: &impl Serialize) -> Value {
-    let (input, _) = handover::scoped(|| serde_json::to_value(input));
-    input.unwrap_or_default()
+///
+/// # Errors
+/// If a part of it has no JSON: a number that is not finite.
+pub(super) fn input_of(input: &impl Serialize) -> Result<Value, CallError> {
+    let (input, _) = handover::scoped(|| to_value(input));
+    input.map_err(|error| CallError::execution(format!("the input cannot be recorded: {}", error.message())))
 }
 
 /// What came of a call as it is kept: without cookies, which are secrets of the session.

@@ -10,14 +10,15 @@ use serde_core::Serialize;
 use serde_json::Value;
 
 use super::line::{Answer, Line, Outcome, input_of, outcome_of};
+use crate::run::payload::to_value;
 use crate::{Call, CallError, CallOptions, Caller, EnvelopeStream, ResponseEnvelope, Subscribe};
 
 /// A caller that passes calls on, and writes each with its result to a file, for [`MockCaller::playback`].
 ///
 /// The file has one JSON object a line: `id`, `input` and `output` (the envelope) or `error`; a subscription has `items`,
 /// and is written when it ends or is dropped. Options of calls and `Set-Cookie` headers are left out, but inputs and
-/// results may hold secrets of their own: look at the file before you commit it. A result that is a stream of bytes
-/// cannot be recorded, and is an error.
+/// results may hold secrets of their own: look at the file before you commit it. What has no JSON cannot be recorded, and is
+/// an error: a result that is a stream of bytes, or a number that is not finite.
 ///
 /// ```no_run
 /// use ops_runtime::mock::{MockCaller, Recorder};
@@ -78,6 +79,11 @@ impl<C: Caller> Recorder<C> {
     }
 }
 
+/// An input as it is recorded: as playback gets it, with bodies in base64, or without those that have no JSON.
+fn recorded(input: &impl Serialize) -> Result<Value, CallError> {
+    to_value(input).or_else(|_| input_of(input))
+}
+
 fn unwritten(error: &CallError) -> CallError {
     CallError::execution(format!("the result cannot be recorded: {}", error.message()))
 }
@@ -119,7 +125,7 @@ impl<C: Caller> Caller for Recorder<C> {
         options: CallOptions,
     ) -> Result<ResponseEnvelope<Op::Output>, CallError> {
         let input = input.into();
-        let kept = input_of(&input);
+        let kept = recorded(&input)?;
         let result = self.caller.execute_with::<Op>(input, options).await;
         self.keep(&Op::SPEC.id, kept, result)
     }
@@ -130,7 +136,7 @@ impl<C: Caller> Caller for Recorder<C> {
         options: CallOptions,
     ) -> Result<EnvelopeStream<Op::Output>, CallError> {
         let input = input.into();
-        let kept = input_of(&input);
+        let kept = recorded(&input)?;
         let result = self.caller.subscribe_with::<Op>(input, options).await;
         self.keep_items(&Op::SPEC.id, kept, result)
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::{Value, json};
 
 use super::{RegistryError, difference};
+use crate::model::body::handover::{self, Bodies};
 use crate::run::handler::Typed;
 use crate::run::schemas::{DefinitionCache, Schemas};
 use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, SpecRef, Text};
@@ -96,7 +97,10 @@ impl Entry {
     /// A `VALIDATION_ERROR` that lists the violations.
     #[inline]
     pub(crate) fn check_input(&self, input: &Value, context: &Context) -> Result<(), CallError> {
-        let checked = self.schemas.check_input(&self.spec, input);
+        let checked = match context.extension::<Bodies>() {
+            None => self.schemas.check_input(&self.spec, input),
+            Some(bodies) => handover::resolving(bodies, || self.schemas.check_input(&self.spec, input)).0,
+        };
         checked.map_err(|error| match self.check_by_handler(input, context) {
             Err(more) => with_more(error, &more, input),
             Ok(()) => error,

@@ -82,7 +82,7 @@ pub(super) fn is_beyond_our_reading(schema: &Schema, definitions: &Definitions) 
 }
 
 /// Whether something holds for a node of a self-contained schema that its root reaches.
-fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bool) -> bool {
+pub(super) fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bool) -> bool {
     let mut seen = BTreeSet::new();
     let mut stack = vec![root];
     while let Some(Value::Object(node)) = stack.pop() {

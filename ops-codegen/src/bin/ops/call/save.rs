@@ -1,7 +1,8 @@
 //! The data of a call, in a file.
 
-use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,21 +14,49 @@ use super::{tell, tell_warnings, text_of};
 use crate::failure::Failure;
 use crate::input::{is_bytes, views};
 
-/// Refuses a file that cannot be written, before a call is made whose answer would be lost.
+/// How many links to files are followed.
+const LINKS: usize = 40;
+
+/// Refuses a file that cannot be written, before a call is made whose answer would be lost. Nothing is changed.
 pub(super) fn check(file: &Path) -> Result<(), Failure> {
     if file == Path::new("-") {
         return Ok(());
     }
-    let is_new = !file.exists();
-    let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
-    opened.map_err(|error| unwritable(file, &error))?;
-    if is_new {
-        std::fs::remove_file(file).map_err(|error| unwritable(file, &error))?;
+    let mut place = file.to_owned();
+    for _ in 0..LINKS {
+        match probe(&place) {
+            Probe::Done(done) => return done.map_err(|error| unwritable(file, &error)),
+            // What is behind the link is not there yet, and will be written.
+            Probe::Link(to) => place = place.parent().unwrap_or(Path::new("")).join(to),
+        }
     }
-    Ok(())
+    Err(unwritable(file, &io::Error::other("it leads to too many links")))
 }
 
-fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+enum Probe {
+    Done(io::Result<()>),
+    Link(PathBuf),
+}
+
+/// Finds out if a file can be written, by the system's own rules: it is opened as it will be, but not emptied.
+fn probe(file: &Path) -> Probe {
+    let is_there = match OpenOptions::new().write(true).create_new(true).open(file) {
+        // It was made just now, so that it is nobody else's.
+        Ok(_) => return Probe::Done(std::fs::remove_file(file)),
+        Err(error) => error.kind() == io::ErrorKind::AlreadyExists,
+    };
+    match std::fs::metadata(file) {
+        // To open a pipe waits for its reader, who would take closing it for the end.
+        Ok(data) if !data.is_file() && !data.is_dir() => Probe::Done(Ok(())),
+        Err(error) if is_there && error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(file) {
+            Ok(to) => Probe::Link(to),
+            Err(error) => Probe::Done(Err(error)),
+        },
+        _ => Probe::Done(OpenOptions::new().append(true).open(file).map(drop)),
+    }
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> Failure {
     Failure::Usage(format!("`{}` cannot be written: {error}", file.display()))
 }
 
@@ -48,7 +77,7 @@ pub(super) fn save(envelope: ResponseEnvelope<Value>, spec: &OperationSpec, file
         tell("note", &format!("`{}` has the {} bytes of the answer", file.display(), content.len()));
         return Ok(());
     }
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = io::stdout().lock();
     if is_binary && stdout.is_terminal() {
         let message = "the answer is bytes, which are not for a terminal: name a file by `--output`";
         return Err(Failure::Failed(message.to_owned()));

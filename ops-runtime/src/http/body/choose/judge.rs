@@ -1,7 +1,9 @@
 //! Decides if a schema refuses a value, as far as its kind and the names of its members tell.
 
-use std::cell::Cell;
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
@@ -11,8 +13,12 @@ use crate::{Definitions, pointer};
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 64;
 
-/// How many schemas are looked at for one value.
+/// How many schemas are looked at for one body.
 const ROOM: usize = 500;
+
+/// How often the members of a value may be looked at, for all bodies together, and how often at least those of a small one.
+const LOOKS: usize = 64;
+const FEW: usize = 100_000;
 
 /// What a schema says of a value. Of schemas that hold together the least counts, of variants the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,11 +27,6 @@ pub(super) enum Verdict {
     /// The schema is too large or too deep to tell.
     Unknown,
     Taken,
-}
-
-/// Judges a value by a schema.
-pub(super) fn verdict(definitions: &Definitions, schema: &Value, value: &Value) -> Verdict {
-    Judge { definitions, room: Cell::new(ROOM) }.judge(schema, value, Look::AtNames, DEPTH).verdict
 }
 
 /// What of a value is looked at.
@@ -97,20 +98,44 @@ impl<'v> Judged<'v> {
     }
 }
 
-struct Judge<'a> {
+/// Judges a value by the schemas of several bodies.
+pub(super) struct Judge<'a> {
     definitions: &'a Definitions,
+    /// Those that were read, each once; `None` for what is none.
+    known: RefCell<HashMap<String, Option<Rc<Cow<'a, Value>>>>>,
     room: Cell<usize>,
+    /// How many members may be looked at for one body, and how many of them are left.
+    share: usize,
+    left: Cell<usize>,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
+    /// A judge whose work is bounded in proportion to the value.
+    pub(super) fn new(definitions: &'a Definitions, value: &Value, bodies: usize) -> Self {
+        let share = FEW.saturating_add(size(value).saturating_mul(LOOKS)) / bodies.max(1);
+        Self { definitions, known: RefCell::default(), room: Cell::new(0), share, left: Cell::new(0) }
+    }
+
+    /// Judges the value by a schema.
+    pub(super) fn verdict(&self, schema: &Value, value: &Value) -> Verdict {
+        self.room.set(ROOM);
+        self.left.set(self.share);
+        self.judge(schema, value, Look::AtNames, DEPTH).verdict
+    }
+
+    /// Counts a look at a schema and at the members of a value; `None` if there may be no more.
+    fn look(&self, members: usize, depth: usize) -> Option<usize> {
+        self.room.set(self.room.get().checked_sub(1)?);
+        self.left.set(self.left.get().checked_sub(members)?);
+        depth.checked_sub(1)
+    }
+
     fn judge<'v>(&self, schema: &Value, value: &'v Value, look: Look, depth: usize) -> Judged<'v> {
         let Some(schema) = schema.as_object() else {
             return Judged::new(if *schema == Value::Bool(false) { Refused } else { Taken });
         };
-        let (Some(depth), Some(room)) = (depth.checked_sub(1), self.room.get().checked_sub(1)) else {
-            return Judged::new(Unknown);
-        };
-        self.room.set(room);
+        let members = value.as_object().map_or(0, Map::len);
+        let Some(depth) = self.look(members, depth) else { return Judged::new(Unknown) };
         if value.is_null() && schema.get("nullable") == Some(&Value::Bool(true)) {
             return Judged::new(Taken);
         }
@@ -161,8 +186,7 @@ impl Judge<'_> {
         if schema.get("readOnly") == Some(&Value::Bool(true)) {
             return Taken;
         }
-        let (Some(depth), Some(room)) = (depth.checked_sub(1), self.room.get().checked_sub(1)) else { return Unknown };
-        self.room.set(room);
+        let Some(depth) = self.look(0, depth) else { return Unknown };
         let target = schema.get("$ref").map_or(Refused, |reference| {
             self.target(reference, |target| self.is_read_only(target, depth)).unwrap_or(Unknown)
         });
@@ -283,11 +307,34 @@ impl Judge<'_> {
     /// Reads the schema that a reference leads to; `None` if it leads nowhere.
     fn target<T>(&self, reference: &Value, read: impl FnOnce(&Value) -> T) -> Option<T> {
         let reference = reference.as_str()?;
-        let definition = self.definitions.get(&pointer::definition(reference).unwrap_or(reference.into()))?;
-        let schema = definition.schema.to_value().ok()?;
+        let schema = self.definition(&pointer::definition(reference).unwrap_or(reference.into()))?;
         let within = reference.strip_prefix(pointer::DEFINITIONS).and_then(|path| path.find('/').map(|at| &path[at..]));
         schema.pointer(within.unwrap_or_default()).map(read)
     }
+
+    /// The definition of that name.
+    fn definition(&self, name: &str) -> Option<Rc<Cow<'a, Value>>> {
+        if let Some(known) = self.known.borrow().get(name) {
+            return known.clone();
+        }
+        let read = self.definitions.get(name).and_then(|definition| definition.schema.to_value().ok()).map(Rc::new);
+        self.known.borrow_mut().insert(name.to_owned(), read.clone());
+        read
+    }
+}
+
+/// How many values a value is made of.
+fn size(value: &Value) -> usize {
+    let (mut size, mut pending) = (0_usize, vec![value]);
+    while let Some(value) = pending.pop() {
+        size = size.saturating_add(1);
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => pending.extend(members.values()),
+            _ => {}
+        }
+    }
+    size
 }
 
 /// What the keywords say that are about the whole value.

@@ -153,3 +153,20 @@ fn a_description_that_is_too_large_to_tell_refuses_nothing() {
     }
     assert_eq!(chosen(&json!({ "$ref": "#/$defs/Gone" }), (FORM, &form), &json!({}), &json!({ "a": 1 })), JSON);
 }
+
+#[test]
+fn a_large_value_is_not_looked_at_without_end() {
+    let value: Value = (0..50_000).map(|at| (format!("m{at}"), json!(at))).collect::<Map<_, _>>().into();
+    let sealed = |at: usize| json!({ "properties": { format!("p{at}"): {} }, "additionalProperties": false });
+    let form = json!({ "type": "object", "additionalProperties": true });
+    let nested = |depth: usize| (0..depth).fold(sealed(0), |inner, _| json!({ "allOf": [inner, sealed(1)] }));
+    // So few looks tell that JSON does not take it; so many are too many to tell.
+    for (count, expected) in [(8, FORM), (400, JSON)] {
+        let json = json!({ "oneOf": (0..count).map(sealed).collect::<Vec<_>>() });
+        assert_eq!(chosen(&json, (FORM, &form), &json!({}), &value), expected, "{count}");
+    }
+    assert_eq!(chosen(&nested(20), (FORM, &form), &json!({}), &value), FORM);
+    // All of a small value is looked at.
+    let json = json!({ "oneOf": (0..400).map(sealed).collect::<Vec<_>>() });
+    assert_eq!(chosen(&json, (FORM, &form), &json!({}), &json!({ "a": 1, "b": 2 })), FORM);
+}

@@ -1,0 +1,62 @@
+//! Files in inputs, as the log tells them: their names, types and sizes, and never what is in them.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use crate::adapter::Bodies;
+use crate::gateway::size::size_of;
+use crate::run::registry::Entry;
+use crate::{Body, Context};
+
+/// The size of an input: that of its JSON, and of the bodies beside it as far as they are known.
+pub(in crate::gateway) fn size(input: &Value, context: Option<&Context>) -> Option<usize> {
+    let size = size_of(input, usize::MAX)?;
+    let Some(bodies) = bodies(context) else { return Some(size) };
+    let (placeholders, beside) = bodies.sizes();
+    Some(size.saturating_sub(placeholders).saturating_add(usize::try_from(beside).unwrap_or(usize::MAX)))
+}
+
+/// An input in which each file is told: a body beside it, or a string that the operation describes as bytes.
+pub(in crate::gateway) fn told<'v>(entry: &Entry, input: &'v Value, context: Option<&Context>) -> Cow<'v, Value> {
+    let (bodies, files) = (bodies(context), entry.schemas.files(&entry.spec));
+    if bodies.is_none() && files.is_none() {
+        return Cow::Borrowed(input);
+    }
+    let mut told = input.clone();
+    if let Some(bodies) = bodies {
+        let mut pending = vec![&mut told];
+        while let Some(value) = pending.pop() {
+            if let Some(body) = bodies.get(value) {
+                *value = facts(body);
+                continue;
+            }
+            match value {
+                Value::Array(items) => pending.extend(items),
+                Value::Object(members) => pending.extend(members.values_mut()),
+                _ => {}
+            }
+        }
+    }
+    if let Some(files) = files {
+        files.each(&mut told, |file| {
+            *file = json!({ "bytes": Body::length_of_text(file.as_str().unwrap_or_default()) })
+        });
+    }
+    Cow::Owned(told)
+}
+
+fn bodies(context: Option<&Context>) -> Option<&Bodies> {
+    context?.extension::<Bodies>().filter(|bodies| !bodies.is_empty())
+}
+
+/// What is known of a body.
+fn facts(body: &Body) -> Value {
+    let facts = [
+        ("fileName", body.file_name().map(Value::from)),
+        ("contentType", body.content_type().map(Value::from)),
+        ("bytes", body.known_length().map(Value::from)),
+    ];
+    let known = facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?)));
+    Value::Object(known.collect::<Map<_, _>>())
+}

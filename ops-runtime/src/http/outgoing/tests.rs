@@ -1,0 +1,96 @@
+//! Bodies whose length was stated, and that turn out to be of another.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, stream};
+use http_body_util::BodyExt;
+
+use super::*;
+
+/// What is sent of a body whose lengths were found.
+async fn sent(mut body: RequestBody, meanwhile: impl FnOnce()) -> Result<Bytes, String> {
+    body.measure().await.unwrap();
+    meanwhile();
+    let whole = tokio::time::timeout(Duration::from_secs(10), body.collect()).await.expect("the body ends");
+    whole.map(|body| body.to_bytes()).map_err(|error| error.to_string())
+}
+
+fn stream_of(pieces: &'static [&'static str], length: u64) -> Body {
+    Body::stream(stream::iter(pieces).map(|piece| Ok(Bytes::from_static(piece.as_bytes())))).with_length(length)
+}
+
+/// Bodies between others, as in multipart, and alone.
+fn framed(body: Body) -> [RequestBody; 2] {
+    let text = |text: &'static str| Piece::Bytes(Bytes::from_static(text.as_bytes()));
+    [RequestBody::from(body.clone()), RequestBody::of(vec![text("<"), Piece::Body(body, None), text(">")])]
+}
+
+#[tokio::test]
+async fn a_stream_gives_as_many_bytes_as_it_states() {
+    let more = "the stream of a body gave more than the 3 bytes that it stated";
+    let table: [(&'static [&'static str], u64, Result<&str, &str>); 7] = [
+        (&["ab", "", "c", ""], 3, Ok("abc")),
+        (&[], 0, Ok("")),
+        (&["abcd"], 3, Err(more)),
+        (&["abc", "d"], 3, Err(more)),
+        (&["a"], 0, Err("the stream of a body gave more than the 0 bytes that it stated")),
+        (&["ab"], 3, Err("the stream of a body ended after 2 of the 3 bytes that it stated")),
+        (&[], 3, Err("the stream of a body ended after 0 of the 3 bytes that it stated")),
+    ];
+    for (pieces, length, expected) in table {
+        let [alone, _] = framed(stream_of(pieces, length));
+        assert_eq!(sent(alone, || {}).await, expected.map(Bytes::from).map_err(str::to_owned), "{pieces:?} {length}");
+        let [_, between] = framed(stream_of(pieces, length));
+        let expected = expected.map(|text| format!("<{text}>").into()).map_err(str::to_owned);
+        assert_eq!(sent(between, || {}).await, expected, "{pieces:?} {length}");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_stream_that_is_complete_is_not_waited_for() {
+    for at in 0..2 {
+        let pieces = stream::iter([Ok(Bytes::from("abc"))]).chain(stream::pending());
+        let [alone, between] = framed(Body::stream(pieces).with_length(3));
+        let start = Instant::now();
+        let found = sent(if at == 0 { alone } else { between }, || {}).await.unwrap();
+        assert_eq!(found, if at == 0 { "abc" } else { "<abc>" });
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn no_runtime_is_needed() {
+    let mut body = RequestBody::of(vec![Piece::Body(stream_of(&["abc"], 3), Some(3))]);
+    assert_eq!(body.frame().now_or_never().unwrap().unwrap().unwrap().into_data().unwrap(), "abc");
+    let pieces = stream::iter([Ok(Bytes::from("abc"))]).chain(stream::pending());
+    let mut body = RequestBody::of(vec![Piece::Body(Body::stream(pieces), Some(3))]);
+    assert!(body.frame().now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn a_file_that_changes_while_it_is_sent() {
+    let path = |at: usize| -> PathBuf {
+        let path = std::env::temp_dir().join(format!("ops-changing-{}-{at}", std::process::id()));
+        std::fs::write(&path, "hello").unwrap();
+        path
+    };
+    for at in 0..2 {
+        let path = path(at);
+        let body = || framed(Body::file(&path)).into_iter().nth(at).unwrap();
+        let grown = sent(body(), || std::fs::write(&path, "hello, world").unwrap()).await.unwrap();
+        assert_eq!(grown, if at == 0 { "hello" } else { "<hello>" });
+        std::fs::write(&path, "hello").unwrap();
+        let error = sent(body(), || std::fs::write(&path, "he").unwrap()).await.unwrap_err();
+        let expected = format!("the file `{}` became shorter while it was sent: 2 bytes, not 5", path.display());
+        assert_eq!(error, expected);
+        // What is sent again is measured again.
+        let mut again = body();
+        again.measure().await.unwrap();
+        std::fs::write(&path, "hello").unwrap();
+        again.measure().await.unwrap();
+        assert_eq!(again.collect().await.unwrap().to_bytes().len(), if at == 0 { 5 } else { 7 });
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,298 @@
+//! Values as JSON, which has no number for what is not finite: `serde_json` would write `null` in its place.
+
+use serde_core::ser::{
+    Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
+
+/// A serializer, or a value and what is in it, whose numbers are finite: any other is an error.
+pub(crate) struct Finite<T>(pub(crate) T);
+
+impl<T: Serialize + ?Sized> Serialize for Finite<&T> {
+    #[inline]
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(Finite(s))
+    }
+}
+
+#[cold]
+fn refused<E: Error>(number: impl std::fmt::Display) -> E {
+    E::custom(format_args!("JSON has no number for {number}"))
+}
+
+/// Methods that pass on what has no parts.
+macro_rules! plain {
+    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {$(
+        #[inline]
+        fn $name(self, $($argument: $kind),*) -> Result<S::Ok, S::Error> {
+            self.0.$name($($argument),*)
+        }
+    )*};
+}
+
+/// Methods that begin something with parts.
+macro_rules! begun {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $part:ident;)*) => {$(
+        #[inline]
+        fn $name(self, $($argument: $kind),*) -> Result<Self::$part, S::Error> {
+            self.0.$name($($argument),*).map(Finite)
+        }
+    )*};
+}
+
+impl<S: Serializer> Serializer for Finite<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+    type SerializeSeq = Finite<S::SerializeSeq>;
+    type SerializeTuple = Finite<S::SerializeTuple>;
+    type SerializeTupleStruct = Finite<S::SerializeTupleStruct>;
+    type SerializeTupleVariant = Finite<S::SerializeTupleVariant>;
+    type SerializeMap = Finite<S::SerializeMap>;
+    type SerializeStruct = Finite<S::SerializeStruct>;
+    type SerializeStructVariant = Finite<S::SerializeStructVariant>;
+
+    #[inline]
+    fn serialize_f32(self, number: f32) -> Result<S::Ok, S::Error> {
+        if number.is_finite() { self.0.serialize_f32(number) } else { Err(refused(number)) }
+    }
+
+    #[inline]
+    fn serialize_f64(self, number: f64) -> Result<S::Ok, S::Error> {
+        if number.is_finite() { self.0.serialize_f64(number) } else { Err(refused(number)) }
+    }
+
+    plain! {
+        serialize_bool(value: bool);
+        serialize_i8(value: i8);
+        serialize_i16(value: i16);
+        serialize_i32(value: i32);
+        serialize_i64(value: i64);
+        serialize_i128(value: i128);
+        serialize_u8(value: u8);
+        serialize_u16(value: u16);
+        serialize_u32(value: u32);
+        serialize_u64(value: u64);
+        serialize_u128(value: u128);
+        serialize_char(value: char);
+        serialize_str(value: &str);
+        serialize_bytes(value: &[u8]);
+        serialize_none();
+        serialize_unit();
+        serialize_unit_struct(name: &'static str);
+        serialize_unit_variant(name: &'static str, index: u32, variant: &'static str);
+    }
+
+    begun! {
+        serialize_seq(length: Option<usize>) -> SerializeSeq;
+        serialize_tuple(length: usize) -> SerializeTuple;
+        serialize_tuple_struct(name: &'static str, length: usize) -> SerializeTupleStruct;
+        serialize_tuple_variant(name: &'static str, index: u32, variant: &'static str, length: usize) -> SerializeTupleVariant;
+        serialize_map(length: Option<usize>) -> SerializeMap;
+        serialize_struct(name: &'static str, length: usize) -> SerializeStruct;
+        serialize_struct_variant(name: &'static str, index: u32, variant: &'static str, length: usize) -> SerializeStructVariant;
+    }
+
+    #[inline]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.serialize_some(&Finite(value))
+    }
+
+    #[inline]
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.serialize_newtype_struct(name, &Finite(value))
+    }
+
+    #[inline]
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        index: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<S::Ok, S::Error> {
+        self.0.serialize_newtype_variant(name, index, variant, &Finite(value))
+    }
+
+    #[inline]
+    fn collect_str<T: std::fmt::Display + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.collect_str(value)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.0.is_human_readable()
+    }
+}
+
+/// What has parts without names.
+macro_rules! parts {
+    ($($kind:ident $name:ident;)*) => {$(
+        impl<S: $kind> $kind for Finite<S> {
+            type Ok = S::Ok;
+            type Error = S::Error;
+
+            #[inline]
+            fn $name<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
+                self.0.$name(&Finite(value))
+            }
+
+            #[inline]
+            fn end(self) -> Result<S::Ok, S::Error> {
+                self.0.end()
+            }
+        }
+    )*};
+}
+
+parts! {
+    SerializeSeq serialize_element;
+    SerializeTuple serialize_element;
+    SerializeTupleStruct serialize_field;
+    SerializeTupleVariant serialize_field;
+}
+
+/// What has parts with names that the program knows.
+macro_rules! fields {
+    ($($kind:ident)*) => {$(
+        impl<S: $kind> $kind for Finite<S> {
+            type Ok = S::Ok;
+            type Error = S::Error;
+
+            #[inline]
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), S::Error> {
+                self.0.serialize_field(key, &Finite(value))
+            }
+
+            #[inline]
+            fn skip_field(&mut self, key: &'static str) -> Result<(), S::Error> {
+                self.0.skip_field(key)
+            }
+
+            #[inline]
+            fn end(self) -> Result<S::Ok, S::Error> {
+                self.0.end()
+            }
+        }
+    )*};
+}
+
+fields! { SerializeStruct SerializeStructVariant }
+
+impl<S: SerializeMap> SerializeMap for Finite<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+
+    #[inline]
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), S::Error> {
+        self.0.serialize_key(&Finite(key))
+    }
+
+    #[inline]
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
+        self.0.serialize_value(&Finite(value))
+    }
+
+    #[inline]
+    fn serialize_entry<K: Serialize + ?Sized, V: Serialize + ?Sized>(
+        &mut self,
+        key: &K,
+        value: &V,
+    ) -> Result<(), S::Error> {
+        self.0.serialize_entry(&Finite(key), &Finite(value))
+    }
+
+    #[inline]
+    fn end(self) -> Result<S::Ok, S::Error> {
+        self.0.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Serialize;
+    use serde_json::value::{RawValue, to_raw_value};
+    use serde_json::{Value, json, to_string, to_value};
+
+    use super::Finite;
+
+    #[derive(Serialize)]
+    struct Unit;
+
+    #[derive(Serialize)]
+    struct New<T>(T);
+
+    #[derive(Serialize)]
+    struct Pair<T>(T, u8);
+
+    #[derive(Serialize)]
+    struct Named<T> {
+        value: T,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        none: Option<u8>,
+    }
+
+    #[derive(Serialize)]
+    enum Variant<T> {
+        New(T),
+        Pair(T, u8),
+        Named { value: T },
+        Unit,
+    }
+
+    /// All that a number can stand in.
+    fn around<T: Serialize + Copy>(number: T) -> Vec<Box<dyn Fn() -> [Result<String, String>; 2]>>
+    where
+        T: 'static,
+    {
+        fn both<T: Serialize>(value: &T) -> [Result<String, String>; 2] {
+            let value = Finite(value);
+            [to_value(&value).map(|value| value.to_string()), to_string(&value)]
+                .map(|text| text.map_err(|e| e.to_string()))
+        }
+        vec![
+            Box::new(move || both(&number)),
+            Box::new(move || both(&Some(number))),
+            Box::new(move || both(&[1.0, 2.0].map(|_| number))),
+            Box::new(move || both(&vec![number])),
+            Box::new(move || both(&(1, number))),
+            Box::new(move || both(&New(number))),
+            Box::new(move || both(&Pair(number, 1))),
+            Box::new(move || both(&Named { value: number, none: None })),
+            Box::new(move || both(&Variant::New(number))),
+            Box::new(move || both(&Variant::Pair(number, 1))),
+            Box::new(move || both(&Variant::Named { value: number })),
+            Box::new(move || both(&BTreeMap::from([("a", [Some(Box::new(number))])]))),
+        ]
+    }
+
+    #[test]
+    fn numbers_that_json_has_not_are_errors_wherever_they_stand() {
+        for (number, told) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf")] {
+            for write in around(number).into_iter().chain(around(number as f32)) {
+                assert_eq!(write(), [(); 2].map(|()| Err(format!("JSON has no number for {told}"))));
+            }
+        }
+    }
+
+    #[test]
+    fn all_else_is_written_as_ever() {
+        for write in around(0.5_f64).into_iter().chain(around(0.5_f32)) {
+            let [value, text] = write();
+            assert!(value.is_ok() && value == text, "{value:?} {text:?}");
+        }
+        fn same<T: Serialize>(value: T) {
+            assert_eq!(to_value(Finite(&value)).unwrap(), to_value(&value).unwrap());
+            assert_eq!(to_string(&Finite(&value)).unwrap(), to_string(&value).unwrap());
+        }
+        same((Unit, Variant::<u8>::Unit, (), None::<u8>, 'c', "text", true));
+        same((i8::MIN, i16::MIN, i32::MIN, i64::MIN, u8::MAX, u16::MAX, u32::MAX, u64::MAX));
+        same(BTreeMap::from([(1, json!({ "a": [null, 1.5, "x", { "b": {} }] }))]));
+        same(Named { value: std::net::IpAddr::from([127, 0, 0, 1]), none: Some(1) });
+        let raw: Box<RawValue> = RawValue::from_string(r#"{ "a" : 1.50, "b": [1e400] }"#.to_owned()).unwrap();
+        assert_eq!(to_string(&Finite(&raw)).unwrap(), raw.get());
+        assert_eq!(to_raw_value(&Finite(&json!(7))).unwrap().get(), "7");
+        assert_eq!(to_value(Finite(&i128::from(7))).unwrap(), json!(7));
+        assert_eq!(to_value(Finite(&json!(null))).unwrap(), Value::Null);
+    }
+}
