@@ -166,6 +166,8 @@ mod variant;
 use serde_core::de::MapAccess;
 use serde_core::ser::SerializeMap;
 
+#[cfg(feature = "registry")]
+pub(crate) use attempt::strictly;
 pub use decode::{DecodeError, from_slice, from_str, from_value, parse, to_value};
 pub use names::{Literal, Names, Scalar, Values};
 pub use reader::{Reader, put, put_some};
