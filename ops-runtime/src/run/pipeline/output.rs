@@ -62,11 +62,11 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         }
         None => {}
     }
+    let takes_anything = || record::from_slice::<T>(b"{}").is_ok();
     let mut is_foreign = false;
     if policy != OutputPolicy::Strict
         && let Ok(output) = record::with_variant(variant, || record::strictly(|| decode(&data)))
     {
-        let takes_anything = || record::from_slice::<T>(b"{}").is_ok();
         if policy == OutputPolicy::Cast
             || !entry.schemas.output_may_be_foreign(takes_anything)
             || !misfit::has_nothing_of(&entry.schemas, &data, variant)
@@ -95,7 +95,10 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     if shaped.has_ended {
         return Err(misfit::strict(&meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
     }
-    if is_foreign && entry.schemas.output_has_nothing_of(&shaped.value, variant) {
+    if policy != OutputPolicy::Cast
+        && entry.schemas.output_may_be_foreign(takes_anything)
+        && entry.schemas.output_has_nothing_of(&shaped.value, variant)
+    {
         let raw = raw.unwrap_or(Payload::Value(shaped.value));
         return Err(misfit::foreign(&meta, NOTHING_DECLARED, NONE_OF_THEM, raw));
     }
