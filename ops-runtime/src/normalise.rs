@@ -50,8 +50,8 @@
 //! # What the steps do
 //!
 //! 1. A property is removed if the schema does not declare it: neither by `properties` or `patternProperties` of any
-//!    `allOf` member, nor by the variant of a union that the value belongs to. It stays if `additionalProperties` is
-//!    `true` or a schema, or if the object declares nothing.
+//!    `allOf` member, nor under a condition, nor by the variant of a union that the value belongs to. It stays if
+//!    `additionalProperties` is `true` or a schema, or if the object declares nothing.
 //! 2. An absent property gets its `default`, required or not. A default that does not fit its own schema is ignored.
 //! 3. A node that still does not conform is converted or left unchanged (`repair`, see below), or repaired as the
 //!    original's `Value.Cast` does it (`normalise`): a scalar is *replaced* by its default or its zero value, not
@@ -66,7 +66,7 @@
 //! | received | the schema asks for | becomes | why nothing is lost |
 //! |---|---|---|---|
 //! | `"7"`, `"-1.5"` | a number | `7`, `-1.5` | the text is a JSON number of at most the digits that a number holds |
-//! | `7`, `-1.5` | a string | `"7"`, `"-1.5"` | a number is its text |
+//! | `7`, `-1.5` | a string | `"7"`, `"-1.5"` | a number that is held with all its digits is its text |
 //! | `"true"`, `"false"` | a boolean | `true`, `false` | no other text is a boolean |
 //! | `true`, `false` | a string | `"true"`, `"false"` | a boolean is its text |
 //! | `1`, `0` | a boolean | `true`, `false` | databases without booleans write them so |
@@ -126,13 +126,14 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use budget::Budget;
-use check::Checker;
+use check::{Checker, Tagged};
 use node::{At, Unit};
 use repair::{Fixer, Mode, Strip};
 use scan::{Mended, Scanner};
 use violations::Lister;
 
 pub use definitions::{CompiledDefinitions, Reading};
+pub(crate) use equal::copy;
 #[allow(unused_imports, reason = "gateways tell it apart")]
 pub(crate) use findings::UNDECLARED;
 pub use findings::{Change, Problem, Repair, Violation};
@@ -172,10 +173,10 @@ impl CompiledSchema {
         &self.problems
     }
 
-    /// True if the schema, or a definition that was compiled so far, is nested deeper than it is read: then not all of
-    /// a value is checked.
+    /// True if the schema, or a definition that was compiled so far, is nested deeper or combines more than is read: then
+    /// not all of a value is checked.
     pub(crate) fn is_cut(&self) -> bool {
-        self.problems.iter().any(Problem::is_too_deep) || self.definitions.is_cut()
+        self.problems.iter().any(Problem::is_cut) || self.definitions.is_cut()
     }
 
     fn root(&self) -> At<'_> {
@@ -354,11 +355,41 @@ impl CompiledSchema {
 
     /// True if an object has no property in common with a schema that allows no others. `{"error": ..}` would conform
     /// if all properties are optional, but hold nothing.
-    pub(crate) fn has_nothing_of(&self, value: &Value) -> bool {
-        let Value::Object(map) = value else { return false };
+    ///
+    /// Of a union, that is true if it holds for all variants that the object conforms to, or for the variant at a
+    /// position where it is known that this one is meant.
+    pub(crate) fn has_nothing_of(&self, value: &Value, meant: Option<u16>) -> bool {
+        let Some(map) = value.as_object().filter(|map| !map.is_empty()) else { return false };
         let checker = Checker::new(&self.definitions);
-        let declares = |name: &String| repair::may_declare(&checker, self.root(), name, 0);
-        !map.is_empty() && repair::closes(&checker, self.root(), 0) && !map.keys().any(declares)
+        let nothing_of =
+            |at| repair::closes(&checker, at, 0) && !map.keys().any(|name| repair::may_declare(&checker, at, name, 0));
+        let (at, Some(union)) = self.root_union(&checker) else { return nothing_of(self.root()) };
+        if nothing_of(at) {
+            return true;
+        }
+        // An object that names its variant has that in common with it.
+        if let Tagged::Variant(_) = checker.tagged(at, union, value) {
+            return false;
+        }
+        let takes = |node| checker.check(at.to(node), value, 1);
+        if let Some(node) = meant.and_then(|meant| union.variants.get(usize::from(meant)))
+            && takes(node)
+        {
+            return nothing_of(at.to(node));
+        }
+        let mut taking = union.variants.iter().filter(|node| takes(node)).peekable();
+        taking.peek().is_some() && taking.all(|node| nothing_of(at.to(node)))
+    }
+
+    /// The schema behind the root, and its variants if it is a union.
+    fn root_union<'s>(&'s self, checker: &Checker<'s>) -> (At<'s>, Option<&'s node::Union>) {
+        let at = checker.follow(self.root()).unwrap_or(self.root());
+        (at, if let node::Kind::Union(union) = &at.node.kind { Some(union) } else { None })
+    }
+
+    /// True if the schema is a union, so that more than the names of properties says what an object is.
+    pub(crate) fn is_union(&self) -> bool {
+        self.root_union(&Checker::new(&self.definitions)).1.is_some()
     }
 
     /// True if any variant of the schema may declare the property.
@@ -366,11 +397,18 @@ impl CompiledSchema {
         repair::may_declare(&Checker::new(&self.definitions), self.root(), name, 0)
     }
 
-    /// True if any object might conform but have nothing in common with the schema.
+    /// True if any variant of the schema may declare a property of an object.
+    pub(crate) fn may_declare_some(&self, value: &Value) -> bool {
+        value.as_object().is_some_and(|map| map.keys().any(|name| self.may_declare(name)))
+    }
+
+    /// True if any object might conform, to a variant at least, but have nothing in common with it.
     pub(crate) fn may_have_nothing_of(&self) -> bool {
         let checker = Checker::new(&self.definitions);
         let nothing = Value::Object(serde_json::Map::new());
-        checker.check(self.root(), &nothing, 0) && repair::closes(&checker, self.root(), 0)
+        let may = |at| checker.check(at, &nothing, 0) && repair::closes(&checker, at, 0);
+        let (at, union) = self.root_union(&checker);
+        may(at) || union.is_some_and(|union| union.variants.iter().any(|node| may(at.to(node))))
     }
 
     /// Removes undeclared properties, fills in defaults, and then repairs what does not conform as the original does.

@@ -167,6 +167,8 @@ mod variant;
 use serde_core::de::MapAccess;
 use serde_core::ser::SerializeMap;
 
+#[cfg(feature = "registry")]
+pub(crate) use attempt::strictly;
 pub use decode::{DecodeError, from_slice, from_str, from_value, parse, to_value};
 #[cfg(feature = "registry")]
 pub(crate) use finite::Finite;

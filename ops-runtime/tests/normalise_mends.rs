@@ -60,6 +60,11 @@ fn only_what_needs_a_change_is_written_anew() {
             r#"{"orders":[{"id":7.0,"status":"x"},{"id": 8,"status": "x"}]}"#,
             r#"{"orders":[{"id":7,"status":"x"},{"id": 8,"status": "x"}]}"#,
         ),
+        // An integer of more digits than 64 bits hold stays as it is.
+        (
+            r#"{"orders":[{"id":18446744073709551617,"status":"x", "_":1}]}"#,
+            r#"{"orders":[{"id":18446744073709551617,"status":"x"}]}"#,
+        ),
         // Null for absence, by a reference, too; beside other changes.
         (r#"{"orders":[], "next": null}"#, r#"{"orders":[]}"#),
         (

@@ -101,6 +101,9 @@ fn what_would_lose_or_guess_stays() {
         (json!({ "type": "array", "items": {}, "minItems": 2 }), json!(1), "integer for array"),
         (json!({ "type": "object", "required": ["a"] }), json!([]), "array for object"),
         // Unknown values and values out of bounds.
+        // Digits that a float does not hold.
+        (json!({ "type": "string" }), json!(1e19), "number for string"),
+        (json!({ "type": "string" }), json!(9_007_199_254_740_992.0), "number for string"),
         (json!({ "enum": ["a", "b"] }), json!("c"), "string for one of 'a', 'b'"),
         (json!({ "type": "string", "enum": ["a"] }), json!("A"), "string for 'a'"),
         (json!({ "type": "integer", "maximum": 5 }), json!(6), "integer for integer to be less or equal to 5"),
@@ -259,6 +262,103 @@ fn variants_told_apart_by_shape() {
 }
 
 #[test]
+fn a_value_that_is_another_variant_too_once_it_is_converted_keeps_what_that_declares() {
+    let of =
+        |name: &str| json!({ "type": "object", "properties": { (name): { "type": "integer" } }, "required": [name] });
+    for variants in [json!([of("a"), of("b"), of("c")]), json!([of("c"), of("b"), of("a")])] {
+        becomes(
+            json!({ "anyOf": variants }),
+            json!({ "a": "1", "b": 2, "c": "3", "junk": 4 }),
+            json!({ "a": 1, "b": 2, "c": 3 }),
+            &if variants[0] == of("a") {
+                [
+                    "converted /a: string for integer",
+                    "converted /c: string for integer",
+                    "removed /junk: integer for no such property",
+                ]
+            } else {
+                [
+                    "converted /c: string for integer",
+                    "converted /a: string for integer",
+                    "removed /junk: integer for no such property",
+                ]
+            },
+        );
+        // What it is not, however it is written, declares nothing of it.
+        becomes(
+            json!({ "anyOf": variants }),
+            json!({ "a": "x", "b": 2 }),
+            json!({ "b": 2 }),
+            &["removed /a: string for no such property"],
+        );
+    }
+}
+
+#[test]
+fn a_variant_that_asks_for_nothing_does_not_take_what_is_another_with_a_fault() {
+    let strict =
+        json!({ "type": "object", "properties": { "id": { "type": "integer" }, "name": {} }, "required": ["id"] });
+    let loose = json!({ "type": "object", "properties": { "due": { "type": "string" } } });
+    for keyword in ["oneOf", "anyOf"] {
+        for variants in [json!([strict, loose]), json!([loose, strict])] {
+            let schema = within(json!({ (keyword): variants }));
+            becomes(
+                schema.clone(),
+                json!({ "v": { "id": "7", "name": "x" } }),
+                json!({ "v": { "id": 7, "name": "x" } }),
+                &["converted /v/id: string for integer"],
+            );
+            // With a fault that stays, nothing is known.
+            stays(schema.clone(), json!({ "v": { "id": [], "name": "x" } }), &["kept /v: object for object"]);
+            stays(schema.clone(), json!({ "v": { "name": "x" } }), &["kept /v: object for object"]);
+            // What is the other, and what no variant declares, is as before.
+            stays(schema.clone(), json!({ "v": { "due": "x" } }), &[]);
+            let told = ["removed /v/junk: integer for no such property"];
+            becomes(schema, json!({ "v": { "junk": 1 } }), json!({ "v": {} }), &told);
+        }
+    }
+}
+
+#[test]
+fn the_variant_that_keeps_most_is_meant() {
+    let object = |properties: Value| json!({ "type": "object", "properties": properties });
+    let integer = || json!({ "type": "integer" });
+    let (little, much) = (object(json!({ "a": integer() })), object(json!({ "a": integer(), "b": integer() })));
+    let list = |item: &Value| json!({ "type": "array", "items": item });
+    for variants in [[&little, &much], [&much, &little]] {
+        // Two faults, of which the smaller variant sees one.
+        becomes(
+            json!({ "oneOf": variants }),
+            json!({ "a": "1", "b": "2" }),
+            json!({ "a": 1, "b": 2 }),
+            &["converted /a: string for integer", "converted /b: string for integer"],
+        );
+        // Inside a property, and inside items, with and without a fault.
+        let inside = variants.map(|variant| object(json!({ "n": variant })));
+        let items = variants.map(list);
+        for (schema, came) in [
+            (json!({ "oneOf": inside }), json!({ "n": { "a": 1, "b": 2 } })),
+            (json!({ "oneOf": items }), json!([{ "a": 1, "b": 2 }])),
+        ] {
+            stays(schema.clone(), came.clone(), &[]);
+            let faulty: Value = serde_json::from_str(&came.to_string().replace('1', "\"1\"")).unwrap();
+            assert_eq!(repaired(&schema, &faulty).0, came);
+        }
+        // The nearest of variants with faults, too, removes nothing of another.
+        let needs = variants.map(
+            |variant| json!({ "type": "object", "properties": { "n": variant, "k": integer() }, "required": ["k"] }),
+        );
+        let other = json!({ "type": "object", "properties": { "n": much }, "required": ["l"] });
+        let of_little = if variants[0] == &little { &needs[0] } else { &needs[1] };
+        stays(
+            json!({ "oneOf": [of_little, other] }),
+            json!({ "k": "x", "n": { "a": 1, "b": 2 } }),
+            &["kept : object for object"],
+        );
+    }
+}
+
+#[test]
 fn of_a_value_that_is_several_variants_goes_what_none_declares() {
     let a = json!({ "type": "object", "required": ["a"], "properties": {
         "a": { "type": "string" }, "n": { "type": "object", "properties": { "x": { "type": "string" } } } } });
@@ -360,6 +460,158 @@ fn conditions_keep_what_the_schemas_declare_that_they_refer_to() {
     becomes(with(depends.clone(), round), value.clone(), kept, &removed);
     // Nothing is known of what cannot be found.
     stays(with(depends, json!({})), value, &[]);
+}
+
+#[test]
+fn conditions_keep_what_they_declare_below() {
+    let object = |more: Value| json!({ "type": "object", "properties": more });
+    let outer = |condition: Value| {
+        let address = json!({ "type": "object", "properties": { "street": { "type": "string" } } });
+        let mut schema = object(json!({ "address": address, "list": { "type": "array", "items": address } }));
+        schema.as_object_mut().unwrap().extend(condition.as_object().unwrap().clone());
+        schema
+    };
+    let zip = json!({ "properties": { "zip": { "type": "string" } } });
+    let value =
+        json!({ "address": { "street": "x", "zip": 1, "junk": 2 }, "list": [{ "street": 3, "zip": 1, "junk": 2 }] });
+    let in_address = json!({ "address": { "street": "x", "zip": 1 }, "list": [{ "street": "3" }] });
+    let in_list = json!({ "address": { "street": "x" }, "list": [{ "street": "3", "zip": 1 }] });
+    let removed = |place: &str| format!("removed {place}: integer for no such property");
+    let street = "converted /list/0/street: integer for string".to_owned();
+    let check = |schema: Value, expected: &Value, told: Vec<String>| {
+        let told: Vec<&str> = told.iter().map(String::as_str).collect();
+        becomes(schema, value.clone(), expected.clone(), &told);
+    };
+    let of_address = || vec![removed("/address/junk"), street.clone(), removed("/list/0/zip"), removed("/list/0/junk")];
+    let of_list = || vec![removed("/address/zip"), removed("/address/junk"), street.clone(), removed("/list/0/junk")];
+    // Inside a property, also one that is only required, by a reference, and in a circle.
+    for schema in [zip.clone(), json!({ "required": ["zip"] }), json!({ "anyOf": [{}, zip] })] {
+        let then = object(json!({ "address": schema }));
+        check(outer(json!({ "if": true, "then": then })), &in_address, of_address());
+        let depends =
+            json!({ "dependentSchemas": { "address": { "$ref": "#/$defs/Then" } }, "$defs": { "Then": then } });
+        check(outer(depends), &in_address, of_address());
+    }
+    // Inside items, beside a union and in it, too.
+    for list in [
+        json!({ "items": zip }),
+        json!({ "prefixItems": [zip] }),
+        json!({ "contains": zip }),
+        json!({ "items": zip, "anyOf": [{ "minItems": 1 }, { "maxItems": 0 }] }),
+        json!({ "anyOf": [{ "minItems": 1 }, { "items": zip }] }),
+    ] {
+        check(outer(json!({ "if": object(json!({ "list": list })) })), &in_list, of_list());
+    }
+    // Beside nothing but a reference, and beside nothing but a union.
+    let base = json!({ "type": "object", "properties": { "a": {} } });
+    let told = ["removed /junk: integer for no such property"];
+    let (came, left) = (json!({ "a": 1, "zip": 2, "junk": 3 }), json!({ "a": 1, "zip": 2 }));
+    becomes(
+        json!({ "$ref": "#/$defs/B", "if": true, "then": zip, "$defs": { "B": base } }),
+        came.clone(),
+        left.clone(),
+        &told,
+    );
+    becomes(json!({ "allOf": [base], "else": zip }), came.clone(), left.clone(), &told);
+    let other = json!({ "type": "object", "properties": { "b": {} }, "required": ["b"] });
+    for keyword in ["anyOf", "oneOf"] {
+        becomes(json!({ (keyword): [base, other], "then": zip }), came.clone(), left.clone(), &told);
+        stays(json!({ (keyword): [base, other], "then": { "patternProperties": { "^z": {} } } }), came.clone(), &[]);
+        let nested = json!({ (keyword): [object(json!({ "n": base })), other], "then": object(json!({ "n": zip })) });
+        stays(nested, json!({ "n": came }), &[]);
+    }
+}
+
+#[test]
+fn what_other_keywords_name_is_not_removed() {
+    let base = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+    let with = |more: Value| {
+        let mut schema = base.clone();
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let told = ["converted /a: string for integer", "removed /junk: integer for no such property"];
+    let (came, left) = (json!({ "a": "1", "b": 2, "junk": 3 }), json!({ "a": 1, "b": 2 }));
+    for more in [
+        json!({ "if": true, "then": { "required": ["b"] } }),
+        json!({ "dependentRequired": { "a": ["b"] } }),
+        json!({ "dependencies": { "a": ["b"] } }),
+    ] {
+        becomes(with(more), came.clone(), left.clone(), &told);
+    }
+    // Others than those that are declared.
+    for more in [json!({ "additionalProperties": { "type": "integer" } }), json!({ "unevaluatedProperties": true })] {
+        let schema = with(json!({ "if": true, "then": more }));
+        becomes(schema, came.clone(), json!({ "a": 1, "b": 2, "junk": 3 }), &told[..1]);
+    }
+    // In items.
+    let list = |contains: Value| json!({ "type": "array", "items": base, "contains": contains });
+    becomes(
+        list(json!({ "required": ["b"] })),
+        json!([{ "a": "1" }, { "b": 1, "junk": 2 }]),
+        json!([{ "a": 1 }, { "b": 1 }]),
+        &["converted /0/a: string for integer", "removed /1/junk: integer for no such property"],
+    );
+}
+
+#[test]
+fn unevaluated_properties_are_those_that_nothing_else_declares() {
+    let integers = json!({ "type": "integer" });
+    let variants = json!([
+        { "properties": { "a": { "type": "string" } }, "required": ["a"] },
+        { "properties": { "b": { "type": "string" } }, "required": ["b"] },
+    ]);
+    for keyword in ["anyOf", "oneOf"] {
+        let schema = json!({ (keyword): variants, "unevaluatedProperties": integers });
+        stays(schema.clone(), json!({ "a": "x", "more": 1 }), &[]);
+        becomes(
+            schema.clone(),
+            json!({ "a": 7, "more": 1 }),
+            json!({ "a": "7", "more": 1 }),
+            &["converted /a: integer for string"],
+        );
+        let (made, _) = CompiledSchema::new(&schema, Reading::Default).normalise(json!({ "a": "x", "more": 1 }));
+        assert_eq!(made, json!({ "a": "x", "more": 1 }));
+    }
+    let hidden = json!({ "patternProperties": { "^s": { "type": "string" } } });
+    stays(
+        json!({ "properties": { "a": {} }, "if": true, "then": hidden, "unevaluatedProperties": integers }),
+        json!({ "a": 1, "s": "x" }),
+        &[],
+    );
+    // Where nothing else declares properties, and under `additionalProperties`, which does not see what is beside it.
+    let told = ["converted /more: string for integer"];
+    let (came, left) = (json!({ "a": "x", "more": "1" }), json!({ "a": "x", "more": 1 }));
+    let base = json!({ "properties": { "a": { "type": "string" } }, "unevaluatedProperties": integers });
+    becomes(base, came.clone(), left.clone(), &told);
+    let sealed = json!({ "properties": { "a": {} }, "anyOf": variants, "additionalProperties": integers });
+    becomes(sealed, came, left, &told);
+}
+
+#[test]
+fn what_is_declared_under_a_condition_tells_no_variant() {
+    // Of the first it is said in three ways what else there may be.
+    let names: serde_json::Map<String, Value> = (0..20).map(|i| (format!("x{i}"), json!({}))).collect();
+    let open = json!({ "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"],
+        "if": true, "then": { "properties": names } });
+    let typed = json!({ "type": "object", "properties": { "b": { "type": "integer" }, "c": { "type": "integer" }, "x0": { "type": "string" } },
+        "required": ["b", "c"] });
+    for variants in [json!([open, typed]), json!([typed, open])] {
+        for value in [json!({ "b": 1, "c": "x" }), json!({ "b": 1, "c": "x", "x0": "y" })] {
+            stays(json!({ "oneOf": variants }), value, &["kept /c: string for integer"]);
+        }
+        let schema = CompiledSchema::new(&json!({ "oneOf": variants }), Reading::Default);
+        assert_eq!(schema.normalise(json!({ "b": 1, "c": "x" })).0, json!({ "b": 1, "c": 0 }));
+    }
+    // Nor does what is required and absent.
+    let required = json!({ "type": "object", "properties": { "a": {} }, "required": ["a", "d", "e", "f"] });
+    stays(json!({ "oneOf": [required, typed] }), json!({ "b": 1, "c": "x" }), &["kept /c: string for integer"]);
+}
+
+#[test]
+fn items_beyond_a_tuple_of_one_part_are_too_many() {
+    let both = json!({ "allOf": [{ "prefixItems": [{}, {}] }, { "prefixItems": [{}], "items": false }] });
+    stays(both, json!([1, 2]), &["kept : array for array length to be less or equal to 1"]);
 }
 
 #[test]

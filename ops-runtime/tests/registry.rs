@@ -259,6 +259,30 @@ async fn a_result_that_does_not_match_is_repaired_and_said_so() {
 }
 
 #[tokio::test]
+async fn a_result_that_conforms_is_not_repaired_into_one_that_does_not() {
+    let item = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+    let cases = [
+        // A default that asks for more, an undeclared property that is counted on.
+        (json!({ "properties": { "a": { "default": 1 }, "b": {} }, "dependentRequired": { "a": ["b"] } }), json!({})),
+        (json!({ "properties": { "a": {} }, "not": { "maxProperties": 1 } }), json!({ "a": 1, "x": 2 })),
+        (
+            json!({ "type": "array", "items": item, "contains": { "propertyNames": { "const": "x" }, "minProperties": 1 } }),
+            json!([{ "a": 1 }, { "x": 2 }]),
+        ),
+    ];
+    for (schema, value) in cases {
+        let spec = OperationSpec::query("demo.kept").with_output(Schema::from(schema.clone()));
+        let registry = Registry::new();
+        registry.register(Registration::new(spec, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+        for policy in [OutputPolicy::Repair, OutputPolicy::Cast, OutputPolicy::Strict] {
+            let options = CallOptions::new().with_policy(policy);
+            let envelope = registry.call_with("demo.kept", value.clone(), options).await.unwrap();
+            assert_eq!((envelope.data, envelope.warnings.len()), (value.clone(), 0), "{policy:?} {schema}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_result_is_checked_however_deep_its_schema_is() {
     // Repairing reads combinations to a depth of 100; what lies deeper is left to the check by the standard.
     let chain = |length: usize| {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ops_runtime::normalise::{CompiledSchema, Reading, Validator};
+use ops_runtime::normalise::{Change, CompiledSchema, Reading, Validator};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -262,6 +262,86 @@ fn what_is_not_read_to_its_end_says_so() {
         told[0].to_string(),
         "expected a value that can be checked in 512 steps per node, the check was ended, found array, kept"
     );
+}
+
+/// A part of a value that takes more steps than it is allowed.
+fn endless() -> (Value, Value) {
+    let variants: Vec<Value> = (0..4000).map(|index| json!({ "required": [format!("a{index}")] })).collect();
+    (json!({ "type": "array", "items": { "anyOf": variants } }), Value::Array(vec![json!({ "x": 1 }); 4000]))
+}
+
+#[test]
+fn what_the_steps_do_not_reach_stays() {
+    let (endless, value) = endless();
+    // `null` that may be `null`, beside a part that is given up, and what might be another variant's.
+    let text = json!({ "type": ["string", "null"] });
+    let schema = json!({ "type": "object", "properties": { "a": endless, "b": text, "c": { "anyOf": [text, { "type": "array" }] } } });
+    let value = json!({ "a": value, "b": null, "c": null });
+    let (kept, told) = CompiledSchema::new(&schema, Reading::Default).repair(value.clone());
+    assert_eq!(kept, value);
+    assert!(told[0].expected.contains("the check was ended"), "{told:?}");
+    assert!(told.iter().all(|told| told.change == Change::Kept), "{told:?}");
+}
+
+#[test]
+fn a_variant_that_was_not_tried_to_its_end_is_not_chosen() {
+    let (endless, list) = endless();
+    let variant = |name: &str, a: Value| json!({ "type": "object", "required": [name, "need"], "properties": { (name): {}, "a": a, "need": {} } });
+    for variants in [
+        json!([variant("first", endless.clone()), variant("second", json!({}))]),
+        json!([variant("second", json!({})), variant("first", endless)]),
+    ] {
+        let value = json!({ "second": 1, "more": 2, "a": list });
+        let (kept, told) = CompiledSchema::new(&json!({ "oneOf": variants }), Reading::Default).repair(value.clone());
+        assert_eq!(kept, value);
+        assert!(told[0].expected.contains("the check was ended"), "{told:?}");
+    }
+}
+
+#[test]
+fn no_value_is_taken_for_wrong_where_the_first_steps_end() {
+    let numbers: Vec<Value> = (0..1000).map(Value::from).collect();
+    let schema = json!({ "type": "array", "items": { "enum": numbers } });
+    let value = Value::Array(vec![json!(999); 4000]);
+    let compiled = CompiledSchema::new(&schema, Reading::Default);
+    for (kept, told) in [compiled.repair(value.clone()), compiled.normalise(value.clone())] {
+        assert_eq!((kept == value, told), (true, vec![]));
+    }
+}
+
+/// Each of many schemas takes over the parts of one, so that together they would have the square of what is written.
+#[test]
+fn what_schemas_take_over_of_each_other_is_bounded() {
+    let names: Vec<String> = (0..20_000).map(|index| format!("p{index}")).collect();
+    let all: Map<String, Value> = names.iter().map(|name| (name.clone(), json!(true))).collect();
+    let values: Vec<Value> = names.iter().map(|name| json!(name)).collect();
+    for large in [
+        json!({ "properties": all }),
+        json!({ "required": names }),
+        json!({ "enum": values }),
+        json!({ "const": values }),
+        json!({ "prefixItems": vec![true; 20_000] }),
+        json!({ "anyOf": vec![true; 20_000] }),
+        json!({ "if": { "properties": all } }),
+    ] {
+        let take = |index: usize| json!({ "allOf": [{ "$ref": "#/$defs/Large" }, { "title": index.to_string() }] });
+        let properties: Map<String, Value> = (0..400).map(|index| (format!("q{index}"), take(index))).collect();
+        let schema = json!({ "properties": properties, "$defs": { "Large": large } });
+        let compiled = CompiledSchema::new(&schema, Reading::Default);
+        let problems: Vec<_> = compiled.problems().iter().map(ToString::to_string).collect();
+        assert_eq!(problems, ["the schema combines too many schemas, so the rest is not checked"]);
+        // What is not read removes nothing.
+        let value: Map<String, Value> = (0..400).map(|index| (format!("q{index}"), json!({ "other": 1 }))).collect();
+        let last = compiled.repair(Value::Object(value)).0;
+        assert_eq!(last["q399"], json!({ "other": 1 }));
+    }
+    // Lists of items, and values, are combined one with each other.
+    let items = vec![json!({ "items": { "type": "integer" } }); 3000];
+    let items = json!({ "allOf": [{ "prefixItems": vec![true; 3000] }, { "allOf": items }] });
+    let enums = json!({ "allOf": vec![json!({ "enum": values }); 40] });
+    for schema in [items, enums] {
+        assert_eq!(CompiledSchema::new(&schema, Reading::Default).problems().len(), 1);
+    }
 }
 
 #[test]

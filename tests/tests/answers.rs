@@ -66,6 +66,7 @@ fn payment(changes: Value) -> Value {
 fn rows() -> Vec<Row> {
     let one = |what, changes, place| json_row(what, "showPayment", &payment(changes), place);
     let whole = |what, came| raw_row(what, "showPayment", came, "");
+    let said = json!({ "message": "no session" });
     let html = "<!DOCTYPE html><title>Log in</title>";
     vec![
         one("as the document says", json!({}), "/amount"),
@@ -104,6 +105,7 @@ fn rows() -> Vec<Row> {
         one("two faults that convert", json!({ "retries": "5", "note": 1 }), "/note"),
         one("a fault beside a conversion", json!({ "retries": "5", "amount": [] }), "/retries"),
         one("a variant that fits once converted", json!({ "payer": { "born": "1990" } }), "/payer"),
+        one("beside a variant that asks for nothing", json!({ "contact": { "born": "1990" } }), "/contact"),
         one("a variant with a fault", json!({ "payer": { "register": "HRB 1" } }), "/payer"),
         one("something of two variants", json!({ "payer": { "born": {}, "seat": "Bonn" } }), "/payer"),
         json_row("a tag that nobody knows", "showShape", &json!({ "kind": "star", "points": 5 }), ""),
@@ -111,6 +113,19 @@ fn rows() -> Vec<Row> {
         json_row(r#"`"7"` as a whole, for an integer"#, "countPayments", &json!("7"), ""),
         json_row("an object without properties, all optional", "showSettings", &json!({}), ""),
         json_row("an error object, all optional", "showSettings", &json!({ "error": "no session" }), ""),
+        json_row("an error object, at the status of another variant", "showRefund", &said, ""),
+        raw_row(
+            "an error object, at the status of a variant that is all optional",
+            "showRefund",
+            (202, "application/json", &said.to_string()),
+            "",
+        ),
+        raw_row(
+            "another variant than that of its status",
+            "showRefund",
+            (202, "application/json", r#"{"id":"r1"}"#),
+            "",
+        ),
         json_row("an error object", "showPayment", &json!({ "error": "no session" }), ""),
         json_row("a list for an object", "showPayment", &json!([payment(json!({}))]), ""),
         json_row("an object for a list", "listPayments", &payment(json!({})), ""),
@@ -151,6 +166,7 @@ async fn typed(registry: &Registry, operation: &str, policy: OutputPolicy) -> Ou
         "showPayment" => call!(ShowPayment, ShowPaymentInput),
         "listPayments" => call!(ListPayments, ListPaymentsInput),
         "showSettings" => call!(ShowSettings, ShowSettingsInput),
+        "showRefund" => call!(ShowRefund, ShowRefundInput),
         "countPayments" => call!(CountPayments, CountPaymentsInput),
         "showShape" => call!(ShowShape, ShowShapeInput),
         _ => {

@@ -213,8 +213,11 @@ fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
         Form::Json => return Payload::Json(json_text(meta, bytes)),
         form if vague => {
             let json = forms.clone().any(|form| form == Form::Json) || (essence.is_empty() && !all(Form::Text));
-            if json && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok() {
-                return Payload::Json(bytes);
+            if json {
+                let text = json_text(meta, bytes.clone());
+                if serde_json::from_slice::<IgnoredAny>(&text).is_ok() {
+                    return Payload::Json(text);
+                }
             }
             let text = form == Form::Text || essence.is_empty() || all(Form::Text);
             if form == Form::Text || (text && std::str::from_utf8(&bytes).is_ok()) {

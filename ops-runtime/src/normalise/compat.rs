@@ -191,6 +191,7 @@ impl<'s> Conversion<'s> {
             name: name.as_str().into(),
             node: self.schema(schema, None),
             required: required.contains(&name.as_str()),
+            is_conditional: false,
         });
         ObjectRules {
             properties: nodes.collect(),

@@ -62,7 +62,7 @@ struct Inner {
     ids: Mutex<HashMap<String, u32>>,
     slots: Pool<Slot>,
     problems: Mutex<Vec<Problem>>,
-    /// True if one of them is nested deeper than it is read.
+    /// True if one of them is nested deeper, or combines more, than is read.
     is_cut: AtomicBool,
 }
 
@@ -111,7 +111,7 @@ impl CompiledDefinitions {
         self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True if a definition compiled so far is nested deeper than it is read.
+    /// True if a definition compiled so far is nested deeper, or combines more, than is read.
     pub(super) fn is_cut(&self) -> bool {
         self.0.is_cut.load(Ordering::Relaxed)
     }
@@ -158,7 +158,7 @@ impl CompiledDefinitions {
             }
         };
         if !problems.is_empty() {
-            self.0.is_cut.fetch_or(problems.iter().any(Problem::is_too_deep), Ordering::Relaxed);
+            self.0.is_cut.fetch_or(problems.iter().any(Problem::is_cut), Ordering::Relaxed);
             self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).append(&mut problems);
         }
         unit

@@ -33,6 +33,8 @@ pub(super) struct ArrayDraft<'s> {
     pub(super) min: Option<u64>,
     pub(super) max: Option<u64>,
     pub(super) unique: bool,
+    /// What is declared of items under a condition, which asks nothing of them here.
+    pub(super) conditional: Vec<Raw<'s>>,
 }
 
 #[derive(Debug, Default)]
@@ -44,8 +46,9 @@ pub(super) struct ObjectDraft<'s> {
     pub(super) additional: Extra<'s>,
     /// True if `additionalProperties` itself says what other properties may be.
     pub(super) sealed: bool,
-    /// Properties that are declared under a condition, which asks nothing of them here.
-    pub(super) conditional: Vec<&'s str>,
+    /// Properties that are declared under a condition, which asks nothing of them here, with the schemas that may declare
+    /// parts of them.
+    pub(super) conditional: Vec<(&'s str, Option<Raw<'s>>)>,
     /// True if a condition may declare properties that are not among these.
     pub(super) hides: bool,
     pub(super) min: Option<u64>,
@@ -110,6 +113,17 @@ impl<'s> Draft<'s> {
         }
     }
 
+    /// What merging another schema costs beyond the parts of both: schemas for the rest of a list become those of items,
+    /// and values are compared.
+    pub(super) fn growth(&self, other: &Draft<'s>) -> usize {
+        let items = self.array.as_ref().zip(other.array.as_ref()).map_or(0, |(a, b)| {
+            let (short, long) = if a.prefix.len() < b.prefix.len() { (a, b) } else { (b, a) };
+            (long.prefix.len() - short.prefix.len()).saturating_mul(short.rest.schemas().len())
+        });
+        let values = |draft: &Draft<'s>| draft.literals.as_ref().map_or(0, Vec::len);
+        items.saturating_add(values(self).saturating_mul(values(other)) / 64)
+    }
+
     /// Adds another schema that must also hold; a default of `self` comes first.
     pub(super) fn and(&mut self, other: Draft<'s>) {
         self.never |= other.never;
@@ -158,27 +172,38 @@ impl<'s> ArrayDraft<'s> {
         };
         draft.prefix = prefix.into_iter().flatten().map(|item| vec![raw.to(item)]).collect();
         draft.rest = rest.map_or(Extra::Unspecified, |rest| Extra::read(raw, rest));
-        let says_nothing = draft.prefix.is_empty()
-            && matches!(draft.rest, Extra::Unspecified | Extra::Any)
-            && draft.min.is_none()
-            && draft.max.is_none()
-            && !draft.unique;
-        (!says_nothing).then_some(draft)
+        draft.is_ruled().then_some(draft)
     }
 
-    fn and(self, other: ArrayDraft<'s>) -> Self {
+    /// True if it says anything beside what it declares under a condition.
+    pub(super) fn is_ruled(&self) -> bool {
+        !self.prefix.is_empty()
+            || matches!(self.rest, Extra::Never | Extra::Each(_))
+            || self.min.is_some()
+            || self.max.is_some()
+            || self.unique
+    }
+
+    fn and(mut self, mut other: ArrayDraft<'s>) -> Self {
         let length = self.prefix.len().max(other.prefix.len());
-        let at = |draft: &ArrayDraft<'s>, index: usize| match draft.prefix.get(index) {
-            Some(schemas) => schemas.clone(),
-            None => draft.rest.schemas().to_vec(),
-        };
-        ArrayDraft {
-            prefix: (0..length).map(|index| [at(&self, index), at(&other, index)].concat()).collect(),
-            rest: self.rest.and(other.rest),
-            min: larger(self.min, other.min),
-            max: smaller(self.max, other.max),
-            unique: self.unique || other.unique,
+        for draft in [&mut self, &mut other] {
+            if let Extra::Never = draft.rest {
+                draft.max = smaller(draft.max, Some(draft.prefix.len() as u64));
+            }
+            if draft.prefix.len() < length {
+                let rest = draft.rest.schemas().to_vec();
+                draft.prefix.resize(length, rest);
+            }
         }
+        for (schemas, others) in self.prefix.iter_mut().zip(other.prefix) {
+            schemas.extend(others);
+        }
+        self.rest = self.rest.and(other.rest);
+        self.min = larger(self.min, other.min);
+        self.max = smaller(self.max, other.max);
+        self.unique |= other.unique;
+        self.conditional.extend(other.conditional);
+        self
     }
 }
 

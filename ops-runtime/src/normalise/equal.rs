@@ -68,7 +68,7 @@ pub(super) fn repeated(items: &[Value], scalars: bool) -> Vec<usize> {
 }
 
 /// A copy, or `None` if the value is nested too deeply to be copied.
-pub(super) fn copy(value: &Value) -> Option<Value> {
+pub(crate) fn copy(value: &Value) -> Option<Value> {
     copy_at(value, MAX_VALUE_DEPTH)
 }
 

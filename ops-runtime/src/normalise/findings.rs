@@ -86,8 +86,15 @@ impl Problem {
         Problem { subject: String::new(), message: Self::TOO_DEEP }
     }
 
-    pub(super) fn is_too_deep(&self) -> bool {
-        self.message == Self::TOO_DEEP
+    const TOO_MANY: &'static str = "combines too many schemas, so the rest is not checked";
+
+    pub(super) fn too_many() -> Self {
+        Problem { subject: String::new(), message: Self::TOO_MANY }
+    }
+
+    /// True if not all of the schema is read.
+    pub(super) fn is_cut(&self) -> bool {
+        [Self::TOO_DEEP, Self::TOO_MANY].contains(&self.message)
     }
 }
 

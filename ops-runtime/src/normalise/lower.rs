@@ -1,6 +1,8 @@
 //! The default reading: schemas of all dialects to one canonical form.
 
+mod conditional;
 mod conditions;
+mod limits;
 mod union;
 
 use std::collections::{HashMap, HashSet};
@@ -10,19 +12,16 @@ use serde_json::{Map, Value};
 
 use super::definitions::{CompiledDefinitions, Pool};
 use super::draft::{ArrayDraft, Draft, Extra, ObjectDraft};
-use super::equal::copy;
+use super::equal::{copy, weight};
 use super::findings::Problem;
 use super::node::{
     Additional, ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Property, Rest, Target, Typed, Types, Unit,
 };
 use super::reference::{Anchors, Found, Home, Raw};
 use super::text::Pattern;
+use conditional::has_conditions;
+use limits::{Holds, Visited, parts};
 use union::{can_narrow, discriminator, merge_variants, narrow, nullable};
-
-/// How deep schemas may be nested in each other.
-const MAX_SCHEMA_DEPTH: u32 = 100;
-/// How many schemas one unit may consist of, repeated ones included.
-const MAX_SCHEMAS: u32 = 100_000;
 
 /// Keywords that constrain values. A schema with only one of these means just that keyword.
 const ASSERTIONS: [&str; 29] = [
@@ -79,7 +78,7 @@ pub(super) fn compile(
         locals: Vec::new(),
         queue: Vec::new(),
         known: HashMap::new(),
-        schemas: 0,
+        holds: Holds::default(),
         problems,
     };
     let root = lowering.schema(root, 0);
@@ -104,24 +103,19 @@ struct Lowering<'s, 'p> {
     locals: Vec<Option<Node>>,
     queue: Vec<(u32, Vec<Raw<'s>>)>,
     known: HashMap<Vec<usize>, u32>,
-    schemas: u32,
+    holds: Holds,
     problems: &'p mut Vec<Problem>,
 }
 
 impl<'s> Lowering<'s, '_> {
-    fn problem(&mut self, subject: &str, message: &'static str) {
-        self.problems.push(Problem { subject: subject.to_owned(), message });
-    }
-
     /// True if the limits allow another schema.
     fn affords(&mut self, depth: u32) -> bool {
-        self.schemas += 1;
-        if depth > MAX_SCHEMA_DEPTH {
-            self.problems.push(Problem::too_deep());
-        } else if self.schemas == MAX_SCHEMAS {
-            self.problem("", "combines too many schemas, so the rest is not checked");
-        }
-        depth <= MAX_SCHEMA_DEPTH && self.schemas < MAX_SCHEMAS
+        self.holds.affords(depth, self.problems)
+    }
+
+    /// True if the limits allow so many more parts of schemas.
+    fn holds(&mut self, parts: usize) -> bool {
+        self.holds.takes(parts, self.problems)
     }
 
     fn schema(&mut self, raw: Raw<'s>, depth: u32) -> Node {
@@ -133,6 +127,8 @@ impl<'s> Lowering<'s, '_> {
         }
         let mut assertions = map.keys().filter(|key| ASSERTIONS.binary_search(&key.as_str()).is_ok());
         let sole = match (assertions.next().map(String::as_str), assertions.next()) {
+            // What is declared under a condition is declared beside it.
+            _ if has_conditions(map) => None,
             (Some("$ref" | "$dynamicRef" | "$recursiveRef"), None) => Some(self.reference(raw, map)),
             (Some("allOf"), None) => match map.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
                 Some([member]) => Some(self.schema(raw.to(member), depth + 1)),
@@ -141,13 +137,14 @@ impl<'s> Lowering<'s, '_> {
             _ => None,
         };
         let Some(mut node) = sole else {
-            let draft = self.draft(raw, &mut Vec::new(), depth);
+            let draft = self.draft(raw, &mut Visited::default(), depth);
             return self.finish(draft, depth);
         };
         if map.get("nullable") == Some(&Value::Bool(true)) {
             node = nullable(node);
         }
-        node.or_default(map.get("default").and_then(copy))
+        let default = map.get("default").filter(|default| self.holds(weight(default)));
+        node.or_default(default.and_then(copy))
     }
 
     /// The conjunction of several schemas.
@@ -155,11 +152,11 @@ impl<'s> Lowering<'s, '_> {
         if let [one] = schemas {
             return self.schema(*one, 0);
         }
-        let mut visited = Vec::new();
+        let mut visited = Visited::default();
         let mut draft = boxed(Draft::default);
         for raw in schemas {
             let member = self.draft(*raw, &mut visited, 0);
-            merge(&mut draft, member);
+            self.merge(&mut draft, member);
         }
         self.finish(draft, 0)
     }
@@ -171,6 +168,15 @@ impl<'s> Lowering<'s, '_> {
             [one] => self.schema(*one, depth + 1),
             many => self.local(many),
         }
+    }
+
+    /// The same, with schemas that declare parts of the same value under a condition.
+    fn each_with(&mut self, schemas: &[Raw<'s>], conditional: &[Raw<'s>], depth: u32) -> Node {
+        // Where nothing is declared without a condition, everything stays.
+        if schemas.is_empty() || conditional.is_empty() {
+            return self.each(schemas, depth);
+        }
+        self.local(&[schemas, conditional].concat())
     }
 
     fn local(&mut self, schemas: &[Raw<'s>]) -> Node {
@@ -213,7 +219,7 @@ impl<'s> Lowering<'s, '_> {
 
     /// The schema behind a reference, to be merged with the members beside the reference.
     fn target(&mut self, raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<Raw<'s>> {
-        match self.resolve(raw, map)?.1 {
+        let target = match self.resolve(raw, map)?.1 {
             Found::Here(target) => Some(target),
             Found::Shared(key) if self.key == Some(&key) => Some(self.root),
             Found::Shared(key) => {
@@ -235,40 +241,46 @@ impl<'s> Lowering<'s, '_> {
                 place.get().map(|schema| Raw::root(schema, Home::Table))
             }
             Found::Nowhere => None,
-        }
+        };
+        target.map(|target| Raw { is_conditional: raw.is_conditional, ..target })
     }
 
     /// All constraints of a schema on one value. Schemas in `visited` are already part of them.
     // Drafts are boxed and kept out of the frames of what recurses: a schema may be nested as deep as it is allowed to be
     // on a thread with 2 MB of stack, without optimisation, too.
-    fn draft(&mut self, raw: Raw<'s>, visited: &mut Vec<usize>, depth: u32) -> Box<Draft<'s>> {
+    fn draft(&mut self, raw: Raw<'s>, visited: &mut Visited, depth: u32) -> Box<Draft<'s>> {
         let map = match raw.schema {
             Value::Object(map) => map,
-            Value::Bool(false) => return boxed(Draft::never),
+            Value::Bool(false) if !raw.is_conditional => return boxed(Draft::never),
             _ => return boxed(Draft::default),
         };
-        if visited.contains(&raw.address()) {
+        if raw.is_conditional {
+            let mut draft = boxed(Draft::default);
+            self.conditions(raw, map, &mut draft);
+            return draft;
+        }
+        if visited.contains(raw.address()) {
             return boxed(Draft::default);
         }
-        if !self.affords(depth) {
+        if !self.affords(depth) || !self.holds(parts(map)) {
             return boxed(|| Draft { unknown: true, ..Draft::default() });
         }
-        let mark = visited.len();
-        visited.push(raw.address());
+        let mark = visited.mark();
+        visited.add(raw.address());
         let mut draft = boxed(|| Draft::read(raw, map));
         self.conditions(raw, map, &mut draft);
         if ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| map.contains_key(*key)) {
             match self.target(raw, map) {
                 Some(target) => {
                     let target = self.draft(target, visited, depth + 1);
-                    merge(&mut draft, target);
+                    self.merge(&mut draft, target);
                 }
                 None => draft.unknown = true,
             }
         }
         for member in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             let member = self.draft(raw.to(member), visited, depth + 1);
-            merge(&mut draft, member);
+            self.merge(&mut draft, member);
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(variants) = map.get(keyword).and_then(Value::as_array).filter(|list| !list.is_empty()) {
@@ -278,7 +290,7 @@ impl<'s> Lowering<'s, '_> {
                 }
                 if let [variant] = variants.as_slice() {
                     let variant = self.draft(raw.to(variant), visited, depth + 1);
-                    merge(&mut draft, variant);
+                    self.merge(&mut draft, variant);
                     continue;
                 }
                 let mut union = self.union(raw, variants, map.get("discriminator"), depth);
@@ -290,14 +302,24 @@ impl<'s> Lowering<'s, '_> {
         }
         if map.get("nullable") == Some(&Value::Bool(true)) {
             // A part merged here is optional as a whole, so it must be merged again where it is not optional.
-            visited.truncate(mark);
+            visited.back_to(mark);
             draft = self.nullable(draft, depth);
         }
         draft
     }
 
+    /// Adds another schema to a draft. If that grows too much, what it asks is not checked.
+    #[inline(never)]
+    fn merge(&mut self, draft: &mut Draft<'s>, other: Box<Draft<'s>>) {
+        if self.holds(draft.growth(&other)) {
+            draft.and(*other);
+        } else {
+            draft.unknown = true;
+        }
+    }
+
     /// True if a schema is, or refers to, one of these.
-    fn is_among(&mut self, raw: Raw<'s>, visited: &[usize]) -> bool {
+    fn is_among(&mut self, raw: Raw<'s>, visited: &Visited) -> bool {
         let reference = raw.schema.get("$ref").and_then(Value::as_str);
         let address = match reference.map(|reference| self.anchors.resolve(raw, reference)) {
             None => Some(raw.address()),
@@ -308,7 +330,7 @@ impl<'s> Lowering<'s, '_> {
             }
             Some(Found::Nowhere) => None,
         };
-        address.is_some_and(|address| visited.contains(&address))
+        address.is_some_and(|address| visited.contains(address))
     }
 
     /// The schema or null.
@@ -373,8 +395,10 @@ impl<'s> Lowering<'s, '_> {
         } else if types.is_none() {
             Kind::Never
         } else {
-            let array = draft.array.take().map(|array| self.array(&array, depth));
-            let object = draft.object.take().filter(ObjectDraft::is_ruled);
+            // Beside unions, what is declared under a condition may be undeclared in their variants.
+            let array = draft.array.take().filter(|array| array.is_ruled() || among_unions);
+            let array = array.map(|array| self.array(&array, depth));
+            let object = draft.object.take().filter(|object| object.is_ruled() || among_unions);
             let object = object.map(|object| self.object(object, among_unions, draft.unknown, depth));
             typed(types, draft, array, object)
         };
@@ -384,14 +408,14 @@ impl<'s> Lowering<'s, '_> {
     fn array(&mut self, draft: &ArrayDraft<'s>, depth: u32) -> ArrayRules {
         let mut prefix = Vec::with_capacity(draft.prefix.len());
         for schemas in &draft.prefix {
-            prefix.push(self.each(schemas, depth));
+            prefix.push(self.each_with(schemas, &draft.conditional, depth));
         }
         ArrayRules {
             prefix,
             rest: match &draft.rest {
                 Extra::Unspecified | Extra::Any => Rest::Any,
                 Extra::Never => Rest::Never,
-                Extra::Each(schemas) => Rest::Each(self.each(schemas, depth)),
+                Extra::Each(schemas) => Rest::Each(self.each_with(schemas, &draft.conditional, depth)),
             },
             min: draft.min,
             max: draft.max,
@@ -403,27 +427,39 @@ impl<'s> Lowering<'s, '_> {
     fn object(&mut self, draft: ObjectDraft<'s>, among_unions: bool, unknown: bool, depth: u32) -> ObjectRules {
         let mut required: HashSet<&str> = draft.required.iter().copied().collect();
         let declares = !(draft.properties.is_empty() && draft.patterns.is_empty());
+        let mut conditional: HashMap<&str, Vec<Raw<'s>>> = HashMap::new();
+        for (name, schema) in &draft.conditional {
+            conditional.entry(*name).or_default().extend(schema);
+        }
         let mut properties = Vec::with_capacity(draft.properties.len());
         for (name, schemas) in &draft.properties {
+            let below = conditional.get(name).map_or(&[][..], Vec::as_slice);
             properties.push(Property {
                 name: (*name).into(),
-                node: self.each(schemas, depth),
+                node: self.each_with(schemas, below, depth),
                 // A response need not have properties that only requests have (OpenAPI 3.0, section 4.7.24.2).
                 required: required.remove(name) && !schemas.iter().any(|raw| is_write_only(raw.schema)),
+                is_conditional: false,
             });
         }
+        let any = |name: &str, required| Property {
+            name: name.into(),
+            node: Node::any(),
+            required,
+            is_conditional: !required,
+        };
         // Required without being declared: any value will do, but it must be present.
         for name in draft.required.iter().filter(|name| required.remove(*name)) {
-            properties.push(Property { name: (*name).into(), node: Node::any(), required: true });
+            properties.push(any(name, true));
         }
         // Whether a condition holds is not known here: what it declares is kept as it came.
-        let is_open = !draft.sealed && (declares || !matches!(draft.additional, Extra::Unspecified));
+        let is_open = !draft.sealed && (declares || among_unions || !matches!(draft.additional, Extra::Unspecified));
         let unknown = unknown || draft.hides && !draft.sealed;
         if is_open {
             let mut known: HashSet<&str> = properties.iter().map(|property: &Property| &*property.name).collect();
-            let names: Vec<&str> = draft.conditional.iter().copied().filter(|name| known.insert(name)).collect();
-            let more = names.into_iter().map(|name| Property { name: name.into(), node: Node::any(), required: false });
-            properties.extend(more);
+            let names: Vec<&str> =
+                draft.conditional.iter().map(|(name, _)| *name).filter(|name| known.insert(name)).collect();
+            properties.extend(names.into_iter().map(|name| any(name, false)));
         }
         let mut patterns = Vec::with_capacity(draft.patterns.len());
         for (source, raw) in &draft.patterns {
@@ -437,13 +473,16 @@ impl<'s> Lowering<'s, '_> {
                 || draft.min.is_some_and(|min| min > 0) && !matches!(draft.additional, Extra::Never)
                 || matches!(draft.additional, Extra::Any | Extra::Each(_))
                 || !declares && matches!(draft.additional, Extra::Unspecified),
-            declares,
+            // Beside unions, what is unknown may declare what none of their variants does.
+            declares: declares || unknown,
             additional: match draft.additional {
                 Extra::Unspecified => Additional::Unspecified,
                 // The variants of a union beside it also declare properties, so others are only stripped, not refused.
                 Extra::Never if among_unions || draft.hides && !draft.sealed => Additional::Unspecified,
                 Extra::Never => Additional::False,
                 Extra::Any => Additional::True,
+                // `unevaluatedProperties` is about what they do not declare.
+                Extra::Each(_) if !draft.sealed && (among_unions || unknown) => Additional::True,
                 Extra::Each(schemas) => Additional::Each(self.each(&schemas, depth)),
             },
             min: draft.min,
@@ -458,11 +497,6 @@ impl<'s> Lowering<'s, '_> {
 #[inline(never)]
 fn boxed<'s>(make: impl FnOnce() -> Draft<'s>) -> Box<Draft<'s>> {
     Box::new(make())
-}
-
-#[inline(never)]
-fn merge<'s>(draft: &mut Draft<'s>, other: Box<Draft<'s>>) {
-    draft.and(*other);
 }
 
 /// What is asked of values of these types.

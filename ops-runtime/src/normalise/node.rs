@@ -344,6 +344,8 @@ pub(super) struct Property {
     pub(super) name: Box<str>,
     pub(super) node: Node,
     pub(super) required: bool,
+    /// True if it is declared only under a condition, so that its presence or absence tells nothing.
+    pub(super) is_conditional: bool,
 }
 
 /// The schema of undeclared properties.

@@ -21,11 +21,13 @@ pub(super) struct Raw<'s> {
     pub(super) base: &'s Value,
     pub(super) root: &'s Value,
     pub(super) home: Home,
+    /// True if it applies under a condition: it asks nothing of a value, but what it declares may be there.
+    pub(super) is_conditional: bool,
 }
 
 impl<'s> Raw<'s> {
     pub(super) fn root(schema: &'s Value, home: Home) -> Self {
-        Raw { schema, base: schema, root: schema, home }
+        Raw { schema, base: schema, root: schema, home, is_conditional: false }
     }
 
     /// A schema inside this one.
@@ -34,9 +36,14 @@ impl<'s> Raw<'s> {
         Raw { schema, base, ..self }
     }
 
-    /// Identifies the schema.
+    /// The same schema, where it applies under a condition.
+    pub(super) fn under_condition(self) -> Self {
+        Raw { is_conditional: true, ..self }
+    }
+
+    /// Identifies the schema, under a condition or without one. Addresses of values are even.
     pub(super) fn address(self) -> usize {
-        std::ptr::from_ref(self.schema).addr()
+        std::ptr::from_ref(self.schema).addr() | usize::from(self.is_conditional)
     }
 }
 

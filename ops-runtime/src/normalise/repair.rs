@@ -6,6 +6,7 @@
 //! able to go back, only if its schema is unclear (unions of several objects, intersections that could not be merged,
 //! unique items).
 
+mod another;
 mod array;
 mod convert;
 mod declared;
@@ -113,9 +114,10 @@ impl<'c, 'a> Fixer<'c, 'a> {
                 self.misfit(at, value, path, strip, depth)
             }
             Kind::Typed(typed) => self.typed(at, typed, value, path, strip, depth),
-            Kind::Literals(values) => {
-                self.checker.is_one_of(values, value) || self.misfit(at, value, path, strip, depth)
-            }
+            Kind::Literals(values) => match self.found(|fixer| fixer.checker.is_one_of(values, value)) {
+                Some(false) => self.misfit(at, value, path, strip, depth),
+                conforms => conforms.is_some(),
+            },
             Kind::Union(_) | Kind::Intersect(_) if !self.checker.enter(depth) => self.too_deep(path, value),
             Kind::Union(union) => self.union(at, union, value, path, strip, depth),
             // An intersection that comes back to itself without a step into the value asks for nothing that is not
@@ -174,10 +176,13 @@ impl<'c, 'a> Fixer<'c, 'a> {
                     true
                 }
             },
-            Value::String(text) => match &typed.string {
-                Some(rules) if !rules.check(text, &self.checker.budget) => self.misfit(at, value, path, strip, depth),
-                _ => true,
-            },
+            Value::String(text) => {
+                let Some(rules) = &typed.string else { return true };
+                match self.found(|fixer| rules.check(text, &fixer.checker.budget)) {
+                    Some(false) => self.misfit(at, value, path, strip, depth),
+                    conforms => conforms.is_some(),
+                }
+            }
             Value::Array(items) => match &typed.array {
                 None => true,
                 Some(_) if !self.enters(items.len(), depth) => self.too_deep(path, value),
@@ -342,13 +347,18 @@ impl<'c, 'a> Fixer<'c, 'a> {
         !self.checker.budget.is_dry() || self.checker.budget.refill(None)
     }
 
-    /// What is found out about a value, once more if the steps ran out on the way: then the result means nothing.
-    fn found<T>(&self, find: impl Fn(&Self) -> T) -> T {
-        let mut found = find(self);
-        while self.checker.budget.is_dry() && self.checker.budget.refill(None) {
-            found = find(self);
+    /// What is found out about a value, once more if the steps ran out on the way: then the result means nothing. `None`
+    /// if there are no more steps.
+    fn found<T>(&self, find: impl Fn(&Self) -> T) -> Option<T> {
+        loop {
+            let found = find(self);
+            if !self.checker.budget.is_dry() {
+                return Some(found);
+            }
+            if !self.checker.budget.refill(None) {
+                return None;
+            }
         }
-        found
     }
 
     /// Enters a list or an object with so many parts.

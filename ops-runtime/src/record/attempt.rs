@@ -20,6 +20,26 @@ thread_local! {
     /// A union in a union is tried again for each variant of the outer one: a hostile value would take time exponential
     /// in its depth. Decoding runs on one thread, which is what lets the levels share their account here.
     static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+
+    /// True while what a variant with a fault declares is not passed over by a variant that declares nothing of it.
+    static IS_STRICT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a decoding in which a value that is one variant with a fault is not read as one that declares nothing of it.
+///
+/// Most variants pass over what they do not declare, so one that asks for nothing takes any object. Which of them keep
+/// it is not known here: whoever decodes strictly has the value repaired, and decodes again.
+#[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers are repaired"))]
+pub(crate) fn strictly<T>(decode: impl FnOnce() -> T) -> T {
+    /// Ends it, even if the decoding panics.
+    struct End(bool);
+    impl Drop for End {
+        fn drop(&mut self) {
+            IS_STRICT.set(self.0);
+        }
+    }
+    let _end = End(IS_STRICT.replace(true));
+    decode()
 }
 
 /// Opens the account for the outermost union and closes it however the attempts end.
@@ -67,18 +87,22 @@ pub(super) fn read<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Res
 /// When none does: the error of the likeliest one.
 pub(super) fn among<U: Untagged, E: Error>(variants: &[usize], kind: Kind, value: &Buffer<'_>) -> Result<U, E> {
     let mut candidates = candidates::<U>(kind, value);
-    candidates.retain(|variant| variants.contains(variant));
+    candidates.retain(|(_, variant)| variants.contains(variant));
     first(candidates, value)
 }
 
-fn first<U: Untagged, E: Error>(candidates: Vec<usize>, value: &Buffer<'_>) -> Result<U, E> {
-    if let [variant] = candidates[..] {
+fn first<U: Untagged, E: Error>(candidates: Vec<(usize, usize)>, value: &Buffer<'_>) -> Result<U, E> {
+    if let [(_, variant)] = candidates[..] {
         return U::read(variant, value.reader());
     }
+    let most = candidates.first().map_or(0, |(declared, _)| *declared);
     let work = value.work();
     let _account = Account::open(work);
     let mut failure = None;
-    for variant in candidates {
+    for (declared, variant) in candidates {
+        if declared == 0 && most > 0 && IS_STRICT.get() {
+            break;
+        }
         if !Account::charge(work) {
             return Err(E::custom(format_args!("too many ways to read this as {}", short(U::NAME))));
         }

@@ -122,8 +122,9 @@ fn variants<U: Untagged>(kind: Kind) -> impl Iterator<Item = usize> {
     U::SHAPES.iter().enumerate().filter(move |(_, shapes)| takes(shapes)).map(|(variant, _)| variant)
 }
 
-/// Returns the variants that `value` may be, the likeliest first: the one that declares most of its properties.
-pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<usize> {
+/// Returns the variants that `value` may be with the number of its properties that each declares, the likeliest first: the
+/// one that declares most.
+pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<(usize, usize)> {
     let mut scored: Vec<(usize, usize)> = variants::<U>(kind)
         .filter_map(|variant| {
             let shapes = U::SHAPES.get(variant)?.iter().filter(|shape| shape.takes(kind));
@@ -132,7 +133,7 @@ pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<usi
         .collect();
     // Stable, so that equals stay in the order of the document.
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    scored.into_iter().map(|(_, variant)| variant).collect()
+    scored
 }
 
 /// Reads an untagged union; the body of the `Deserialize` that [`untagged!`](crate::__generated::untagged!) writes.

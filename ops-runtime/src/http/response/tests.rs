@@ -51,6 +51,8 @@ fn payloads() {
         ("text/plain", &[], b"1", text("1")),
         ("text/plain", &[JSON], b"{\"a\":1}", json("{\"a\":1}")),
         ("text/plain", &[JSON], b"hello", text("hello")),
+        ("text/plain; charset=latin1", &[JSON], b"[\"\xE9\"]", json("[\"é\"]")),
+        ("text/plain", &[JSON], b"\xEF\xBB\xBF[1]", json("[1]")),
         ("text/plain; charset=latin1", &[], b"\xE9", text("é")),
         ("text/plain", &[], b"a\xFFb", text("a\u{fffd}b")),
         ("text/html", &[JSON], b"1", text("1")),

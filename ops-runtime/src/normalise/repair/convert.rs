@@ -89,6 +89,9 @@ impl<'a> Fixer<'_, 'a> {
     }
 }
 
+/// Up to here, a float holds all whole numbers: 2^53.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// The other notations of a scalar, as the requested types.
 fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
     let found = match value {
@@ -102,7 +105,9 @@ fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
             [number, boolean]
         }
         Value::Number(number) => {
-            let text = types.has(STRING).then(|| Value::String(number.to_string()));
+            // A whole number beyond what a float holds exactly may have come with other digits.
+            let is_exact = !number.is_f64() || number.as_f64().is_some_and(|float| float.abs() < EXACT);
+            let text = (types.has(STRING) && is_exact).then(|| Value::String(number.to_string()));
             let boolean = match number.as_u64() {
                 Some(bit @ 0..=1) if types.has(BOOLEAN) && text.is_none() => Some(Value::Bool(bit == 1)),
                 _ => None,

@@ -96,7 +96,7 @@ impl<'a> Fixer<'_, 'a> {
             let mut declared = Declared::default();
             fixer.declaring(at, value, &mut declared, Depth::new(depth)).then_some(declared)
         });
-        let (Some(declared), Value::Object(map)) = (declared, value) else { return };
+        let (Some(Some(declared)), Value::Object(map)) = (declared, value) else { return };
         if declared.closes(self.compat()) && map.keys().any(|name| !declared.knows(name)) {
             // For a faulty value it is unknown which variant of a union declares its properties.
             let checker = self.checker;
@@ -120,7 +120,7 @@ impl<'a> Fixer<'_, 'a> {
         if matches!(strip, Strip::None) || !is_nested(value) || !self.goes_on() || !self.checker.enter(depth) {
             return;
         }
-        let Some(all) = self.found(|fixer| fixer.each_declaring(schemas, value, depth)) else { return };
+        let Some(Some(all)) = self.found(|fixer| fixer.each_declaring(schemas, value, depth)) else { return };
         let closes: Vec<bool> = all.iter().map(|declared| declared.closes(self.compat())).collect();
         let knows = |name: &str| all.iter().any(|declared| declared.knows(name));
         match value {

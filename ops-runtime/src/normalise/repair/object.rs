@@ -132,7 +132,8 @@ impl<'a> Fixer<'_, 'a> {
     /// True if `null` is taken for a property's absence, because the property may be absent but not `null`: a zero
     /// would be made up.
     pub(in crate::normalise) fn is_absence(&self, at: At<'a>, property: &'a Property, depth: u32) -> bool {
-        !property.required && !self.checker.check(at.to(&property.node), &Value::Null, depth + 1)
+        let admits_null = |fixer: &Self| fixer.checker.check(at.to(&property.node), &Value::Null, depth + 1);
+        !property.required && self.found(admits_null) == Some(false)
     }
 
     /// Reports a `null` that was taken for absence.

@@ -77,28 +77,22 @@ impl<'a> Fixer<'_, 'a> {
         if let Some(node) = self.only_variant(at, union, value).filter(|_| local) {
             return self.fix(at.to(node), value, path, strip, depth + 1);
         }
+        let mut is_counted = false;
         if union.overlaps && (value.is_object() || value.is_array()) {
-            let found = self.found(|fixer| {
-                let all = fixer.all_conforming(at, union, value, depth);
-                Some((fixer.best(at, all.iter().copied(), value, false, Depth::new(depth))?, all))
-            });
-            if let Some((node, all)) = found {
-                // Another variant may declare what this one does not. What none declares is removed first, and this one
-                // then removes nothing.
-                let strip = if let [_] = all.as_slice() {
-                    strip
-                } else {
-                    let all: Vec<At<'a>> = all.iter().map(|node| at.to(node)).collect();
-                    self.strip_among(&all, value, path, strip, depth);
-                    Strip::None
-                };
-                return self.fix(at.to(node), value, path, strip, depth + 1);
+            is_counted = self.convert_as_others(at, union, value, path, depth);
+            let mut fix = |fixer: &mut Self| fixer.fix_as_all(at, union, value, path, strip, depth);
+            if let Some(conforms) = if is_counted { self.again(fix) } else { fix(self) } {
+                return conforms;
             }
-        } else if let Some(node) = self.found(|fixer| fixer.conforming(at, union, value, false, Depth::new(depth))) {
-            return self.fix(at.to(node), value, path, strip, depth + 1);
+        } else if let Some(likeliest) = self.found(|fixer| fixer.likeliest(at, union, value, Depth::new(depth)))
+            && !(self.mode == Mode::Repair && self.may_be_another(at, union, &likeliest, value, depth))
+            && let Some(conforms) = self.fix_as_likeliest(at, union, &likeliest, value, path, strip, depth)
+        {
+            return conforms;
         }
         if self.mode == Mode::Repair {
-            return self.try_variants(at, union, value, path, strip, depth);
+            let mut try_them = |fixer: &mut Self| fixer.try_variants(at, union, value, path, strip, depth);
+            return if is_counted { self.again(try_them) } else { try_them(self) };
         }
         let node = self.select(at, union, value, depth);
         if self.mode == Mode::Clean {
@@ -115,6 +109,39 @@ impl<'a> Fixer<'_, 'a> {
             Some(node) => self.fix(at.to(node), value, path, strip, depth + 1),
             None => self.replace(at, value, path, depth),
         }
+    }
+
+    /// Fixes a value as all the variants that it is at once; `None` if it is none.
+    fn fix_as_all(
+        &mut self,
+        at: At<'a>,
+        union: &'a Union,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> Option<bool> {
+        let (node, all) = self.found(|fixer| {
+            let all = fixer.all_conforming(at, union, value, depth);
+            Some((fixer.best(at, all.iter().copied(), value, false, Depth::new(depth))?, all))
+        })??;
+        if self.keeps_nothing(at, &all, value) && self.may_be_another(at, union, &all, value, depth) {
+            match self.mode {
+                Mode::Repair => return None,
+                Mode::Clean => return Some(true),
+                _ => {}
+            }
+        }
+        // Another variant may declare what this one does not. What none declares is removed first, and this one then
+        // removes nothing.
+        let strip = if let [_] = all.as_slice() {
+            strip
+        } else {
+            let all: Vec<At<'a>> = all.iter().map(|node| at.to(node)).collect();
+            self.strip_among(&all, value, path, strip, depth);
+            Strip::None
+        };
+        Some(self.fix(at.to(node), value, path, strip, depth + 1))
     }
 
     /// True if a value conforms; `None` where the original throws.
@@ -167,6 +194,31 @@ impl<'a> Fixer<'_, 'a> {
         union.variants.iter().filter(|node| self.checker.check(at.to(node), value, depth + 1)).collect()
     }
 
+    /// The variants that a value conforms to and that declare most of its properties; the first will do if nothing lies
+    /// inside these.
+    fn likeliest(&self, at: At<'a>, union: &'a Union, value: &Value, depth: Depth) -> Vec<&'a Node> {
+        let is_nested = |value: &Value| value.is_object() || value.is_array();
+        let holds_parts = match value {
+            Value::Object(map) => map.values().any(is_nested),
+            Value::Array(items) => items.iter().any(is_nested),
+            _ => false,
+        };
+        if self.compat() || !holds_parts {
+            return self.conforming(at, union, value, false, depth).into_iter().collect();
+        }
+        let (mut likeliest, mut least) = (Vec::new(), usize::MAX);
+        for node in self.all_conforming(at, union, value, depth.value) {
+            let undeclared = self.undeclared(at.to(node), value, false, depth.in_union());
+            if undeclared < least {
+                (likeliest, least) = (Vec::new(), undeclared);
+            }
+            if undeclared == least {
+                likeliest.push(node);
+            }
+        }
+        likeliest
+    }
+
     /// The variant that the value conforms to; if there are several, the one that declares most of its properties.
     pub(super) fn conforming(
         &self,
@@ -205,7 +257,7 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     /// How many properties would be removed from an object of this schema.
-    fn undeclared(&self, at: At<'a>, value: &Value, among: bool, depth: Depth) -> usize {
+    pub(super) fn undeclared(&self, at: At<'a>, value: &Value, among: bool, depth: Depth) -> usize {
         let Value::Object(map) = value else { return 0 };
         let mut declared = Declared::default();
         let known = self.declaring(at, value, &mut declared, depth);
@@ -268,8 +320,11 @@ impl<'a> Fixer<'_, 'a> {
         let Some(at) = self.checker.follow(at) else { return 0 };
         match (&at.node.kind, scored) {
             (Kind::Typed(typed), Value::Object(map)) if typed.object.is_some() => {
-                let rules = typed.object.iter().flat_map(|rules| &rules.properties);
-                rules.map(|property| self.score_property(at.to(&property.node), map.get(&*property.name), depth)).sum()
+                let properties = typed.object.iter().flat_map(|rules| &rules.properties);
+                let certain = properties.filter(|property| !property.is_conditional);
+                certain
+                    .map(|property| self.score_property(at.to(&property.node), map.get(&*property.name), depth))
+                    .sum()
             }
             (Kind::Union(union), _) => {
                 let scores =
@@ -281,7 +336,10 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     fn score_property(&self, at: At<'a>, value: Option<&Value>, depth: u32) -> u32 {
-        let Some(value) = value else { return if self.checker.admits_absence(at, 0) { 10 } else { 0 } };
+        let Some(value) = value else {
+            // To the original, what is absent may be anything.
+            return if self.compat() && self.checker.admits_absence(at, 0) { 10 } else { 0 };
+        };
         let checks = self.checker.check(at, value, depth + 1);
         let literal = matches!(&at.node.kind, Kind::Literals(values) if values.len() == 1);
         1 + if checks { 10 } else { 0 } + if checks && literal { 100 } else { 0 }

@@ -11,15 +11,26 @@ use crate::normalise::node::{At, Intersect, Node, Tag, Types, Union};
 use crate::normalise::path::Path;
 
 /// How many unions may be tried inside each other: each multiplies the work by its variants.
-const MAX_TRIALS: u32 = 3;
+pub(super) const MAX_TRIALS: u32 = 3;
 
 /// The result of treating a value as one variant.
-struct Trial {
-    value: Value,
-    repairs: Vec<Repair>,
-    counts: Counts,
+pub(super) struct Trial {
+    pub(super) value: Value,
+    pub(super) repairs: Vec<Repair>,
+    pub(super) counts: Counts,
     score: u32,
-    faults: usize,
+    pub(super) faults: usize,
+}
+
+/// How many members of a value are not in what became of it.
+pub(super) fn lost(came: &Value, left: &Value) -> usize {
+    match (came, left) {
+        (Value::Object(came), Value::Object(left)) => {
+            came.iter().map(|(name, value)| left.get(name).map_or(1, |left| lost(value, left))).sum()
+        }
+        (Value::Array(came), Value::Array(left)) => came.iter().zip(left).map(|(came, left)| lost(came, left)).sum(),
+        _ => 0,
+    }
 }
 
 impl<'a> Fixer<'_, 'a> {
@@ -44,17 +55,24 @@ impl<'a> Fixer<'_, 'a> {
             // A trial works on a copy, whose parts are not counted.
             self.checker.budget.grow(weight(value));
         }
-        let mut trials = Vec::new();
-        if self.trials < MAX_TRIALS {
-            self.trials += 1;
-            for node in &able {
-                trials.extend(self.trial(at.to(node), value, path, strip, depth));
-            }
-            self.trials -= 1;
+        let mut trials = self.trials(at, &able, value, path, strip, depth);
+        while self.checker.budget.is_dry() && self.checker.budget.refill(None) {
+            trials = self.trials(at, &able, value, path, strip, depth);
         }
-        let faultless = trials.iter().filter(|trial| trial.faults == 0).map(|trial| trial.counts.converted).min();
-        let chosen = match faultless {
-            Some(least) => trials.iter().position(|trial| trial.faults == 0 && trial.counts.converted == least),
+        // Of what was not tried to its end, nothing is known.
+        if trials.len() < able.len() || self.checker.budget.is_dry() {
+            trials.clear();
+        }
+        // What one variant does not declare, another may: the one that keeps most is meant.
+        let faultless = trials.iter().enumerate().filter(|(_, trial)| trial.faults == 0);
+        let chosen = faultless.min_by_key(|(_, trial)| (lost(value, &trial.value), trial.counts.converted));
+        let chosen = match chosen.map(|(chosen, _)| chosen) {
+            // A value that is one only because that one asks for nothing is rather another with a fault.
+            Some(chosen) => able
+                .get(chosen)
+                .copied()
+                .filter(|node| !self.is_rather_another(at, &able, node, value))
+                .and(Some(chosen)),
             None => self.nearest(at, &able, &trials, value),
         };
         match chosen {
@@ -71,8 +89,36 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
+    /// Repairs a value as each of some variants, until the steps run out.
+    pub(super) fn trials(
+        &mut self,
+        at: At<'a>,
+        able: &[&'a Node],
+        value: &Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> Vec<Trial> {
+        let mut trials = Vec::new();
+        if self.trials < MAX_TRIALS {
+            self.trials += 1;
+            for node in able {
+                trials.extend(self.trial(at.to(node), value, path, strip, depth));
+            }
+            self.trials -= 1;
+        }
+        trials
+    }
+
     /// Repairs a copy of a value as one variant; its reports are taken back.
-    fn trial(&mut self, at: At<'a>, value: &Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> Option<Trial> {
+    pub(super) fn trial(
+        &mut self,
+        at: At<'a>,
+        value: &Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> Option<Trial> {
         if !self.goes_on() || !self.checker.budget.spend(weight(value) as u64 / 4) {
             return None;
         }
@@ -84,7 +130,8 @@ impl<'a> Fixer<'_, 'a> {
         self.rollback(mark);
         self.throws = throws;
         let faults = counts.kept.max(usize::from(!fits));
-        Some(Trial { value: copied, score: self.score(at, value, value, depth, 0), repairs, counts, faults })
+        let score = self.found(|fixer| fixer.score(at, value, value, depth, 0))?;
+        Some(Trial { value: copied, repairs, counts, score, faults })
     }
 
     /// The variant with most in common with the value, unless another declares a property that it would remove.
@@ -95,18 +142,16 @@ impl<'a> Fixer<'_, 'a> {
         let best = trials.iter().map(|trial| trial.score).max().filter(|best| *best > 0)?;
         let mut nearest = trials.iter().enumerate().filter(|(_, trial)| trial.score == best);
         let (chosen, trial) = nearest.next().filter(|_| nearest.next().is_none())?;
-        let removed = match (value, &trial.value) {
-            (Value::Object(came), Value::Object(left)) => came.keys().filter(|name| !left.contains_key(*name)),
-            _ => return Some(chosen),
-        };
+        let (Value::Object(came), Value::Object(left)) = (value, &trial.value) else { return Some(chosen) };
         let others: Vec<&&Node> = able.iter().enumerate().filter(|(i, _)| *i != chosen).map(|(_, node)| node).collect();
-        let mut removed = removed;
-        let loses = removed.any(|name| others.iter().any(|node| self.may_declare(at.to(node), name, 0)));
+        let is_less = |name: &str, value: &Value| left.get(name).is_none_or(|left| lost(value, left) > 0);
+        let mut less = came.iter().filter(|(name, value)| is_less(name, value));
+        let loses = less.any(|(name, _)| others.iter().any(|node| self.may_declare(at.to(node), name, 0)));
         (!loses).then_some(chosen)
     }
 
     /// Takes over the reports of a trial.
-    fn adopt(&mut self, mut repairs: Vec<Repair>, mut counts: Counts, path: &Path<'_>) {
+    pub(super) fn adopt(&mut self, mut repairs: Vec<Repair>, mut counts: Counts, path: &Path<'_>) {
         // The places of a trial were taken back; reported again, they count once.
         repairs.retain(|repair| {
             let is_new = repair.change != Change::Removed
@@ -139,7 +184,7 @@ impl<'a> Fixer<'_, 'a> {
         strip: Strip<'a>,
         depth: u32,
     ) -> bool {
-        let conforms = self.found(|fixer| fixer.checker.check(at, value, depth));
+        let conforms = self.found(|fixer| fixer.checker.check(at, value, depth)) == Some(true);
         let is_scalar = !value.is_array() && !value.is_object();
         let received = if conforms || is_scalar { copy(value) } else { None };
         let mark = self.mark();
@@ -148,7 +193,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         self.members(at, all, value, path, strip, depth);
         self.repairs.tell_once(mark.repairs);
-        let repaired = self.found(|fixer| fixer.checker.check(at, value, depth));
+        let repaired = self.found(|fixer| fixer.checker.check(at, value, depth)) == Some(true);
         match received {
             // A member may forbid the changes of another: then the value stays unchanged.
             Some(received) if !repaired && (conforms || !self.is_settled(at, all, value, path, strip, depth)) => {

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::{Next, No, Passes, Scanner};
 use crate::normalise::check::Checker;
 use crate::normalise::findings::Repair;
@@ -133,11 +135,17 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         let mut value = self.cursor.tree()?;
         let to = self.cursor.at();
         self.again = self.again.checked_sub(to - from).ok_or(No)?;
+        let came = if let Value::Number(number) = &value { Some(number.clone()) } else { None };
         mender.fixer.fix(at, &mut value, path, Strip::All, depth);
-        if self.checker.budget.is_dry() || serde_json::to_writer(&mut mender.patches, &value).is_err() {
+        // A number that stays may have more digits than were read of it.
+        let stays = matches!((&value, came), (Value::Number(number), Some(came)) if *number == came);
+        let is_written = stays || serde_json::to_writer(&mut mender.patches, &value).is_ok();
+        if self.checker.budget.is_dry() || !is_written {
             return Err(No);
         }
-        mender.edit(from, to);
+        if !stays {
+            mender.edit(from, to);
+        }
         mender.gave_up = false;
         Ok(())
     }

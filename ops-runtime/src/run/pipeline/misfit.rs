@@ -3,7 +3,7 @@
 use serde_core::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, json};
 
-use crate::record::DecodeError;
+use crate::record::{self, DecodeError};
 use crate::run::payload::Payload;
 use crate::run::schemas::{Schemas, Told};
 use crate::{CallError, ErrorCode, OperationKind, OperationSpec, ResponseMeta};
@@ -126,12 +126,17 @@ pub(super) fn foreign_type(spec: &OperationSpec, meta: &ResponseMeta, data: &Pay
     if *data == Payload::Value(Value::Null) { None } else { spec.foreign_type(meta) }
 }
 
-/// Whether a response is an object that has nothing in common with the schema, of which everything is optional.
-pub(super) fn has_nothing_of(schemas: &Schemas, data: &Payload) -> bool {
+/// Whether a response is an object that has nothing in common with the schema, of which everything is optional; `meant`
+/// is the variant of a union that the response's status names.
+pub(super) fn has_nothing_of(schemas: &Schemas, data: &Payload, meant: Option<u16>) -> bool {
+    let text = data.text().filter(|_| schemas.output_is_union());
+    if let Some(value) = text.and_then(|text| record::parse(text).ok()) {
+        return schemas.output_has_nothing_of(&value, meant);
+    }
     let foreign = match data {
         Payload::Json(bytes) => Keys(schemas).deserialize_any(&mut serde_json::Deserializer::from_slice(bytes)),
         Payload::Raw(text) => Keys(schemas).deserialize_any(&mut serde_json::Deserializer::from_str(text.get())),
-        Payload::Value(value) => return schemas.output_has_nothing_of(value),
+        Payload::Value(value) => return schemas.output_has_nothing_of(value, meant),
         Payload::Body(_) => return false,
     };
     foreign.unwrap_or(false)

@@ -62,20 +62,23 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         }
         None => {}
     }
+    let takes_anything = || record::from_slice::<T>(b"{}").is_ok();
+    let mut is_foreign = false;
     if policy != OutputPolicy::Strict
-        && let Ok(output) = record::with_variant(variant, || decode(&data))
+        && let Ok(output) = record::with_variant(variant, || record::strictly(|| decode(&data)))
     {
-        let takes_anything = || record::from_slice::<T>(b"{}").is_ok();
         if policy == OutputPolicy::Cast
             || !entry.schemas.output_may_be_foreign(takes_anything)
-            || !misfit::has_nothing_of(&entry.schemas, &data)
+            || !misfit::has_nothing_of(&entry.schemas, &data, variant)
         {
             return Ok(with(output, meta, Vec::new()));
         }
-        return Err(misfit::foreign(&meta, NOTHING_DECLARED, NONE_OF_THEM, data));
+        // It may be another variant, with a fault that can be repaired.
+        is_foreign = true;
     }
     // What is mended as text need not become a value first.
     if policy != OutputPolicy::Strict
+        && !is_foreign
         && let Some(text) = data.text()
         && let Some(mended) = entry.schemas.mend_output(policy, text)?
         && let Ok(data) = record::with_variant(variant, || match &mended.text {
@@ -91,6 +94,13 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     let (shaped, raw) = shape(entry, policy, &meta, data)?;
     if shaped.has_ended {
         return Err(misfit::strict(&meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
+    }
+    if policy != OutputPolicy::Cast
+        && entry.schemas.output_may_be_foreign(takes_anything)
+        && entry.schemas.output_has_nothing_of(&shaped.value, variant)
+    {
+        let raw = raw.unwrap_or(Payload::Value(shaped.value));
+        return Err(misfit::foreign(&meta, NOTHING_DECLARED, NONE_OF_THEM, raw));
     }
     match record::with_variant(variant, || record::from_value(&shaped.value)) {
         Ok(data) => Ok(with(data, meta, unless_removed(shaped.told))),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Schemas, kind, warnings};
-use crate::normalise::{Change, CompiledSchema, MAX_TOLD, NO_MORE, Repair, Repaired};
+use crate::normalise::{self, Change, CompiledSchema, MAX_TOLD, NO_MORE, Repair, Repaired};
 use crate::{CallError, OutputPolicy, Warning};
 
 /// An output in the shape of its schema.
@@ -96,10 +96,14 @@ impl Schemas {
         if schema.is_plainly(&output) && self.output.is_read_whole() {
             return Ok(Shaped::as_it_is(output));
         }
-        if policy != OutputPolicy::Cast && schema.has_nothing_of(&output) {
-            let foreign = Some(Box::new(Warning::new("", NOTHING_DECLARED, NONE_OF_THEM)));
-            return Ok(Shaped { foreign, ..Shaped::as_it_is(output) });
+        let is_foreign = policy != OutputPolicy::Cast && schema.has_nothing_of(&output, None);
+        let nothing = || Some(Box::new(Warning::new("", NOTHING_DECLARED, NONE_OF_THEM)));
+        // With a property of another variant than it conforms to, it may be that one with a fault.
+        if is_foreign && (policy == OutputPolicy::Strict || !schema.may_declare_some(&output)) {
+            return Ok(Shaped { foreign: nothing(), ..Shaped::as_it_is(output) });
         }
+        // What only the standard says may forbid what repairing changes.
+        let came = if self.output.is_read_whole() { None } else { normalise::copy(&output) };
         let repaired = match policy {
             OutputPolicy::Cast => schema.normalised(output),
             OutputPolicy::Repair => schema.shaped(output),
@@ -112,6 +116,15 @@ impl Schemas {
             }
         };
         let Repaired { value, repairs, more, has_ended, .. } = repaired;
+        if is_foreign && schema.has_nothing_of(&value, None) {
+            return Ok(Shaped { foreign: nothing(), ..Shaped::as_it_is(value) });
+        }
+        if let Some(came) = came
+            && !self.output_violations(&value)?.list.is_empty()
+            && self.output_violations(&came)?.list.is_empty()
+        {
+            return Ok(Shaped::as_it_is(came));
+        }
         // What repairing looked at whole was checked on the way.
         let is_checked =
             policy == OutputPolicy::Strict || policy == OutputPolicy::Repair && self.output.is_read_whole();
@@ -174,9 +187,14 @@ impl Schemas {
         })
     }
 
-    /// Whether an output is an object with nothing in common with its schema.
-    pub(crate) fn output_has_nothing_of(&self, output: &Value) -> bool {
-        self.output.compiled().ok().flatten().is_some_and(|schema| schema.has_nothing_of(output))
+    /// Whether an output is an object with nothing in common with its schema, or with the variant of it that is meant.
+    pub(crate) fn output_has_nothing_of(&self, output: &Value, meant: Option<u16>) -> bool {
+        self.output.compiled().ok().flatten().is_some_and(|schema| schema.has_nothing_of(output, meant))
+    }
+
+    /// Whether the output's schema is a union.
+    pub(crate) fn output_is_union(&self) -> bool {
+        self.output.compiled().ok().flatten().is_some_and(CompiledSchema::is_union)
     }
 
     /// Whether the output's schema may declare a property.
