@@ -1,8 +1,6 @@
 //! Numbers and keys that nobody can guess, from the system's generator.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Random bytes, fit for keys.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
@@ -25,7 +23,11 @@ pub(crate) fn number() -> u64 {
 /// A number that no other call gives, in this process or another. Others may guess it.
 ///
 /// It takes no call of the system, which random numbers do.
+#[cfg(feature = "durable")]
 pub(crate) fn unique() -> u64 {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     static FIRST: OnceLock<u64> = OnceLock::new();
     static CALLS: AtomicU64 = AtomicU64::new(0);
     FIRST.get_or_init(number).wrapping_add(CALLS.fetch_add(1, Ordering::Relaxed))
