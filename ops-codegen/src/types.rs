@@ -258,6 +258,12 @@ pub(crate) enum Literal {
     Json(Value),
 }
 
+/// The member of a schema that names the values of its `enum`, as the reader of documents keeps it.
+pub(crate) const NAMES: &str = "x-enum-varnames";
+
+/// The member that describes them.
+pub(crate) const DESCRIPTIONS: &str = "x-enum-descriptions";
+
 /// A value of an enum.
 #[derive(Debug)]
 pub(crate) struct Constant {

@@ -81,6 +81,7 @@ fn parts_keep_their_encoding() {
             "text": { "type": "string", "contentEncoding": "base64" },
             "nothing": { "description": "d" },
             "tags": { "type": "array", "items": { "type": "string" } },
+            "photos": { "type": "array", "items": { "contentMediaType": "image/gif" } },
         },
     });
     let encoding = json!({
@@ -100,6 +101,7 @@ fn parts_keep_their_encoding() {
             "text": { "type": "string", "format": "byte" },
             "nothing": { "type": "string", "format": "binary", "description": "d" },
             "tags": { "type": "array", "items": { "type": "string" } },
+            "photos": { "type": "array", "items": binary },
         } })
     );
     let fields: Vec<_> = http(&operation).bodies[0]
@@ -113,6 +115,7 @@ fn parts_keep_their_encoding() {
             ("file", Some("image/png, image/jpeg"), None),
             ("tags", None, Some((ParameterStyle::SpaceDelimited, false))),
             ("photo", Some("image/png"), None),
+            ("photos", Some("image/gif"), None),
         ]
     );
     let (operation, _) = with_body("3.0.3", content);
@@ -132,6 +135,10 @@ fn bytes_and_text() {
         ("text/csv", json!({ "type": "array" }), &text),
         ("application/xml", json!({ "type": "object" }), &text),
         ("application/x-ndjson", json!({ "type": "string", "maxLength": 3 }), &text),
+        ("text/plain", json!({ "type": "string", "enum": ["a"] }), &json!({ "type": "string", "enum": ["a"] })),
+        ("text/plain; charset=utf-8", json!({ "type": "string", "format": "binary" }), &text),
+        ("text/plain", json!({ "type": "integer" }), &text),
+        ("text/html", json!({ "type": "string", "enum": ["a"] }), &text),
     ] {
         let (operation, _) = with_body("3.1.0", json!({ content_type: { "schema": schema } }));
         assert_eq!(property(&operation.input.to_value().unwrap(), "body"), expected, "{content_type}");
@@ -162,6 +169,72 @@ fn answers_that_differ_are_alternatives() {
     assert_eq!(variants, [Some(0), Some(0), Some(1), Some(2), Some(3), None]);
     let (api, _) = read("3.1.0", &json!({ "responses": { "200": of(a()), "201": of(a()) } }), &json!({ "A": {} }));
     assert!(http(&api.operations[0]).responses.iter().all(|response| response.variant.is_none()));
+}
+
+#[test]
+fn content_types_that_no_output_has_are_told_once() {
+    let (a, b) = (json!({ "schema": { "type": "object" } }), json!({ "schema": { "type": "string" } }));
+    let response = |others: &[(&str, &Value)]| {
+        let content: serde_json::Map<String, Value> = [("application/json", &a)]
+            .iter()
+            .chain(others)
+            .map(|(name, media)| ((*name).to_owned(), (*media).clone()))
+            .collect();
+        json!({ "content": content })
+    };
+    let told = |responses: Value| {
+        let (api, messages) = read("3.1.0", &json!({ "responses": responses }), &json!({}));
+        assert_eq!(api.operations[0].output.to_value().unwrap().as_ref(), &json!({ "type": "object" }));
+        messages
+    };
+    // The same in another form, a stream, and an error are no further kinds of the output.
+    let same = response(&[("application/xml", &a)]);
+    assert_eq!(told(json!({ "200": same, "404": response(&[("text/csv", &b)]) })), [""; 0]);
+    assert_eq!(
+        told(json!({ "200": response(&[("text/csv", &b)]) })),
+        ["a response has a second content type, `text/csv`, that the output does not have"]
+    );
+    assert_eq!(
+        told(
+            json!({ "200": response(&[("text/csv", &b), ("image/png", &json!({}))]), "201": response(&[("text/csv", &b)]) })
+        ),
+        ["3 responses have further content types, such as `text/csv`, `image/png`, that the outputs do not have"]
+    );
+}
+
+#[test]
+fn a_response_with_content_is_not_without() {
+    let schemas = json!({});
+    for content in [
+        json!({ "json": { "schema": { "type": "object" } }, "xml": {} }),
+        json!({ "application/json": { "$ref": "#/components/mediaTypes/Gone" } }),
+    ] {
+        let (api, messages) = read("3.1.0", &json!({ "responses": { "200": { "content": content } } }), &schemas);
+        let output = api.operations[0].output.to_value().unwrap();
+        assert!(output.as_ref() != &json!({ "type": "null" }) && !messages.is_empty(), "{output} {messages:?}");
+        assert_eq!(http(&api.operations[0]).responses[0].content_type.as_deref(), Some("application/json"));
+    }
+}
+
+#[test]
+fn examples_of_responses() {
+    let example = |version: &str, key: &str, response: Value| {
+        let document = json!({ key: version, "info": { "version": "1" }, "paths": { "/": { "get": {
+            "operationId": "x", "responses": { "200": response },
+        } } } });
+        let (api, _) = openapi::read(&document, &ReadOptions::new().with_examples()).unwrap();
+        api.operations[0].output.to_value().unwrap()["examples"].clone()
+    };
+    let content =
+        |examples: Value| json!({ "content": { "application/json": { "schema": {}, "examples": examples } } });
+    assert_eq!(
+        example("3.1.0", "openapi", content(json!({ "a": { "summary": "none" }, "b": { "value": 7 } }))),
+        json!([7])
+    );
+    assert_eq!(example("3.2.0", "openapi", content(json!({ "a": { "dataValue": 7 } }))), json!([7]));
+    // In 2.0 they are by content type, and `value` is a property as any.
+    let response = json!({ "schema": {}, "examples": { "text/plain": "a", "application/json": { "value": 1 } } });
+    assert_eq!(example("2.0", "swagger", response), json!([{ "value": 1 }]));
 }
 
 #[test]
@@ -215,6 +288,13 @@ fn whole_events() {
             Some(json!({ "oneOf": [
                 { "type": "object", "required": ["data"], "properties": { "event": { "const": "a" }, "data": pet }, "title": "Added" },
                 { "$ref": "#/$defs/Base" },
+            ] })),
+        ),
+        (
+            "itemSchema",
+            json!({ "$ref": "#/components/schemas/Added", "description": "d", "properties": { "id": {} } }),
+            Some(json!({ "description": "d", "properties": { "id": {} }, "allOf": [
+                { "type": "object", "required": ["data"], "properties": { "event": { "const": "a" }, "data": pet }, "title": "Added" },
             ] })),
         ),
     ] {

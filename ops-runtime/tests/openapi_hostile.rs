@@ -42,6 +42,78 @@ fn events() {
     is_read_quickly(&schemas(many(40, |at| (format!("S{at}"), union(at + 1))), paths));
 }
 
+/// Names of a document may be as long as it; what is told of it is not.
+#[test]
+fn names_in_messages_are_cut() {
+    let long = "n".repeat(50_000);
+    let parameter = |more: Value| {
+        let mut parameter = json!({ "name": long, "in": "query", "schema": {} });
+        parameter.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        parameter
+    };
+    let flow = json!({ "clientCredentials": { "tokenUrl": long } });
+    let media = |name: &str| json!({ name: { "schema": { "type": "string" } } });
+    let document = json!({
+        "openapi": "3.2.0",
+        "info": { "version": "1" },
+        "servers": [{ "url": format!("{long}.example.com/{{{long}}}") }],
+        "security": [{ &long: [] }],
+        "paths": { "/a": {
+            "post": {
+                "operationId": "a",
+                "parameters": [
+                    parameter(json!({})),
+                    parameter(json!({ "in": "header" })),
+                    parameter(json!({ "in": "cookie", "style": long })),
+                    parameter(json!({ "in": long })),
+                    parameter(json!({ "in": "path", "schema": { "type": "object" } })),
+                    parameter(json!({ "in": "query", "name": "c", "content": media(&format!("{long}/x")) })),
+                ],
+                "requestBody": { "content": { "multipart/form-data": {
+                    "schema": { "type": "string" }, "encoding": { &long: { "headers": { "X": {} } } },
+                } } },
+                "responses": { &long: {}, "200": { "content": {
+                    "application/json": {}, &long: {}, format!("{long}/x"): { "schema": false },
+                } } },
+            },
+            &long: {},
+        } },
+        "components": {
+            "securitySchemes": {
+                format!("a{long}"): {},
+                format!("b{long}"): { "type": "http" },
+                format!("c{long}"): { "type": "apiKey" },
+                format!("d{long}"): { "type": "oauth2", "flows": flow },
+            },
+            "schemas": {
+                "A": { "type": long, "required": [long], "additionalProperties": false, &long: deep(30) },
+                "B": { "$dynamicRef": format!("#{long}"), "$ref": format!("{long}.yaml") },
+                &long: { "$ref": format!("#/components/schemas/{long}") },
+            },
+        },
+    });
+    let swagger = json!({
+        "swagger": "2.0", "info": { "version": "1" }, "host": format!("http://{long}"),
+        "paths": { "/a": { "post": { "produces": [long], "responses": { "200": { "schema": {} } }, "parameters": [
+            { "name": "a", "in": "query", "type": "array", "collectionFormat": long },
+        ] } } },
+    });
+    for (document, least) in [(document, 20), (swagger, 3)] {
+        let (_, diagnostics) = openapi::read(&document, &ReadOptions::new()).unwrap();
+        assert!(diagnostics.len() >= least, "{diagnostics:#?}");
+        for told in diagnostics {
+            let help = told.help.unwrap_or_default();
+            assert!(told.message.len() + help.len() < 1_000, "{} bytes: {:.300}", told.message.len(), told.message);
+        }
+    }
+    let error = openapi::read(&json!({ "openapi": long }), &ReadOptions::new()).unwrap_err();
+    assert!(error.message.len() < 300, "{:.300}", error.message);
+}
+
+fn deep(levels: usize) -> Value {
+    (0..levels).fold(json!(1), |inner, _| json!([inner]))
+}
+
 #[test]
 fn lists() {
     let path = |operation: Value| json!({ "openapi": "3.1.0", "paths": { "/": { "post": operation } } });

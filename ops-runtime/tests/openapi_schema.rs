@@ -46,11 +46,30 @@ fn dialects_become_2020_12() {
             json!({ "anyOf": [{ "type": ["string", "null"] }] }),
         ),
         (json!({ "nullable": true, "description": "any" }), json!({ "description": "any" })),
+        (
+            json!({ "nullable": true, "properties": { "a": {} } }),
+            json!({ "type": ["object", "null"], "properties": { "a": {} } }),
+        ),
+        (json!({ "nullable": true, "items": {} }), json!({ "type": ["array", "null"], "items": {} })),
         // limits
         (json!({ "minimum": 1, "exclusiveMinimum": true }), json!({ "exclusiveMinimum": 1 })),
         (json!({ "exclusiveMaximum": true, "maximum": 1 }), json!({ "exclusiveMaximum": 1 })),
         (json!({ "minimum": 1, "exclusiveMinimum": false }), json!({ "minimum": 1 })),
         (json!({ "exclusiveMinimum": 1 }), json!({ "exclusiveMinimum": 1 })),
+        // what depends on other properties
+        (
+            json!({ "dependencies": { "a": ["b"], "c": { "$ref": "#/components/schemas/Other" } } }),
+            json!({ "dependentRequired": { "a": ["b"] }, "dependentSchemas": { "c": { "$ref": "#/$defs/Other" } } }),
+        ),
+        // words for the values of an enum
+        (
+            json!({ "enum": [1, 2], "x-enum-varnames": ["One", "Two"], "x-enumDescriptions": { "2": "The second." } }),
+            json!({ "enum": [1, 2], "x-enum-varnames": ["One", "Two"], "x-enum-descriptions": ["", "The second."] }),
+        ),
+        (
+            json!({ "type": "integer", "enum": [1], "x-enumNames": ["One"], "nullable": true }),
+            json!({ "type": ["integer", "null"], "enum": [1, null], "x-enum-varnames": ["One"] }),
+        ),
         // tuples
         (
             json!({ "type": "array", "items": [{ "type": "string" }], "additionalItems": false }),
@@ -157,6 +176,17 @@ fn what_is_wrong_costs_the_smallest_part() {
         ),
         (json!({ "required": true }), json!({}), "/required `required` is a boolean"),
         (json!({ "minimum": "1" }), json!({}), "/minimum `minimum` is text"),
+        (json!({ "minimum": "1", "exclusiveMinimum": true }), json!({}), "/minimum `minimum` is text"),
+        (
+            json!({ "dependencies": { "a": [1] } }),
+            json!({}),
+            "/dependencies/a `dependencies` hold something else than names",
+        ),
+        (
+            json!({ "enum": ["a", "b"], "x-enum-varnames": ["A"] }),
+            json!({ "enum": ["a", "b"] }),
+            "/x-enum-varnames `x-enum-varnames` has no text for each value of `enum`",
+        ),
         (json!({ "discriminator": {} }), json!({}), "/discriminator a discriminator without `propertyName`"),
     ] {
         let (schemas, diagnostics) = read("3.1.0", &json!({ "X": schema }));
@@ -173,6 +203,16 @@ fn values_that_the_type_refuses_are_read_as_they_are_meant() {
             json!({ "type": "string", "enum": [1, "b", true] }),
             json!({ "type": "string", "enum": ["1", "b", "true"] }),
             "`enum` of a string holds other values than text",
+        ),
+        (
+            json!({ "type": "integer", "enum": ["1", "-2", "1.5", "x", 3] }),
+            json!({ "type": "integer", "enum": [1, -2, "1.5", "x", 3] }),
+            "`enum` of the type `integer` holds text",
+        ),
+        (
+            json!({ "type": "boolean", "enum": ["true"], "nullable": true }),
+            json!({ "type": ["boolean", "null"], "enum": [true, null] }),
+            "`enum` of the type `boolean` holds text",
         ),
         (
             list.clone(),
@@ -318,6 +358,69 @@ fn anchors_and_identifiers() {
             "/components/schemas/B/properties/gone `#gone` is not a JSON pointer, nor the name of an anchor",
         ]
     );
+}
+
+#[test]
+fn a_schema_with_an_id_is_the_base_of_its_references() {
+    let (schemas, diagnostics) = read(
+        "3.1.0",
+        &json!({
+            "Order": {
+                "$id": "https://example.com/schemas/order",
+                "properties": {
+                    "customer": { "$ref": "customer" },
+                    "street": { "$ref": "address/street#/$defs/Name" },
+                    "own": { "$ref": "#/$defs/Line" },
+                    "again": { "$ref": "#" },
+                    "component": { "$ref": "#/components/schemas/Line" },
+                },
+                "$defs": { "Line": { "type": "string" } },
+            },
+            "Line": { "type": "integer" },
+            "Customer": { "$id": "https://example.com/schemas/customer", "type": "object", "$defs": {
+                "Address": { "$id": "address/index", "$defs": {
+                    "Street": { "$id": "street", "$defs": { "Name": { "type": "boolean" } } },
+                } },
+            } },
+        }),
+    );
+    assert_eq!(diagnostics, [""; 0]);
+    let properties = &schemas["Order"]["properties"];
+    let meant = |name: &str| {
+        let reference = properties[name]["$ref"].as_str().unwrap();
+        (reference.to_owned(), schemas[reference.rsplit('/').next().unwrap()]["type"].clone())
+    };
+    assert_eq!(meant("customer"), ("#/$defs/Customer".to_owned(), json!("object")));
+    assert_eq!(meant("street"), ("#/$defs/Name".to_owned(), json!("boolean")));
+    assert_eq!(meant("own"), ("#/$defs/Line_2".to_owned(), json!("string")));
+    assert_eq!(meant("again").0, "#/$defs/Order");
+    assert_eq!(meant("component"), ("#/$defs/Line".to_owned(), json!("integer")));
+}
+
+#[test]
+fn variants_of_other_names_keep_the_values_that_select_them() {
+    let to = |place: &str| json!({ "$ref": format!("#/components/{place}") });
+    let document = json!({
+        "openapi": "3.1.0", "paths": {}, "components": {
+            "schemas": {
+                "Pet": {
+                    "oneOf": [to("x-more/Cat"), to("x-more/Dog"), to("schemas/Fish")],
+                    "discriminator": { "propertyName": "kind" },
+                },
+                "Cat": {}, "Dog": {}, "Fish": {},
+            },
+            "x-more": {
+                "Cat": { "properties": { "kind": { "type": "string" } } },
+                "Dog": { "properties": { "kind": { "const": "dog" } } },
+            },
+        },
+    });
+    let (api, diagnostics) = openapi::read(&document, &ReadOptions::new()).unwrap();
+    let schema = api.definitions.get("Pet").unwrap().schema.to_value().unwrap();
+    let cat = schema["oneOf"][0]["$ref"].as_str().unwrap();
+    assert!(cat != "#/$defs/Cat" && schema["oneOf"][1]["$ref"] != "#/$defs/Dog", "{schema}");
+    assert_eq!(schema["discriminator"], json!({ "propertyName": "kind", "mapping": { "Cat": cat } }));
+    assert!(diagnostics.iter().all(|told| told.severity == ops_runtime::spec::Severity::Note), "{diagnostics:?}");
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn requirements() {
             "A": { "type": "http", "scheme": "basic" },
             "B": { "type": "apiKey", "in": "header", "name": "X-Key" },
             "Odd": { "type": "apiKey", "in": "header" },
+            "Nowhere": { "type": "openIdConnect" },
         } },
     });
     let (api, diagnostics) = load("api.json", &document);
@@ -94,6 +95,7 @@ fn requirements() {
         told,
         [
             ("the key of `Odd` has no `name`", "/components/securitySchemes/Odd", true),
+            ("the security scheme `Nowhere` has no `openIdConnectUrl`", "/components/securitySchemes/Nowhere", true,),
             ("there is no security scheme `Gone`", "/paths/~1/patch/security/0/Gone", true),
             ("a security requirement is not an object", "/paths/~1/patch/security/3", true),
         ]
@@ -121,6 +123,12 @@ fn servers() {
             Some("the server `api.example.com/v1` is a relative URL that looks like a host"),
         ),
         ("api.json", json!([{}]), None, Some("a server without `url`")),
+        (
+            "api.json",
+            json!([{}, { "url": "https://b.example.com" }]),
+            Some("https://b.example.com"),
+            Some("a server without `url`"),
+        ),
         (
             "api.json",
             json!([{ "url": "https://{region}.example.com", "variables": { "region": { "enum": ["eu", "us"] } } }]),

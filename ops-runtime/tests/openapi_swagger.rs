@@ -149,6 +149,37 @@ fn parts_in_other_files() {
 }
 
 #[test]
+fn what_is_left_out_is_told() {
+    let list = |items: Value| json!({ "name": "a", "in": "query", "type": "array", "items": items });
+    let document = json!({
+        "swagger": "2.0", "info": { "title": "x", "version": "1" },
+        "paths": { "/a": { "post": {
+            "operationId": "a", "produces": ["json", "text/csv"],
+            "parameters": [
+                list(json!({ "type": "array", "items": { "type": "integer" }, "collectionFormat": "pipes" })),
+                { "name": "kind", "in": "query", "type": "string", "enum": [1, 2], "x-enum-varnames": ["One", "Two"] },
+                { "name": "pet", "in": "body", "schema": {} },
+                { "name": "photo", "in": "formData", "type": "file" },
+            ],
+            "responses": { "200": { "description": "It", "schema": {} } },
+        } } },
+    });
+    let (api, diagnostics) = openapi::read(&document, &ReadOptions::new().with_namespace("x")).unwrap();
+    let told: Vec<_> = diagnostics.iter().map(|told| (told.message.as_str(), told.pointer.as_str())).collect();
+    let at = |rest: &str| format!("/paths/~1a/post/{rest}");
+    let expected = [
+        ("a field of a form stands beside a body", at("parameters/3")),
+        ("`json` is not a content type", at("produces/0")),
+        ("a list of lists has no way of its own to be written", at("parameters/0")),
+        ("`enum` of a string holds other values than text", at("parameters/1/enum")),
+    ];
+    assert_eq!(told, expected.each_ref().map(|(message, at)| (*message, at.as_str())));
+    let input = api.operations[0].input.to_value().unwrap();
+    let kind = json!({ "type": "string", "enum": ["1", "2"], "x-enum-varnames": ["One", "Two"] });
+    assert_eq!(input["properties"]["kind"], kind);
+}
+
+#[test]
 fn a_file_is_no_json() {
     let document = serde_json::json!({
         "swagger": "2.0", "info": { "title": "x", "version": "1" },

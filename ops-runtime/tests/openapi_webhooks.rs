@@ -77,6 +77,52 @@ fn webhooks_and_callbacks_are_read() {
     }
 }
 
+#[test]
+fn what_stands_beside_a_reference_counts() {
+    let text = json!({ "type": "string" });
+    let document = json!({
+        "openapi": "3.2.0",
+        "info": { "title": "Shop", "version": "1" },
+        "paths": { "/a": { "get": { "responses": { "204": {} }, "callbacks": {
+            "done": { "{$url}": { "$ref": "#/components/pathItems/Alias", "summary": "Done" } },
+        } } } },
+        "webhooks": {
+            "sold": { "$ref": "#/components/pathItems/Alias", "summary": "Sold", "put": sends(json!({ "type": "integer" })) },
+            "moved": { "additionalOperations": { "MOVE": sends(text.clone()) }, "fetch": {}, "post": 7 },
+        },
+        "components": { "pathItems": {
+            "Alias": { "$ref": "#/components/pathItems/Target", "description": "Long.", "delete": sends(text.clone()) },
+            "Target": { "post": sends(text.clone()), "put": sends(json!(true)), "summary": "Hidden" },
+        } },
+    });
+    let (api, diagnostics) = parsed(&document);
+    let texts: Vec<_> = api.webhooks.iter().map(|spec| (spec.name(), spec.title.as_deref())).collect();
+    let sold = Some("Sold");
+    assert_eq!(
+        texts,
+        [
+            ("sold", sold),
+            ("sold_2", sold),
+            ("sold_3", sold),
+            ("moved", None),
+            ("done", Some("Done")),
+            ("get_a_done", Some("Done")),
+            ("get_a_done_2", Some("Done")),
+        ]
+    );
+    let outputs: Vec<_> = webhooks(&api).into_iter().map(|(_, schema)| schema).take(4).collect();
+    assert_eq!(outputs, [json!({ "type": "integer" }), text.clone(), text.clone(), text]);
+    assert_eq!(&*api.webhooks[0].description, "Long.");
+    let told: Vec<_> = diagnostics.iter().map(|told| (told.pointer.as_str(), told.message.as_str())).collect();
+    for (pointer, message) in [
+        ("/components/pathItems/Target/put", "`PUT sold` stands here twice"),
+        ("/webhooks/moved/fetch", "`fetch` is not a method"),
+        ("/webhooks/moved/post", "`POST moved` is a number, not an object"),
+    ] {
+        assert!(told.contains(&(pointer, message)), "{pointer}: {told:#?}");
+    }
+}
+
 /// Many of 5,000 webhooks are there, and a diagnostic says how many are not.
 fn assert_told(api: &Api, diagnostics: &[Diagnostic]) {
     let count = api.webhooks.len();
@@ -132,6 +178,19 @@ fn hostile_webhooks_cost_what_they_say() {
     });
     let (api, diagnostics) = parsed(&document);
     assert_eq!(api.webhooks.len(), 3_000);
+    assert!(diagnostics.iter().any(|told| told.message == "webhooks share more than 10000 requests"));
+    // Many callbacks of their own that share a request.
+    let callback = |at: usize| json!({ "$ref": "#/components/pathItems/P", "summary": at.to_string() });
+    let own: serde_json::Map<String, Value> = (0..3_000).map(|at| (format!("a{at}"), callback(at))).collect();
+    let many: serde_json::Map<String, Value> =
+        ["get", "put", "post", "delete"].map(|method| (method.to_owned(), sends(json!(true)))).into_iter().collect();
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+        "paths": { "/a": { "get": { "responses": {}, "callbacks": { "c": own } } } },
+        "components": { "pathItems": { "P": many } },
+    });
+    let (api, diagnostics) = parsed(&document);
+    assert!((1_000..10_000).contains(&api.webhooks.len()), "{}", api.webhooks.len());
     assert!(diagnostics.iter().any(|told| told.message == "webhooks share more than 10000 requests"));
     // Names and shapes that are none.
     let document = json!({

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Lowered, Lowering, Object, Site};
 use crate::names::upper_camel;
-use crate::types::{Constant, Format, Shape, Type};
+use crate::types::{Constant, DESCRIPTIONS, Format, NAMES, Shape, Type};
 
 /// The types of strings by format: text by default.
 pub(crate) fn string(view: &Object, formats: &[Format]) -> Type {
@@ -58,7 +58,17 @@ impl Lowering<'_> {
             (None, Some(Value::Array(values))) => values.clone(),
             _ => return self.any(site, "`enum` is no list"),
         };
-        let names = view.get("x-enum-varnames").or_else(|| view.get("x-enumNames")).and_then(Value::as_array);
+        let words = |key: &str| {
+            let words = view.get(key).and_then(Value::as_array);
+            // A null that was added to the values has none.
+            let added = usize::from(values.last().is_some_and(Value::is_null));
+            words.filter(|words| words.len() == values.len() || words.len() + added == values.len()).cloned()
+        };
+        let (names, descriptions) = (words(NAMES).or_else(|| words("x-enumNames")), words(DESCRIPTIONS));
+        let word = |words: &Option<Vec<Value>>, i: usize| {
+            let word = words.as_ref()?.get(i)?.as_str()?.trim();
+            (!word.is_empty()).then(|| word.to_owned())
+        };
         let (_, mut nullable) = super::view::types_of(view);
         let text = view.get("type").and_then(Value::as_str) == Some("string");
         let mut constants: Vec<Constant> = Vec::new();
@@ -72,8 +82,8 @@ impl Lowering<'_> {
                 Value::Bool(_) | Value::Number(_) if text => Value::String(value.to_string()),
                 other => other,
             };
-            let name = names.and_then(|names| names.get(i)).and_then(Value::as_str);
-            constants.push(Constant { ident: wish(name, &value), value, docs: None });
+            let ident = wish(word(&names, i).as_deref(), &value);
+            constants.push(Constant { ident, value, docs: word(&descriptions, i) });
         }
         if constants.is_empty() {
             return Lowered::Type(if nullable { Type::Unit } else { Type::Value });

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::condition::{self, CONDITIONAL};
 use super::{Clash, Lowering, Object, size_of};
+use crate::types::{DESCRIPTIONS, NAMES};
 
 /// Chains of `allOf` and `$ref` longer than this are not followed.
 const LONGEST: usize = 64;
@@ -247,7 +248,16 @@ fn is_empty(schema: &Value) -> bool {
 }
 
 /// Combines the constraints of two views.
-fn merge(into: &mut Object, from: Object) -> Result<(), Clash> {
+fn merge(into: &mut Object, mut from: Object) -> Result<(), Clash> {
+    if let (Some(ours), Some(theirs)) = (into.get("enum"), from.get("enum"))
+        && ours != theirs
+    {
+        // They are in the order of a list that is not the one that is left.
+        for words in [NAMES, DESCRIPTIONS] {
+            into.shift_remove(words);
+            from.shift_remove(words);
+        }
+    }
     for (key, theirs) in from {
         let Some(ours) = into.get_mut(&key) else {
             into.insert(key, theirs);

@@ -15,8 +15,8 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("enums.all")
     .with_description("POST /all")
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Status":{"$ref":"#/$defs/Status"},"Signs":{"$ref":"#/$defs/Signs"},
 "Case":{"$ref":"#/$defs/Case"},"Mixed":{"$ref":"#/$defs/Mixed"},"Nullable":{"$ref":"#/$defs/Nullable"},"Titles":{"$ref":"#/$defs/Titles"},
-"Described":{"$ref":"#/$defs/Described"},"Open":{"$ref":"#/$defs/Open"},"Yes":{"$ref":"#/$defs/Yes"},"Single":{"$ref":"#/$defs/Single"}}}},
-"required":["body"]}"##))
+"Described":{"$ref":"#/$defs/Described"},"Open":{"$ref":"#/$defs/Open"},"Yes":{"$ref":"#/$defs/Yes"},"Single":{"$ref":"#/$defs/Single"},
+"Named":{"$ref":"#/$defs/Named"},"NamedPart":{"$ref":"#/$defs/NamedPart"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -60,6 +60,8 @@ pub struct AllInputBody {
     pub open: Option<Open>,
     pub yes: Option<Yes>,
     pub single: Option<Single>,
+    pub named: Option<NamedValue>,
+    pub named_part: Option<NamedPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -185,6 +187,27 @@ pub enum Single {
     Other(String),
 }
 
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum NamedValue {
+    /// `1` in JSON.
+    Low,
+    /// As soon as possible.
+    ///
+    /// `2` in JSON.
+    High,
+    /// Any other value.
+    Other(ops::Value),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum NamedPart {
+    B,
+    /// Any other value.
+    Other(String),
+}
+
 #[allow(dead_code, deprecated)]
 mod impls {
     use ::ops_runtime::record::prelude::*;
@@ -224,22 +247,26 @@ mod impls {
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &[
-            "Status", "Signs", "Case", "Mixed", "Nullable", "Titles", "Described", "Open", "Yes", "Single",
+            "Status", "Signs", "Case", "Mixed", "Nullable", "Titles", "Described", "Open", "Yes", "Single", "Named",
+            "NamedPart",
         ];
         type Slots = (
             (
                 Optional<super::Status>, Optional<super::Signs>, Optional<super::Case>, Optional<super::Mixed>,
                 Optional<super::NullableValue>, Optional<super::Titles>, Optional<super::Described>, Optional<super::Open>,
             ),
-            (Optional<super::Yes>, Optional<super::Single>),
+            (
+                Optional<super::Yes>, Optional<super::Single>, Optional<super::NamedValue>, Optional<super::NamedPart>,
+            ),
         );
         fn make((
             (
                 status, signs, case, mixed, nullable, titles, described, open,
-            ), (yes, single),
+            ),
+            (yes, single, named, named_part),
         ): Values<Self>) -> Self {
             Self {
-                status, signs, case, mixed, nullable, titles, described, open, yes, single,
+                status, signs, case, mixed, nullable, titles, described, open, yes, single, named, named_part,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -248,7 +275,9 @@ mod impls {
                     &self.status, &self.signs, &self.case, &self.mixed, &self.nullable, &self.titles, &self.described,
                     &self.open,
                 ),
-                (&self.yes, &self.single),
+                (
+                    &self.yes, &self.single, &self.named, &self.named_part,
+                ),
             )
         }
     }
@@ -327,6 +356,17 @@ mod impls {
         _ => Other,
     });
 
+    ops::values!(super::NamedValue {
+        1 => Low,
+        2 => High,
+        _ => Other,
+    });
+
+    ops::names!(super::NamedPart {
+        "b" => B,
+        _ => Other,
+    });
+
     ops::json_schemas!("enums", super::DEFINITIONS {
         super::Status = "Status",
         super::Signs = "Signs",
@@ -338,6 +378,8 @@ mod impls {
         super::Open = "Open",
         super::Yes = "Yes",
         super::Single = "Single",
+        super::NamedValue = "Named",
+        super::NamedPart = "NamedPart",
     });
 }
 
@@ -345,6 +387,8 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Case", r#"{"enum":["ASC","asc","Asc"]}"#),
     ops::Definition::new("Described", r#"{"oneOf":[{"const":"a","description":"The first."},{"const":"b"}]}"#),
     ops::Definition::new("Mixed", r#"{"enum":[1,-1,"auto",false,1.5]}"#),
+    ops::Definition::new("Named", r#"{"type":["integer","null"],"enum":[1,2,null],"x-enum-varnames":["Low","High"],"x-enum-descriptions":["","As soon as possible."]}"#),
+    ops::Definition::new("NamedPart", r#"{"allOf":[{"enum":["a","b"],"x-enum-varnames":["First","Second"]},{"enum":["b"]}],"type":"string"}"#),
     ops::Definition::new("Nullable", r#"{"enum":["a","b",null]}"#),
     ops::Definition::new("Open", r#"{"anyOf":[{"type":"string"},{"enum":["gpt-4","gpt-5"]}]}"#),
     ops::Definition::new("Signs", r#"{"enum":["+1","-1",">","<=","","a-b","a_b","1.0","10","Other","self"]}"#),

@@ -3115,12 +3115,13 @@ pub struct FnMain2 {
 
 /// "; compile_error!("x"); "
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::enum_variant_names)]
 pub enum CompileErrorX2 {
     CompileErrorX,
-    FnXR,
+    /// `"##; fn x() {} r##"` in JSON.
+    CompileErrorX2,
     /// `]] } }` in JSON.
-    RightRightSpaceU7dSpaceU7d,
+    CompileErrorX3,
     /// Any other value.
     Other(String),
 }
@@ -3172,13 +3173,14 @@ pub struct BackslashQuotes2 {
 
 /// #!\[allow(x)\]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
+#[allow(clippy::enum_variant_names)]
 pub enum AllowX2 {
     /// `"\n#![allow(x)]\n"` in JSON.
     AllowX,
     /// `"\r"` in JSON.
-    Ud,
-    Evil,
+    AllowX2,
+    /// `..evil` in JSON.
+    AllowX3,
     /// Any other value.
     Other(String),
 }
@@ -3232,9 +3234,10 @@ pub struct Static2 {
 #[allow(missing_docs)]
 pub enum X4 {
     X,
-    CodeLinkPetCratePetScriptAlert1Script,
+    /// `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` in JSON.
+    X2,
     /// `"    indented\n    code\n"` in JSON.
-    IndentedCode,
+    X3,
     /// Any other value.
     Other(String),
 }
@@ -3293,13 +3296,13 @@ pub struct ALazy1BLazy2 {
 
 /// $crate::x!()
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::enum_variant_names)]
 pub enum CrateX2 {
     CrateX,
     /// `..` in JSON.
-    U0U7,
+    CrateX2,
     /// `.` in JSON.
-    Ufeff,
+    CrateX3,
     /// Any other value.
     Other(String),
 }
@@ -3351,13 +3354,14 @@ pub struct RType2 {
 
 /// ..
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[allow(clippy::enum_variant_names)]
 pub enum DotDot2 {
     /// `..` in JSON.
     DotDot,
     /// `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` in JSON.
-    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+    DotDot2,
     /// `"]` in JSON.
-    QuotesRight,
+    DotDot3,
     /// Any other value.
     Other(String),
 }
@@ -3411,11 +3415,13 @@ pub struct QuotesHash2 {
 
 /// "###; x!(); r###"
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::enum_variant_names)]
 pub enum XR2 {
     XR,
-    SrcMain,
-    EtcPasswd,
+    /// `../../src/main` in JSON.
+    XR2,
+    /// `/etc/passwd` in JSON.
+    XR3,
     /// Any other value.
     Other(String),
 }
@@ -3466,12 +3472,13 @@ pub struct Evil7 {
 
 /// ${env}
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::enum_variant_names)]
 pub enum Env2 {
     Env,
     /// `%00%0a` in JSON.
-    N00_0a,
-    B,
+    Env2,
+    /// `b'\` in JSON.
+    Env3,
     /// Any other value.
     Other(String),
 }
@@ -5709,8 +5716,8 @@ mod impls {
 
     ops::names!(super::CompileErrorX2 {
         "\"; compile_error!(\"x\"); \"" => CompileErrorX,
-        "\"##; fn x() {} r##\"" => FnXR,
-        "]] } }" => RightRightSpaceU7dSpaceU7d,
+        "\"##; fn x() {} r##\"" => CompileErrorX2,
+        "]] } }" => CompileErrorX3,
         _ => Other,
     });
 
@@ -5782,8 +5789,8 @@ mod impls {
 
     ops::names!(super::AllowX2 {
         "\n#![allow(x)]\n" => AllowX,
-        "\r" => Ud,
-        "\u{202e}\u{2066}evil" => Evil,
+        "\r" => AllowX2,
+        "\u{202e}\u{2066}evil" => AllowX3,
         _ => Other,
     });
 
@@ -5855,8 +5862,8 @@ mod impls {
 
     ops::names!(super::X4 {
         "//! x" => X,
-        "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => CodeLinkPetCratePetScriptAlert1Script,
-        "    indented\n    code\n" => IndentedCode,
+        "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => X2,
+        "    indented\n    code\n" => X3,
         _ => Other,
     });
 
@@ -5936,8 +5943,8 @@ mod impls {
 
     ops::names!(super::CrateX2 {
         "$crate::x!()" => CrateX,
-        "\0\u{7}" => U0U7,
-        "\u{feff}" => Ufeff,
+        "\0\u{7}" => CrateX2,
+        "\u{feff}" => CrateX3,
         _ => Other,
     });
 
@@ -6009,8 +6016,8 @@ mod impls {
 
     ops::names!(super::DotDot2 {
         ".." => DotDot,
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-        "\"]" => QuotesRight,
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => DotDot2,
+        "\"]" => DotDot3,
         _ => Other,
     });
 
@@ -6090,8 +6097,8 @@ mod impls {
 
     ops::names!(super::XR2 {
         "\"###; x!(); r###\"" => XR,
-        "../../src/main" => SrcMain,
-        "/etc/passwd" => EtcPasswd,
+        "../../src/main" => XR2,
+        "/etc/passwd" => XR3,
         _ => Other,
     });
 
@@ -6163,8 +6170,8 @@ mod impls {
 
     ops::names!(super::Env2 {
         "${env}" => Env,
-        "%00%0a" => N00_0a,
-        "b'\\" => B,
+        "%00%0a" => Env2,
+        "b'\\" => Env3,
         _ => Other,
     });
 
@@ -6319,7 +6326,8 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("\0\u{7}", r##"{"oneOf":[{"type":"object","properties":{"\u0000\u0007":{"const":"\u0000\u0007"}},"required":["\u0000\u0007"]},{"type":"object",
 "properties":{"\u0000\u0007":{"const":"\u0000\u0007x"}},"required":["\u0000\u0007"]}],"discriminator":{"propertyName":"\u0000\u0007",
 "mapping":{"\u0000\u0007":"#/$defs/\u0000\u0007"}}}"##),
-    ops::Definition::new("\n#![allow(x)]\n", r#"{"enum":["\n#![allow(x)]\n","\r","\u202e\u2066evil","\n#![allow(x)]\n"],"description":"\n#![allow(x)]\n","title":"\n#![allow(x)]\n"}"#),
+    ops::Definition::new("\n#![allow(x)]\n", r#"{"enum":["\n#![allow(x)]\n","\r","\u202e\u2066evil","\n#![allow(x)]\n"],"description":"\n#![allow(x)]\n","title":"\n#![allow(x)]\n",
+"x-enum-varnames":["\n#![allow(x)]\n","\n#![allow(x)]\n","\n#![allow(x)]\n","\n#![allow(x)]\n"]}"#),
     ops::Definition::new("\r", r##"{"oneOf":[{"type":"object","properties":{"\r":{"const":"\r"}},"required":["\r"]},{"type":"object","properties":{"\r":{"const":"\rx"}},
 "required":["\r"]}],"discriminator":{"propertyName":"\r","mapping":{"\r":"#/$defs/\r"}}}"##),
     ops::Definition::new("\u{1b}[31m", r#"{"type":"object","description":"\u001b[31m","properties":{"\u001b[31m":{"type":"string","description":"\u001b[31m","format":"\u001b[31m"}},
@@ -6328,16 +6336,18 @@ static DEFINITIONS: &[ops::Definition] = &[
 "default":{"    indented\n    code\n":["    indented\n    code\n"]}},"e":{"const":"    indented\n    code\n"}}}}"#),
     ops::Definition::new("\"#", r##"{"type":"object","description":"\"#","properties":{"\"#":{"type":"string","description":"\"#","format":"\"#"}},"required":["\"#"]}"##),
     ops::Definition::new("\"###; x!(); r###\"", r####"{"enum":["\"###; x!(); r###\"","../../src/main","/etc/passwd","\"###; x!(); r###\""],"description":"\"###; x!(); r###\"",
-"title":"\"###; x!(); r###\""}"####),
+"title":"\"###; x!(); r###\"","x-enum-varnames":["\"###; x!(); r###\"","\"###; x!(); r###\"","\"###; x!(); r###\"","\"###; x!(); r###\""]}"####),
     ops::Definition::new("\"##; fn x() {} r##\"", r###"{"oneOf":[{"type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""}},"required":["\"##; fn x() {} r##\""]},
 {"type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\"x"}},"required":["\"##; fn x() {} r##\""]}],
 "discriminator":{"propertyName":"\"##; fn x() {} r##\"","mapping":{"\"##; fn x() {} r##\"":"#/$defs/\"##; fn x() {} r##\""}}}"###),
     ops::Definition::new("\"; compile_error!(\"x\"); \"", r###"{"enum":["\"; compile_error!(\"x\"); \"","\"##; fn x() {} r##\"","]] } }","\"; compile_error!(\"x\"); \""],
-"description":"\"; compile_error!(\"x\"); \"","title":"\"; compile_error!(\"x\"); \""}"###),
+"description":"\"; compile_error!(\"x\"); \"","title":"\"; compile_error!(\"x\"); \"","x-enum-varnames":["\"; compile_error!(\"x\"); \"",
+"\"; compile_error!(\"x\"); \"","\"; compile_error!(\"x\"); \"","\"; compile_error!(\"x\"); \""]}"###),
     ops::Definition::new("\"]", r#"{"type":"array","items":{"type":"object","title":"\"]","properties":{"d":{"type":"object","default":{"\"]":["\"]"]}},"e":{"const":"\"]"}}}}"#),
     ops::Definition::new("#[derive(X)]", r##"{"type":"object","additionalProperties":{"type":"string","format":"#[derive(X)]"},"patternProperties":{"#[derive(X)]":{}}}"##),
-    ops::Definition::new("$crate::x!()", r#"{"enum":["$crate::x!()","\u0000\u0007","\ufeff","$crate::x!()"],"description":"$crate::x!()","title":"$crate::x!()"}"#),
-    ops::Definition::new("${env}", r#"{"enum":["${env}","%00%0a","b'\\","${env}"],"description":"${env}","title":"${env}"}"#),
+    ops::Definition::new("$crate::x!()", r#"{"enum":["$crate::x!()","\u0000\u0007","\ufeff","$crate::x!()"],"description":"$crate::x!()","title":"$crate::x!()",
+"x-enum-varnames":["$crate::x!()","$crate::x!()","$crate::x!()","$crate::x!()"]}"#),
+    ops::Definition::new("${env}", r#"{"enum":["${env}","%00%0a","b'\\","${env}"],"description":"${env}","title":"${env}","x-enum-varnames":["${env}","${env}","${env}","${env}"]}"#),
     ops::Definition::new("%00%0a", r##"{"oneOf":[{"type":"object","properties":{"%00%0a":{"const":"%00%0a"}},"required":["%00%0a"]},{"type":"object",
 "properties":{"%00%0a":{"const":"%00%0ax"}},"required":["%00%0a"]}],"discriminator":{"propertyName":"%00%0a",
 "mapping":{"%00%0a":"#/$defs/%00%0a"}}}"##),
@@ -6350,12 +6360,12 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("--><x>", r#"{"type":"object","additionalProperties":{"type":"string","format":"--><x>"},"patternProperties":{"--><x>":{}}}"#),
     ops::Definition::new("..", r#"{"enum":["..",
 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-"\"]",".."],"description":"..","title":".."}"#),
+"\"]",".."],"description":"..","title":"..","x-enum-varnames":["..","..","..",".."]}"#),
     ops::Definition::new("../../src/main", r##"{"oneOf":[{"type":"object","properties":{"../../src/main":{"const":"../../src/main"}},"required":["../../src/main"]},{"type":"object",
 "properties":{"../../src/main":{"const":"../../src/mainx"}},"required":["../../src/main"]}],"discriminator":{"propertyName":"../../src/main",
 "mapping":{"../../src/main":"#/$defs/..~1..~1src~1main"}}}"##),
     ops::Definition::new("//! x", r#"{"enum":["//! x","`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","    indented\n    code\n","//! x"],"description":"//! x",
-"title":"//! x"}"#),
+"title":"//! x","x-enum-varnames":["//! x","//! x","//! x","//! x"]}"#),
     ops::Definition::new("/etc/passwd", r#"{"type":"array","items":{"type":"object","title":"/etc/passwd","properties":{"d":{"type":"object","default":{"/etc/passwd":["/etc/passwd"]}},
 "e":{"const":"/etc/passwd"}}}}"#),
     ops::Definition::new("Bad", "{}"),

@@ -58,16 +58,26 @@ impl Announcement {
     /// This in parts, each of which fits well into a message of so many bytes.
     pub(super) fn in_parts(self, max_message: usize) -> Vec<Announcement> {
         let largest = max_message / 2;
-        let mut parts = vec![Announcement { remove: self.remove, ..Announcement::default() }];
+        let mut parts = vec![Announcement::default()];
         let mut room = PART.min(largest);
-        for spec in self.add {
-            let size = serde_json::to_string(&*spec).map_or(usize::MAX, |text| text.len());
-            let (spec, size) = if size > largest { (Arc::new(bare(&spec)), 1_000) } else { (spec, size) };
+        let mut part_for = |size: usize, parts: &mut Vec<Announcement>| {
             if size > room {
                 parts.push(Announcement::default());
                 room = PART.min(largest);
             }
             room = room.saturating_sub(size);
+        };
+        for id in self.remove {
+            // Its comma counts.
+            part_for(serde_json::to_string(&*id).map_or(usize::MAX, |text| text.len() + 1), &mut parts);
+            if let Some(part) = parts.last_mut() {
+                part.remove.push(id);
+            }
+        }
+        for spec in self.add {
+            let size = serde_json::to_string(&*spec).map_or(usize::MAX, |text| text.len());
+            let (spec, size) = if size > largest { (Arc::new(bare(&spec)), 1_000) } else { (spec, size) };
+            part_for(size, &mut parts);
             if let Some(part) = parts.last_mut() {
                 part.add.push(spec);
             }

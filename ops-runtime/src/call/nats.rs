@@ -74,6 +74,7 @@
 //! to such callers, and stop on `call.aborted`. A worker's reply subjects have the `NUMBER` of the event among those about
 //! its request, from 0, and a `CONNECTION` that is another after it has lost one.
 
+mod asked;
 mod caller;
 mod config;
 mod connection;

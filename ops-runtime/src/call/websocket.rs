@@ -63,6 +63,7 @@
 //! nothing; read those that come. To call, send `call.requested` with an id that you use once. When you serve, answer
 //! `call.requested` with `call.responded` or `call.error`, and stop on `call.aborted`. Pass over what you do not know.
 
+mod announcing;
 mod client;
 mod config;
 mod connection;

@@ -66,6 +66,7 @@ mod media;
 mod name;
 mod operation;
 mod options;
+mod others;
 mod parameter;
 pub(crate) mod pointer;
 mod position;

@@ -237,6 +237,17 @@ async fn progress_is_a_stream_and_a_sign_of_life() {
     assert_eq!(progress, expected);
     client.close().await;
 
+    // A task reports under the number of its call, until it has ended.
+    let client = connect(faulty("tasks")).await;
+    let (sink, progress) = Progress::channel();
+    let called = client.call_with("faulty.job", json!({}), CallOptions::new().with_progress(sink));
+    let (answer, progress) = tokio::join!(called, progress.collect::<Vec<_>>());
+    assert_eq!(answer.unwrap().data, text("done"));
+    assert_eq!(progress.iter().map(|report| report.progress).collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert_eq!((client.in_flight(), call(&client, "echo", json!({ "value": 7 })).await.is_ok()), (0, true));
+    client.close().await;
+
     // It does not help against the limit of the whole call.
     let limits = faulty("").with_timeout(LONG).with_total_timeout(Duration::from_millis(500));
     let client = connect(limits).await;

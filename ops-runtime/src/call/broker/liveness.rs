@@ -100,8 +100,9 @@ impl Liveness {
 
     /// The requests under way that nobody has named for that long.
     pub(crate) fn silent(&self, pending: &PendingRequests, after: Duration) -> Vec<RequestId> {
-        let numbers = pending.numbers();
-        let (mut seen, now) = (self.seen(), Instant::now());
+        // First, so that a request is not forgotten that was sent after the others were listed, and whose worker has spoken since.
+        let mut seen = self.seen();
+        let (numbers, now) = (pending.numbers(), Instant::now());
         let mut before = std::mem::take(&mut *seen);
         let mut silent = Vec::new();
         for number in numbers {
@@ -122,4 +123,51 @@ fn note(seen: &mut ByNumber<Seen>, number: Number, worker: &Arc<str>) -> bool {
     seen.at = Instant::now();
     let before = seen.worker.replace(worker.clone());
     before.is_none_or(|before| before == *worker)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::call::{CallRequest, Frame, Link, Unsent};
+
+    struct Anywhere;
+    impl Link for Anywhere {
+        fn send(&self, _: Frame) -> Result<(), Unsent> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_look_at_who_is_silent_forgets_no_request_that_has_just_been_sent() {
+        let (pending, liveness) = (PendingRequests::new(Arc::new(Anywhere)), Liveness::default());
+        let request = || Box::new(CallRequest::new("a.b", serde_json::Value::Null));
+        // Many, so that it takes a while to list them.
+        let _others: Vec<_> = (0..20_000).map(|_| pending.start(request()).unwrap()).collect();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    liveness.silent(&pending, Duration::from_secs(60));
+                    // A lock that is taken again at once is nobody else's.
+                    std::thread::sleep(Duration::from_micros(300));
+                }
+            });
+            let worker: Arc<str> = "w".into();
+            let mut forgotten = 0;
+            for _ in 0..200 {
+                let request = request();
+                let id = request.request_id.clone();
+                let call = pending.start(request).unwrap();
+                liveness.running(&pending, &worker, vec![id.clone()]);
+                // Whoever has begun a look is through with it.
+                std::thread::sleep(Duration::from_millis(5));
+                forgotten += usize::from(liveness.worker_of(&id).is_none());
+                drop(call);
+            }
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(forgotten, 0);
+        });
+    }
 }

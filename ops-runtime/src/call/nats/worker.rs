@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::asked::Asked;
 use super::connection::Connection;
 use super::subject;
 use crate::call::announced::Announced;
@@ -45,6 +46,8 @@ pub struct NatsWorker {
     shared: Arc<Shared>,
     /// One announcement at a time.
     operations: tokio::sync::Mutex<HashMap<Text, Listening>>,
+    /// Tells those who ask what is served.
+    answering: AbortOnDropHandle<()>,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -60,6 +63,7 @@ struct Shared {
     handler: CallHandler,
     callers: Callers,
     announced: Mutex<Announced>,
+    asked: Asked,
     /// How many bytes of requests are being read.
     reading: Arc<AtomicUsize>,
     /// Who may read a large request. One processor is left to the connection: a server ends one that takes too little.
@@ -80,9 +84,12 @@ impl NatsWorker {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let readers = Semaphore::new((processors - 1).max(1));
         let (announced, reading) = (Mutex::default(), Arc::default());
-        let shared = Arc::new(Shared { connection, id, handler, callers, announced, reading, readers });
+        let asked = Asked::default();
+        let shared = Arc::new(Shared { connection, id, handler, callers, announced, asked, reading, readers });
         let tasks = [tokio::spawn(listen(shared.clone(), control, discovery)), tokio::spawn(pulse(shared.clone()))];
-        let worker = Self { shared, operations: Default::default(), _tasks: tasks.map(AbortOnDropHandle::new) };
+        let answering = AbortOnDropHandle::new(tokio::spawn(answer(shared.clone())));
+        let tasks = tasks.map(AbortOnDropHandle::new);
+        let worker = Self { shared, operations: Default::default(), answering, _tasks: tasks };
         worker.announce().await?;
         Ok(worker)
     }
@@ -94,6 +101,10 @@ impl NatsWorker {
     pub async fn announce(&self) -> Result<(), CallError> {
         let shared = &self.shared;
         let mut operations = self.operations.lock().await;
+        // Before the change is known: as long as there is no room for another, those that come are told together.
+        if let Some(ready) = shared.connection.ready() {
+            ready.await;
+        }
         let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.announced());
         // Announced when requests are taken, and withdrawn before they are not.
         for spec in &change.add {
@@ -109,8 +120,9 @@ impl NatsWorker {
             }
         }
         let removed: Vec<_> = change.remove.iter().filter_map(|id| operations.remove(id)).collect();
-        drop(operations);
         shared.say(change, &subject::announcements(&shared.connection.prefix));
+        // Until then, so that changes are told in the order in which they came.
+        drop(operations);
         shared.finish(removed).await;
         Ok(())
     }
@@ -123,6 +135,8 @@ impl NatsWorker {
     /// Takes no more requests, and returns when those that are running are done, and their answers sent.
     pub async fn stop(self) {
         let shared = &self.shared;
+        // What is withdrawn is not told again to somebody who has asked before.
+        self.answering.abort();
         let announced = std::mem::take(&mut *shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
         shared.say(announced.withdrawal(), &subject::announcements(&shared.connection.prefix));
         let operations = std::mem::take(&mut *self.operations.lock().await);
@@ -272,10 +286,8 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
         match (caller, message.status) {
             (Some(caller), Some(_)) => shared.callers.unreachable(caller, shared.connection.pace.lost_after),
             (None | Some("discover"), None) => {
-                let Some(asker) = message.reply else { continue };
-                let all = Announcement { add: shared.served(), ..Announcement::new() };
-                for part in all.in_parts(shared.connection.client.max_payload()) {
-                    shared.tell(part, asker.to_string());
+                if let Some(asker) = message.reply {
+                    shared.asked.add(asker.as_str());
                 }
             }
             (Some(caller), None) => {
@@ -286,6 +298,20 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
                 }
             }
             (None, Some(_)) => {}
+        }
+    }
+}
+
+/// Tells those who have asked what is served.
+async fn answer(shared: Arc<Shared>) {
+    loop {
+        let asker = shared.asked.next().await;
+        let all = Announcement { add: shared.served(), ..Announcement::new() };
+        for part in all.in_parts(shared.connection.client.max_payload()) {
+            if let Some(ready) = shared.connection.ready() {
+                ready.await;
+            }
+            shared.tell(part, asker.clone());
         }
     }
 }

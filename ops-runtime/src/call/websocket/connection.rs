@@ -1,15 +1,14 @@
 //! One connection: what is said over it, and what it means. The same at both ends.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::announcing::Announcing;
 use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
-use crate::call::announced::Announced;
 use crate::call::budget::Share;
 use crate::call::heard::Heard;
 use crate::call::{
@@ -52,11 +51,7 @@ pub(super) struct Connection {
     max_announced: usize,
     /// How many connections there are.
     company: Arc<AtomicUsize>,
-    /// None when nothing more is announced.
-    announced: Mutex<Option<Announced>>,
-    /// What is announced as soon as there is room.
-    unsaid: Mutex<VecDeque<Announcement>>,
-    says_more: AtomicBool,
+    announcing: Announcing,
     heard: Mutex<Heard>,
     /// Messages that could not be read.
     faults: AtomicUsize,
@@ -96,9 +91,7 @@ impl Connection {
             gauge,
             max_announced,
             company,
-            announced: Mutex::new(Some(Announced::default())),
-            unsaid: Mutex::default(),
-            says_more: AtomicBool::new(false),
+            announcing: Announcing::new(),
             heard: Mutex::default(),
             faults: AtomicUsize::new(0),
             stage: watch::Sender::new(Stage::Opening),
@@ -108,51 +101,26 @@ impl Connection {
     /// Begins: says what is served here.
     pub(super) fn open(&self) {
         self.outbox.open(self.share.clone());
-        self.say_served(Some(self.own_limit));
+        self.announcing.open(&self.outbox, || self.served(), self.own_limit);
     }
 
     /// Says what has changed about what is served here.
     pub(super) fn announce(&self) {
-        self.say_served(None);
+        self.announcing.change(&self.outbox, || self.served());
     }
 
-    fn say_served(&self, max_message: Option<usize>) {
-        let mut announced = self.announced();
-        let Some(announced) = announced.as_mut() else { return };
-        let change = announced.change(self.handler.as_ref().map(CallHandler::announced).unwrap_or_default());
-        if change.add.is_empty() && change.remove.is_empty() && max_message.is_none() {
-            return;
-        }
-        let mut parts = change.in_parts(self.outbox.limit());
-        if let Some(first) = parts.first_mut() {
-            first.max_message = max_message.and_then(|bytes| bytes.try_into().ok());
-        }
-        // Still under the lock, so that changes are told in the order in which they came.
-        self.unsaid().extend(parts);
-        self.says_more.store(true, Ordering::Release);
-        self.outbox.wake();
-    }
-
-    fn unsaid(&self) -> MutexGuard<'_, VecDeque<Announcement>> {
-        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Queues announcements, as long as there is room: a peer that does not read is told no more.
+    /// Queues announcements, as long as there is room.
     pub(super) fn refill(&self) {
-        while self.says_more.load(Ordering::Acquire) && !self.outbox.is_full() {
-            let mut unsaid = self.unsaid();
-            let Some(part) = unsaid.pop_front() else {
-                self.says_more.store(false, Ordering::Release);
-                return;
-            };
-            // Under the lock, so that parts are told in order.
-            let _ = self.outbox.send(Frame::Announce(part));
-        }
+        self.announcing.refill(&self.outbox, || self.served());
+    }
+
+    fn served(&self) -> Vec<SpecRef> {
+        self.handler.as_ref().map(CallHandler::announced).unwrap_or_default()
     }
 
     /// Whether all that was said has gone out.
     pub(super) fn has_said_all(&self) -> bool {
-        self.outbox.is_empty() && !self.says_more.load(Ordering::Acquire)
+        self.outbox.is_empty() && !self.announcing.waits()
     }
 
     /// How many connections there are beside this, and this.
@@ -169,10 +137,6 @@ impl Connection {
     /// Whether the peer has sent too much that cannot be read.
     pub(super) fn is_hopeless(&self) -> bool {
         self.faults.load(Ordering::Relaxed) >= MAX_FAULTS
-    }
-
-    fn announced(&self) -> MutexGuard<'_, Option<Announced>> {
-        self.announced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a message of the peer's.
@@ -322,9 +286,7 @@ impl Connection {
 
     /// Asks the peer for no more requests, and finishes those that are there.
     pub(super) async fn drain(&self, patience: Duration) {
-        let announced = self.announced().take().unwrap_or_default();
-        self.unsaid().clear();
-        let _ = self.outbox.send(Frame::Announce(announced.withdrawal()));
+        self.announcing.end(&self.outbox);
         let _ = self.outbox.send(Frame::Drain);
         let mut stage = self.stage();
         // A peer that does not know what is asked of it will see the connection close.

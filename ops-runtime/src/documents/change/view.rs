@@ -132,7 +132,10 @@ const SHOWN: usize = 10;
 const NESTED: usize = 8;
 
 pub(super) fn is_annotation(key: &str) -> bool {
-    is_comment(key) || matches!(key, "default" | "discriminator" | "readOnly" | "writeOnly")
+    // Of extensions there are the names and descriptions of the values of an `enum`.
+    is_comment(key)
+        || matches!(key, "default" | "discriminator" | "readOnly" | "writeOnly")
+        || key.starts_with("x-enum-")
 }
 
 /// True if a schema accepts everything.

@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde_json::Value;
 
 use super::pointer::{Path, Token};
 use crate::documents::source::{has_scheme, join};
+
+/// How many bytes an `$id` may have that others are relative to.
+const LONGEST_BASE: usize = 500;
 
 /// A way through a document that holds its own names.
 type Trail = Path<'static>;
@@ -32,17 +36,18 @@ impl Anchors {
                 anchors.own.insert(number, own.to_owned());
             }
             // An explicit stack: the value may be nested deeper than the thread's stack allows.
-            let mut stack = vec![(value, Trail::default())];
-            while let Some((value, at)) = stack.pop() {
-                anchors.note(number, value, &at);
+            let mut stack = vec![(value, Trail::default(), None)];
+            while let Some((value, at, around)) = stack.pop() {
+                anchors.note(number, value, &at, around.as_deref());
+                let base = anchors.base(number, around, value);
                 match value {
                     Value::Object(map) => {
                         let name = |key: &String| at.child(Token::Name(Cow::Owned(key.clone())), 0);
-                        stack.extend(map.iter().rev().map(|(key, value)| (value, name(key))));
+                        stack.extend(map.iter().rev().map(|(key, value)| (value, name(key), base.clone())));
                     }
                     Value::Array(items) => {
                         let number = |number| at.child(Token::Number(number), 0);
-                        stack.extend(items.iter().enumerate().rev().map(|(at, item)| (item, number(at))));
+                        stack.extend(items.iter().enumerate().rev().map(|(at, item)| (item, number(at), base.clone())));
                     }
                     _ => {}
                 }
@@ -51,7 +56,7 @@ impl Anchors {
         anchors
     }
 
-    fn note(&mut self, document: usize, value: &Value, at: &Trail) {
+    fn note(&mut self, document: usize, value: &Value, at: &Trail, around: Option<&str>) {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         for key in ["$anchor", "$dynamicAnchor"] {
             if let Some(name) = text(key) {
@@ -67,8 +72,10 @@ impl Anchors {
             match id.strip_prefix('#') {
                 Some(name) => _ = self.anchors.entry((document, name.to_owned())).or_insert_with(|| at.clone()),
                 None => {
-                    let id = self.absolute(document, id.trim_end_matches('#'));
-                    self.ids.entry(id).or_insert_with(|| (document, at.clone()));
+                    let based = self.based(document, around, id);
+                    for id in [based, self.absolute(document, id.trim_end_matches('#'))] {
+                        self.ids.entry(id).or_insert_with(|| (document, at.clone()));
+                    }
                 }
             }
         }
@@ -78,6 +85,21 @@ impl Anchors {
         match self.own.get(&document) {
             Some(own) if !has_scheme(reference) => join(own, reference),
             _ => reference.to_owned(),
+        }
+    }
+
+    /// An `$id` in full: relative to the one around it, or else to the document's own.
+    fn based(&self, document: usize, around: Option<&str>, id: &str) -> String {
+        let id = id.trim_end_matches('#');
+        around.map_or_else(|| self.absolute(document, id), |around| join(around, id))
+    }
+
+    /// The base of the references in a value: its own `$id`, or what it was around it.
+    pub(super) fn base(&self, document: usize, around: Option<Rc<str>>, value: &Value) -> Option<Rc<str>> {
+        let id = value.get("$id").and_then(Value::as_str).filter(|id| !id.starts_with('#'));
+        match id.map(|id| self.based(document, around.as_deref(), id)) {
+            Some(base) if base.len() <= LONGEST_BASE => Some(base.into()),
+            _ => around,
         }
     }
 

@@ -6,6 +6,7 @@ use super::body::{Alternatives, null};
 use super::document::Node;
 use super::media::{Content, Side};
 use super::reader::Reader;
+use super::text::short;
 use super::version::Version;
 use crate::model::media::Media;
 use crate::{ErrorDefinition, HttpResponse, Schema, StatusRange};
@@ -48,6 +49,7 @@ impl<'a> Reader<'a> {
             let plain = contents.iter().position(|content| !content.media.is_stream());
             let plain = if contents.is_empty() { Some(0) } else { plain };
             if let Some(at) = plain {
+                self.count_others(&contents, at);
                 let schema = contents.get(at).map_or_else(null, |content| self.content_schema(content, Side::Response));
                 let variant = outputs.add(&title, schema);
                 if let Some(response) = own.get_mut(at) {
@@ -77,6 +79,25 @@ impl<'a> Reader<'a> {
         answers
     }
 
+    /// Counts the content types of a success whose schema is another than the one that the output has.
+    fn count_others(&mut self, contents: &[Content<'a>], at: usize) {
+        let schema = |content: &Content<'a>| content.node.get("schema").map(|schema| schema.value);
+        let Some(chosen) = contents.get(at) else { return };
+        for (_, other) in contents.iter().enumerate().filter(|(n, other)| *n != at && !other.media.is_stream()) {
+            if self.others.is_new(&other.node) && schema(other) != schema(chosen) {
+                self.others.add(&other.node, other.content_type);
+            }
+        }
+    }
+
+    /// Notes the content types that no output has.
+    pub(super) fn note_others(&mut self) {
+        if let Some((node, message)) = std::mem::take(&mut self.others).told() {
+            let help = "they are not asked for: an output has the first kind, which is JSON if there is any";
+            self.note(&node, message, help);
+        }
+    }
+
     fn described_answers(&mut self, operation: &Node<'a>) -> Vec<(StatusRange, Node<'a>)> {
         let mut described = Vec::new();
         for (status, node) in self.map(operation, "responses") {
@@ -90,7 +111,7 @@ impl<'a> Reader<'a> {
                     let found = found.filter(|node| !node.is("x-ops-implied"));
                     described.extend(found.map(|node| (range, node)));
                 }
-                None => self.warn(&node, format!("`{status}` is not a status"), "this answer was left out"),
+                None => self.warn(&node, format!("`{}` is not a status", short(status)), "this answer was left out"),
             }
         }
         described

@@ -8,7 +8,7 @@ use super::document::Node;
 use super::media::{Content, Side, is_range};
 use super::parameter::described;
 use super::reader::{Names, Reader};
-use super::text::{MAX_VALUE, depth};
+use super::text::{MAX_VALUE, depth, short};
 use super::version::Version;
 use crate::model::media::{Media, essence};
 use crate::{HttpBody, HttpField};
@@ -36,14 +36,16 @@ impl<'a> Reader<'a> {
         if self.version == Version::V20 {
             return self.swagger_body(items, operation);
         }
-        let node = operation.get("requestBody")?;
-        let node = self.resolve(&node, "the request body")?;
+        let own = operation.get("requestBody")?;
+        let node = self.resolve(&own, "the request body")?;
         let contents = self.contents(&node);
         if contents.is_empty() {
             self.warn(&node, "a request body without content", "it was left out");
             return None;
         }
-        Some(self.body_of(&node, &contents))
+        let mut body = self.body_of(&node, &contents);
+        body.schema = self.described_beside(body.schema, &own);
+        Some(body)
     }
 
     /// A body in one or several content types, the preferred one first.
@@ -87,7 +89,8 @@ impl<'a> Reader<'a> {
             }
             (Media::Multipart, Side::Request) => self.multipart(content),
             (Media::Lines | Media::Sequence, Side::Request) => self.lines(content),
-            (Media::Text | Media::Form | Media::Events | Media::Lines | Media::Sequence, _) => {
+            (Media::Text, _) => self.text(content),
+            (Media::Form | Media::Events | Media::Lines | Media::Sequence, _) => {
                 json!({ "type": "string" })
             }
             (Media::Bytes | Media::Other | Media::Multipart, _) => bytes(),
@@ -102,14 +105,34 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The schema of text: of plain text, the string that is described; of other text, such as XML, the text is not the value.
+    fn text(&mut self, content: &Content<'a>) -> Value {
+        let node = content.node.get("schema").filter(|_| essence(content.content_type) == "text/plain");
+        let found = node.as_ref().and_then(|node| self.documents.resolve(node.clone()).ok());
+        let (Some(node), Some(found)) = (node, found) else { return json!({ "type": "string" }) };
+        let has = |keys: &[&str]| keys.iter().any(|key| found.get(key).is_some());
+        let is_text = found.text("type") == Some("string") && !has(&["contentEncoding", "contentMediaType"]);
+        let is_bytes = matches!(found.text("format"), Some("binary" | "byte"));
+        let says = has(&["const", "enum", "format", "maxLength", "minLength", "pattern"]);
+        if is_text && says && !is_bytes { self.part(&node) } else { json!({ "type": "string" }) }
+    }
+
     /// The first example of a body, if examples are kept. It goes before those of the schema.
     fn example(&self, content: &Content<'a>) -> Option<&'a Value> {
         if !self.examples {
             return None;
         }
         let of_several = || {
-            let (_, first) = content.node.get("examples")?.members().next()?;
-            Some(self.documents.resolve(first).ok()?.get("value")?.value)
+            let examples = content.node.get("examples")?;
+            if self.version == Version::V20 {
+                // By content type, and as they are.
+                let own = examples.get(content.content_type).or_else(|| examples.get(&essence(content.content_type)));
+                return own.map(|node| node.value);
+            }
+            examples.members().find_map(|(_, example)| {
+                let example = self.documents.resolve(example).ok()?;
+                Some(example.get("value").or_else(|| example.get("dataValue"))?.value)
+            })
         };
         let found = content.node.get("example").map(|node| node.value).or_else(of_several);
         found.filter(|value| depth(value) <= MAX_VALUE)
@@ -171,7 +194,8 @@ impl<'a> Reader<'a> {
         };
         let is_list = schema.get("items").is_some();
         let help = if is_list { "each item is a part called" } else { "it is one part, called" };
-        self.note(&content.node, "the schema of a multipart form is not an object", format!("{help} `{name}`"));
+        let help = format!("{help} `{}`", short(name));
+        self.note(&content.node, "the schema of a multipart form is not an object", help);
         Some((schema, name.to_owned()))
     }
 
@@ -229,7 +253,7 @@ impl<'a> Reader<'a> {
         for (name, encoding) in self.map(&content.node, "encoding") {
             let field = self.field(name, &encoding);
             if encoding.get("headers").is_some_and(|headers| headers.value.as_object().is_some_and(|h| !h.is_empty())) {
-                self.note(&encoding, format!("the part `{name}` has headers of its own"), "they are not sent");
+                self.note(&encoding, format!("the part `{}` has headers of its own", short(name)), "they are not sent");
             }
             fields.extend(Some(field).filter(|field| field.content_type.is_some() || field.style.is_some()));
         }
@@ -244,6 +268,9 @@ impl<'a> Reader<'a> {
             fields.iter().enumerate().map(|(at, field)| (field.name.clone().into_owned(), at)).collect();
         for (name, part) in parts.iter().flat_map(Node::members).filter(|_| content.media == Media::Multipart) {
             let part = self.documents.resolve(part.clone()).unwrap_or(part);
+            // Each item of a list is a part.
+            let item = part.get("items").filter(|_| is_list(&part) && part.get("contentMediaType").is_none());
+            let part = item.and_then(|item| self.documents.resolve(item).ok()).unwrap_or(part);
             let described = part.text("contentMediaType").filter(|_| part.get("contentEncoding").is_none());
             let Some(media_type) = described else { continue };
             if let Some(field) = encoded.get(name).and_then(|at| fields.get_mut(*at)) {

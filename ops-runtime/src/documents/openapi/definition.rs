@@ -24,8 +24,10 @@ impl<'a> Reader<'a> {
             let name = if name.is_empty() { self.taken.allot("schema") } else { name.to_owned() };
             // A component that only refers to another file gives that file its name here.
             let elsewhere = match node.text("$ref") {
-                Some(reference) => self.documents.find(0, reference).ok().filter(|found| found.document != 0),
-                None => None,
+                Some(reference) if !self.adds_to_its_reference(&node) => {
+                    self.documents.find(0, reference).ok().filter(|found| found.document != 0)
+                }
+                _ => None,
             };
             self.taken.take(&name);
             self.names.insert(node.key(), name.clone());

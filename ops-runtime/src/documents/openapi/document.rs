@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -10,12 +11,15 @@ use super::anchor::Anchors;
 use super::foreign::foreign_references;
 use super::options::ReadOptions;
 use super::pointer::{Path, Token, percent_decoded, tokens};
-use super::text::{self, short};
+use super::text::{self, brief, short};
 use crate::Diagnostic;
-use crate::documents::source::Source;
+use crate::documents::source::{Source, join};
 
 /// How many `$ref`s may be followed to find one place.
 pub(super) const MAX_HOPS: usize = 64;
+
+/// How many bytes the location of a document may have that another refers to: relative references add to it, each time.
+const LONGEST_LOCATION: usize = 8 << 10;
 
 /// Limits for the documents of a description.
 #[derive(Debug, Clone, Copy)]
@@ -61,16 +65,21 @@ pub(super) struct Document<'v> {
     pub(in crate::documents) value: Cow<'v, Value>,
 }
 
+/// The number of a document, or the reason why it could not be read.
+type Known = Result<usize, Arc<str>>;
+
 /// A description: its root document first, then all that it refers to.
 #[derive(Default)]
 pub(in crate::documents) struct Documents<'v> {
     list: Vec<Document<'v>>,
-    /// The number of each document, by location; or the reason why it could not be read.
-    locations: BTreeMap<String, Result<usize, String>>,
-    /// The locations that the relative references of a document mean, by its number and the reference.
-    references: BTreeMap<(usize, String), String>,
+    /// The documents, by location.
+    locations: BTreeMap<String, Known>,
+    /// The documents that the relative references of a document mean, by its number and the reference.
+    references: BTreeMap<(usize, String), Known>,
     /// The places with names of their own; looked up when a reference is found nowhere else.
     anchors: OnceCell<Anchors>,
+    /// The documents that have schemas with an `$id`.
+    with_ids: OnceCell<Vec<bool>>,
     /// How many bytes of references may still be followed: following long chains of long references is expensive.
     steps: OnceCell<Cell<usize>>,
 }
@@ -196,26 +205,31 @@ impl<'v> Documents<'v> {
             let base = document.location.clone().unwrap_or_default();
             for reference in foreign_references(&document.value) {
                 let location = source.resolve(&base, &percent_decoded(&reference));
-                documents.references.insert((next, reference), location.clone());
-                if documents.locations.contains_key(&location) {
-                    continue;
-                }
-                // A document that cannot be read counts, too: requesting it has its price.
-                let read = if documents.list.len() + failed < limits.documents {
-                    source.read(&location, documents.root_location()).map_err(|error| error.message)
-                } else {
-                    let limit = limits.documents;
-                    Err(format!("`{}` is not read: the description has more than {limit} documents", short(&location)))
-                };
-                let read = read.and_then(|text| take(&mut room, &text, limits).map(|()| text));
-                let parsed = read.and_then(|text| Parsed::new(text).map_err(|error| error.message));
-                match parsed {
-                    Ok(parsed) => documents.add(&location, parsed, diagnostics),
-                    Err(message) => {
-                        failed += 1;
-                        documents.locations.insert(location, Err(message));
+                let known = match documents.locations.get(&location) {
+                    Some(known) => known.clone(),
+                    None if location.len() > LONGEST_LOCATION => {
+                        Err(format!("`{}` has more than {LONGEST_LOCATION} bytes", short(&location)).into())
                     }
-                }
+                    // A document that cannot be read counts, too: requesting it has its price.
+                    None if documents.list.len() + failed >= limits.documents => {
+                        let (location, limit) = (short(&location), limits.documents);
+                        Err(format!("`{location}` is not read: the description has more than {limit} documents").into())
+                    }
+                    None => {
+                        let read = source.read(&location, documents.root_location()).map_err(|error| error.message);
+                        let read = read.and_then(|text| take(&mut room, &text, limits).map(|()| text));
+                        let parsed = read.and_then(|text| Parsed::new(text).map_err(|error| error.message));
+                        match parsed {
+                            Ok(parsed) => documents.add(&location, parsed, diagnostics),
+                            Err(message) => {
+                                failed += 1;
+                                documents.locations.insert(location.clone(), Err(brief(&message).into()));
+                            }
+                        }
+                        documents.locations.get(&location).cloned().unwrap_or(Ok(0))
+                    }
+                };
+                documents.references.insert((next, reference), known);
             }
             next += 1;
         }
@@ -299,11 +313,15 @@ impl<'v> Documents<'v> {
 
     /// Counts the bytes of a reference that is followed.
     fn spend(&self, reference: &str) -> Result<(), String> {
+        self.spend_steps(reference.len())
+    }
+
+    fn spend_steps(&self, steps: usize) -> Result<(), String> {
         let left = self.steps.get_or_init(|| {
             let (least, each) = STEPS;
             Cell::new(self.bytes().saturating_mul(each).saturating_add(least))
         });
-        let rest = left.get().checked_sub(reference.len() + 1);
+        let rest = left.get().checked_sub(steps + 1);
         left.set(rest.unwrap_or(0));
         rest.map(|_| ()).ok_or_else(|| "the references of the description lead too far".to_owned())
     }
@@ -317,6 +335,38 @@ impl<'v> Documents<'v> {
             return self.walk(root, &decoded, hops);
         }
         self.along(document, self.anchors().anchor(document, &decoded)?)
+    }
+
+    /// The place that a reference means within the schema around it that has an `$id` of its own: that is a document of its
+    /// own, and the base of the references in it (JSON Schema, section 8.2.1). `None` if it means nothing there.
+    pub(super) fn find_by_id<'a>(&'a self, at: &Node<'a>, reference: &str) -> Option<Node<'a>> {
+        let with_ids = || self.list.iter().map(|document| has_id(&document.value)).collect();
+        if !*self.with_ids.get_or_init(with_ids).get(at.document)? {
+            return None;
+        }
+        let (mut base, mut around) = (None, None);
+        let way = self.way(at.document, &at.path);
+        self.spend_steps(way.len()).ok()?;
+        for node in way {
+            if node.text("$id").is_some_and(|id| !id.starts_with('#')) {
+                base = self.anchors().base(at.document, base, node.value);
+                around = Some(node);
+            }
+        }
+        let (base, around) = (base?, around?);
+        let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let decoded = percent_decoded(fragment);
+        if !(decoded.is_empty() || decoded.starts_with('/')) {
+            return None;
+        }
+        let target = if file.is_empty() { base.to_string() } else { join(&base, file) };
+        let root = if *target == *base {
+            around
+        } else {
+            let (document, path) = self.anchors().identified(at.document, &target)?;
+            self.along(document, path)?
+        };
+        self.walk(root, &decoded, &mut MAX_HOPS.clone())
     }
 
     fn find_within(&self, document: usize, reference: &str, hops: &mut usize) -> Result<Node<'_>, String> {
@@ -342,10 +392,9 @@ impl<'v> Documents<'v> {
     }
 
     fn foreign(&self, document: usize, file: &str) -> Result<usize, String> {
-        let location = self.references.get(&(document, file.to_owned()));
-        match location.and_then(|location| self.locations.get(location)) {
+        match self.references.get(&(document, file.to_owned())) {
             Some(Ok(number)) => Ok(*number),
-            Some(Err(message)) => Err(message.clone()),
+            Some(Err(message)) => Err(message.to_string()),
             None if self.root().text("$self").is_some_and(|own| own.split('#').next() == Some(file)) => Ok(0),
             None => Err(format!("`{}` is another document, and there is no source to read it from", short(file))),
         }
@@ -368,6 +417,23 @@ impl<'v> Documents<'v> {
         self.follow(node, &mut MAX_HOPS.clone())
     }
 
+    /// The node itself, and those that it refers to in turn, up to the one that is no `$ref`. Those that only refer are left
+    /// out.
+    pub(super) fn chain<'a>(&'a self, mut node: Node<'a>) -> Result<Vec<Node<'a>>, String> {
+        let mut chain = Vec::new();
+        let mut hops = MAX_HOPS;
+        while let Some(reference) = node.text("$ref") {
+            hops = hops.checked_sub(1).ok_or_else(|| format!("`{}` leads in a circle", short(reference)))?;
+            let next = self.find_within(node.document, reference, &mut hops)?;
+            if node.value.as_object().is_some_and(|members| members.len() > 1) {
+                chain.push(node);
+            }
+            node = next;
+        }
+        chain.push(node);
+        Ok(chain)
+    }
+
     fn follow<'a>(&'a self, mut node: Node<'a>, hops: &mut usize) -> Result<Node<'a>, String> {
         while let Some(reference) = node.text("$ref") {
             *hops = hops.checked_sub(1).ok_or_else(|| format!("`{}` leads in a circle", short(reference)))?;
@@ -375,6 +441,25 @@ impl<'v> Documents<'v> {
         }
         Ok(node)
     }
+}
+
+/// True if an object in a value has an `$id`.
+fn has_id(value: &Value) -> bool {
+    // An explicit stack: the value may be nested deeper than the thread's stack allows.
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Object(map) => {
+                if map.get("$id").is_some_and(Value::is_string) {
+                    return true;
+                }
+                stack.extend(map.values());
+            }
+            Value::Array(items) => stack.extend(items),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Reserves room for a text.
@@ -440,6 +525,32 @@ mod tests {
             assert_eq!(documents.resolve(documents.root().get("a").unwrap()).unwrap_err(), message);
         }
         assert!(Documents::load("0.yaml", &source, Limits { bytes: 10, ..LIMITS }, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn the_place_of_a_document_is_bounded() {
+        // Each document adds to the location of the next, which all its references would repeat.
+        let folder = "x".repeat(3_000);
+        let mut source = BTreeMap::new();
+        let mut location = "0.yaml".to_owned();
+        for at in 0..5 {
+            let next = format!("{folder}/{}.yaml", at + 1);
+            let others: String = (0..100).map(|n| format!("b{n}: {{$ref: 'z{n}.yaml'}}\n")).collect();
+            source.insert(location.clone(), format!("a: {{$ref: '{next}'}}\n{others}"));
+            location = source.resolve(&location, &next);
+        }
+        let load = |documents| {
+            let limits = Limits { documents, bytes: 1 << 20 };
+            Documents::load("0.yaml", &source, limits, &mut Vec::new()).unwrap()
+        };
+        let documents = load(1_000);
+        assert_eq!(documents.list.len(), 3);
+        let message = documents.find(2, "#/a").and_then(|last| documents.resolve(last)).unwrap_err();
+        assert!(message.ends_with("...` has more than 8192 bytes") && message.len() < 200, "{message}");
+        // What failed is told in a few words, and what was not requested is not kept.
+        let failed = documents.references.values().filter_map(|known| known.as_ref().err());
+        assert!(failed.clone().count() > 300 && failed.map(|told| told.len()).max() < Some(1_100));
+        assert!(load(10).locations.len() <= 10);
     }
 
     #[test]

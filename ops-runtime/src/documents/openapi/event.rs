@@ -6,6 +6,7 @@ use super::document::Node;
 use super::media::Content;
 use super::reader::Reader;
 use super::version::Version;
+use crate::model::keywords::is_comment;
 use crate::model::media::Media;
 
 /// The fields of a server-sent event.
@@ -79,7 +80,7 @@ impl<'a> Reader<'a> {
         if depth > MAX_DEPTH || *budget == 0 || !node.value.is_object() {
             return self.schema(node);
         }
-        let mut out = Map::new();
+        let (mut inlined, mut out) = (Map::new(), Map::new());
         if let Some(name) = node.text("$ref") {
             // Everything visited here and below counts together.
             let mut fields = Fields { visited: MAX_VISITED.saturating_sub(*budget), ..Fields::default() };
@@ -90,10 +91,10 @@ impl<'a> Reader<'a> {
                 return self.schema(node);
             }
             // It differs from the definition of that name, so it is written here.
-            let Value::Object(inlined) = self.event(&resolved, depth + 1, budget) else { return self.schema(node) };
+            let Value::Object(target) = self.event(&resolved, depth + 1, budget) else { return self.schema(node) };
             let title = name.rsplit('/').next().unwrap_or_default();
-            out = inlined;
-            out.entry("title").or_insert_with(|| title.into());
+            inlined = target;
+            inlined.entry("title").or_insert_with(|| title.into());
         }
         for (key, part) in node.members().filter(|(key, _)| *key != "$ref") {
             let value = match (key, part.value) {
@@ -115,7 +116,17 @@ impl<'a> Reader<'a> {
             };
             out.insert(key.to_owned(), value);
         }
-        Value::Object(out)
+        // What stands beside a reference holds as well; words for people go before those of the target.
+        if out.keys().any(|key| inlined.contains_key(key) && !is_comment(key)) {
+            let mut parts = vec![Value::Object(inlined)];
+            if let Some(Value::Array(own)) = out.shift_remove("allOf") {
+                parts.extend(own);
+            }
+            out.insert("allOf".to_owned(), parts.into());
+            return Value::Object(out);
+        }
+        inlined.extend(out);
+        Value::Object(inlined)
     }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::document::Node;
 use super::reader::Reader;
+use super::text::short;
 use crate::model::media::{Media, essence};
 
 /// Where a body goes.
@@ -53,25 +54,26 @@ pub(super) fn is_range(content_type: &str) -> bool {
 impl<'a> Reader<'a> {
     /// The content types under a node's `content`; those that describe a body best come first.
     pub(super) fn contents(&mut self, node: &Node<'a>) -> Vec<Content<'a>> {
-        let described = self.map(node, "content");
-        let alone = described.len() == 1;
+        let mut described = self.map(node, "content");
+        described.retain(|(name, _)| !name.starts_with("x-"));
+        // A body with content has some, be its type a wrong one.
+        let mut is_any = described.iter().any(|(name, _)| name.contains('/'));
         let mut contents = Vec::new();
-        for (content_type, node) in described.into_iter().filter(|(name, _)| !name.starts_with("x-")) {
+        for (content_type, node) in described {
             let mut content_type = content_type;
             if !content_type.contains('/') {
-                let help = if alone { "it was taken for JSON" } else { "it was left out" };
-                self.warn(&node, format!("`{content_type}` is not a content type"), help);
-                if !alone {
+                let is_only = !std::mem::replace(&mut is_any, true);
+                let help = if is_only { "it was taken for JSON" } else { "it was left out" };
+                self.warn(&node, format!("`{}` is not a content type", short(content_type)), help);
+                if !is_only {
                     continue;
                 }
                 content_type = "application/json";
             }
-            // A media type without content still counts as a type.
-            let node = if node.text("$ref").is_some() {
-                let Some(node) = self.resolve(&node, "this content type") else { continue };
-                node
-            } else {
-                node
+            // A media type of which nothing is known still counts as a type.
+            let node = match node.text("$ref") {
+                Some(_) => self.resolve(&node, "what this content type holds").unwrap_or(node),
+                None => node,
             };
             if contents.len() == MAX_CONTENTS {
                 self.warn(&node, format!("more than {MAX_CONTENTS} content types"), "the others were left out");

@@ -16,7 +16,7 @@ use crate::model::media::Media;
 use crate::{Binding, HttpBinding, HttpResponse, OperationKind, OperationSpec, Schema, StatusRange, Text};
 
 /// The other members of a path item.
-const OTHERS: &[&str] = &["$ref", "additionalOperations", "description", "parameters", "servers", "summary"];
+const OTHERS: &[&str] = &["$ref", "description", "parameters", "servers", "summary"];
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
@@ -79,6 +79,7 @@ impl<'a> Reader<'a> {
             self.warn(&self.documents.root(), message, help);
         }
         self.note_unused_schemes(&specs);
+        self.note_others();
         specs
     }
 
@@ -91,8 +92,9 @@ impl<'a> Reader<'a> {
             if path.starts_with("x-") {
                 continue;
             }
-            let Some(shared) = self.resolve(&own, &format!("the path `{}`", short(path))) else { continue };
-            if !seen.insert(shared.key()) && repeated > MAX_REPEATED {
+            let what = format!("the path `{}`", short(path));
+            let Some((items, shared)) = self.path_item(&own, &what) else { continue };
+            if !seen.insert(shared) && repeated > MAX_REPEATED {
                 let message = format!("paths share more than {MAX_REPEATED} operations");
                 self.warn(&root, message, "the others were left out");
                 continue;
@@ -100,39 +102,9 @@ impl<'a> Reader<'a> {
             if path.contains('#') {
                 with_fragment.push(own.clone());
             }
-            // Members beside a `$ref` go before those of its target.
-            let items = if own.value == shared.value { vec![own] } else { vec![own, shared] };
-            let mut methods = BTreeSet::new();
-            let mut candidates: Vec<(String, Node<'a>)> = Vec::new();
-            for (key, operation) in items.iter().flat_map(Node::members) {
-                if let Some(method) = self.method(key) {
-                    candidates.push((method, operation));
-                } else if key == "additionalOperations" && self.version >= Version::V32 {
-                    // Methods by their exact names, which no other key of a path can have.
-                    candidates.extend(operation.members().map(|(method, node)| (method.to_owned(), node)));
-                } else if !(OTHERS.contains(&key) || key.starts_with("x-")) {
-                    self.warn(&operation, format!("`{}` is not a method", short(key)), "it was left out");
-                }
-            }
-            for (method, operation) in candidates {
-                if method.is_empty() || !method.bytes().all(is_token) {
-                    self.warn(&operation, format!("`{}` is not a method", short(&method)), "it was left out");
-                } else if !operation.value.is_object() {
-                    let message =
-                        format!("`{} {}` is {}, not an object", short(&method), short(path), kind(operation.value));
-                    self.warn(&operation, message, "it was left out");
-                } else if operation.is("x-ops-implied") {
-                    // A server of ours says a second way to call an operation that is there.
-                } else if methods.insert(method.clone()) {
-                    repeated += usize::from(!seen.insert(operation.key()));
-                    found.push(Found { path, method, items: items.clone(), operation });
-                } else {
-                    self.warn(
-                        &operation,
-                        format!("`{} {}` stands here twice", short(&method), short(path)),
-                        "the first was taken",
-                    );
-                }
+            for (method, operation) in self.requests(&items, path) {
+                repeated += usize::from(!seen.insert(operation.key()));
+                found.push(Found { path, method, items: items.clone(), operation });
             }
         }
         if let Some(first) = with_fragment.first() {
@@ -143,8 +115,50 @@ impl<'a> Reader<'a> {
         found
     }
 
+    /// A path item with what it refers to, and the key of the last of these. What stands first counts: members beside a
+    /// `$ref` go before those of its target.
+    pub(super) fn path_item(&mut self, own: &Node<'a>, what: &str) -> Option<(Vec<Node<'a>>, usize)> {
+        // Tells of what is wrong with it.
+        let last = self.resolve(own, what)?;
+        let items = self.documents.chain(own.clone()).unwrap_or_else(|_| vec![last.clone()]);
+        Some((items, last.key()))
+    }
+
+    /// The requests that a path item describes, by method.
+    pub(super) fn requests(&mut self, items: &[Node<'a>], path: &str) -> Vec<(String, Node<'a>)> {
+        let mut methods = BTreeSet::new();
+        let mut candidates: Vec<(String, Node<'a>)> = Vec::new();
+        for (key, operation) in items.iter().flat_map(Node::members) {
+            if let Some(method) = self.method(key) {
+                candidates.push((method, operation));
+            } else if key == "additionalOperations" && self.version >= Version::V32 {
+                // Methods by their exact names, which no other key of a path can have.
+                candidates.extend(operation.members().map(|(method, node)| (method.to_owned(), node)));
+            } else if !(OTHERS.contains(&key) || key.starts_with("x-")) {
+                self.warn(&operation, format!("`{}` is not a method", short(key)), "it was left out");
+            }
+        }
+        let mut found = Vec::new();
+        for (method, operation) in candidates {
+            let name = || format!("`{} {}`", short(&method), short(path));
+            if method.is_empty() || !method.bytes().all(is_token) {
+                self.warn(&operation, format!("`{}` is not a method", short(&method)), "it was left out");
+            } else if !operation.value.is_object() {
+                let message = format!("{} is {}, not an object", name(), kind(operation.value));
+                self.warn(&operation, message, "it was left out");
+            } else if operation.is("x-ops-implied") {
+                // A server of ours says a second way to call an operation that is there.
+            } else if methods.insert(method.clone()) {
+                found.push((method, operation));
+            } else {
+                self.warn(&operation, format!("{} stands here twice", name()), "the first was taken");
+            }
+        }
+        found
+    }
+
     /// The method that a key of a path stands for, in upper case.
-    pub(super) fn method(&self, key: &str) -> Option<String> {
+    fn method(&self, key: &str) -> Option<String> {
         let is_new = self.version >= Version::V32 && key.eq_ignore_ascii_case("query");
         let known = METHODS.iter().any(|known| key.eq_ignore_ascii_case(known));
         (known || is_new).then(|| key.to_ascii_uppercase())

@@ -10,7 +10,8 @@ pub struct ReadOptions {
     pub max_documents: usize,
     /// How many bytes all documents of one description may have together; 512 MB by default.
     pub max_bytes: usize,
-    /// True if schemas keep the extension `x-rust-type`, by which documents name Rust types; `false` by default.
+    /// True if schemas keep the extension `x-rust-type`, by which documents name Rust types; `false` by default. Of all
+    /// extensions, only the names and descriptions of the values of an `enum` are kept otherwise.
     pub rust_types: bool,
     /// True if schemas keep the examples of the document, and outputs those of their responses; `false` by default.
     pub examples: bool,
@@ -49,7 +50,7 @@ impl ReadOptions {
         self
     }
 
-    /// Keeps the extension `x-rust-type` of schemas, for generators; all other extensions are left out.
+    /// Keeps the extension `x-rust-type` of schemas, for generators.
     #[must_use]
     pub fn with_rust_types(mut self) -> Self {
         self.rust_types = true;

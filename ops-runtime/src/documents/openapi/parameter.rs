@@ -22,12 +22,13 @@ pub(super) struct Parameter {
 impl<'a> Reader<'a> {
     /// The parameters of an operation, those of its path included, in the order of the document.
     pub(super) fn parameters(&mut self, items: &[Node<'a>], operation: &Node<'a>, path: &str) -> Vec<Parameter> {
-        let mut nodes: Vec<((ParameterLocation, String), Node<'a>)> = Vec::new();
+        // Each with its reference, if it is one.
+        let mut nodes: Vec<((ParameterLocation, String), Node<'a>, Node<'a>)> = Vec::new();
         let mut known: HashMap<(ParameterLocation, String), usize> = HashMap::new();
         for place in items.iter().rev().chain([operation]) {
             let shared = nodes.len();
-            for node in self.list(place, "parameters") {
-                let Some(node) = self.resolve(&node, "the parameter") else { continue };
+            for own in self.list(place, "parameters") {
+                let Some(node) = self.resolve(&own, "the parameter") else { continue };
                 if self.is_of_body(&node) {
                     continue;
                 }
@@ -36,7 +37,7 @@ impl<'a> Reader<'a> {
                     // An operation's own parameter replaces its path's.
                     Some(at) if at < shared => {
                         if let Some(slot) = nodes.get_mut(at) {
-                            slot.1 = node;
+                            (slot.1, slot.2) = (node, own);
                         }
                     }
                     Some(_) => {
@@ -44,21 +45,21 @@ impl<'a> Reader<'a> {
                     }
                     None => {
                         known.insert(key.clone(), nodes.len());
-                        nodes.push((key, node));
+                        nodes.push((key, node, own));
                     }
                 }
             }
         }
         let mut parameters: Vec<Parameter> = Vec::new();
         let mut properties = Names::default();
-        let in_path = nodes.iter().filter(|((location, _), _)| *location == ParameterLocation::Path);
-        let described: HashSet<&str> = in_path.filter_map(|(_, node)| node.text("name")).collect();
-        let mut templates = Templates::new(path, &described);
+        let in_path = nodes.iter().filter(|((location, _), ..)| *location == ParameterLocation::Path);
+        let described_names: HashSet<&str> = in_path.filter_map(|(_, node, _)| node.text("name")).collect();
+        let mut templates = Templates::new(path, &described_names);
         let of_key = path.split_once('?').map_or("", |(_, query)| query);
         let in_query: HashSet<&str> = template_names(of_key).into_iter().collect();
         let mut pairs: HashMap<&str, &str> = HashMap::new();
         of_key.split('&').for_each(|pair| _ = pairs.entry(pair.split('=').next().unwrap_or_default()).or_insert(pair));
-        for ((location, _), node) in nodes {
+        for ((location, _), node, own) in nodes {
             let mut name = node.text("name").unwrap_or_default();
             if location == ParameterLocation::Query {
                 let pair = pairs.get(name);
@@ -66,7 +67,7 @@ impl<'a> Reader<'a> {
                     self.note(&node, format!("the path says what `{}` is", short(name)), "the parameter was left out");
                     continue;
                 }
-                if in_query.contains(name) && !described.contains(name) {
+                if in_query.contains(name) && !described_names.contains(name) {
                     templates.take(name);
                 }
             }
@@ -85,6 +86,7 @@ impl<'a> Reader<'a> {
                 }
             }
             let mut parameter = self.parameter(&node, location);
+            parameter.schema = self.described_beside(parameter.schema, &own);
             if location == ParameterLocation::Path {
                 parameter.http.name = name.to_owned().into();
                 parameter.http.property = parameter.http.name.clone();
@@ -93,8 +95,8 @@ impl<'a> Reader<'a> {
                 let property = properties.allot(&format!("{name}_{}", location_name(location)));
                 self.note(
                     &node,
-                    format!("two parameters are called `{name}`"),
-                    format!("this one is `{property}` in the input"),
+                    format!("two parameters are called `{}`", short(name)),
+                    format!("this one is `{}` in the input", short(&property)),
                 );
                 parameter.http.property = property.into();
             }
@@ -147,7 +149,7 @@ impl<'a> Reader<'a> {
             Some("cookie") => ParameterLocation::Cookie,
             Some("querystring") => ParameterLocation::QueryString,
             other => {
-                let message = format!("the parameter `{name}` is in `{}`", other.unwrap_or_default());
+                let message = format!("the parameter `{}` is in `{}`", short(name), short(other.unwrap_or_default()));
                 self.warn(node, message, "it was left out: it should be in `path`, `query`, `header` or `cookie`");
                 return None;
             }
@@ -157,7 +159,7 @@ impl<'a> Reader<'a> {
         }
         let name = name.to_ascii_lowercase();
         if is_reserved_header(&name) {
-            self.note(node, format!("the header `{name}` is not a parameter"), "the client sets it");
+            self.note(node, format!("the header `{}` is not a parameter", short(&name)), "the client sets it");
             return None;
         }
         Some((location, name))
@@ -184,7 +186,7 @@ impl<'a> Reader<'a> {
                     // Forms have the style that `written` gives; text that is no list is the same in any style.
                     (ParameterLocation::QueryString, Media::Form) | (_, Media::Text) => {}
                     _ => {
-                        let message = format!("a parameter cannot be written as `{}`", content.content_type);
+                        let message = format!("a parameter cannot be written as `{}`", short(content.content_type));
                         self.warn(&content.node, message, "it is written as JSON");
                         http.style = ParameterStyle::Json;
                     }
@@ -207,7 +209,7 @@ impl<'a> Reader<'a> {
             let name = node.text("name").unwrap_or_default();
             self.note(
                 node,
-                format!("the path parameter `{name}` is an object"),
+                format!("the path parameter `{}` is an object", short(name)),
                 "it is written as `key,value,key,value`",
             );
         }
@@ -230,7 +232,7 @@ impl<'a> Reader<'a> {
                 None => {
                     self.warn(
                         node,
-                        format!("`{name}` is not a style of such a parameter"),
+                        format!("`{}` is not a style of such a parameter", short(name)),
                         "the default style was taken",
                     );
                     default
@@ -241,8 +243,25 @@ impl<'a> Reader<'a> {
         let explode = explode || style == ParameterStyle::DeepObject;
         let mut http = HttpParameter::of(location, name.to_owned()).with_style(style, explode);
         let is_raw = location == ParameterLocation::Cookie && node.text("style") == Some("cookie");
-        http.allow_reserved = node.is("allowReserved") || is_raw;
+        // Before 3.2, it is only for queries (3.1, section 4.8.12.2.1). In a path, a slash would make another one.
+        let may_be_raw = match location {
+            ParameterLocation::Query => true,
+            ParameterLocation::Cookie => self.version >= Version::V32,
+            _ => false,
+        };
+        http.allow_reserved = may_be_raw && node.is("allowReserved") || is_raw;
         http
+    }
+}
+
+impl Reader<'_> {
+    /// The schema of something that stands behind a reference, with the description beside that: from 3.1 on, it goes before
+    /// the other (section 4.8.23).
+    pub(super) fn described_beside(&self, schema: Value, reference: &Node<'_>) -> Value {
+        if self.version < Version::V31 || reference.text("$ref").is_none() {
+            return schema;
+        }
+        described(schema, reference)
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::copies::Copies;
 use super::document::{Documents, Node};
 use super::inherit::Base;
+use super::others::Others;
 use super::position;
 use super::standalone::Shared;
 use super::text::kind;
@@ -42,6 +43,8 @@ pub(super) struct Reader<'a> {
     /// The callbacks of operations, by the operations' names.
     pub(super) callbacks: Vec<(String, Node<'a>)>,
     pub(super) told: Told,
+    /// The content types of responses that no output has.
+    pub(super) others: Others<'a>,
     /// The copies of schemas that operations share.
     pub(super) copies: Copies,
 }
@@ -64,6 +67,7 @@ impl<'a> Reader<'a> {
             streams: Vec::new(),
             callbacks: Vec::new(),
             told: Told::default(),
+            others: Others::default(),
             copies: Copies::new(documents.bytes()),
         }
     }

@@ -74,6 +74,12 @@ impl<'a> Reader<'a> {
         if self.is_nullable(at) { nullable(out) } else { Value::Object(out) }
     }
 
+    /// True if a schema with a `$ref` says something beside that.
+    pub(super) fn adds_to_its_reference(&self, at: &Node<'a>) -> bool {
+        let has_siblings = at.value.as_object().is_some_and(|members| members.len() > 1);
+        has_siblings && (self.version.keeps_siblings() || self.is_nullable(at))
+    }
+
     fn is_nullable(&self, at: &Node<'a>) -> bool {
         at.is(if self.version == Version::V20 { "x-nullable" } else { "nullable" })
     }
@@ -92,7 +98,8 @@ impl<'a> Reader<'a> {
     }
 
     fn target(&self, at: &Node<'a>, reference: &str) -> Result<Node<'a>, String> {
-        let found = self.documents.find(at.document, reference);
+        let by_id = if self.version >= Version::V31 { self.documents.find_by_id(at, reference) } else { None };
+        let found = by_id.map_or_else(|| self.documents.find(at.document, reference), Ok);
         // A schema that was once a document may have definitions inside.
         let found = found.or_else(|error| match reference.strip_prefix("#/") {
             Some(rest) if rest.starts_with("$defs/") || rest.starts_with("definitions/") => {
@@ -123,6 +130,28 @@ impl<'a> Reader<'a> {
             (key, _) if DROPPED.contains(&key) || key.starts_with("x-") => return,
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
                 (key, self.members(&inner, level + 1))
+            }
+            // Two keywords since 2019-09.
+            ("dependencies", Value::Object(_)) => {
+                for (name, node) in inner.members() {
+                    let (key, value) = match node.value {
+                        Value::Array(names) if names.iter().all(Value::is_string) => {
+                            ("dependentRequired", node.value.clone())
+                        }
+                        Value::Array(_) => {
+                            self.warn(&node, "`dependencies` hold something else than names", "they were left out");
+                            continue;
+                        }
+                        _ => ("dependentSchemas", self.rewrite(&node, level + 1)),
+                    };
+                    // Where both are there, the newer keyword counts.
+                    if at.get(key).is_none()
+                        && let Value::Object(members) = out.entry(key).or_insert_with(|| json!({}))
+                    {
+                        members.insert(name.to_owned(), value);
+                    }
+                }
+                return;
             }
             ("allOf", Value::Array(_)) => {
                 let parts = inner.items().map(|part| match self.extended(at, &part) {
@@ -163,12 +192,12 @@ impl<'a> Reader<'a> {
             ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(exclusive)) => {
                 let limit = if key == "exclusiveMinimum" { "minimum" } else { "maximum" };
                 match at.value.get(limit) {
-                    Some(limit) if *exclusive => (key, limit.clone()),
+                    Some(Value::Number(limit)) if *exclusive => (key, Value::Number(limit.clone())),
                     _ => return,
                 }
             }
-            ("minimum", _) if at.is("exclusiveMinimum") => return,
-            ("maximum", _) if at.is("exclusiveMaximum") => return,
+            ("minimum", Value::Number(_)) if at.is("exclusiveMinimum") => return,
+            ("maximum", Value::Number(_)) if at.is("exclusiveMaximum") => return,
             ("type", Value::String(kind)) if kind == "file" && self.version == Version::V20 => {
                 out.insert("format".into(), "binary".into());
                 (key, "string".into())
@@ -197,7 +226,10 @@ impl<'a> Reader<'a> {
                     Some(found) => {
                         out.insert("$ref".into(), definition_reference(&self.define(&found)));
                     }
-                    None => self.warn(&inner, format!("`{target}` can mean several schemas"), "any value is accepted"),
+                    None => {
+                        let message = format!("`{}` can mean several schemas", short(target));
+                        self.warn(&inner, message, "any value is accepted");
+                    }
                 }
                 return;
             }
@@ -219,7 +251,7 @@ impl<'a> Reader<'a> {
                 None => return,
             },
             _ if !is_well_formed(key, value) => {
-                self.warn(&inner, format!("`{key}` is {}", kind(value)), "it was left out");
+                self.warn(&inner, format!("`{}` is {}", short(key), kind(value)), "it was left out");
                 return;
             }
             _ => (key, value.clone()),
@@ -244,7 +276,7 @@ impl<'a> Reader<'a> {
             if known.as_ref().is_some_and(|known| name.value.as_str().is_some_and(|key| known.get(key).is_some())) {
                 names.push(name.value.clone());
             } else {
-                let message = format!("the required property {} is not described", name.value);
+                let message = format!("the required property {} is not described", short(&name.value.to_string()));
                 self.warn(&name, message, "it is not required, as `additionalProperties` forbids it");
             }
         }
@@ -303,7 +335,8 @@ impl<'a> Reader<'a> {
         let known: Vec<&Value> =
             names.iter().copied().filter(|n| n.as_str().is_some_and(|n| TYPES.contains(&n))).collect();
         if known.len() < names.len() {
-            self.warn(node, format!("`{}` is not a type of JSON", node.value), "that type was left out");
+            let message = format!("`{}` is not a type of JSON", short(&node.value.to_string()));
+            self.warn(node, message, "that type was left out");
         }
         match known.as_slice() {
             [] => None,
@@ -329,6 +362,7 @@ impl<'a> Reader<'a> {
                 Err(message) => self.warn(&target, message, "this value of the discriminator was left out"),
             }
         }
+        self.map_renamed(at, property, &mut mapping);
         let default = node.text("defaultMapping").and_then(|text| self.schema_of_name(at, text).ok());
         let mut out = json!({ "propertyName": property });
         if let (Some(out), Some(found)) = (out.as_object_mut(), default) {
@@ -338,6 +372,39 @@ impl<'a> Reader<'a> {
             out.insert("mapping".into(), Value::Object(mapping));
         }
         Some(out)
+    }
+
+    /// Maps the names of variants whose definitions are called otherwise, as those of other documents may be: what nothing
+    /// else selects is selected by the name that its reference gives (3.1, section 4.8.25.1).
+    fn map_renamed(&mut self, at: &Node<'a>, property: &str, mapping: &mut Map<String, Value>) {
+        let mut mapped: HashSet<String> = mapping.values().filter_map(Value::as_str).map(str::to_owned).collect();
+        let variants = ["oneOf", "anyOf"].into_iter().filter_map(|key| at.get(key));
+        for variant in variants.flat_map(|list| list.items().collect::<Vec<_>>()) {
+            let Some(reference) = variant.text("$ref") else { continue };
+            let name = reference.split_once('#').and_then(|(_, pointer)| pointer.rsplit_once('/'));
+            let (Some((_, name)), Ok(found)) = (name, self.target(&variant, reference)) else { continue };
+            let name = percent_decoded(name).replace("~1", "/").replace("~0", "~");
+            let definition = self.define(&found);
+            if definition != name && !self.has_tag(&found, property) {
+                let target = definition_reference(&definition);
+                if target.as_str().is_some_and(|target| mapped.insert(target.to_owned())) {
+                    mapping.entry(name).or_insert(target);
+                }
+            }
+        }
+    }
+
+    /// True if a schema, or a part of its `allOf`, says itself which values of a property select it.
+    fn has_tag(&self, schema: &Node<'a>, property: &str) -> bool {
+        let Ok(schema) = self.documents.resolve(schema.clone()) else { return false };
+        let parts = schema.get("allOf");
+        let parts = parts.iter().flat_map(Node::items).take(MAX_PARTS);
+        let mut places = parts.filter_map(|part| self.documents.resolve(part).ok()).chain([schema]);
+        places.any(|place| {
+            let tag = place.get("properties").and_then(|properties| properties.get(property));
+            let tag = tag.and_then(|tag| self.documents.resolve(tag).ok());
+            tag.is_some_and(|tag| tag.get("const").is_some() || tag.get("enum").is_some())
+        })
     }
 
     /// What a bare name or a reference in a discriminator means.
@@ -414,6 +481,14 @@ fn nullable(mut schema: Map<String, Value>) -> Value {
         && !values.iter().any(Value::is_null)
     {
         values.push(Value::Null);
+    }
+    // Without a type, some keywords describe one all the same.
+    let has = |key: &&str| schema.contains_key(*key);
+    if !["type", "enum", "anyOf", "oneOf"].iter().any(has) {
+        let kinds = [("properties", "object"), ("additionalProperties", "object"), ("items", "array")];
+        if let Some((_, kind)) = kinds.iter().find(|(key, _)| has(key)) {
+            schema.insert("type".into(), json!([kind, "null"]));
+        }
     }
     for key in ["anyOf", "oneOf"] {
         if let Some(Value::Array(variants)) = schema.get_mut(key) {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::document::Node;
 use super::reader::Reader;
+use super::text::short;
 use super::version::Version;
 use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
@@ -51,7 +52,11 @@ impl<'a> Reader<'a> {
                 "basic" => SecurityKind::Basic,
                 "bearer" => SecurityKind::Bearer,
                 "" => {
-                    self.warn(node, format!("the security scheme `{name}` has no `scheme`"), "it was left out");
+                    self.warn(
+                        node,
+                        format!("the security scheme `{}` has no `scheme`", short(name)),
+                        "it was left out",
+                    );
                     return None;
                 }
                 other => SecurityKind::Other(other.to_owned().into()),
@@ -62,23 +67,36 @@ impl<'a> Reader<'a> {
                     Some("cookie") => ParameterLocation::Cookie,
                     Some("header") => ParameterLocation::Header,
                     _ => {
-                        self.warn(node, format!("`{name}` does not say where its key goes"), "it goes into a header");
+                        self.warn(
+                            node,
+                            format!("`{}` does not say where its key goes", short(name)),
+                            "it goes into a header",
+                        );
                         ParameterLocation::Header
                     }
                 };
                 let Some(key) = node.text("name").filter(|key| !key.is_empty()) else {
-                    self.warn(node, format!("the key of `{name}` has no `name`"), "the security scheme was left out");
+                    self.warn(
+                        node,
+                        format!("the key of `{}` has no `name`", short(name)),
+                        "the security scheme was left out",
+                    );
                     return None;
                 };
                 SecurityKind::ApiKey { location, name: key.to_owned().into() }
             }
             "oauth2" => SecurityKind::OAuth2 { token_url: self.token_url(node).map(Cow::Owned) },
             "openidconnect" => {
-                let url = node.text("openIdConnectUrl").unwrap_or_default();
+                let url = node.text("openIdConnectUrl").map(str::trim).unwrap_or_default();
+                if url.is_empty() {
+                    let message = format!("the security scheme `{}` has no `openIdConnectUrl`", short(name));
+                    self.warn(node, message, "its provider is not known");
+                    return Some(SecurityKind::OpenIdConnect { url: "".into() });
+                }
                 SecurityKind::OpenIdConnect { url: self.absolute(url).into() }
             }
             "" => {
-                self.warn(node, format!("the security scheme `{name}` has no `type`"), "it was left out");
+                self.warn(node, format!("the security scheme `{}` has no `type`", short(name)), "it was left out");
                 return None;
             }
             _ => SecurityKind::Other(kind.to_owned().into()),
@@ -99,7 +117,7 @@ impl<'a> Reader<'a> {
         let absolute = self.absolute(url);
         if !absolute.contains("://") {
             let help = "it is taken to be below the server's URL";
-            self.note(&flow, format!("the `tokenUrl` `{url}` is relative"), help);
+            self.note(&flow, format!("the `tokenUrl` `{}` is relative", short(url)), help);
         }
         Some(absolute)
     }
@@ -168,7 +186,11 @@ impl<'a> Reader<'a> {
         if let Some(node) = found.filter(|node| node.value.is_object()) {
             return self.scheme(name, &node);
         }
-        self.warn(at, format!("there is no security scheme `{name}`"), "this way to authenticate was left out");
+        self.warn(
+            at,
+            format!("there is no security scheme `{}`", short(name)),
+            "this way to authenticate was left out",
+        );
         None
     }
 }

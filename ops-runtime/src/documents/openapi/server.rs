@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::document::Node;
 use super::reader::Reader;
+use super::text::short;
 use super::version::Version;
 use crate::documents::source::{has_scheme, join};
 use crate::{HttpBinding, ServerVariable};
@@ -24,11 +25,17 @@ impl<'a> Reader<'a> {
     }
 
     fn describe_server(&mut self, places: &[&Node<'a>], http: &mut HttpBinding) {
-        let Some(server) = places.iter().find_map(|place| place.get("servers")?.items().next()) else { return };
-        let Some(url) = server.text("url").map(str::trim) else {
+        let has_items = |servers: &Node<'a>| servers.items().next().is_some();
+        let Some(servers) = places.iter().find_map(|place| place.get("servers").filter(has_items)) else { return };
+        let mut found = None;
+        for server in servers.items() {
+            found = server.text("url").map(|url| (server.clone(), url.trim()));
+            if found.is_some() {
+                break;
+            }
             self.warn(&server, "a server without `url`", "it was left out");
-            return;
-        };
+        }
+        let Some((server, url)) = found else { return };
         let mut variables = Vec::new();
         for name in super::parameter::template_names(url) {
             let node = server.get("variables").and_then(|variables| variables.get(name));
@@ -37,9 +44,9 @@ impl<'a> Reader<'a> {
         http.server_variables = variables.into();
         http.server = Some(match host(url) {
             Some(host) => {
-                let message = format!("the server `{url}` is a relative URL that looks like a host");
+                let message = format!("the server `{}` is a relative URL that looks like a host", short(url));
                 let url = format!("https://{url}");
-                self.note(&server, message, format!("it is taken for `https://{host}`"));
+                self.note(&server, message, format!("it is taken for `https://{}`", short(host)));
                 url.into()
             }
             None => self.absolute(url).into(),
@@ -53,7 +60,8 @@ impl<'a> Reader<'a> {
         let default = node.and_then(|node| node.value.get("default")).filter(|default| !default.is_null()).map(text);
         if default.is_none() {
             let first = values.first().map_or("empty", String::as_str);
-            self.warn(server, format!("the server's variable `{name}` has no default"), format!("it is {first}"));
+            let message = format!("the server's variable `{}` has no default", short(name));
+            self.warn(server, message, format!("it is {}", short(first)));
         }
         let default = default.or_else(|| values.first().cloned()).unwrap_or_default();
         let mut variable = ServerVariable::of(name.to_owned(), default);

@@ -8,6 +8,7 @@ use super::body::{Body, bytes};
 use super::document::Node;
 use super::media::{Content, MAX_CONTENTS, sort};
 use super::reader::Reader;
+use super::text::short;
 use crate::model::media::Media;
 use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle};
 
@@ -67,6 +68,9 @@ impl<'a> Reader<'a> {
             }
         }
         if let Some(node) = whole {
+            if let Some(field) = fields.iter().flatten().next() {
+                self.warn(field, "a field of a form stands beside a body", "it was left out");
+            }
             let contents = self.swagger_contents(operation, &node, "consumes");
             return Some(self.body_of(&node, &contents));
         }
@@ -127,11 +131,23 @@ impl<'a> Reader<'a> {
         }
         let root = self.documents.root();
         let place = if operation.get(key).is_some() { operation } else { &root };
-        let listed: Vec<&str> = self.list(place, key).iter().filter_map(|name| name.value.as_str()).collect();
+        let mut listed: Vec<&str> = Vec::new();
+        for node in self.list(place, key) {
+            match node.value.as_str() {
+                Some(name) if name.contains('/') => listed.push(name),
+                _ => {
+                    let message = format!("`{}` is not a content type", short(node.value.as_str().unwrap_or_default()));
+                    self.warn(&node, message, "it was left out");
+                }
+            }
+        }
+        if listed.len() > MAX_CONTENTS {
+            self.warn(place, format!("more than {MAX_CONTENTS} content types"), "the others were left out");
+        }
         let schema = node.get("schema").and_then(|schema| self.documents.resolve(schema).ok());
         let is_file = schema.is_some_and(|schema| schema.text("type") == Some("file"));
         let mut contents = Vec::new();
-        for content_type in listed.into_iter().filter(|name| name.contains('/')).take(MAX_CONTENTS) {
+        for content_type in listed.into_iter().take(MAX_CONTENTS) {
             contents.push(Content { content_type, media: Media::of(content_type), node: node.clone() });
         }
         if is_file {
@@ -157,6 +173,7 @@ impl<'a> Reader<'a> {
         }
         // It is always sent as text.
         out.entry("type").or_insert_with(|| json!("string"));
+        self.enumeration(node, &mut out);
         super::schema::swagger_nullable(node, out)
     }
 
@@ -177,12 +194,16 @@ impl<'a> Reader<'a> {
             Some(other) => {
                 self.warn(
                     node,
-                    format!("`{other}` is not a way to write such a list"),
+                    format!("`{}` is not a way to write such a list", short(other)),
                     "its items are joined by commas",
                 );
                 (simple, false)
             }
         };
+        if node.get("items").is_some_and(|items| items.text("type") == Some("array")) {
+            let message = "a list of lists has no way of its own to be written";
+            self.warn(node, message, "each list inside is written as JSON");
+        }
         // A value that is no list is the same exploded or not, so it is written in the default way.
         let is_list = node.text("type") == Some("array");
         HttpParameter::of(location, name.to_owned()).with_style(style, explode || in_query && !is_list)
@@ -196,7 +217,7 @@ impl<'a> Reader<'a> {
             return Some(base).filter(|base| !base.is_empty());
         };
         if host.contains("://") {
-            self.note(root, format!("the host `{host}` is a URL"), "it was taken as it is");
+            self.note(root, format!("the host `{}` is a URL", short(host)), "it was taken as it is");
             return Some(format!("{}{base}", host.trim_end_matches('/')));
         }
         let place = if operation.get("schemes").is_some() { operation } else { root };

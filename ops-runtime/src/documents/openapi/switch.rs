@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
             let Some(own) = specs.get_mut(stream.specs.clone()) else { continue };
             let Some(name) = settle(own, &stream.schemas, &mut narrower) else { continue };
             narrowed.extend(stream.specs.clone());
-            let says = own.iter().map(|spec| format!("`{}` {}", spec.name(), sends(spec, &name)));
+            let says = own.iter().map(|spec| format!("`{}` {}", short(spec.name()), sends(spec, &name)));
             let says = says.collect::<Vec<_>>().join(", ");
             let message = format!("`{}` chooses between one result and a stream", short(&name));
             self.note(&stream.operation, message, format!("it is not in the input: {says}"));
@@ -151,7 +151,7 @@ fn sends(spec: &OperationSpec, name: &str) -> String {
     let value = in_bodies.and_then(|fixed| fixed.value.as_ref());
     match value.or_else(|| in_query.and_then(|parameter| parameter.fixed.as_ref())) {
         Some(Literal::Bool(value)) => format!("sends `{value}`"),
-        Some(Literal::Text(text)) => format!("sends `{text}`"),
+        Some(Literal::Text(text)) => format!("sends `{}`", short(text)),
         None => "does not send it".to_owned(),
     }
 }

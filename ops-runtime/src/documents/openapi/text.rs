@@ -93,6 +93,17 @@ pub(super) fn short(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// How many bytes of a message of others are shown.
+const LONGEST_MESSAGE: usize = 1_000;
+
+/// A message that others have written, such as a source of documents; a long one is cut.
+pub(super) fn brief(message: &str) -> Cow<'_, str> {
+    match cut(message, LONGEST_MESSAGE) {
+        whole if whole.len() == message.len() => Cow::Borrowed(message),
+        start => Cow::Owned(format!("{start}...")),
+    }
+}
+
 /// The start of a text, of at most so many bytes.
 pub(super) fn cut(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::text::kind;
+use super::text::{kind, short};
 use crate::Diagnostic;
 
 /// A dialect of OpenAPI.
@@ -45,6 +45,7 @@ impl Version {
             ("/openapi", Some("3"), Some("2")) => Ok(Self::V32),
             ("/swagger", Some("2"), _) => Ok(Self::V20),
             _ => {
+                let version = short(&version);
                 let error = Diagnostic::error(key, format!("OpenAPI `{version}` is not a version that can be read"));
                 Err(error.with_help("convert the document to OpenAPI 3.1"))
             }

@@ -25,7 +25,8 @@ struct Sent<'a> {
     /// The key of its path item: a name, or the expression of an address.
     key: &'a str,
     method: String,
-    item: Node<'a>,
+    /// The path item, and what it refers to.
+    items: Vec<Node<'a>>,
     operation: Node<'a>,
 }
 
@@ -52,9 +53,9 @@ impl<'a> Reader<'a> {
                 self.warn(&sent.operation, message, "it was left out");
                 continue;
             };
-            let Sent { key, method, item, operation, .. } = sent;
+            let Sent { key, method, items, operation, .. } = sent;
             let made_up = format!("{method} {key}");
-            self.describe(&mut spec, &Found { path: key, method, items: vec![item], operation });
+            self.describe(&mut spec, &Found { path: key, method, items, operation });
             if spec.description == made_up {
                 spec.description = Text::default();
             }
@@ -81,16 +82,15 @@ impl<'a> Reader<'a> {
         let (mut seen, mut repeated) = (HashSet::new(), 0_usize);
         let root = self.documents.root();
         for (name, item) in self.map(&root, "webhooks").into_iter().filter(|(name, _)| !name.starts_with("x-")) {
-            let Some(item) = self.resolve(&item, "this webhook") else { continue };
-            if !seen.insert(item.key()) {
-                repeated = repeated.saturating_add(item.value.as_object().map_or(0, Map::len));
+            let Some((items, shared)) = self.path_item(&item, "this webhook") else { continue };
+            if !seen.insert(shared) {
+                repeated = repeated.saturating_add(members(&items));
             }
             if repeated > MAX_REPEATED {
-                let message = format!("webhooks share more than {MAX_REPEATED} requests");
-                self.warn(&root, message, "the others were left out");
+                self.warn_of_repeated();
                 break;
             }
-            self.add_webhooks(&[name, name], name, &item, &mut found);
+            self.add_webhooks(&[name, name], name, &items, &mut found);
         }
         for (of, operation) in std::mem::take(&mut self.callbacks) {
             for (name, callback) in self.map(&operation, "callbacks") {
@@ -98,22 +98,36 @@ impl<'a> Reader<'a> {
                 let callback = self.resolve(&callback, "this callback");
                 let Some(callback) = callback.filter(|callback| seen.insert(callback.key())) else { continue };
                 for (address, item) in callback.members().filter(|(address, _)| !address.starts_with("x-")) {
-                    let item = self.resolve(&item, "this callback");
-                    let Some(item) = item.filter(|item| seen.insert(item.key())) else { continue };
-                    self.add_webhooks(&[name, &format!("{of}_{name}")], address, &item, &mut found);
+                    let Some((items, shared)) = self.path_item(&item, "this callback") else { continue };
+                    // Members beside a reference make another request of one that several share.
+                    let has_own = items.len() > 1;
+                    if !seen.insert(shared) {
+                        if !has_own {
+                            continue;
+                        }
+                        repeated = repeated.saturating_add(members(&items));
+                        if repeated > MAX_REPEATED {
+                            self.warn_of_repeated();
+                            return found;
+                        }
+                    }
+                    self.add_webhooks(&[name, &format!("{of}_{name}")], address, &items, &mut found);
                 }
             }
         }
         found
     }
 
+    fn warn_of_repeated(&mut self) {
+        let message = format!("webhooks share more than {MAX_REPEATED} requests");
+        self.warn(&self.documents.root(), message, "the others were left out");
+    }
+
     /// Adds the methods of a path item.
-    fn add_webhooks(&self, wishes: &[&str; 2], key: &'a str, item: &Node<'a>, found: &mut Vec<Sent<'a>>) {
-        for (method, operation) in item.members().filter(|(_, operation)| operation.value.is_object()) {
-            if let Some(method) = self.method(method) {
-                let wishes = wishes.map(str::to_owned);
-                found.push(Sent { wishes, key, method, item: item.clone(), operation });
-            }
+    fn add_webhooks(&mut self, wishes: &[&str; 2], key: &'a str, items: &[Node<'a>], found: &mut Vec<Sent<'a>>) {
+        for (method, operation) in self.requests(items, key) {
+            let wishes = wishes.map(str::to_owned);
+            found.push(Sent { wishes, key, method, items: items.to_vec(), operation });
         }
     }
 
@@ -132,4 +146,9 @@ impl<'a> Reader<'a> {
         };
         Some(Schema::from(self.content_schema(content, Side::Response)))
     }
+}
+
+/// How many members a path item has, with those of what it refers to.
+fn members(items: &[Node<'_>]) -> usize {
+    items.iter().filter_map(|item| item.value.as_object()).map(Map::len).sum()
 }

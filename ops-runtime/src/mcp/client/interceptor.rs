@@ -12,7 +12,7 @@ mod slot;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions, GetMeta,
@@ -50,6 +50,8 @@ const MAX_ERROR: usize = 1024 * 1024;
 
 /// The connection to one server, as its transport sees it.
 pub(super) struct Interceptor {
+    /// Itself, for those whose end it has to hear of.
+    me: Weak<Self>,
     /// The server, as errors and logs call it.
     pub(super) server: Arc<str>,
     pending: Mutex<HashMap<i64, Pending>>,
@@ -78,12 +80,16 @@ struct Asking {
     answered: Option<Instant>,
 }
 
-/// A request that the server has not answered yet.
+/// A request that the server has not answered yet, or that may still make progress.
+///
+/// The slot of a call belongs to its caller: when that is gone, so are the call and its entry.
 enum Pending {
     Discover,
     /// A request whose answer only rmcp needs.
     Other,
-    Call(Arc<Slot>),
+    Call(Weak<Slot>),
+    /// A call that was answered. If the answer is a task, its progress goes on under the number of the call.
+    Answered(Weak<Slot>),
 }
 
 /// The parts of a server's message that are needed here.
@@ -128,7 +134,8 @@ pub(super) enum Verdict {
 
 impl Interceptor {
     pub(super) fn new(server: impl Into<Arc<str>>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|me| Self {
+            me: me.clone(),
             server: server.into(),
             pending: Mutex::default(),
             end: OnceLock::new(),
@@ -202,6 +209,14 @@ impl Interceptor {
         lock(&self.pending).remove(&id);
     }
 
+    /// Forgets a request that will have no answer. One that has one may still make progress.
+    pub(super) fn give_up(&self, id: i64) {
+        let mut pending = lock(&self.pending);
+        if !matches!(pending.get(&id), Some(Pending::Answered(_))) {
+            pending.remove(&id);
+        }
+    }
+
     /// Takes note of a message that is about to be sent.
     pub(super) fn outbound(&self, message: &mut ClientJsonRpcMessage) {
         match message {
@@ -210,7 +225,10 @@ impl Interceptor {
                 let pending = match &request.request {
                     ClientRequest::DiscoverRequest(_) => Pending::Discover,
                     other => match other.extensions().get::<Arc<Slot>>() {
-                        Some(slot) => Pending::Call(slot.clone()),
+                        Some(slot) => {
+                            slot.sent(self.me.clone(), id);
+                            Pending::Call(Arc::downgrade(slot))
+                        }
                         None => Pending::Other,
                     },
                 };
@@ -315,9 +333,9 @@ impl Interceptor {
         // While the client connects, an error without an id belongs to the only pending request.
         let id = frame.id.and_then(number).or_else(|| frame.error.and_then(|_| self.connecting()));
         let Some(id) = id else { return Ok(self.stray(text)) };
-        let pending = lock(&self.pending).remove(&id);
+        let pending = self.answered(id);
         Ok(match pending {
-            None => self.stray(text),
+            None | Some(Pending::Answered(_)) => self.stray(text),
             Some(Pending::Other) => Verdict::Pass,
             Some(Pending::Discover) => {
                 let verdict = discovered(id, &frame);
@@ -325,6 +343,7 @@ impl Interceptor {
                 verdict
             }
             Some(Pending::Call(slot)) => {
+                let Some(slot) = slot.upgrade() else { return Ok(self.stray(text)) };
                 let mut shared = slot.shared;
                 slot.fill(match (frame.result, frame.error) {
                     (Some(result), _) if slot.room.is_some_and(|room| cost(result.get()) > room) => {
@@ -337,6 +356,16 @@ impl Interceptor {
                 if shared { Verdict::Pass } else { Verdict::Answered(id) }
             }
         })
+    }
+
+    /// What an answer is to. Those that may still make progress stay, and have no second answer.
+    fn answered(&self, id: i64) -> Option<Pending> {
+        let mut pending = lock(&self.pending);
+        let found = pending.remove(&id)?;
+        if let Pending::Call(slot) | Pending::Answered(slot) = &found {
+            pending.insert(id, Pending::Answered(slot.clone()));
+        }
+        Some(found)
     }
 
     /// Gives up waiting for the answer to `server/discover`: old servers may send none.
@@ -362,7 +391,8 @@ impl Interceptor {
     /// The request that is pending while the client connects.
     fn connecting(&self) -> Option<i64> {
         let pending = lock(&self.pending);
-        pending.iter().find(|(_, pending)| !matches!(pending, Pending::Call(_))).map(|(id, _)| *id)
+        let is_other = |pending: &Pending| matches!(pending, Pending::Discover | Pending::Other);
+        pending.iter().find(|(_, pending)| is_other(pending)).map(|(id, _)| *id)
     }
 
     fn progress(&self, params: Option<&RawValue>) -> Verdict {
@@ -376,7 +406,7 @@ impl Interceptor {
             token => token.as_i64(),
         };
         let slot = id.and_then(|id| match lock(&self.pending).get(&id) {
-            Some(Pending::Call(slot)) => Some(slot.clone()),
+            Some(Pending::Call(slot) | Pending::Answered(slot)) => slot.upgrade(),
             _ => None,
         });
         if let Some(slot) = slot {

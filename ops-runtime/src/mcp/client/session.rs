@@ -158,20 +158,21 @@ impl Session {
         self.limits.total.and_then(|total| Instant::now().checked_add(total))
     }
 
-    /// Calls a tool, and returns the raw result, which may be a task.
+    /// Calls a tool, and returns the raw result, and what hears of the progress: if the result is a task, that goes on.
     pub(super) async fn call_tool(
         &self,
         tool: String,
         arguments: serde_json::Map<String, Value>,
         progress: Option<ProgressSink>,
         until: Option<Instant>,
-    ) -> Result<Value, CallError> {
+    ) -> Result<(Value, Arc<Slot>), CallError> {
         let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            let result = self.request(request, Slot::new(progress.clone()), until).await?;
+            let slot = Slot::new(progress.clone());
+            let result = self.request(request, slot.clone(), until).await?;
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
-                return Ok(result);
+                return Ok((result, slot));
             }
             // The server wants the call repeated, with the answers (2026-07-28, "Multi round-trip requests").
             let requests = result.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -362,8 +363,10 @@ impl Waiting<'_> {
 
     /// Notes that the request is answered, or never will be.
     fn over(&mut self) {
-        if let Some(handle) = self.handle.take() {
-            forget(&self.session.interceptor, &handle);
+        if let Some(handle) = self.handle.take()
+            && let NumberOrString::Number(id) = handle.id
+        {
+            self.session.interceptor.give_up(id);
         }
     }
 }
@@ -371,16 +374,12 @@ impl Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take() else { return };
-        forget(&self.session.interceptor, &handle);
+        if let NumberOrString::Number(id) = handle.id {
+            self.session.interceptor.forget(id);
+        }
         self.session.runtime.spawn(async move {
             let _ = handle.cancel(Some("the caller waits no longer".to_owned())).await;
         });
-    }
-}
-
-fn forget(interceptor: &Interceptor, handle: &RequestHandle<RoleClient>) {
-    if let NumberOrString::Number(id) = handle.id {
-        interceptor.forget(id);
     }
 }
 

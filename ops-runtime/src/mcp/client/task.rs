@@ -55,12 +55,15 @@ impl Session {
     ) -> Result<Value, CallError> {
         let until = self.until();
         let is_earlier = self.info.protocol_version == EARLIER;
-        let result = match needs_task && is_earlier {
-            true => self.request(request(&tool, &arguments), Slot::new(progress), until).await?,
+        let (result, _progress) = match needs_task && is_earlier {
+            true => {
+                let slot = Slot::new(progress);
+                (self.request(request(&tool, &arguments), slot.clone(), until).await?, slot)
+            }
             false => self.call_tool(tool, arguments, progress, until).await?,
         };
         match task_of(&result, is_earlier) {
-            // In a box, so that other calls are not as large.
+            // In a box, so that other calls are not as large. Progress of the task comes under the number of its call.
             Some(task) => Box::pin(self.ended(task, is_earlier, until)).await,
             None => Ok(result),
         }

@@ -1,19 +1,21 @@
 //! Where the answer to one request is awaited.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use super::Interceptor;
 use crate::{Progress, ProgressSink};
 
-/// Receives the answer to one request, and its progress.
+/// Receives the answer to one request, and its progress; nothing more comes when it is dropped.
 #[derive(Default)]
 pub(in super::super) struct Slot {
     state: Mutex<SlotState>,
     progress: Option<ProgressSink>,
+    sent: Sent,
     /// True if rmcp needs the answer, too.
     pub(super) shared: bool,
     /// How many bytes the result may have.
@@ -54,12 +56,12 @@ impl RpcError {
 
 impl Slot {
     pub(in super::super) fn new(progress: Option<ProgressSink>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), progress, shared: false, room: None })
+        Arc::new(Self { progress, ..Self::default() })
     }
 
     /// A slot for an answer that rmcp reads, too, whose result may have `room` bytes.
     pub(in super::super) fn shared(room: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), progress: None, shared: true, room: Some(room) })
+        Arc::new(Self { shared: true, room: Some(room), ..Self::default() })
     }
 
     pub(in super::super) fn take(&self) -> Option<Answer> {
@@ -69,6 +71,11 @@ impl Slot {
     /// When the server last reported progress, if it did.
     pub(in super::super) fn last_progress(&self) -> Option<Instant> {
         self.state().last_progress
+    }
+
+    /// Notes where the request is known, and by which number.
+    pub(super) fn sent(&self, interceptor: Weak<Interceptor>, id: i64) {
+        let _ = self.sent.0.set((interceptor, id));
     }
 
     pub(super) fn fill(&self, answer: Answer) {
@@ -84,5 +91,19 @@ impl Slot {
 
     fn state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who knows of a request, and its number; it is forgotten there in the end.
+#[derive(Default)]
+struct Sent(OnceLock<(Weak<Interceptor>, i64)>);
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        if let Some((interceptor, id)) = self.0.take()
+            && let Some(interceptor) = interceptor.upgrade()
+        {
+            interceptor.forget(id);
+        }
     }
 }

@@ -1,0 +1,78 @@
+//! Who has asked a worker what it serves, and was not answered yet.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// How many askers wait for an answer; those beyond are not answered, and ask again.
+const MOST: usize = 4_096;
+
+/// The askers, in the order in which they came.
+///
+/// An answer is far larger than its question. Whoever asks again before it is answered gets one answer, and the next one is made
+/// when there is room for it.
+#[derive(Default)]
+pub(super) struct Asked {
+    askers: Mutex<Askers>,
+    more: Notify,
+}
+
+#[derive(Default)]
+struct Askers {
+    queue: VecDeque<String>,
+    known: HashSet<String>,
+}
+
+impl Asked {
+    fn askers(&self) -> MutexGuard<'_, Askers> {
+        self.askers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an asker, by the subject of the answer.
+    pub(super) fn add(&self, asker: &str) {
+        let mut askers = self.askers();
+        if askers.queue.len() < MOST && askers.known.insert(asker.to_owned()) {
+            askers.queue.push_back(asker.to_owned());
+            drop(askers);
+            self.more.notify_one();
+        }
+    }
+
+    /// Waits for an asker, who is answered from here on.
+    pub(super) async fn next(&self) -> String {
+        loop {
+            let next = {
+                let mut askers = self.askers();
+                let next = askers.queue.pop_front();
+                next.inspect(|asker| _ = askers.known.remove(asker))
+            };
+            match next {
+                Some(asker) => return asker,
+                None => self.more.notified().await,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_asks_again_is_answered_once() {
+        let asked = Asked::default();
+        for asker in ["b", "a", "b", "a"] {
+            asked.add(asker);
+        }
+        assert_eq!((asked.next().await, asked.next().await), ("b".to_owned(), "a".to_owned()));
+        // Answered, it may ask once more.
+        asked.add("b");
+        assert_eq!(asked.next().await, "b");
+        for n in 0..MOST + 5 {
+            asked.add(&n.to_string());
+        }
+        let askers = asked.askers();
+        assert_eq!((askers.queue.len(), askers.known.len()), (MOST, MOST));
+    }
+}

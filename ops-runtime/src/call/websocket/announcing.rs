@@ -1,0 +1,195 @@
+//! What a peer is told of what is served here: as soon as there is room for it, and no more than that.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::outbox::Outbox;
+use crate::SpecRef;
+use crate::call::announced::Announced;
+use crate::call::{Announcement, Frame};
+
+/// The announcements of a connection.
+///
+/// A peer that does not read has one change at most waiting for it, in parts. All that changes meanwhile is told as one change
+/// once those parts have gone out, so what waits never grows beyond what is served.
+pub(super) struct Announcing {
+    state: Mutex<State>,
+    /// Whether something waits for room.
+    waits: AtomicBool,
+}
+
+struct State {
+    /// What the peer was told, the parts included; `None` when nothing more is announced.
+    told: Option<Announced>,
+    /// The parts of a change that have not been queued yet.
+    parts: VecDeque<Announcement>,
+    /// True if what is served may have changed since the parts were made.
+    changed: bool,
+}
+
+impl Announcing {
+    pub(super) fn new() -> Self {
+        let state = State { told: Some(Announced::default()), parts: VecDeque::new(), changed: false };
+        Self { state: Mutex::new(state), waits: AtomicBool::new(false) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prepares what is to be said first, even if nothing is served: the largest message that is taken here is part of it.
+    pub(super) fn open(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>, max_message: usize) {
+        let mut state = self.state();
+        state.prepare(outbox.limit(), &served);
+        if state.told.is_none() {
+            return;
+        }
+        if state.parts.is_empty() {
+            state.parts.push_back(Announcement::default());
+        }
+        if let Some(first) = state.parts.front_mut() {
+            first.max_message = max_message.try_into().ok();
+        }
+        self.note(outbox);
+    }
+
+    /// Prepares what has changed. While another change waits for room, this is only noted.
+    pub(super) fn change(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>) {
+        let mut state = self.state();
+        if !state.parts.is_empty() {
+            state.changed = true;
+            return;
+        }
+        state.prepare(outbox.limit(), &served);
+        if !state.parts.is_empty() {
+            self.note(outbox);
+        }
+    }
+
+    fn note(&self, outbox: &Outbox) {
+        self.waits.store(true, Ordering::Release);
+        outbox.wake();
+    }
+
+    /// Queues what waits, as long as there is room: a peer that does not read is told no more.
+    pub(super) fn refill(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>) {
+        while self.waits() && !outbox.is_full() {
+            let mut state = self.state();
+            if state.parts.is_empty() && state.changed {
+                state.prepare(outbox.limit(), &served);
+            }
+            let Some(part) = state.parts.pop_front() else {
+                self.waits.store(false, Ordering::Release);
+                return;
+            };
+            // Under the lock, so that parts are told in order.
+            let _ = outbox.send(Frame::Announce(part));
+        }
+    }
+
+    /// Whether something waits for room.
+    pub(super) fn waits(&self) -> bool {
+        self.waits.load(Ordering::Acquire)
+    }
+
+    /// Takes back all that was announced, and announces nothing more.
+    pub(super) fn end(&self, outbox: &Outbox) {
+        let mut state = self.state();
+        state.parts.clear();
+        state.changed = false;
+        let told = state.told.take().unwrap_or_default();
+        for part in told.withdrawal().in_parts(outbox.limit()) {
+            let _ = outbox.send(Frame::Announce(part));
+        }
+    }
+}
+
+impl State {
+    /// Makes the parts of what has changed since the peer was told, which may be none.
+    fn prepare(&mut self, limit: usize, served: &impl Fn() -> Vec<SpecRef>) {
+        self.changed = false;
+        let Some(told) = self.told.as_mut() else { return };
+        let change = told.change(served());
+        if !(change.add.is_empty() && change.remove.is_empty()) {
+            self.parts.extend(change.in_parts(limit));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+    use std::task::Waker;
+
+    use super::*;
+    use crate::call::budget::{Budget, Limits};
+    use crate::{OperationKind, OperationSpec, Schema};
+
+    /// A spec with so many bytes of a schema.
+    fn spec(name: &str, bytes: usize) -> SpecRef {
+        let mut spec = OperationSpec::new(OperationKind::Query, "a", name).unwrap();
+        spec.input = Schema::from(serde_json::json!({ "description": "x".repeat(bytes) }));
+        SpecRef::Shared(Arc::new(spec))
+    }
+
+    fn outbox() -> Arc<Outbox> {
+        let outbox = Outbox::new(4 << 20);
+        outbox.open(Budget::new(Limits::default()).share());
+        outbox
+    }
+
+    /// What a peer reads; the number of messages, and what it takes to be served.
+    fn read(outbox: &Outbox, served: &mut BTreeSet<String>) -> usize {
+        let mut texts = Vec::new();
+        outbox.take(&mut texts, Waker::noop());
+        for text in &texts {
+            let Ok(Some(Frame::Announce(said))) = Frame::decode(text) else { panic!("{text}") };
+            said.remove.iter().for_each(|id| _ = served.remove(&**id));
+            served.extend(said.add.iter().map(|spec| spec.id.to_string()));
+        }
+        outbox.written(texts.iter().map(String::len).sum());
+        texts.len()
+    }
+
+    #[test]
+    fn changes_that_nobody_has_read_are_told_together() {
+        let (outbox, announcing, round) = (outbox(), Announcing::new(), Cell::new(0));
+        let served = || vec![spec(&format!("op_{}", round.get()), 100_000), spec("always", 1)];
+        announcing.open(&outbox, served, 1000);
+        for n in 1..=1000 {
+            round.set(n);
+            announcing.change(&outbox, served);
+            announcing.refill(&outbox, served);
+        }
+        // What is queued has its bound, and beside it one change waits.
+        assert!(announcing.state().parts.len() <= 2);
+        assert!(announcing.waits());
+        let (mut known, mut messages) = (BTreeSet::new(), 0);
+        while !outbox.is_empty() || announcing.waits() {
+            messages += read(&outbox, &mut known);
+            announcing.refill(&outbox, served);
+        }
+        assert!(messages < 20, "{messages}");
+        assert_eq!(known, ["a.always", "a.op_1000"].map(str::to_owned).into());
+    }
+
+    #[test]
+    fn what_is_taken_back_fits_into_messages_too() {
+        let (outbox, announcing) = (outbox(), Announcing::new());
+        let names: Vec<String> = (0..100).map(|n| format!("operation_with_a_long_name_{n}")).collect();
+        let served = || names.iter().map(|name| spec(name, 1)).collect();
+        announcing.open(&outbox, served, 1000);
+        announcing.refill(&outbox, served);
+        let mut known = BTreeSet::new();
+        assert_eq!((read(&outbox, &mut known), known.len()), (1, 100));
+        outbox.set_limit(2_000);
+        announcing.end(&outbox);
+        assert!(read(&outbox, &mut known) > 1);
+        assert_eq!(known, BTreeSet::new());
+        announcing.change(&outbox, served);
+        assert!(outbox.is_empty());
+    }
+}
