@@ -240,11 +240,11 @@ mod tests {
         Unit,
     }
 
+    /// Writes a value to a value and to a text.
+    type Write = Box<dyn Fn() -> [Result<String, String>; 2]>;
+
     /// All that a number can stand in.
-    fn around<T: Serialize + Copy>(number: T) -> Vec<Box<dyn Fn() -> [Result<String, String>; 2]>>
-    where
-        T: 'static,
-    {
+    fn around<T: Serialize + Copy + 'static>(number: T) -> Vec<Write> {
         fn both<T: Serialize>(value: &T) -> [Result<String, String>; 2] {
             let value = Finite(value);
             [to_value(&value).map(|value| value.to_string()), to_string(&value)]

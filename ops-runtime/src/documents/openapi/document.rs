@@ -1,5 +1,7 @@
 //! The documents that a description is spread over, and `$ref`s between and within them.
 
+mod follow;
+
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use super::options::ReadOptions;
 use super::pointer::{Path, Token, percent_decoded, tokens};
 use super::text::{self, brief, short};
 use crate::Diagnostic;
-use crate::documents::source::{Source, join};
+use crate::documents::source::Source;
 
 /// How many `$ref`s may be followed to find one place.
 pub(super) const MAX_HOPS: usize = 64;
@@ -268,21 +270,6 @@ impl<'v> Documents<'v> {
         self.list.iter().map(|document| text(document).unwrap_or_else(|| text::weight(&document.value))).sum()
     }
 
-    /// The place that a reference in a document means.
-    pub(super) fn find(&self, document: usize, reference: &str) -> Result<Node<'_>, String> {
-        self.find_within(document, reference, &mut MAX_HOPS.clone())
-    }
-
-    /// The place that a `$dynamicRef` means, if only one has that anchor.
-    pub(super) fn find_dynamic(&self, document: usize, name: &str) -> Option<Node<'_>> {
-        let (document, path) = self.anchors().dynamic(document, name)?;
-        self.along(document, path)
-    }
-
-    fn anchors(&self) -> &Anchors {
-        self.anchors.get_or_init(|| Anchors::of(self.list.iter().map(|document| document.value.as_ref())))
-    }
-
     /// The place at a pointer.
     pub(super) fn at(&self, document: usize, pointer: &str) -> Option<Node<'_>> {
         let root = Node { document, path: Path::default(), value: &self.get(document)?.value };
@@ -310,156 +297,6 @@ impl<'v> Documents<'v> {
         }
         way
     }
-
-    /// Counts the bytes of a reference that is followed.
-    fn spend(&self, reference: &str) -> Result<(), String> {
-        self.spend_steps(reference.len())
-    }
-
-    fn spend_steps(&self, steps: usize) -> Result<(), String> {
-        let left = self.steps.get_or_init(|| {
-            let (least, each) = STEPS;
-            Cell::new(self.bytes().saturating_mul(each).saturating_add(least))
-        });
-        let rest = left.get().checked_sub(steps + 1);
-        left.set(rest.unwrap_or(0));
-        rest.map(|_| ()).ok_or_else(|| "the references of the description lead too far".to_owned())
-    }
-
-    /// The schema whose `$id` a reference names, or a place in it.
-    fn identified(&self, document: usize, file: &str, fragment: &str, hops: &mut usize) -> Option<Node<'_>> {
-        let (document, path) = self.anchors().identified(document, file)?;
-        let root = self.along(document, path)?;
-        let decoded = percent_decoded(fragment);
-        if fragment.is_empty() || decoded.starts_with('/') {
-            return self.walk(root, &decoded, hops);
-        }
-        self.along(document, self.anchors().anchor(document, &decoded)?)
-    }
-
-    /// The place that a reference means within the schema around it that has an `$id` of its own: that is a document of its
-    /// own, and the base of the references in it (JSON Schema, section 8.2.1). `None` if it means nothing there.
-    pub(super) fn find_by_id<'a>(&'a self, at: &Node<'a>, reference: &str) -> Option<Node<'a>> {
-        let with_ids = || self.list.iter().map(|document| has_id(&document.value)).collect();
-        if !*self.with_ids.get_or_init(with_ids).get(at.document)? {
-            return None;
-        }
-        let (mut base, mut around) = (None, None);
-        let way = self.way(at.document, &at.path);
-        self.spend_steps(way.len()).ok()?;
-        for node in way {
-            if node.text("$id").is_some_and(|id| !id.starts_with('#')) {
-                base = self.anchors().base(at.document, base, node.value);
-                around = Some(node);
-            }
-        }
-        let (base, around) = (base?, around?);
-        let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let decoded = percent_decoded(fragment);
-        if !(decoded.is_empty() || decoded.starts_with('/')) {
-            return None;
-        }
-        let target = if file.is_empty() { base.to_string() } else { join(&base, file) };
-        let root = if *target == *base {
-            around
-        } else {
-            let (document, path) = self.anchors().identified(at.document, &target)?;
-            self.along(document, path)?
-        };
-        self.walk(root, &decoded, &mut MAX_HOPS.clone())
-    }
-
-    fn find_within(&self, document: usize, reference: &str, hops: &mut usize) -> Result<Node<'_>, String> {
-        self.spend(reference)?;
-        let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let document = match self.foreign(document, file) {
-            _ if file.is_empty() => document,
-            Ok(found) => found,
-            Err(message) => return self.identified(document, file, fragment, hops).ok_or(message),
-        };
-        let value = self.get(document).map_or(&Value::Null, |document| document.value.as_ref());
-        let root = Node { document, path: Path::default(), value };
-        let decoded = percent_decoded(fragment);
-        if !(fragment.is_empty() || decoded.starts_with('/')) {
-            let anchored = self.anchors().anchor(document, &decoded).and_then(|path| self.along(document, path));
-            return anchored
-                .ok_or_else(|| format!("`{}` is not a JSON pointer, nor the name of an anchor", short(reference)));
-        }
-        let found = self.walk(root.clone(), &decoded, hops);
-        // The document may have left a `%` unencoded.
-        let found = found.or_else(|| if decoded == fragment { None } else { self.walk(root, fragment, hops) });
-        found.ok_or_else(|| format!("`{}` does not exist", short(reference)))
-    }
-
-    fn foreign(&self, document: usize, file: &str) -> Result<usize, String> {
-        match self.references.get(&(document, file.to_owned())) {
-            Some(Ok(number)) => Ok(*number),
-            Some(Err(message)) => Err(message.to_string()),
-            None if self.root().text("$self").is_some_and(|own| own.split('#').next() == Some(file)) => Ok(0),
-            None => Err(format!("`{}` is another document, and there is no source to read it from", short(file))),
-        }
-    }
-
-    /// The place that a pointer leads to; a `$ref` on the way is followed if the place is not found otherwise.
-    pub(super) fn walk<'a>(&'a self, root: Node<'a>, pointer: &str, hops: &mut usize) -> Option<Node<'a>> {
-        let mut node = root;
-        for token in tokens(pointer) {
-            node = match node.step(&token) {
-                Some(next) => next,
-                None => self.follow(node, hops).ok()?.step(&token)?,
-            };
-        }
-        Some(node)
-    }
-
-    /// The node itself, or what it refers to if it is a `$ref`.
-    pub(super) fn resolve<'a>(&'a self, node: Node<'a>) -> Result<Node<'a>, String> {
-        self.follow(node, &mut MAX_HOPS.clone())
-    }
-
-    /// The node itself, and those that it refers to in turn, up to the one that is no `$ref`. Those that only refer are left
-    /// out.
-    pub(super) fn chain<'a>(&'a self, mut node: Node<'a>) -> Result<Vec<Node<'a>>, String> {
-        let mut chain = Vec::new();
-        let mut hops = MAX_HOPS;
-        while let Some(reference) = node.text("$ref") {
-            hops = hops.checked_sub(1).ok_or_else(|| format!("`{}` leads in a circle", short(reference)))?;
-            let next = self.find_within(node.document, reference, &mut hops)?;
-            if node.value.as_object().is_some_and(|members| members.len() > 1) {
-                chain.push(node);
-            }
-            node = next;
-        }
-        chain.push(node);
-        Ok(chain)
-    }
-
-    fn follow<'a>(&'a self, mut node: Node<'a>, hops: &mut usize) -> Result<Node<'a>, String> {
-        while let Some(reference) = node.text("$ref") {
-            *hops = hops.checked_sub(1).ok_or_else(|| format!("`{}` leads in a circle", short(reference)))?;
-            node = self.find_within(node.document, reference, hops)?;
-        }
-        Ok(node)
-    }
-}
-
-/// True if an object in a value has an `$id`.
-fn has_id(value: &Value) -> bool {
-    // An explicit stack: the value may be nested deeper than the thread's stack allows.
-    let mut stack = vec![value];
-    while let Some(value) = stack.pop() {
-        match value {
-            Value::Object(map) => {
-                if map.get("$id").is_some_and(Value::is_string) {
-                    return true;
-                }
-                stack.extend(map.values());
-            }
-            Value::Array(items) => stack.extend(items),
-            _ => {}
-        }
-    }
-    false
 }
 
 /// Reserves room for a text.

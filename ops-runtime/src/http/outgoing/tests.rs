@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 
 use super::*;
 
@@ -14,7 +14,7 @@ async fn sent(mut body: RequestBody, meanwhile: impl FnOnce()) -> Result<Bytes, 
     body.measure().await.unwrap();
     meanwhile();
     let whole = tokio::time::timeout(Duration::from_secs(10), body.collect()).await.expect("the body ends");
-    whole.map(|body| body.to_bytes()).map_err(|error| error.to_string())
+    whole.map(Collected::to_bytes).map_err(|error| error.to_string())
 }
 
 fn stream_of(pieces: &'static [&'static str], length: u64) -> Body {
