@@ -20,11 +20,12 @@ async fn cancelled(job: &AnyJob) {
 pub(crate) async fn delayed<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
-    let options = SubmitOptions::new().with_delay(Duration::from_secs(4));
+    // Longer than a request is waited for whose answer is lost, as may happen while servers of a cluster start.
+    let options = SubmitOptions::new().with_delay(Duration::from_secs(8));
     let job = set.jobs.submit::<Work>(named("a"), options).await.unwrap();
     pause(100).await;
     cancelled(&job).await;
-    pause(5_000).await;
+    pause(9_000).await;
     assert_eq!(set.probe.starts("a"), 0);
     set.settled().await;
     worker.drain().await;
