@@ -10,7 +10,7 @@ const MOST: usize = 4_096;
 
 /// The askers, in the order in which they came.
 ///
-/// An answer is far larger than its question. Whoever asks again before it is answered gets one answer, and the next one is made
+/// An answer is far larger than its question. An asker who asks again before the answer has one answer; the next answer is made
 /// when there is room for it.
 #[derive(Default)]
 pub(super) struct Asked {
