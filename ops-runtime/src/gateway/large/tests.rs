@@ -284,6 +284,18 @@ fn hostile_names_and_depths() {
 }
 
 #[test]
+fn what_has_no_room_beside_others_is_whole_by_itself() {
+    let results = results(400);
+    let inner = json!({ "n".repeat(120): "v".repeat(120) });
+    let value = json!({ "a": inner, "b": "x".repeat(1_000) });
+    let fitted = results.fit(&caller("a"), value);
+    assert_eq!(fitted.shown["a"], json!({}));
+    assert_eq!(told(&fitted)[0], "/a: none of 1 members are shown, 1 more");
+    let part = results.read(&caller("a"), &fitted.cursor.unwrap(), &ReadAt::new()).unwrap();
+    assert_eq!((part.clone().into_value(), part.parts, part.cursor), (inner, vec![], None));
+}
+
+#[test]
 fn one_value_says_it_all() {
     let fitted = results(256).fit(&caller("a"), json!(vec![7; 500]));
     let value = fitted.clone().into_value();
@@ -344,8 +356,16 @@ proptest! {
         while let Some(at) = cursor {
             let part = results.read(&caller("a"), &at, &ReadAt::new()).unwrap();
             prop_assert!(size(&part.shown) <= max);
-            let own = &part.parts[0];
-            prop_assert!(is_part(&part.shown, value.pointer(&own.pointer).unwrap(), own.from));
+            let (_, from, pointer) = parse(&at).unwrap();
+            let there = value.pointer(pointer).unwrap();
+            match part.parts.first() {
+                Some(own) => {
+                    prop_assert!(own.pointer.starts_with(pointer) && (own.from == from || own.pointer != pointer));
+                    prop_assert!(is_part(&part.shown, there, from));
+                }
+                // Nothing of it was shown, and by itself it fits.
+                None => prop_assert_eq!((&part.shown, from, &part.cursor), (there, 0, &None)),
+            }
             cursor = part.cursor;
             reads += 1;
             prop_assert!(reads < 1_000, "{at} leads to {cursor:?}");
