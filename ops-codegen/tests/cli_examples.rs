@@ -67,7 +67,7 @@ fn the_example_of_every_operation_compiles() {
     );
     std::fs::write(package.join("Cargo.toml"), manifest).unwrap();
     std::fs::copy(root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
-    let check = Command::new(env!("CARGO"))
+    let check = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/cargo"))
         .args(["check", "--quiet", "--offline", "--target-dir"])
         .arg(target())
         .current_dir(&package)

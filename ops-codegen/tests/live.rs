@@ -70,7 +70,7 @@ fn a_snapshot_becomes_types_that_call_the_server() {
         ("time", server("mcp-server-time", &["--local-timezone", "UTC"])),
         ("git", server("mcp-server-git", &[])),
     ];
-    let mut user = Command::new(env!("CARGO"));
+    let mut user = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/cargo"));
     for (name, line) in &servers {
         let snapshot = Command::new(env!("CARGO_BIN_EXE_ops"))
             .args(["snapshot", "-o", &format!("{name}.json"), "--"])

@@ -6,6 +6,12 @@ use std::process::Command;
 
 use crate::corpus::root;
 
+/// Cargo as it is from a shell, whatever Cargo runs this program.
+#[must_use]
+pub fn cargo() -> Command {
+    Command::new(root().join("tests/cargo"))
+}
+
 /// Builds a program with what all tests are built with, and returns where it is.
 ///
 /// # Panics

@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use ops_tests::corpus::root;
+use ops_tests::program::cargo;
 
 /// A build script with several builders, and a module that something else writes.
 const BUILD: &str = r#"fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,7 +55,7 @@ fn check(name: &str, features: &str, modules: &str) -> Output {
     write("src/lib.rs", &format!("{LIB}{modules}"));
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Command::new(env!("CARGO"))
+    cargo()
         .args(["check", "--quiet", "--offline", "--features", features, "--target-dir"])
         .arg(target)
         .current_dir(Path::new(&folder))

@@ -1,12 +1,11 @@
 //! The quickstart prints what the README promises.
 
-use std::process::Command;
-
+use ops_tests::program::cargo;
 use serde_json::{Value, json};
 
 #[test]
 fn it_prints_an_envelope_of_each_kind() {
-    let output = Command::new(env!("CARGO")).args(["run", "--quiet", "--package", "quickstart"]).output().unwrap();
+    let output = cargo().args(["run", "--quiet", "--package", "quickstart"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let lines = |mark: &str| -> Vec<Value> {

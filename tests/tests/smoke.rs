@@ -5,10 +5,10 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use ops_codegen::{Builder, Module};
 use ops_tests::corpus;
+use ops_tests::program::cargo;
 
 /// The documents to compile: those that `SMOKE.txt` names, else all.
 fn documents() -> Vec<PathBuf> {
@@ -56,7 +56,7 @@ fn every_document_generates_and_compiles_without_a_warning() {
     std::fs::copy(corpus::root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
     std::fs::write(package.join("src/lib.rs"), lib).unwrap();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
-    let output = Command::new(env!("CARGO"))
+    let output = cargo()
         .args(["check", "--quiet", "--offline", "--target-dir"])
         .arg(target)
         .current_dir(&package)

@@ -46,7 +46,7 @@ fn made(page: &str, name: &str, files: &[&str], documents: &[&str], address: (&s
             .unwrap();
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let output = Command::new(env!("CARGO"))
+    let output = Command::new(root.join("tests/cargo"))
         .args(["build", "--quiet", "--offline", "--target-dir"])
         .arg(&target)
         .current_dir(&folder)

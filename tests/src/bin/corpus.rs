@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use ops_tests::corpus;
 use ops_tests::measure::{self, Measured};
@@ -237,7 +237,7 @@ fn generator(debug: bool) -> Result<PathBuf, String> {
         true => ("debug", ["--profile=dev", "--workspace", "--all-features"]),
         false => ("release", ["--release", "--package=ops-codegen", "--no-default-features"]),
     };
-    let mut command = Command::new(cargo());
+    let mut command = ops_tests::program::cargo();
     command.args(["build", "--quiet", "--locked", "--example", "generate"]).args(of);
     let status = command.current_dir(corpus::root()).status().map_err(|error| format!("cargo: {error}"))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
 use crate::corpus;
+use crate::program::cargo;
 
 /// So much of a compiler's output is told.
 const SHOWN: usize = 2_000;
@@ -109,8 +110,7 @@ impl Program {
     }
 
     async fn compile(&self, folder: &Path) -> Result<(), String> {
-        let cargo = std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
-        let mut command = Command::new(cargo);
+        let mut command = Command::from(cargo());
         command.args(["build", "--quiet", "--offline", "--keep-going", "--package"]).arg(format!("{}-run", self.name));
         command.arg("--target-dir").arg(target());
         command.current_dir(folder).env("CARGO_INCREMENTAL", "0").env("RUSTFLAGS", rustflags());
