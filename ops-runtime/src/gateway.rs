@@ -347,7 +347,7 @@ impl GatewayBuilder {
         self
     }
 
-    /// Sets how much each caller may ask for.
+    /// Sets how much each caller may ask for: so many calls, and so many programs beside them.
     pub fn with_limits(mut self, limits: CallerLimits) -> Self {
         self.limits = limits;
         self
@@ -422,14 +422,14 @@ impl GatewayBuilder {
             }
         }
         drop(specs);
-        let rules = Arc::new(Rules::new(self.policy, self.limits, self.audit));
+        let rules = Arc::new(Rules::new(self.policy, self.limits.clone(), self.audit));
         let gate = Gate::new(registry, self.filters, rules);
         let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
         #[allow(unused_mut, reason = "programs are set below")]
         let mut core = Core::new(gate, large::Results::new(self.results), approvals);
         #[cfg(feature = "program")]
         if self.tools == Tools::Code {
-            core.programs = Some(programs::Programs::new(self.program_limits, self.program_store));
+            core.programs = Some(programs::Programs::new(self.program_limits, self.limits, self.program_store));
         }
         Ok(Gateway {
             core: Arc::new(core),

@@ -5,6 +5,10 @@
 //! modules, no timers, and a clock that stands still between results of calls. It runs in an engine of its own, in memory
 //! of its own, under [`Limits`].
 //!
+//! Values go in and out as JSON. Whole numbers of 64 bits are exact: those beyond 2^53 are `BigInt`s in a program. What has no
+//! JSON, such as `NaN` or a `Map`, is an error of the call or of the program, and an error that was caught is an object with
+//! its name, message, code and details.
+//!
 //! ```
 //! # #[cfg(feature = "macros")] mod example {
 //! use ops_runtime::program::{CallerHost, Functions, Outcome, Program, Sandbox};
@@ -45,6 +49,7 @@
 //! made again; about the others, the host decides anew. With a [`JournalStore`], this holds across processes as well: [`Sandbox::run_kept`].
 
 mod engine;
+mod exact;
 mod functions;
 mod guest;
 mod host;

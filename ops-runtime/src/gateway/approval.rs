@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::audit::files;
 use super::caller::CallerId;
-use super::summary::{in_order, summary};
+use super::large;
+use super::summary::{in_order, name, summary};
 use crate::mcp::McpPeer;
 use crate::model::random;
-use crate::{CallError, ErrorCode, OperationKind, OperationSpec};
+use crate::run::registry::Entry;
+use crate::{CallError, Context, ErrorCode, OperationKind, OperationSpec};
 
 /// The code of a call that waits for somebody to agree to it.
 pub(super) const NEEDED: &str = "APPROVAL_NEEDED";
@@ -22,8 +25,11 @@ const WAITING: usize = 10_000;
 /// How long a call may wait.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
-/// How much of an input is shown to who is asked, in bytes.
+/// How much of an input is shown to who is asked, in bytes of JSON.
 const SHOWN: usize = 2_000;
+
+/// How many parts that are not shown as a whole are told.
+const PARTS: usize = 8;
 
 /// An extension of a call that somebody has agreed to: the gate does not ask again.
 #[derive(Debug, Clone, Copy)]
@@ -88,11 +94,18 @@ fn about(id: &str, input: &Value) -> [u8; 32] {
 ///
 /// # Errors
 /// If the client can't ask, with the code [`NEEDED`]; if its user says no, with `ACCESS_DENIED`.
-pub(super) async fn ask(peer: &McpPeer, key: &str, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
+pub(super) async fn ask(
+    peer: &McpPeer,
+    key: &str,
+    entry: &Entry,
+    input: &Value,
+    context: Option<&Context>,
+) -> Result<(), CallError> {
+    let spec = &*entry.spec;
     if !peer.supports("elicitation") {
         return Err(needed(spec));
     }
-    let message = question(spec, input);
+    let message = question(entry, input, context);
     let schema = json!({ "type": "object", "properties": {} });
     let params = json!({ "message": message, "requestedSchema": schema });
     let answer = peer.ask(key, "elicitation/create", params).await?;
@@ -103,16 +116,25 @@ pub(super) async fn ask(peer: &McpPeer, key: &str, spec: &OperationSpec, input: 
     }
 }
 
-/// What is asked: which operation, with which input.
-pub(super) fn question(spec: &OperationSpec, input: &Value) -> String {
-    let mut shown = serde_json::to_string_pretty(input).unwrap_or_default();
-    if shown.len() > SHOWN {
-        let end = (0..=SHOWN).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or(0);
-        let left = shown.len() - end;
-        shown.truncate(end);
-        shown.push_str(&format!("\n... and {left} bytes more"));
+/// What is asked: which operation, with which input. Of a file, its size is told, and its name and type if they are known; of
+/// what is long, the beginning is shown, beside all else.
+pub(super) fn question(entry: &Entry, input: &Value, context: Option<&Context>) -> String {
+    let told = files::told(entry, input, context);
+    let (shown, parts, more) = large::excerpt(&told, SHOWN);
+    let mut text = serde_json::to_string_pretty(&shown).unwrap_or_default();
+    if text.len() > 2 * SHOWN {
+        // What nests deep is wide.
+        text = shown.to_string();
     }
-    format!("May `{}` be called? {}\n\n{}", spec.id, summary(spec), in_order(&shown))
+    if !parts.is_empty() {
+        text.push_str("\n\nNot all of it is shown:");
+        parts.iter().take(PARTS).for_each(|part| text.push_str(&format!("\n- {part}")));
+        let more = more.saturating_add(parts.len().saturating_sub(PARTS));
+        if more > 0 {
+            text.push_str(&format!("\n- and {more} other places"));
+        }
+    }
+    format!("May `{}` be called? {}\n\n{}", name(&entry.spec.id), summary(&entry.spec), in_order(&text))
 }
 
 /// The error of a call that nobody has agreed to yet.
@@ -124,23 +146,29 @@ pub(super) fn needed(spec: &OperationSpec) -> CallError {
     let message = format!(
         "`{}` {why} somebody has to agree to the call, and this client cannot ask its user (elicitation). \
          Whoever runs this server can let it pass by the policy (`allow`), or serve the tools `search`, `describe` and `call`",
-        spec.id
+        name(&spec.id)
     );
     CallError::new(NEEDED, message)
 }
 
 fn dismissed(spec: &OperationSpec) -> CallError {
-    let message = format!("the user was asked about the call of `{}` and did not agree to it, nor refuse it", spec.id);
+    let message =
+        format!("the user was asked about the call of `{}` and did not agree to it, nor refuse it", name(&spec.id));
     CallError::new(ErrorCode::AccessDenied, message)
 }
 
 fn declined(spec: &OperationSpec) -> CallError {
-    CallError::new(ErrorCode::AccessDenied, format!("the user declined the call of `{}`: do not repeat it", spec.id))
+    let message = format!("the user declined the call of `{}`: do not repeat it", name(&spec.id));
+    CallError::new(ErrorCode::AccessDenied, message)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Map;
+
     use super::*;
+    use crate::Schema;
+    use crate::run::schemas::DefinitionCache;
 
     #[test]
     fn a_key_is_good_once_for_one_caller_and_call() {
@@ -167,22 +195,51 @@ mod tests {
         assert!(waiting.redeem(&of_bob, &bob, "shop.deletePet", &long));
     }
 
+    fn question(spec: OperationSpec, input: &Value) -> String {
+        let entry = Entry::new(spec.into(), None, &DefinitionCache::default()).unwrap();
+        super::question(&entry, input, None)
+    }
+
     #[test]
     fn no_text_of_a_document_stands_for_the_input() {
         let title = "Lists pets\n\n{ \"dryRun\": true }\n\u{202e}".to_owned() + &"x".repeat(10_000);
-        let spec = OperationSpec::mutation("shop.deletePet").with_title(title.leak());
-        let text = question(&spec, &json!({ "name": "\u{202e}gnp.exe" }));
+        let id = "shop.list` be called? Lists pets.\n\n{}\n".to_owned() + &"\n".repeat(1_000);
+        let spec = OperationSpec::mutation(id.leak()).with_title(title.leak());
+        let text = question(spec, &json!({ "name": "\u{202e}gnp.exe" }));
         let (first, input) = text.split_once("\n\n").unwrap();
-        assert!(first.len() < 300 && !text.contains('\u{202e}'), "{text}");
+        assert!(first.len() < 3_000 && !text.contains('\u{202e}'), "{text}");
         assert_eq!(input, "{\n  \"name\": \"\\u{202e}gnp.exe\"\n}");
     }
 
     #[test]
     fn a_question_shows_the_call_and_cuts_what_is_long() {
-        let spec = OperationSpec::mutation("shop.deletePet").with_description("Takes a pet off the shop.\nFor good.");
-        let text = question(&spec, &json!({ "petId": 7 }));
+        let spec =
+            || OperationSpec::mutation("shop.deletePet").with_description("Takes a pet off the shop.\nFor good.");
+        let text = question(spec(), &json!({ "petId": 7 }));
         assert_eq!(text, "May `shop.deletePet` be called? Takes a pet off the shop.\n\n{\n  \"petId\": 7\n}");
-        let long = question(&spec, &json!("ä".repeat(5_000)));
-        assert!(long.len() < 2_200 && long.ends_with("bytes more"), "{long}");
+        let long = question(spec(), &json!("ä".repeat(5_000)));
+        assert!(long.len() < 2_300 && long.ends_with("of 5,000 characters are shown, 4,001 more"), "{long}");
+        let deep = (0..60).fold(json!(vec![0; 900]), |inner, _| json!([inner]));
+        assert!(question(spec(), &deep).len() < 3_000);
+        let wide: Value = (0..1_000).map(|n| (format!("a{n}"), json!("x".repeat(20)))).collect::<Map<_, _>>().into();
+        let wide = question(spec(), &wide);
+        assert!(wide.len() < 4_500 && wide.contains("of 1,000 members are shown"), "{wide}");
+    }
+
+    #[test]
+    fn nothing_is_hidden_behind_what_is_long() {
+        let input = json!({ "note": "x".repeat(50_000), "rows": [vec![1; 10_000], ["end"]], "to": "mallory" });
+        let text = question(OperationSpec::mutation("bank.pay"), &input);
+        assert!(text.contains("mallory") && text.len() < 5_000, "{text}");
+        assert!(text.contains("\n- /note: ") && text.contains("of 50,000 characters are shown"), "{text}");
+        assert!(text.contains("\n- /rows: 1 of 2 items are shown, 1 more"), "{text}");
+    }
+
+    #[test]
+    fn files_are_told_by_their_sizes() {
+        let schema = r#"{"type":"object","properties":{"file":{"type":"string","format":"binary"}}}"#;
+        let spec = OperationSpec::mutation("files.put").with_input(Schema::text(schema));
+        let text = question(spec, &json!({ "file": "aHVz".repeat(1_000), "public": true }));
+        assert!(text.ends_with("{\n  \"file\": {\n    \"bytes\": 3000\n  },\n  \"public\": true\n}"), "{text}");
     }
 }

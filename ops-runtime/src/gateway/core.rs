@@ -18,7 +18,7 @@ use crate::model::request_id::RequestId;
 use crate::normalise::UNDECLARED;
 use crate::run::pipeline;
 use crate::run::principal::Principal;
-use crate::run::registry::Entry;
+use crate::run::registry::{Entry, Exact};
 use crate::run::shown;
 use crate::{
     CallError, CallOptions, ContentBlock, Context, ErrorCode, OperationKind, OperationSpec, Payload, ResponseEnvelope,
@@ -118,6 +118,7 @@ impl Core {
         }
         let made_by = MadeBy::new(caller);
         options = options.with_extension(made_by.clone());
+        options.extensions.insert_own(Exact);
         options.progress = context.progress().cloned();
         let invocation = principal.forward(context, self.gate.registry(), options);
         let request = invocation.context.id();
@@ -168,11 +169,7 @@ impl Core {
         let ResponseEnvelope { data, meta, warnings } = envelope;
         let (is_error, mut content) = match meta {
             ResponseMeta::Mcp(meta) if meta.structured_content.is_none() || meta.is_error => {
-                let fitted = meta.content.into_iter().flat_map(|block| match block.as_text() {
-                    Some(text) => self.fit(caller, Value::from(text)),
-                    None => vec![block],
-                });
-                (meta.is_error, fitted.collect())
+                (meta.is_error, self.fit_blocks(caller, meta.content))
             }
             _ => (false, self.fit(caller, data)),
         };
@@ -187,6 +184,24 @@ impl Core {
     /// A value as text; what is too long is cut, and a second block says how to read on.
     pub(super) fn fit(&self, caller: &CallerId, value: Value) -> Vec<ContentBlock> {
         as_text(self.results.fit(caller, value))
+    }
+
+    /// Content blocks whose texts have the room of one result together: if that is too little, they become a list, which is
+    /// read on as any other.
+    fn fit_blocks(&self, caller: &CallerId, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
+        let mut texts: Vec<Value> = blocks.iter().filter_map(text_of).collect();
+        let all = match texts.len() {
+            0 => return blocks,
+            1 => texts.pop().unwrap_or_default(),
+            _ => Value::Array(texts),
+        };
+        let fitted = self.results.fit(caller, all);
+        if fitted.note.is_none() {
+            return blocks;
+        }
+        let mut content = as_text(fitted);
+        content.extend(blocks.into_iter().filter(|block| text_of(block).is_none()));
+        content
     }
 
     /// Reads on in a result that was cut.
@@ -227,7 +242,7 @@ impl Core {
         let text = format!(
             "{why}This call waits. Ask the user: {}\n\nAfter a yes, `call` it again with the same id and input, and with \
              \"approval\": \"{key}\". After a no, leave it.",
-            approval::question(&entry.spec, input)
+            approval::question(entry, input, None)
         );
         answer(false, text)
     }
@@ -285,6 +300,18 @@ fn not_to_read_on(input: &Value) -> Option<String> {
     }
     let is_missing = input.get("cursor").is_none_or(Value::is_null);
     is_missing.then(|| format!("`{READ_ON}` needs the `cursor` that the result came with"))
+}
+
+/// The text of a block, or a resource that has one; `None` for what a model looks at, listens to or follows.
+fn text_of(block: &ContentBlock) -> Option<Value> {
+    match block {
+        ContentBlock::Text(block) => Some(Value::from(block.text.as_str())),
+        ContentBlock::Resource(block) => {
+            let text = block.resource.text.as_deref()?;
+            Some(json!({ "uri": block.resource.uri, "text": text }))
+        }
+        _ => None,
+    }
 }
 
 /// A result, or what fits of it, and how to read on.

@@ -12,6 +12,7 @@ use super::core::Core;
 use super::find;
 use super::host::{ModelHost, Noted, Noticed};
 use super::rules::caller_of;
+use super::summary::name;
 use crate::mcp::McpPeer;
 use crate::model::random;
 use crate::program::{Ask, Failure, Host, Journal, Kept, Outcome, Program, Reason, Report};
@@ -25,9 +26,9 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
     .with_description(
         "Runs a JavaScript program, the body of an async function, and gives what it returns. It has \
          `ops.<namespace>.<operation>(input)` for each operation, as `describe` shows them: each gives the data itself, and \
-         throws an Error with `code`, `message` and `details`. Also `search(words)`, `describe(id, detail)` and `console.log`. No \
-         network, no files, no timers. Call in parallel by `Promise.all`, and return only what you need. A call that changes \
-         something may stop the program until the user agrees.",
+         throws an Error with `code`, `message` and `details`. Whole numbers beyond 2^53 are BigInts. Also `search(words)`, \
+         `describe(id, detail)` and `console.log`. No network, no files, no timers. Call in parallel by `Promise.all`, and return \
+         only what you need. A call that changes something may stop the program until the user agrees.",
     )
     .with_input(Schema::text(
         r#"{"type":"object","additionalProperties":false,"required":["code"],"properties":{
@@ -39,6 +40,10 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
 
 /// What stands before the key of a question that a program asks.
 const QUESTION: &str = "program-";
+
+/// What to say of a program that seems to have done nothing.
+const NOTHING: &str = "The program returned nothing. It is the body of a function itself: what it gives stands behind `return`, and a \
+                       function in it does nothing unless it is called.";
 
 /// The tool, for one kind of callers.
 pub(super) fn registration(core: &Arc<Core>, unknown_is_owner: bool) -> Registration {
@@ -123,6 +128,7 @@ async fn execute(
             kept = if is_yes { kept.with_yes(ask) } else { kept.with_no(ask) };
         }
     }
+    let _permit = programs.limiter.admit(&caller).await?;
     loop {
         let report = programs.sandbox.run_kept(&program, &kept, &host).await;
         let Outcome::Waiting(waiting) = &report.outcome else {
@@ -132,7 +138,7 @@ async fn execute(
             if !matches!(&report.outcome, Outcome::Failed(failure) if is_other(failure)) {
                 let _ = programs.store.remove(&name).await;
             }
-            return Ok(ended(core, &caller, report, host.noted.take(), resumed.is_some()));
+            return Ok(ended(core, &caller, source, report, host.noted.take(), resumed.is_some()));
         };
         let Some(peer) = &peer else {
             return Ok(waits(core, &key, &waiting.asks, report.logs.len()));
@@ -145,7 +151,7 @@ async fn execute(
             };
             let question = format!("{QUESTION}{key}.{}", ask.key);
             // A client of the newer revision answers with another call, and this one ends here.
-            kept = match approval::ask(peer, &question, &entry.spec, &ask.input).await {
+            kept = match approval::ask(peer, &question, &entry, &ask.input, None).await {
                 Ok(()) => kept.with_yes(&ask.key),
                 Err(error) if *error.code() == ErrorCode::AccessDenied => kept.with_no(&ask.key),
                 Err(error) => return Err(error),
@@ -181,13 +187,34 @@ fn answered(peer: &McpPeer) -> Option<Answered> {
 }
 
 /// The answer of a program that has ended.
-fn ended(core: &Core, caller: &CallerId, report: Report, noted: Noticed, resumed: bool) -> ResponseEnvelope<Payload> {
+fn ended(
+    core: &Core,
+    caller: &CallerId,
+    source: &str,
+    report: Report,
+    noted: Noticed,
+    resumed: bool,
+) -> ResponseEnvelope<Payload> {
     let (is_error, mut content) = match report.outcome {
-        Outcome::Done(value) => (false, core.fit(caller, value)),
+        Outcome::Done(value) => {
+            let did_nothing = report.calls == 0 && report.logs.is_empty() || !source.contains("return");
+            let hint = (value.is_null() && did_nothing).then(|| ContentBlock::text(NOTHING));
+            let mut content = core.fit(caller, value);
+            content.extend(hint);
+            (false, content)
+        }
         // It has not begun. One that has, and then does something else than before, tells so itself.
         Outcome::Failed(failure) if resumed && failure.reason == Reason::Differs && report.calls == 0 => {
             let text = "The code is not that of the program that waits under this key, to the last character. It still waits: \
                         give the same code.";
+            (true, vec![ContentBlock::text(text)])
+        }
+        // Neither has one whose journal cannot be taken up, or has no such question.
+        Outcome::Failed(failure) if resumed && failure.reason == Reason::Journal && report.calls == 0 => {
+            let text = format!(
+                "The program did not go on: {failure}. What it has done stays done, so do not run it from its start. To see what it \
+                 asks, call `execute` with the same code and with `resume` alone."
+            );
             (true, vec![ContentBlock::text(text)])
         }
         Outcome::Failed(failure) => {
@@ -215,6 +242,9 @@ fn ended(core: &Core, caller: &CallerId, report: Report, noted: Noticed, resumed
 
 fn failed(failure: &Failure) -> String {
     let mut text = format!("The program failed: {failure}");
+    if let Some(details) = &failure.details {
+        let _ = write!(text, "\nThe details: {details}");
+    }
     if !failure.stack.is_empty() {
         let _ = write!(text, "\n{}", failure.stack);
     }
@@ -226,8 +256,8 @@ fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> ResponseEnvelope<
     let mut text = String::from("The program waits.\n");
     for ask in asks {
         let table = core.gate.registry().table();
-        let question = table.get(&ask.id).map(|entry| approval::question(&entry.spec, &ask.input));
-        let _ = writeln!(text, "\n{} (key {})", question.unwrap_or_else(|| ask.id.clone()), ask.key);
+        let question = table.get(&ask.id).map(|entry| approval::question(entry, &ask.input, None));
+        let _ = writeln!(text, "\n{} (key {})", question.unwrap_or_else(|| name(&ask.id)), ask.key);
     }
     if logs > 0 {
         let _ = writeln!(text, "\nIts console is shown when it ends.");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::gate::Gate;
-use super::summary::summary;
+use super::summary::{name, summary};
 use crate::model::nearest::{nearest, question};
 use crate::run::mock::input_example;
 use crate::run::principal::Principal;
@@ -18,8 +18,12 @@ use crate::{CallError, Decision, OperationKind, OperationSpec};
 /// How many operations a search lists at most.
 const MOST: usize = 50;
 
-/// How many optional properties of an input a list names.
+/// How many required and how many optional properties of an input a list names.
+const REQUIRED: usize = 24;
 const OPTIONAL: usize = 6;
+
+/// The bytes of the longest example that an error shows: a document may have any.
+const EXAMPLE: usize = 4_000;
 
 /// What is made of the operations of a registry as a whole.
 pub(super) struct View {
@@ -111,11 +115,14 @@ fn nothing(gate: &Gate, principal: &Principal, namespace: Option<&str>) -> Strin
     let mut text = "Nothing is like that.".to_owned();
     if let Some(namespace) = namespace.filter(|namespace| !namespaces.contains(namespace)) {
         let meant = question(&nearest(namespace, namespaces.iter().copied(), 3));
-        let _ = write!(text, " There is no namespace `{namespace}`{meant}");
+        let _ = write!(text, " There is no namespace `{}`{meant}", name(namespace));
     }
     const SHOWN: usize = 100;
-    let _ =
-        write!(text, " The namespaces are: {}", namespaces.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", "));
+    let _ = write!(
+        text,
+        " The namespaces are: {}",
+        namespaces.iter().take(SHOWN).map(|own| name(own)).collect::<Vec<_>>().join(", ")
+    );
     if let Some(more) = namespaces.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let _ = write!(text, ", and {more} more");
     }
@@ -136,7 +143,7 @@ fn line(text: &mut String, gate: &Gate, spec: &OperationSpec) {
     };
     let deprecated = if spec.deprecated { " (deprecated)" } else { "" };
     let denied = if is_denied(gate, spec) { " (denied by the policy of this gateway)" } else { "" };
-    let _ = writeln!(text, "{}{kind}{deprecated}{denied}: {}", spec.id, summary(spec));
+    let _ = writeln!(text, "{}{kind}{deprecated}{denied}: {}", name(&spec.id), summary(spec));
     let takes = takes(spec);
     if !takes.is_empty() {
         let _ = writeln!(text, "  takes {takes}");
@@ -150,8 +157,11 @@ fn takes(spec: &OperationSpec) -> String {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let optional: Vec<&str> = properties.keys().map(String::as_str).filter(|name| !required.contains(name)).collect();
-    let mut names: Vec<String> = required.iter().map(|name| (*name).to_owned()).collect();
-    names.extend(optional.iter().take(OPTIONAL).map(|name| format!("{name}?")));
+    let mut names: Vec<String> = required.iter().take(REQUIRED).map(|own| name(own)).collect();
+    if required.len() > REQUIRED {
+        names.push(format!("{} more that are required", required.len() - REQUIRED));
+    }
+    names.extend(optional.iter().take(OPTIONAL).map(|own| format!("{}?", name(own))));
     if optional.len() > OPTIONAL {
         names.push(format!("and {} more", optional.len() - OPTIONAL));
     }
@@ -173,7 +183,7 @@ pub(super) fn unknown(gate: &Gate, view: &View, principal: &Principal, id: &str)
     const PROPOSED: usize = 3;
     let table = gate.registry().table();
     let known = table.iter().filter(|entry| principal.sees(&entry.spec)).map(|entry| entry.spec.id.as_ref());
-    let mut text = format!("There is no operation `{id}`{}", question(&nearest(id, known, PROPOSED)));
+    let mut text = format!("There is no operation `{}`{}", name(id), question(&nearest(id, known, PROPOSED)));
     let alike = best(gate, view, principal, id, None, PROPOSED);
     if !alike.is_empty() {
         text.push_str("\nA search for its words finds:\n");
@@ -191,6 +201,10 @@ pub(super) fn refused(gate: &Gate, view: &View, spec: &OperationSpec, error: &Ca
         let place = part("pointer");
         let _ = writeln!(text, "- {}: {}", if place.is_empty() { "the input" } else { place }, part("message"));
     }
-    let _ = write!(text, "\n{}\n\nAn input that fits: {}", describe(gate, view, spec, false), input_example(spec));
+    let _ = write!(text, "\n{}", describe(gate, view, spec, false));
+    let example = input_example(spec).to_string();
+    if example.len() <= EXAMPLE {
+        let _ = write!(text, "\n\nAn input that fits: {example}");
+    }
     text
 }

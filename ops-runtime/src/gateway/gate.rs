@@ -171,6 +171,9 @@ impl Gated {
             Err(error) => return Box::pin(ready(Err(error))),
         };
         Box::pin(async move {
+            if let Payload::Value(input) = &input {
+                operation.check_members(input, &context)?;
+            }
             let spec = &*operation.spec;
             let check = |input: &Value| inner.check(spec, input, &inside);
             let passed = rules.admit(&operation, &input, &context, check).await?;
@@ -203,6 +206,7 @@ impl Endpoint for Gated {
             Err(error) => return Box::pin(ready(Err(error))),
         };
         Box::pin(async move {
+            operation.check_members(&input, &context)?;
             let input = Payload::Value(input);
             let spec = &*operation.spec;
             let check = |input: &Value| inner.check(spec, input, &inside);
@@ -213,8 +217,8 @@ impl Endpoint for Gated {
         })
     }
 
-    fn check(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
-        self.inner.check(spec, input, context)
+    fn check(&self, _: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
+        self.operation.check_by_handler(input, context)
     }
 
     fn input_form(&self) -> InputForm {

@@ -14,7 +14,7 @@ use super::summary::summary;
 use crate::program::{Describe, Host, Search};
 use crate::run::pipeline;
 use crate::run::principal::Principal;
-use crate::run::registry::Entry;
+use crate::run::registry::{Entry, Exact};
 use crate::{BoxFuture, CallError, CallOptions, Context, Decision, ErrorCode, OperationKind, Warning};
 
 /// What a program of a model reaches: what its caller may call, by the gateway's rules.
@@ -106,7 +106,8 @@ impl Host for ModelHost {
             let entry = find::entry(&self.core.gate, &self.principal, id).ok_or_else(unknown)?;
             // The sandbox has asked already, where there was something to ask.
             let made_by = MadeBy::new(&self.caller);
-            let options = CallOptions::new().with_extension(Approved).with_extension(made_by.clone());
+            let mut options = CallOptions::new().with_extension(Approved).with_extension(made_by.clone());
+            options.extensions.insert_own(Exact);
             let is_mutation = entry.spec.kind == OperationKind::Mutation;
             let _noting = is_mutation.then_some(Noting { noted: &self.noted, id, made_by: &made_by });
             let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
@@ -148,7 +149,9 @@ impl Host for ModelHost {
 
     fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
         let Some(entry) = find::entry(&self.core.gate, &self.principal, id) else { return Ok(()) };
-        let invocation = self.principal.forward(&self.context, self.core.gate.registry(), CallOptions::new());
+        let mut options = CallOptions::new();
+        options.extensions.insert_own(Exact);
+        let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
         let request = invocation.context.id();
         let checked = entry.check_input(input, &invocation.context);
         let checked = checked.and_then(|()| entry.check_by_handler(input, &invocation.context));

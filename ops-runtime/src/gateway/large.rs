@@ -217,6 +217,14 @@ impl fmt::Debug for Results {
     }
 }
 
+/// As much of a value as fits into that many bytes of JSON, the places that are shown in part, and how many more of these there
+/// are.
+pub(super) fn excerpt(value: &Value, room: usize) -> (Value, Vec<Part>, usize) {
+    let mut parts = Parts::default();
+    let shown = fit(value, "", 0, room, &mut parts);
+    (shown, parts.list, parts.more)
+}
+
 /// The id of a result, how many to leave out, and the pointer: `ID.50/items`.
 fn parse(cursor: &str) -> Option<(&str, usize, &str)> {
     let (id, place) = cursor.split_once('.')?;

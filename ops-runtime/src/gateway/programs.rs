@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::find::View;
 use super::gate::Gate;
+use super::limits::{CallerLimits, Limiter};
 use crate::BoxFuture;
 use crate::program::{Functions, Hold, Journal, JournalStore, Limits, MemoryStore, Sandbox};
 use crate::run::principal::Principal;
@@ -23,11 +24,14 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
 pub(super) struct Programs {
     pub(super) sandbox: Sandbox,
     pub(super) store: Arc<dyn JournalStore>,
+    /// How many programs each caller may run: as many as it may make calls.
+    pub(super) limiter: Limiter,
 }
 
 impl Programs {
-    pub(super) fn new(limits: Limits, store: Option<Arc<dyn JournalStore>>) -> Self {
-        Self { sandbox: Sandbox::new(limits), store: store.unwrap_or_else(|| Arc::new(Recent::default())) }
+    pub(super) fn new(limits: Limits, of_callers: CallerLimits, store: Option<Arc<dyn JournalStore>>) -> Self {
+        let store = store.unwrap_or_else(|| Arc::new(Recent::default()));
+        Self { sandbox: Sandbox::new(limits), store, limiter: Limiter::new(of_callers) }
     }
 }
 

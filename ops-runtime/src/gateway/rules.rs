@@ -13,6 +13,7 @@ use super::approval::{self, Approved};
 use super::audit::{Approval, AuditEntry, AuditLog, AuditRecord, files};
 use super::caller::CallerId;
 use super::limits::{CallPermit, CallerLimits, Entered, Limiter};
+use super::summary::name;
 use crate::mcp::McpPeer;
 use crate::run::principal::Principal;
 use crate::run::registry::Entry;
@@ -103,7 +104,7 @@ impl Rules {
                 Some(log.begin_as(entry, files::size(&input, context), || files::told(operation, &input, context))?)
             }
         };
-        let admitted = self.pass(spec, input, context, check, &caller, &mut record).await;
+        let admitted = self.pass(operation, input, context, check, &caller, &mut record).await;
         match admitted {
             Ok(permit) => {
                 if let Some(made_by) = made_by {
@@ -161,13 +162,14 @@ impl Rules {
 
     async fn pass(
         &self,
-        spec: &OperationSpec,
+        operation: &Entry,
         input: &Payload,
         context: &Context,
         check: impl Fn(&Value) -> Result<(), CallError> + Send,
         caller: &CallerId,
         record: &mut Option<AuditRecord>,
     ) -> Result<CallPermit, CallError> {
+        let spec = &*operation.spec;
         let mut tell = |approval| {
             if let Some(record) = record {
                 record.set_approval(approval);
@@ -176,7 +178,7 @@ impl Rules {
         let decision = self.policy.decide(spec);
         if decision == Decision::Deny {
             tell(Approval::Denied { by: "policy".to_owned() });
-            let message = format!("`{}` may not be called: the policy of this gateway denies it", spec.id);
+            let message = format!("`{}` may not be called: the policy of this gateway denies it", name(&spec.id));
             return Err(CallError::new(ErrorCode::AccessDenied, message));
         }
         // Before anybody is asked: what waits for an answer is kept, too.
@@ -191,7 +193,7 @@ impl Rules {
                     check(&input)?;
                     tell(Approval::Asked);
                     let by = caller.to_string();
-                    match approval::ask(&peer, "approval", spec, &input).await {
+                    match approval::ask(&peer, "approval", operation, &input, Some(context)).await {
                         Ok(()) => tell(Approval::Approved { by }),
                         Err(error) => {
                             if *error.code() == ErrorCode::AccessDenied {

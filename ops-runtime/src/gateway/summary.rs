@@ -1,9 +1,26 @@
 //! What documents say, as it is shown to people and models: short, and in the order in which it is.
 
 use crate::OperationSpec;
+use crate::model::text::is_control;
 
 /// How long the summary of an operation may be in a list, in characters.
 const SUMMARY: usize = 120;
+
+/// How long the name of something may be, in characters.
+const NAME: usize = 300;
+
+/// A name that a document gives something, in one line: what would end the line or the name, or is not seen, is escaped.
+pub(super) fn name(name: &str) -> String {
+    let mut shown = String::with_capacity(name.len().min(NAME));
+    for (count, c) in name.chars().enumerate() {
+        if count == NAME {
+            shown.push_str("...");
+            break;
+        }
+        if is_control(c) || c == '`' { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown
+}
 
 /// What an operation does, in one line.
 pub(super) fn summary(spec: &OperationSpec) -> String {

@@ -11,6 +11,7 @@ use super::find;
 use super::rules::{MadeBy, caller_of};
 use crate::run::pipeline::{self, Invocation};
 use crate::run::principal::Principal;
+use crate::run::registry::Exact;
 use crate::{
     BoxFuture, CallError, CallOptions, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registration,
     Registry, RegistryError, ResponseEnvelope, Schema, SpecRef,
@@ -98,6 +99,7 @@ impl Own {
         let principal = Principal::of(context, true);
         let made_by = MadeBy::new(&caller_of(&principal));
         let mut options = CallOptions::default().with_extension(made_by);
+        options.extensions.insert_own(Exact);
         options.progress = context.progress().cloned();
         principal.forward(context, self.0.gate.registry(), options)
     }

@@ -55,6 +55,38 @@ pub(crate) fn readable(text: &str, limit: usize) -> String {
     out
 }
 
+/// A number made of a text, for names that would be one without it: FNV-1a, the same in every build, unlike the standard
+/// library's.
+///
+/// Others may write texts of one number, as many as they like. A further attempt begins elsewhere, where these differ.
+#[cfg(any(feature = "mcp-server", feature = "typescript"))]
+pub(crate) fn hash(text: &str, attempt: u32) -> u32 {
+    let fold = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    let start = attempt.to_le_bytes().into_iter().filter(|_| attempt > 0).fold(0x811c_9dc5, fold);
+    fold(text.bytes().fold(start, fold), 0)
+}
+
+/// Texts that begin with that one and have one hash, for tests: 512, each block of theirs being one of two that lead to one
+/// state.
+#[cfg(all(test, any(feature = "mcp-server", feature = "typescript")))]
+pub(crate) fn alike(start: &str) -> Vec<String> {
+    let alphabet: Vec<char> = "!#$%&()*+,:;<=>?@[]^{|}~".chars().collect();
+    let mut all = vec![start.to_owned()];
+    for _ in 0..9 {
+        let mut seen = std::collections::HashMap::new();
+        let blocks = (0..alphabet.len().pow(4))
+            .map(|n| (0..4).map(|place| alphabet[n / alphabet.len().pow(place) % alphabet.len()]).collect::<String>());
+        let pair = blocks.into_iter().find_map(|block| {
+            let other = seen.insert(hash(&format!("{}{block}", all[0]), 0), block.clone())?;
+            Some([other, block])
+        });
+        let pair = pair.unwrap();
+        all = all.iter().flat_map(|text| pair.iter().map(move |block| format!("{text}{block}"))).collect();
+    }
+    assert!(all.iter().all(|text| hash(text, 0) == hash(&all[0], 0)));
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,21 +6,68 @@
   const HAS = 1, KEYS = 2, CALL = 3, LOG = 4, DONE = 5, FAILED = 6;
   const { parse, stringify } = JSON;
   const Failed = Error;
-  const { defineProperty, deleteProperty, ownKeys } = Reflect;
-  const { freeze, create } = Object;
+  const { defineProperty, deleteProperty } = Reflect;
+  const { freeze, create, keys } = Object;
+  const { isFinite } = Number;
+  const { isArray } = Array;
+  const { isView } = ArrayBuffer;
   const say = (kind, value) => host(kind, stringify(value));
 
   // A text for people of any value; nothing that is thrown on the way gets out.
   const shown = (value) => {
     try {
       if (typeof value === 'string') return value;
-      if (value instanceof Error) return `${value.stack ? `${value}\n${value.stack}` : value}`;
+      if (value instanceof Error) return `${value}${more(value)}${value.stack ? `\n${value.stack}` : ''}`;
       if (typeof value === 'function') return `[function ${value.name}]`;
       if (typeof value === 'object' && value !== null) return json(value, 'the value', true) ?? String(value);
       return typeof value === 'bigint' ? `${value}n` : String(value);
     } catch (error) {
       return '[a value that cannot be shown]';
     }
+  };
+
+  // What the error of a call says beside its message.
+  const more = ({ code, details }) => {
+    const told = details === undefined || details === null ? '' : ` ${shown(details)}`;
+    return typeof code === 'string' && code ? ` [${code}]${told}` : told;
+  };
+
+  // An error as data, with what it would leave out.
+  const told = (error) => {
+    const plain = { name: String(error.name), message: String(error.message), ...error };
+    if (error.cause !== undefined) plain.cause = error.cause;
+    if (isArray(error.errors)) plain.errors = error.errors;
+    return plain;
+  };
+
+  // JSON has whole numbers of any size, and numbers here are exact up to 2 ** 53 only. Those beyond are BigInts here, and texts
+  // with a mark before them on the way.
+  let mark;
+  const LEAST = -(2n ** 63n), MOST = 2n ** 64n;
+  let ours = 0;
+  // What programs make JSON of by themselves has the digits as text.
+  defineProperty(BigInt.prototype, 'toJSON', {
+    value() { return ours > 0 ? this : `${this}`; }, writable: true, configurable: true,
+  });
+
+  // A value of the host with the numbers that its texts with a mark stand for.
+  const exact = (value) => {
+    if (typeof value === 'string') return value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value;
+    if (typeof value !== 'object' || value === null) return value;
+    for (const key of keys(value)) value[key] = exact(value[key]);
+    return value;
+  };
+
+  // What has no JSON that says what it is, and what to use.
+  const foreign = (value) => {
+    if (value instanceof Map) return ['a Map', 'use Object.fromEntries(..)'];
+    if (value instanceof Set) return ['a Set', 'use Array.from(..)'];
+    if (value instanceof Promise) return ['a promise', 'put `await` before it'];
+    if (value instanceof RegExp) return ['a regular expression', 'use String(..)'];
+    if (value instanceof ArrayBuffer) return ['bytes', 'use Array.from(new Uint8Array(..))'];
+    if (isView(value)) return ['bytes', 'use Array.from(..)'];
+    if (isArray(value) || typeof value[Symbol.iterator] !== 'function') return undefined;
+    return typeof value.next === 'function' ? ['an iterator', 'use Array.from(..)'] : undefined;
   };
 
   // The JSON of a value. What has none is an error that says what and where.
@@ -31,24 +78,34 @@
       const path = around.map((one) => one.key).concat([key]).filter((part) => part !== '').join('.');
       throw new TypeError(`${name} has ${kind}${path ? ` at \`${path}\`` : ''}, which has no JSON: ${help}`);
     };
-    const text = stringify(value, function (key, member) {
+    const visit = function (key, member) {
       while (around.length && around[around.length - 1].value !== this) around.pop();
       switch (typeof member) {
         // Half of a surrogate pair is no text in JSON.
         case 'string': return member.toWellFormed();
+        case 'number': return isFinite(member) ? member : none(`${member}`, key, 'use null or a string');
         case 'function': return none('a function', key, 'call it, or leave it out');
         case 'symbol': return none('a symbol', key, 'use a string');
-        case 'bigint': return lenient ? `${member}n` : none('a BigInt', key, 'use Number(..) or String(..)');
-        case 'object':
+        case 'bigint':
+          if (lenient) return `${member}n`;
+          return LEAST <= member && member < MOST ? `${mark}${member}` : none('a BigInt beyond 64 bits', key, 'use String(..)');
+        case 'object': {
           if (member === null) return member;
-          if (around.some((one) => one.value === member)) return none('a cycle', key, 'leave it out');
-          if (member instanceof Map) return none('a Map', key, 'use Object.fromEntries(..)');
-          if (member instanceof Set) return none('a Set', key, 'use Array.from(..)');
-          if (member instanceof Promise) return none('a promise', key, 'put `await` before it');
-          around.push({ key, value: member });
+          if (around.some((one) => one.of === member)) return none('a cycle', key, 'leave it out');
+          const [kind, help] = foreign(member) ?? [];
+          if (kind) return none(kind, key, help);
+          const value = member instanceof Error ? told(member) : member;
+          around.push({ key, value, of: member });
+          return value;
+        }
       }
       return member;
-    });
+    };
+    let text;
+    ours += 1;
+    try { text = stringify(value, visit); } finally { ours -= 1; }
+    // What is left of half pairs stands in names.
+    if (text?.includes('\\ud')) text = text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (part) => (part.length > 2 ? '\ufffd' : part));
     return text ?? 'null';
   };
 
@@ -66,6 +123,8 @@
         told.message = cut(String(error.message));
         told.stack = cut(lines(error.stack));
         if (typeof error.code === 'string') told.code = cut(error.code);
+        const details = error.details ?? error.errors;
+        if (details !== undefined && details !== null) told.details = cut(shown(details));
       } else {
         told.message = cut(`the program threw ${shown(error)}`);
       }
@@ -88,9 +147,10 @@
     });
   };
 
-  const answer = (number, isError, value) => {
+  const answer = (number, isError, given, isMarked) => {
     const { resolve, reject, stack } = waiting[number];
     delete waiting[number];
+    const value = isMarked ? exact(given) : given;
     if (!isError) return resolve(value);
     const thrown = new Failed(value.message);
     for (const name of ['code', 'details']) defineProperty(thrown, name, { value: value[name], enumerable: true });
@@ -127,7 +187,8 @@
   const console = freeze({ log: log('log'), info: log('info'), warn: log('warn'), error: log('error'), debug: log('log') });
   const put = (name, value) => defineProperty(globalThis, name, { value, writable: false, configurable: false, enumerable: true });
 
-  const run = ({ source, input, seed, search, describe }) => {
+  const run = ({ source, input, seed, search, describe, mark: given }) => {
+    mark = given;
     // xorshift128, so that a replay draws the same numbers.
     let [a, b, c, d] = seed;
     Math.random = () => {
@@ -142,7 +203,7 @@
       };
       return freeze(defineProperty(operation, 'name', { value: name }) && operation);
     })));
-    put('input', input);
+    put('input', exact(input));
     put('console', console);
     if (search) put('search', freeze((words, limit) => call('', 'search', { words: String(words), limit })));
     if (describe) put('describe', freeze((id, detail) => call('', 'describe', { id: typeof id === 'string' ? id : shown(id), detail })));
@@ -169,6 +230,6 @@
   return (text) => {
     // Lists, whose members are never those of a prototype.
     const message = parse(text);
-    if (message.length === 1) run(message[0]); else answer(message[0], message[1], message[2]);
+    if (message.length === 1) run(message[0]); else answer(message[0], message[1], message[2], message[3]);
   };
 })();

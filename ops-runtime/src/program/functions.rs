@@ -43,6 +43,15 @@ impl Functions {
         }
     }
 
+    /// True if there is `ops.namespace` or `ops.namespace.name`.
+    pub(crate) fn has(&self, path: &[String]) -> bool {
+        match path {
+            [namespace] => self.0.contains_key(namespace),
+            [namespace, name] => self.0.get(namespace).is_some_and(|names| names.contains_key(name)),
+            _ => false,
+        }
+    }
+
     /// Checks that there is `ops.namespace`.
     pub(crate) fn check(&self, namespace: &str) -> Result<(), String> {
         self.names(namespace).map(drop)

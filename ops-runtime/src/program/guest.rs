@@ -11,6 +11,7 @@ use serde_json::json;
 use wasmi::ResourceLimiter;
 use wasmi_core::LimiterError;
 
+use crate::program::exact::Mark;
 use crate::program::functions::Functions;
 use crate::program::limits::Limits;
 use crate::program::outcome::{Failure, Log, Reason};
@@ -20,7 +21,15 @@ const KEPT: usize = 300;
 
 /// The bytes of the longest path and the longest failure that are read. `bootstrap.js` cuts failures to less, but a program can
 /// replace what it cuts them with.
-const READ: usize = 64 << 10;
+const READ: usize = 128 << 10;
+
+/// What a value of JSON takes in memory beside its text, in bytes, with the room that collections keep free: at most, since a
+/// member of an object counts as two.
+const NODE: usize = 2 * std::mem::size_of::<Value>();
+
+/// How many names that do not exist are compared with those that do, for each program: it costs a pass over all of them, which
+/// the engine does not see.
+const COMPARED: usize = 64;
 
 /// What the script tells.
 pub(super) enum Message {
@@ -51,17 +60,29 @@ pub(super) struct Guest {
     /// Why the host ended the program.
     pub(super) ended: Option<Failure>,
     pub(super) reply: Vec<u8>,
+    /// What stands before whole numbers that the program has as `BigInt`s.
+    pub(super) mark: Mark,
     functions: Arc<Functions>,
     known: HashMap<String, Value>,
     limits: Arc<Limits>,
     log_bytes: usize,
     traffic: usize,
+    /// How many names were compared.
+    compared: usize,
 }
 
 impl Guest {
     pub(super) fn new(functions: Arc<Functions>, limits: Arc<Limits>, total: Arc<AtomicUsize>, now: u64) -> Self {
         Self {
-            memory: Meter { held: 0, own: limits.memory, total: limits.total_memory, all: total, refused: false },
+            memory: Meter {
+                engine: 0,
+                kept: 0,
+                held: 0,
+                own: limits.memory,
+                total: limits.total_memory,
+                all: total,
+                refused: false,
+            },
             outbox: Vec::new(),
             logs: Vec::new(),
             logs_left_out: 0,
@@ -69,11 +90,13 @@ impl Guest {
             now,
             ended: None,
             reply: Vec::new(),
+            mark: Mark::new(),
             functions,
             known: HashMap::new(),
             limits,
             log_bytes: 0,
             traffic: 0,
+            compared: 0,
         }
     }
 
@@ -103,15 +126,19 @@ impl Guest {
         Ok(())
     }
 
-    /// Counts bytes of an input or a result.
-    pub(super) fn count(&mut self, bytes: usize) -> Result<(), Failure> {
-        self.traffic = self.traffic.saturating_add(bytes);
-        if self.traffic <= self.limits.traffic {
-            return Ok(());
+    /// Counts an input or a result: its bytes, and what its values take in the memory of the host, which keeps them.
+    pub(super) fn count(&mut self, text: &str) -> Result<(), Failure> {
+        self.traffic = self.traffic.saturating_add(text.len());
+        if self.traffic > self.limits.traffic {
+            let most = self.limits.traffic;
+            let reached = format!("sent and got more than {most} bytes: call for less, such as pages or single fields");
+            return Err(Failure::limit(Reason::Traffic, reached, "with_traffic"));
         }
-        let most = self.limits.traffic;
-        let reached = format!("sent and got more than {most} bytes: call for less, such as pages or single fields");
-        Err(Failure::limit(Reason::Traffic, reached, "with_traffic"))
+        let values = text.bytes().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
+        match self.memory.keep(values.saturating_mul(NODE).saturating_add(text.len())) {
+            true => Ok(()),
+            false => Err(Failure::out_of_memory()),
+        }
     }
 
     /// True if there is such a namespace or operation, else a text that says what there is.
@@ -121,17 +148,23 @@ impl Guest {
         }
         let text = Some(path).filter(|path| path.len() <= READ);
         let names: Vec<String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let found = match names.as_slice() {
-            [namespace] => self.functions.check(namespace),
-            [namespace, name] => self.functions.find(namespace, name).map(drop),
-            _ => Err("there is no such name".to_owned()),
+        let answer = match names.as_slice() {
+            names if self.functions.has(names) => Value::Bool(true),
+            [namespace] if self.compares() => self.functions.check(namespace).err().into(),
+            [namespace, name] if self.compares() => self.functions.find(namespace, name).err().into(),
+            _ => Value::from("there is no such name"),
         };
-        let answer = found.map_or_else(Value::from, |()| Value::Bool(true));
         // Looking for the nearest name costs a pass over all.
         if self.known.len() < 256 && path.len() <= KEPT {
             self.known.insert(path.to_owned(), answer.clone());
         }
         answer
+    }
+
+    /// True if another name may be compared with those that there are.
+    fn compares(&mut self) -> bool {
+        self.compared = self.compared.saturating_add(1);
+        self.compared <= COMPARED
     }
 
     /// `[number, namespace, name]` and behind it the input, both as JSON.
@@ -140,10 +173,10 @@ impl Guest {
             let reached = format!("made more than {} calls", self.limits.calls);
             return Err(Failure::limit(Reason::Calls, reached, "with_calls"));
         }
-        self.count(text.len())?;
+        self.count(text)?;
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         let head = values.next().and_then(Result::ok).ok_or_else(unexpected)?;
-        let input = match values.next() {
+        let mut input = match values.next() {
             Some(Ok(input)) => input,
             Some(Err(error)) => return Err(too_deep("the input of a call", &error)),
             None => return Err(unexpected()),
@@ -164,6 +197,7 @@ impl Guest {
                 Err(_) => return Err(unexpected()),
             },
         };
+        self.mark.take(&mut input);
         self.outbox.push(Message::Call { number: self.calls, target, input });
         self.calls += 1;
         Ok(())
@@ -188,13 +222,19 @@ impl Guest {
                 format!("returned {bytes} bytes of JSON, more than {most}: return less, such as a part or a sum");
             return Err(Failure::limit(Reason::Output, reached, "with_output"));
         }
-        serde_json::from_str(text).map_err(|error| too_deep("the result", &error))
+        let mut value = serde_json::from_str(text).map_err(|error| too_deep("the result", &error))?;
+        self.mark.take(&mut value);
+        Ok(value)
     }
 }
 
 /// The message that starts a program.
-pub(super) fn start(source: &str, input: &Value, seed: &[u32; 4], search: bool, describe: bool) -> String {
-    let run = json!({ "source": source, "input": input, "seed": seed, "search": search, "describe": describe });
+pub(super) fn start(source: &str, input: &Value, seed: &[u32; 4], search: bool, describe: bool, mark: &Mark) -> String {
+    let marked = mark.put(input);
+    let input = marked.as_ref().unwrap_or(input);
+    let run = json!({
+        "source": source, "input": input, "seed": seed, "search": search, "describe": describe, "mark": mark.text(),
+    });
     json!([run]).to_string()
 }
 
@@ -220,7 +260,10 @@ const BASE: usize = 2 << 20;
 
 /// Counts the memory of a program, and of all programs of its sandbox.
 pub(super) struct Meter {
-    /// The bytes beyond the base.
+    /// The bytes of the engine, and those that the host keeps for the program.
+    engine: usize,
+    kept: usize,
+    /// The bytes of both beyond the base.
     held: usize,
     own: usize,
     total: usize,
@@ -230,15 +273,21 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    fn take(&mut self, desired: usize) -> bool {
-        let more = desired.saturating_sub(BASE).saturating_sub(self.held);
+    fn take(&mut self, engine: usize, kept: usize) -> bool {
+        let more = engine.saturating_add(kept).saturating_sub(BASE).saturating_sub(self.held);
         let fits = |used: usize| used.checked_add(more).filter(|sum| *sum <= self.total);
-        let taken = desired <= self.own && self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        let taken = engine <= self.own && self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
         if taken {
             self.held += more;
+            (self.engine, self.kept) = (engine, kept);
         }
         self.refused |= !taken;
         taken
+    }
+
+    /// Counts bytes that the host keeps until the program ends; false if they are too many.
+    fn keep(&mut self, bytes: usize) -> bool {
+        self.take(self.engine, self.kept.saturating_add(bytes))
     }
 }
 
@@ -250,7 +299,7 @@ impl Drop for Meter {
 
 impl ResourceLimiter for Meter {
     fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> Result<bool, LimiterError> {
-        Ok(self.take(desired))
+        Ok(self.take(desired, self.kept))
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> Result<bool, LimiterError> {
@@ -292,6 +341,37 @@ mod tests {
         assert!(guest.known.is_empty());
         guest.hear(1, r#"["t","echos"]"#).unwrap();
         assert_eq!((guest.known.len(), &*guest.reply), (1, &br#""there is no ops.t.echos; nearest: echo""#[..]));
+    }
+
+    #[test]
+    fn names_are_compared_a_bounded_number_of_times() {
+        let mut guest = guest();
+        for number in 0..1_000 {
+            guest.hear(1, &json!(["t", format!("echo{number}")]).to_string()).unwrap();
+            let reply = std::mem::take(&mut guest.reply);
+            assert_eq!(reply.ends_with(b"nearest: echo\""), number < COMPARED, "{number}");
+        }
+        guest.hear(1, r#"["t","echo"]"#).unwrap();
+        assert_eq!(guest.reply, b"true");
+    }
+
+    #[test]
+    fn what_the_host_keeps_counts_as_memory() {
+        let all = Arc::new(AtomicUsize::new(0));
+        let limits = Limits::new().with_total_memory(16 << 20);
+        let functions: Functions = [("t", "echo", "t.echo")].into_iter().collect();
+        let mut guest = Guest::new(functions.into(), limits.into(), all.clone(), 0);
+        guest.hear(3, r#"[0,"t","echo"]{"a":1}"#).unwrap();
+        // Each of them takes 2 bytes of text, and many times that as a value.
+        let zeros = format!(r#"[1,"t","echo"]{}"#, json!(vec![0; 500_000]));
+        let failed = guest.hear(3, &zeros).unwrap_err();
+        assert_eq!(failed.reason, Reason::Memory);
+        assert_eq!((guest.outbox.len(), all.load(Ordering::Relaxed)), (1, 0));
+        let text = format!(r#"[1,"t","echo"]{}"#, json!("x".repeat(5 << 20)));
+        guest.hear(3, &text).unwrap();
+        assert!(all.load(Ordering::Relaxed) > 3 << 20);
+        drop(guest);
+        assert_eq!(all.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -45,7 +45,8 @@ limits! {
     cpu, with_cpu: Duration = Duration::from_secs(10),
     /// Bytes of memory of one program; by default 64 MiB.
     memory, with_memory: usize = 64 << 20,
-    /// Bytes of memory of all programs of a sandbox together, beyond 2 MiB that each has; by default 1 GiB.
+    /// Bytes of memory of all programs of a sandbox together, beyond 2 MiB that each has, with what the host keeps of the inputs and
+    /// results of their calls; by default 1 GiB.
     total_memory, with_total_memory: usize = 1 << 30,
     /// How many calls it may make; by default 1,000.
     calls, with_calls: usize = 1_000,

@@ -5,12 +5,13 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::ErrorCode;
 use crate::program::journal::Journal;
 
 /// The characters of the longest name and the longest code of an error that are shown.
 const SHORT: usize = 200;
 
-/// The characters of the longest message and the longest stack of an error that are shown.
+/// The characters of the longest message, the longest details and the longest stack of an error that are shown.
 const LONG: usize = 4_000;
 
 /// How a program ended, and what it did until then.
@@ -115,6 +116,9 @@ pub struct Failure {
     pub message: String,
     /// The `code` of the error that was thrown, such as `VALIDATION_ERROR`.
     pub code: Option<String>,
+    /// The `details` of the error that was thrown, or the errors that it stands for: JSON, of which the beginning is kept. `None`
+    /// for a `VALIDATION_ERROR`, whose message says what is wrong.
+    pub details: Option<String>,
     /// The line of the program, from 1.
     pub line: Option<u32>,
     /// The column of the line, from 1.
@@ -125,7 +129,15 @@ pub struct Failure {
 
 impl Failure {
     pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), code: None, line: None, column: None, stack: String::new() }
+        Self {
+            reason,
+            message: message.into(),
+            code: None,
+            details: None,
+            line: None,
+            column: None,
+            stack: String::new(),
+        }
     }
 
     /// The failure of a limit: what was reached, and the method that sets it.
@@ -161,6 +173,9 @@ impl Failure {
             reason,
             message,
             code: given("code").map(|code| cut(code, SHORT).into_owned()),
+            details: given("details")
+                .filter(|_| given("code") != Some(ErrorCode::ValidationError.as_str()))
+                .map(|details| cut(details, LONG).into_owned()),
             line: place.map(|(line, _)| line),
             column: place.map(|(_, column)| column),
             stack: stack.join("\n"),

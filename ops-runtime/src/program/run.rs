@@ -1,5 +1,6 @@
 //! One run of a program: its turns, its calls, and the journal of both.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout_at;
 
 use crate::Decision;
+use crate::model::text::readable;
 use crate::program::engine::Instance;
 use crate::program::guest::{self, Guest, Message, Target};
 use crate::program::host::Host;
@@ -22,6 +24,9 @@ use crate::{BoxFuture, CallError};
 /// The ids of `search` and `describe` in journals: no operation has an id without a dot.
 const SEARCH: &str = "search";
 const DESCRIBE: &str = "describe";
+
+/// How many calls are told that failed after the program had returned; the others are counted.
+const LATE: usize = 5;
 
 pub(super) struct Run<'a> {
     sandbox: &'a Sandbox,
@@ -41,6 +46,8 @@ pub(super) struct Run<'a> {
     ready: VecDeque<(usize, Answer)>,
     in_flight: FuturesUnordered<BoxFuture<'a, (usize, Answer)>>,
     returned: Option<Value>,
+    /// The calls that failed after the program had returned.
+    late: Vec<String>,
     instance: Option<Box<Instance>>,
     cpu: Duration,
     /// None if it is too far away to be told.
@@ -70,6 +77,7 @@ impl<'a> Run<'a> {
             ready: VecDeque::new(),
             in_flight: FuturesUnordered::new(),
             returned: None,
+            late: Vec::new(),
             instance: None,
             cpu: Duration::ZERO,
             started: false,
@@ -92,7 +100,10 @@ impl<'a> Run<'a> {
             }
         }
         report.outcome = match result {
-            Ok(Some(value)) => Outcome::Done(value),
+            Ok(Some(value)) => {
+                report.warnings.extend(self.late_calls());
+                Outcome::Done(value)
+            }
             Ok(None) => Outcome::Waiting(Waiting { asks: self.journal.asks(), journal: self.journal }),
             Err(failure) => Outcome::Failed(failure),
         };
@@ -145,15 +156,16 @@ impl<'a> Run<'a> {
     }
 
     async fn start(&mut self) -> Result<(), Failure> {
+        let (functions, limits) = (self.program.functions.clone(), self.sandbox.limits.clone());
+        let guest = Guest::new(functions, limits, self.sandbox.memory.clone(), self.journal.started);
         let message = guest::start(
             &self.program.source,
             &self.program.input,
             &self.journal.seed,
             self.host.search().is_some(),
             self.host.describe().is_some(),
+            &guest.mark,
         );
-        let (functions, limits) = (self.program.functions.clone(), self.sandbox.limits.clone());
-        let guest = Guest::new(functions, limits, self.sandbox.memory.clone(), self.journal.started);
         let made = self.turn(move || {
             let instance = Instance::new(guest);
             (instance, message)
@@ -321,6 +333,32 @@ impl<'a> Run<'a> {
         self.tell(at, &answer, time)
     }
 
+    /// Notes a call that failed after the program had returned.
+    fn note_late(&mut self, at: usize, code: &str, message: &str) {
+        let id = self.journal.calls.get(at).map_or("", |entry| entry.id.as_str());
+        self.late.push(match self.late.len() {
+            0..LATE => format!("`{}`: {} [{}]", readable(id, 200), readable(message, 300), readable(code, 200)),
+            _ => String::new(),
+        });
+    }
+
+    /// What to say of these calls.
+    fn late_calls(&self) -> Option<String> {
+        if self.late.is_empty() {
+            return None;
+        }
+        let told: Vec<&str> = self.late.iter().take(LATE).map(String::as_str).collect();
+        let more = match self.late.len().saturating_sub(LATE) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        Some(format!(
+            "the program returned before these calls had ended, which failed: {}{more}. `await` each call: a function that is given \
+             to `forEach` is awaited by nobody",
+            told.join("; ")
+        ))
+    }
+
     fn record(&mut self, at: usize, answer: &Answer, time: u64) {
         if let Some(entry) = self.journal.calls.get_mut(at) {
             entry.answer = Some(answer.clone());
@@ -331,19 +369,27 @@ impl<'a> Run<'a> {
     }
 
     fn tell(&mut self, at: usize, answer: &Answer, time: u64) -> Result<(), Failure> {
-        let message = match answer {
-            Answer::Value(value) => json!([at, false, value]),
+        let (is_error, value) = match answer {
+            Answer::Value(value) => (false, Cow::Borrowed(value)),
             Answer::Error { code, message, details } => {
-                json!([at, true, { "code": code, "message": message, "details": details }])
+                // What the program returned says nothing of it.
+                if self.returned.is_some() {
+                    self.note_late(at, code, message);
+                }
+                (true, Cow::Owned(json!({ "code": code, "message": message, "details": details })))
             }
         };
-        let message = message.to_string();
         self.told =
             self.told.max(self.journal.calls.get(at).and_then(|entry| entry.order).map_or(0, |order| order + 1));
         let Some(instance) = &mut self.instance else { return Err(gone()) };
         let guest = instance.guest();
+        let message = match guest.mark.put(&value) {
+            None => json!([at, is_error, value]),
+            Some(marked) => json!([at, is_error, marked, true]),
+        };
+        let message = message.to_string();
         guest.now = guest.now.max(time);
-        guest.count(message.len())?;
+        guest.count(&message)?;
         instance.give(&message)
     }
 

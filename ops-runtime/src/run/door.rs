@@ -43,7 +43,16 @@ impl Door {
     }
 
     pub(crate) fn set_hosts(&mut self, hosts: impl IntoIterator<Item = String>) {
-        self.hosts = Some(hosts.into_iter().map(|host| named(&host)).collect());
+        let named = |host: String| {
+            if !is_host(&host) {
+                tracing::warn!(
+                    host,
+                    "no request names this host: it is `HOST` or `HOST:PORT`, without a scheme or a pattern"
+                );
+            }
+            named(&host)
+        };
+        self.hosts = Some(hosts.into_iter().map(named).collect());
     }
 
     /// Lets pages of another origin in, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
@@ -118,6 +127,15 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
         (Some(value), None) => value.to_str().map(Some).map_err(|_| StatusCode::BAD_REQUEST),
         (Some(_), Some(_)) => Err(StatusCode::BAD_REQUEST),
     }
+}
+
+/// True if a request can name the host.
+fn is_host(host: &str) -> bool {
+    let host = host.trim();
+    let Ok(authority) = Authority::try_from(host) else { return false };
+    // Without a user before it.
+    let Some(port) = host.strip_prefix(authority.host()) else { return false };
+    !authority.host().is_empty() && !host.contains('*') && (port.is_empty() || authority.port_u16().is_some())
 }
 
 /// The name and the port of a host.
@@ -207,6 +225,34 @@ mod tests {
         };
         assert!(said("same-origin", "https://api.example") && said("cross-site", "https://app.example.com"));
         assert!(!said("cross-site", "http://10.0.0.1:8080") && !said("same-site", "https://other.example"));
+    }
+
+    #[test]
+    fn what_no_request_names_is_no_host() {
+        for host in [
+            "tools.example.com",
+            "tools.example.com:8443",
+            "localhost",
+            "127.0.0.1:1",
+            "[::1]",
+            "[::1]:8",
+            " a.example ",
+        ] {
+            assert!(is_host(host), "{host}");
+        }
+        for host in [
+            "",
+            "https://tools.example.com",
+            "tools.example.com/",
+            "*.example.com",
+            "*",
+            "ann@tools.example.com",
+            ":8443",
+            "a.example:99999",
+            "a b",
+        ] {
+            assert!(!is_host(host), "{host}");
+        }
     }
 
     #[test]

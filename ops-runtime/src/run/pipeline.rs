@@ -237,6 +237,7 @@ fn start_dynamic(
         call.context = call.context.with_bodies(bodies.with_output(false));
     }
     entry.check_input(&input, &call.context)?;
+    entry.check_members(&input, &call.context)?;
     Ok((start_erased(call, entry, input)?, entry.clone()))
 }
 
@@ -335,6 +336,9 @@ fn start_served(
 ) -> Result<Started, CallError> {
     let (entry, handler) = call.admit(&entry.spec.id, Some(entry))?;
     let by_type = is_trusted(handler.erased.input_form()) && call.policy != OutputPolicy::Strict;
+    if let Payload::Value(input) = &input {
+        entry.check_members(input, &call.context)?;
+    }
     if by_type && entry.schemas.input_is_its_type() {
         let limits = call.limits();
         let start = || run(&*handler.erased, &entry.spec, input, call.context);
@@ -418,6 +422,7 @@ async fn start_dynamic_stream(
         entry.clone()
     };
     entry.check_input(&input, &call.context)?;
+    entry.check_members(&input, &call.context)?;
     let stream = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {
         item.and_then(|item| output::dynamic(&entry, policy, item)).map_err(|error| named(error, &entry.spec))

@@ -32,6 +32,8 @@ use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 
 pub(crate) use difference::check_served;
+#[cfg(feature = "mcp-server")]
+pub(crate) use entry::Exact;
 pub(crate) use entry::{Entry, Table};
 
 use crate::run::handler::Typed;

@@ -10,14 +10,19 @@ mod read_only;
 use std::borrow::Cow;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use self::constraints::Beyond;
 use self::read_only::ReadOnly;
-use crate::normalise::{self, CompiledSchema, Reading, Validator, Violation, Violations};
+use crate::model::nearest::{nearest, question};
+use crate::model::text::readable;
+use crate::normalise::{self, Change, CompiledSchema, Reading, UNDECLARED, Validator, Violation, Violations};
 use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
 pub(crate) use output::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
+
+/// How many names are proposed in the place of one that is not declared.
+const PROPOSED: usize = 3;
 
 /// So many violations are told in the message of an error, and so many in its details.
 const TOLD: usize = 5;
@@ -117,6 +122,38 @@ impl Schemas {
             said.push(json!({ "pointer": "", "message": format!("and {more} more") }));
         }
         Err(CallError::new(ErrorCode::ValidationError, told).with_details(json!({ "violations": said })))
+    }
+
+    /// Refuses members of an input that its schema does not declare, where it leaves no room for others.
+    pub(crate) fn check_members(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
+        let Some(schema) = self.input.compiled()? else { return Ok(()) };
+        // Most inputs are flat, and need no copy.
+        let is_flat = |value: &Value| !value.is_object() && !value.is_array();
+        if input
+            .as_object()
+            .is_some_and(|map| map.iter().all(|(name, value)| is_flat(value) && schema.may_declare(name)))
+        {
+            return Ok(());
+        }
+        let removed = schema.shaped(input.clone()).repairs.into_iter();
+        let unknown = removed.filter(|repair| repair.change == Change::Removed && repair.expected == UNDECLARED);
+        let unknown: Vec<String> = unknown.map(|repair| repair.pointer).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let declared = spec.input_schema().ok();
+        let declared = declared.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+        let told = |pointer: &String| {
+            let name = pointer.strip_prefix('/').filter(|name| !name.contains('/')).map(crate::pointer::unescaped);
+            let known = declared.into_iter().flat_map(Map::keys).map(String::as_str);
+            let meant = name.as_deref().map_or_else(String::new, |name| question(&nearest(name, known, PROPOSED)));
+            let shown = readable(name.as_deref().unwrap_or(pointer), 200);
+            format!("`{shown}` is not in the input of `{}`{meant}", spec.id)
+        };
+        let violation = |pointer: &String| json!({ "pointer": pointer, "message": told(pointer) });
+        let message = unknown.iter().take(TOLD).map(told).collect::<Vec<_>>().join("; ");
+        let all: Vec<Value> = unknown.iter().take(MAX_LISTED).map(violation).collect();
+        Err(CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": all })))
     }
 
     /// What of an output does not match its schema.

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
+use crate::model::text::hash;
+
 /// The longest identifier, in bytes.
 const MAX: usize = 64;
 
@@ -206,15 +208,9 @@ pub(super) fn identifier(text: &str) -> String {
 }
 
 /// The name, cut if need be, with a hash of the text that it stands for.
-fn hashed(name: &str, text: &str, attempt: u8) -> String {
+fn hashed(name: &str, text: &str, attempt: u32) -> String {
     let kept: String = name.chars().take(MAX - 9).collect();
     format!("{kept}_{:08x}", hash(text, attempt))
-}
-
-/// FNV-1a: the same in every build, unlike the standard library's.
-fn hash(text: &str, attempt: u8) -> u32 {
-    let fold = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    fold(text.bytes().fold(0x811c_9dc5, fold), attempt)
 }
 
 #[cfg(test)]
@@ -245,6 +241,15 @@ mod tests {
             assert_eq!(identifier(text), wanted, "{text:?}");
         }
         assert_eq!(identifier(&"x".repeat(100)).len(), MAX);
+    }
+
+    #[test]
+    fn names_are_unlike_however_alike_their_hashes_are() {
+        let ids = crate::model::text::alike("a.x");
+        let names = Names::new(&ids);
+        let unlike: BTreeSet<&str> = names.iter().map(|(_, name)| name.operation).collect();
+        assert_eq!(unlike.len(), ids.len());
+        assert!(unlike.iter().all(|name| name.starts_with('x') && name.len() <= 10), "{unlike:?}");
     }
 
     #[test]

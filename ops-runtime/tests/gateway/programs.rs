@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ops_runtime::CallError;
 use ops_runtime::access::CallPolicy;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::gateway::{CallerLimits, Rate, Tools};
 use ops_runtime::program::{FolderStore, Limits};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};
@@ -250,6 +253,82 @@ async fn what_was_done_before_it_waited_is_told_too() {
     let failed = client.call("execute", arguments).await;
     assert!(text(&failed).contains("stays done: `shop.renamePet` (1)."), "{failed}");
     assert_eq!(shop.renamed(), 1);
+}
+
+#[tokio::test]
+async fn what_a_call_says_of_its_failure_is_told() {
+    static FILL: OperationSpec = OperationSpec::query("shop.fill");
+    let shop = Shop::new();
+    let full = |_, _| async { Err(CallError::new("FULL", "no room").with_details(json!({ "table": "aquarium" }))) };
+    shop.registry.register(Registration::new(&FILL, Handler::dynamic(full))).unwrap();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let failed = client.call("execute", json!({ "code": "await ops.shop.fill({})" })).await;
+    assert!(text(&failed).starts_with("The program failed: no room [FULL], at line 1"), "{failed}");
+    assert!(text(&failed).contains("\nThe details: {\"table\":\"aquarium\"}"), "{failed}");
+    let done = client.call("execute", json!({ "code": "[1].forEach(() => ops.shop.fill({})); return 'ok'" })).await;
+    assert!(texts(&done)[1].contains("`shop.fill`: no room [FULL]"), "{done}");
+}
+
+#[tokio::test]
+async fn a_program_that_does_nothing_is_told() {
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for (code, is_told) in [
+        ("async () => { return await ops.shop.showPet({ petId: 7 }) }", true),
+        ("const pet = await ops.shop.showPet({ petId: 7 });", true),
+        ("await ops.shop.showPet({ petId: 7 }); return null", false),
+        ("return 0", false),
+    ] {
+        let done = client.call("execute", json!({ "code": code })).await;
+        assert_eq!(texts(&done).len() > 1, is_told, "{code}: {done}");
+        assert!(!is_told || texts(&done)[1].starts_with("The program returned nothing."), "{code}: {done}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_no_question_lets_a_program_wait() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "return (await ops.shop.renamePet({ petId: 7, name: 'Max' })).renamed";
+    let waits = client.call("execute", json!({ "code": code })).await;
+    let part = |before: &str, after: char| {
+        let (_, rest) = text(&waits).split_once(before).unwrap_or_else(|| panic!("{waits}"));
+        rest.split(after).next().unwrap().to_owned()
+    };
+    let (key, ask) = (part("\"resume\": \"", '"'), part("(key ", ')'));
+    // As if one key were the other.
+    let wrong = client.call("execute", json!({ "code": code, "resume": key, "approve": [key] })).await;
+    assert!(text(&wrong).starts_with("The program did not go on: "), "{wrong}");
+    assert!(text(&wrong).contains("do not run it from its start"), "{wrong}");
+    let again = client.call("execute", json!({ "code": code, "resume": key })).await;
+    assert!(text(&again).contains(&format!("(key {ask})")), "{again}");
+    let done = client.call("execute", json!({ "code": code, "resume": key, "approve": [ask] })).await;
+    assert_eq!((text(&done), shop.renamed()), ("Max", 1), "{done}");
+}
+
+#[tokio::test]
+async fn a_caller_runs_no_more_programs_than_calls() {
+    static WAIT: OperationSpec = OperationSpec::query("shop.wait");
+    let shop = Shop::new();
+    let wait = |_, _| async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Ok(json!("waited"))
+    };
+    shop.registry.register(Registration::new(&WAIT, Handler::dynamic(wait))).unwrap();
+    let limits = CallerLimits::new().with_max_in_flight(1).with_max_waiting(0, Duration::ZERO);
+    let gateway = shop.gateway().with_tools(Tools::Code).with_limits(limits).build().await.unwrap();
+    let tools = gateway.tools();
+    let run = |who: &str| {
+        let tools = tools.scoped(ops_runtime::access::Identity::new(who));
+        async move { tools.call("gateway.execute", json!({ "code": "return await ops.shop.wait({})" })).await }
+    };
+    let (one, two, other) = futures_util::join!(run("ann"), run("ann"), run("bob"));
+    let refused: Vec<_> = [&one, &two].into_iter().filter_map(|ran| ran.as_ref().err()).collect();
+    assert_eq!(refused.len(), 1, "{one:?} {two:?}");
+    assert_eq!(refused[0].code().as_str(), "TOO_MANY_REQUESTS");
+    assert_eq!(other.unwrap().meta.as_mcp().unwrap().content[0].as_text(), Some("waited"));
 }
 
 #[tokio::test]

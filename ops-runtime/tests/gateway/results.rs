@@ -1,6 +1,11 @@
 //! Results that are too long for a model.
 
+use ops_runtime::ResponseEnvelope;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::content::ContentBlock;
+use ops_runtime::envelope::McpMeta;
 use ops_runtime::gateway::ResultLimits;
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use crate::fixture::{Shop, owner, texts};
@@ -46,5 +51,39 @@ async fn what_is_wrong_with_reading_on_is_named() {
         let wrong = client.call("call", json!({ "id": "results.read", "input": input })).await;
         assert!(texts(&wrong)[0].contains(told), "{input}: {wrong}");
         assert_eq!(wrong["isError"], true, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn the_texts_of_a_result_have_the_room_of_one() {
+    static ROWS: OperationSpec = OperationSpec::query("shop.rows");
+    for (rows, is_cut) in [(20, false), (3_000, true)] {
+        let shop = Shop::new();
+        // As servers give lists: a block for each item.
+        let answer = move |_, _| async move {
+            let mut content: Vec<ContentBlock> =
+                (0..rows).map(|row| ContentBlock::text(format!("row {row}"))).collect();
+            content.push(ContentBlock::image("aGk=", "image/png"));
+            let envelope = ResponseEnvelope::mcp(json!(null), McpMeta::new(false, content));
+            Ok(serde_json::to_value(envelope).unwrap())
+        };
+        shop.registry.register(Registration::new(&ROWS, Handler::dynamic(answer))).unwrap();
+        let gateway = shop.gateway().with_results(ResultLimits::new().with_max_shown(8_000)).build().await.unwrap();
+        let mut client = owner(&gateway).await;
+        let mut result = client.call("call", json!({ "id": "shop.rows" })).await;
+        assert!(result.to_string().contains("image/png"), "{result}");
+        if !is_cut {
+            assert_eq!(texts(&result).len(), rows, "{result}");
+            continue;
+        }
+        let mut read = Vec::new();
+        loop {
+            let parts = texts(&result);
+            assert!(parts.iter().map(|part| part.len()).sum::<usize>() < 9_000, "{result}");
+            read.extend(serde_json::from_str::<Vec<String>>(parts[0]).unwrap());
+            let Some(arguments) = parts.get(1).and_then(|note| read_on(note)) else { break };
+            result = client.call("call", arguments).await;
+        }
+        assert_eq!(read, (0..rows).map(|row| format!("row {row}")).collect::<Vec<_>>());
     }
 }

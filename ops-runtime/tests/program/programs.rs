@@ -22,7 +22,8 @@ async fn values_go_in_and_out_as_json() {
             "return { a: undefined, b: [undefined], c: new Date(0) }",
             json!({ "b": [null], "c": "1970-01-01T00:00:00.000Z" }),
         ),
-        ("return [NaN, 1e400, -0]", json!([null, null, 0])),
+        ("return -0", json!(0)),
+        ("return { ['a\\ud800\\\\ud800']: 1 }", json!({ "a\u{fffd}\\ud800": 1 })),
         ("return '\\ud800'", json!("\u{fffd}")),
         ("const [a, b] = await Promise.all([ops.t.echo(1), ops.t.echo(2)]); return a + b", json!(3)),
         ("return [typeof ops.t.echo, ops.t.echo.name]", json!(["function", "echo"])),
@@ -72,6 +73,54 @@ async fn a_call_that_fails_throws() {
 }
 
 #[tokio::test]
+async fn whole_numbers_beyond_2_to_the_53rd_are_exact() {
+    let source = "const { id, list } = await ops.t.ids({}); await ops.t.echo({ id, list }); console.log({ id });
+        return [id, typeof id, typeof list[1], `${id}`, JSON.stringify({ id }), id + 1n, list, input]";
+    let (host, most) = (Recorder::default(), json!({ "n": u64::MAX }));
+    let report = Sandbox::default().run(&program(source).with_input(most.clone()), &host).await;
+    let Outcome::Done(value) = report.outcome else { panic!("{:?}", report.outcome) };
+    let (id, list) = (9_007_199_254_740_993_u64, json!([i64::MIN, 5, 1.5]));
+    let text = id.to_string();
+    let written = format!(r#"{{"id":"{text}"}}"#);
+    assert_eq!(value, json!([id, "bigint", "number", text, written, id + 1, list, most]));
+    assert_eq!(host.calls.lock().unwrap()[1].1, json!({ "id": id, "list": list }));
+    assert_eq!(report.logs[0].text, format!(r#"{{"id":"{id}n"}}"#));
+}
+
+#[tokio::test]
+async fn an_error_that_was_caught_is_data() {
+    let told =
+        json!({ "name": "CallError", "message": "no pets left", "code": "OUT_OF_STOCK", "details": { "left": 0 } });
+    let source = "return (await Promise.allSettled([ops.t.fail({})]))[0]";
+    assert_eq!(value(source).await, json!({ "status": "rejected", "reason": told }));
+    let source = "return { e: new RangeError('far', { cause: new Error('near') }) }";
+    let cause = json!({ "name": "Error", "message": "near" });
+    assert_eq!(value(source).await, json!({ "e": { "name": "RangeError", "message": "far", "cause": cause } }));
+    let source = "const e = new Error('x'); e.self = { e }; return e";
+    assert!(failure(source).await.message.contains("the result has a cycle at `self.e`"));
+    let report = run("try { await ops.t.fail({}) } catch (e) { console.error(e); console.log([e]) }").await;
+    let logs: Vec<&str> = report.logs.iter().map(|log| log.text.as_str()).collect();
+    assert!(logs[0].starts_with("CallError: no pets left [OUT_OF_STOCK] {\"left\":0}\n"), "{logs:?}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(logs[1]).unwrap(), json!([told]));
+    assert_eq!(failure("await ops.t.fail({})").await.details.as_deref(), Some(r#"{"left":0}"#));
+    let failed = failure("await Promise.any([ops.t.fail({})])").await;
+    assert!(failed.details.as_deref().is_some_and(|details| details.contains("no pets left")), "{failed:?}");
+}
+
+#[tokio::test]
+async fn what_fails_after_the_end_is_told() {
+    let report = run("[1, 2].forEach(async () => { await ops.t.fail({}) }); return 'done'").await;
+    assert!(matches!(report.outcome, Outcome::Done(ref value) if value == "done"), "{report:?}");
+    let [told] = &report.warnings[..] else { panic!("{report:?}") };
+    assert!(told.contains("`t.fail`: no pets left [OUT_OF_STOCK]; `t.fail`: "), "{told}");
+    let report = run("for (let i = 0; i < 100; i++) ops.t.fail({}); return 1").await;
+    assert!(report.warnings[0].contains("; and 95 more."), "{report:?}");
+    for heard in ["try { await ops.t.fail({}) } catch {} return 1", "ops.t.echo({}); return 1"] {
+        assert!(run(heard).await.warnings.is_empty(), "{heard}");
+    }
+}
+
+#[tokio::test]
 async fn errors_say_what_and_where() {
     for (source, reason, message, line) in [
         ("x.y", Reason::Thrown, "ReferenceError: x is not defined", Some(1)),
@@ -90,7 +139,17 @@ async fn errors_say_what_and_where() {
         ),
         ("await ops.tt.a({})", Reason::Thrown, "TypeError: there is no ops.tt", Some(1)),
         ("return () => 1", Reason::Thrown, "TypeError: the result has a function, which has no JSON", None),
-        ("return { a: [1, { b: 1n }] }", Reason::Thrown, "TypeError: the result has a BigInt at `a.1.b`", None),
+        (
+            "return { a: [1, { b: 1n << 64n }] }",
+            Reason::Thrown,
+            "TypeError: the result has a BigInt beyond 64 bits at `a.1.b`",
+            None,
+        ),
+        ("return [0 / 0]", Reason::Thrown, "TypeError: the result has NaN at `0`, which has no JSON", None),
+        ("await ops.t.echo({ price: 1 / 0 })", Reason::Thrown, "TypeError: the input has Infinity at `price`", Some(1)),
+        ("return new Map().values()", Reason::Thrown, "TypeError: the result has an iterator, which has no JSON", None),
+        ("return { r: /a/ }", Reason::Thrown, "TypeError: the result has a regular expression at `r`", None),
+        ("return new Uint8Array(2)", Reason::Thrown, "TypeError: the result has bytes, which has no JSON", None),
         (
             "const a = { b: {} }; a.b.c = a; return a",
             Reason::Thrown,

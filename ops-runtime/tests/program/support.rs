@@ -37,6 +37,7 @@ impl Host for Recorder {
                 }
                 "t.fail" => Err(CallError::new("OUT_OF_STOCK", "no pets left").with_details(json!({ "left": 0 }))),
                 "t.hostile" => Ok(serde_json::from_str(HOSTILE).unwrap()),
+                "t.ids" => Ok(json!({ "id": 9_007_199_254_740_993_u64, "list": [i64::MIN, 5, 1.5] })),
                 "t.big" => Ok(Value::from("x".repeat(4 << 20))),
                 _ => Ok(input),
             };
@@ -63,7 +64,7 @@ const HOSTILE: &str = r#"{"__proto__":{"polluted":true},"constructor":{"prototyp
     "toJSON":"x","text":"\"});ops.t.set({});//${1}`</script>\u2028"}"#;
 
 pub(crate) fn functions() -> Functions {
-    let names = ["echo", "sleep", "fail", "hostile", "big", "denied", "set", "setOther", "showPet"];
+    let names = ["echo", "sleep", "fail", "hostile", "ids", "big", "denied", "set", "setOther", "showPet"];
     let mut functions: Functions = names.into_iter().map(|name| ("t", name, format!("t.{name}"))).collect();
     functions.insert("odd", "x'];process.exit();//", "t.echo");
     functions.insert("odd", "__proto__", "t.echo");

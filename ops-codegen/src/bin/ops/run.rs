@@ -93,18 +93,42 @@ fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
     let id = clean(&ask.id);
     let stdin = std::io::stdin();
     if !stdin.is_terminal() || !std::io::stderr().is_terminal() || arguments.script == "-" {
-        let call = clean(&format!("{} {}", ask.id, ask.input));
+        let call = clean(&format!("{} {}", ask.id, brief(&ask.input)));
         return Err(Failure::Failed(format!(
             "the program asks for `{call}`, and there is no terminal to ask on: `--allow '{id}'` lets it run"
         )));
     }
     let mut stderr = anstream::stderr().lock();
-    let asked = writeln!(stderr, "{id} {}", clean(&format!("{:#}", ask.input)));
+    let asked = writeln!(stderr, "{id} {}", clean(&format!("{:#}", brief(&ask.input))));
     asked.and_then(|()| write!(stderr, "Run it? [y/N] ")).and_then(|()| stderr.flush()).map_err(Failure::output)?;
     let mut answer = String::new();
     let read = stdin.lock().read_line(&mut answer);
     read.map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// How much of a text in an input is shown to who is asked, in characters.
+const SHOWN: usize = 500;
+
+/// An input whose long texts, such as those of files, are cut, so that all else is seen.
+fn brief(input: &Value) -> Value {
+    let mut shown = input.clone();
+    let mut pending = vec![&mut shown];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => pending.extend(members.values_mut()),
+            Value::String(text) => {
+                if let Some((end, _)) = text.char_indices().nth(SHOWN) {
+                    let more = text.chars().count() - SHOWN;
+                    text.truncate(end);
+                    text.push_str(&format!("... and {more} characters more"));
+                }
+            }
+            _ => {}
+        }
+    }
+    shown
 }
 
 /// Prints what the program returned, or says why it did not.
@@ -118,8 +142,12 @@ fn finish(report: Report) -> Result<(), Failure> {
             let written = writeln!(stdout, "{}", crate::report::json(&format!("{value:#}")));
             written.and_then(|()| stdout.flush()).map_err(Failure::output)
         }
-        Outcome::Failed(failure) if failure.stack.is_empty() => Err(Failure::Failed(failure.to_string())),
-        Outcome::Failed(failure) => Err(Failure::Failed(format!("{failure}\n{}", failure.stack))),
+        Outcome::Failed(failure) => {
+            let details = failure.details.as_deref().map(|details| format!("the details: {details}"));
+            let stack = Some(failure.stack.clone()).filter(|stack| !stack.is_empty());
+            let told: Vec<String> = std::iter::once(failure.to_string()).chain(details).chain(stack).collect();
+            Err(Failure::Failed(told.join("\n")))
+        }
         _ => Err(Failure::Failed("the program waits for an answer".to_owned())),
     }
 }

@@ -2,6 +2,7 @@
 
 mod callers;
 mod config;
+mod doors;
 mod gateway;
 mod host;
 mod listening;

@@ -26,6 +26,7 @@ use crate::run::context::deadline_after;
 use crate::run::pace::{Cost, in_turns};
 use crate::run::pipeline::{self, EnvelopeStream, Invocation};
 use crate::run::principal::Principal;
+use crate::run::registry::Exact;
 use crate::run::shown;
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
@@ -111,7 +112,8 @@ impl<'a> Call<'a> {
             reports
         });
         let peer = RequestPeer::new(context, answers, options.ask_timeout);
-        let call_options = call_options.with_extension(peer.shown());
+        call_options = call_options.with_extension(peer.shown());
+        call_options.extensions.insert_own(Exact);
         let invocation = caller.invocation(&server.registry, call_options);
         let (request, input) = (invocation.context.request, tool.input_of(params.arguments));
         let work = Work { invocation, input, reports };

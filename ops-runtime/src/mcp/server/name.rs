@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::text::hash;
+
 /// The longest name that hosts pass on to models.
 const MAX: usize = 64;
 
@@ -33,15 +35,16 @@ fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// FNV-1a: the same in every build, unlike the standard library's.
-fn hash(id: &str, attempt: u8) -> u32 {
-    let fold = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    fold(id.bytes().fold(0x811c_9dc5, fold), attempt)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_unlike_however_alike_their_hashes_are() {
+        let mut names = Names::default();
+        let given: BTreeSet<String> = crate::model::text::alike("a.x").iter().map(|id| names.give(id)).collect();
+        assert_eq!(given.len(), 512);
+    }
 
     #[test]
     fn names_are_legal_and_unlike() {

@@ -14,6 +14,12 @@ use crate::run::handler::Typed;
 use crate::run::schemas::{DefinitionCache, Schemas};
 use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, SpecRef, Text};
 
+/// An extension of a call by a caller who goes by the schema, as models do: a member of the input that the operation's type
+/// would pass over is misspelt, and refused.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "mcp-server"), allow(dead_code, reason = "only servers of tools say so"))]
+pub(crate) struct Exact;
+
 /// An operation with its handler and its compiled schemas.
 pub(crate) struct Entry {
     pub(crate) spec: SpecRef,
@@ -107,8 +113,24 @@ impl Entry {
         })
     }
 
+    /// Checks for a caller who is [`Exact`] that code which takes types passes over no member of an input. All other code gets
+    /// the whole input.
+    #[inline]
+    pub(crate) fn check_members(&self, input: &Value, context: &Context) -> Result<(), CallError> {
+        if context.extension::<Exact>().is_some() { self.check_exactly(input) } else { Ok(()) }
+    }
+
+    /// As [`check_members`](Self::check_members), for a caller who is known to be one.
+    pub(crate) fn check_exactly(&self, input: &Value) -> Result<(), CallError> {
+        match self.typed() {
+            Some(_) => self.schemas.check_members(&self.spec, input),
+            None => Ok(()),
+        }
+    }
+
     /// Checks what the schema does not say: if a request can be made of the input, say.
     pub(crate) fn check_by_handler(&self, input: &Value, context: &Context) -> Result<(), CallError> {
+        self.check_members(input, context)?;
         match &self.handler {
             Some(handler) => {
                 let check = AssertUnwindSafe(|| handler.erased.check(&self.spec, input, context));

@@ -58,9 +58,11 @@ use std::path::{Path, PathBuf};
 use ops_runtime::http::Secret;
 use serde::Deserialize;
 
+use super::doors::{check_hosts, check_origins};
 use crate::arguments::ToolsChoice;
 use crate::failure::Failure;
 use crate::modules::is_url;
+use crate::report::clean;
 
 /// The content of the file.
 #[derive(Default, Deserialize)]
@@ -222,6 +224,8 @@ impl Config {
             let place = line.map_or_else(String::new, |line| format!(", line {line}"));
             Failure::Usage(format!("`{shown}`{place}: {}", without_value(error.message())))
         })?;
+        let doors = check_hosts(&config.hosts).and_then(|()| check_origins(&config.origins));
+        doors.map_err(|told| Failure::Usage(format!("`{shown}`: {}", clean(&told))))?;
         config.file = path.to_owned();
         Ok(config)
     }
@@ -311,6 +315,20 @@ mod tests {
             assert!(told.contains(expected) && !told.contains("SECRET"), "{told}");
         }
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn names_that_let_nobody_in_are_told() {
+        let file = std::env::temp_dir().join(format!("ops-config-doors-{}.toml", std::process::id()));
+        for (setting, told) in [
+            ("hosts = [\"https://tools.example.com\"]", "`hosts` has `https://tools.example.com`"),
+            ("origins = [\"app.example.com\"]", "`origins` has `app.example.com`"),
+        ] {
+            std::fs::write(&file, setting).unwrap();
+            let Err(crate::Failure::Usage(refused)) = Config::read(&file) else { panic!("{setting} is taken") };
+            assert!(refused.contains(told), "{refused}");
+        }
+        std::fs::remove_file(file).unwrap();
     }
 
     #[test]

@@ -168,8 +168,10 @@ fn policy(arguments: &ServeArguments, config: &Config) -> CallPolicy {
 fn limits(config: &Config) -> (CallerLimits, ResultLimits) {
     let (mut limits, mut results) = (CallerLimits::new(), ResultLimits::new());
     if let Some(calls) = config.limits.calls_per_second {
-        let rate = Rate::new(calls, Duration::from_secs(1));
-        limits = limits.with_rate(rate.with_burst(config.limits.burst.unwrap_or(calls)));
+        limits = limits.with_rate(Rate::new(calls, Duration::from_secs(1)));
+    }
+    if let (Some(calls), Some(rate)) = (config.limits.burst, limits.rate) {
+        limits = limits.with_rate(rate.with_burst(calls));
     }
     if let Some(calls) = config.limits.in_flight {
         limits = limits.with_max_in_flight(calls);

@@ -218,6 +218,7 @@ async fn begin(
         Origin { retry: spec.retry(), unknown: !asker.is_somebody(), via: Some(asker.via()), ..Origin::default() };
     let record = tool
         .input_of(arguments)
+        .and_then(|input| tool.entry.check_exactly(&input).map(|()| input))
         .and_then(|input| to_text(&input))
         .and_then(|input| jobs.record(&spec.id, input, options, &origin));
     let record = match record {
