@@ -267,8 +267,8 @@ impl HttpServer {
         self
     }
 
-    /// Lets pages of other origins send requests (CORS), such as `https://app.example.com`. Their scripts may send any
-    /// header, but no cookies.
+    /// Lets pages of other origins send requests (CORS), such as `https://app.example.com`, or `http://localhost:*` for any
+    /// port. Their scripts may send any header, but no cookies.
     #[must_use]
     pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         self.origins.extend(origins.into_iter().map(Into::into));
@@ -426,12 +426,12 @@ impl HttpServer {
         let metrics = metrics.map(Arc::new);
         let Self { registry, options, filters, authenticators, hosts, origins, cancel, about, routes, .. } = self;
         let authenticator = Several::of(authenticators);
-        let cors = cors(&origins);
         let mut door = Door::any();
         if let Some(hosts) = hosts {
             door.set_hosts(hosts);
         }
         origins.iter().for_each(|origin| door.add_origin(origin));
+        let cors = cors(&door);
         let limits = Limits::new(&options);
         let cancel = cancel.0;
         let cache = Cache::default();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use ops_runtime::access::Identity;
+use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::mock::{MockCaller, Recorder};
 use ops_runtime::spec::{Definition, OperationSpec, Schema};
@@ -222,6 +223,83 @@ async fn what_was_recorded_is_played_back() {
     assert!(error.message().contains("`pets.show`") && *error.code() == ErrorCode::OperationNotFound, "{error}");
 }
 
+#[tokio::test]
+async fn a_subscription_that_was_not_opened_is_played_back_as_such() {
+    let path = file("unopened.jsonl");
+    let real = MockCaller::new().on_subscription::<Watch, _>(|input, _| {
+        if input.is_null() { Err(CallError::new("CLOSED", "nothing to watch")) } else { Ok(stream::empty()) }
+    });
+    let recorder = Recorder::create(real, &path).unwrap();
+    let refused = recorder.subscribe::<Watch>(Value::Null).await.err().unwrap();
+    assert_eq!(items(&recorder, json!({})).await, []);
+    let mock = MockCaller::playback(&path).unwrap();
+    let error = mock.subscribe::<Watch>(Value::Null).await.err().unwrap();
+    assert_eq!((error.code(), error.message()), (refused.code(), refused.message()));
+    assert_eq!(items(&mock, json!({})).await, []);
+    // As an earlier version wrote it.
+    fs::write(&path, r#"{"id":"pets.watch","input":null,"items":[{"error":{"code":"CLOSED","message":"no"}}]}"#)
+        .unwrap();
+    assert_eq!(items(&MockCaller::playback(&path).unwrap(), Value::Null).await, [Err("no".to_owned())]);
+}
+
+/// A pet that is there, or one that has been made.
+#[derive(Debug, Clone, PartialEq)]
+enum Saved {
+    Found(Named),
+    Made(Titled),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Named {
+    name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Titled {
+    name: Option<String>,
+}
+
+ops_runtime::__generated::untagged!(Saved { Object[; "name"] => Found, Object[; "name"] => Made } by [[0], [1]]);
+
+struct Save;
+
+impl Operation for Save {
+    type Input = Value;
+    type Output = Saved;
+    const SPEC: &'static OperationSpec =
+        &OperationSpec::mutation("pets.save").with_http(HttpBinding::new("PUT", "/pets").with_responses(
+            const {
+                &[
+                    HttpResponse::new(StatusRange::Exact(200), "application/json").with_variant(0),
+                    HttpResponse::new(StatusRange::Exact(201), "application/json").with_variant(1),
+                ]
+            },
+        ));
+}
+
+impl Call for Save {}
+
+#[tokio::test]
+async fn the_status_of_a_recorded_response_selects_its_success() {
+    let path = file("statuses.jsonl");
+    let real = MockCaller::new().on_envelope::<Save>(|input, _| {
+        let (name, meta) = (Some("Rex".to_owned()), |status| HttpMeta::new(status, "application/json"));
+        Ok(match input["made"] == true {
+            false => ResponseEnvelope::http(Saved::Found(Named { name }), meta(200)),
+            true => ResponseEnvelope::http(Saved::Made(Titled { name }), meta(201)),
+        })
+    });
+    let recorder = Recorder::create(real, &path).unwrap();
+    let mut given = Vec::new();
+    for made in [false, true] {
+        given.push(recorder.execute::<Save>(json!({ "made": made })).await.unwrap());
+    }
+    let mock = MockCaller::playback(&path).unwrap();
+    for (made, given) in [false, true].into_iter().zip(given) {
+        assert_eq!(mock.execute::<Save>(json!({ "made": made })).await.unwrap(), given);
+    }
+}
+
 trait Numbers {
     fn on_sequence_of_numbers(self) -> Self;
 }
@@ -311,6 +389,8 @@ fn recordings_that_cannot_be_read() {
         (r#"{"id":"a.b","error":{"code":1}}"#, "its `error` cannot be read"),
         (r#"{"id":"a.b","items":3}"#, "its `items` are no list"),
         (r#"{"id":"a.b","items":[3]}"#, "an item is no object"),
+        (r#"{"id":"a.b","items":[],"error":{"code":1}}"#, "its `error` cannot be read"),
+        (r#"{"id":"a.b","items":[{"output":1}],"error":{"code":"A","message":"b"}}"#, "it has `items` and an `error`"),
         (&*format!("{good}\n\n{{\"id\":\"a.b\",\"items\":[]}}"), "line 3 of"),
         (r#"{"id":"no id","output":1}"#, "no id"),
     ] {

@@ -432,6 +432,41 @@ async fn a_handler_that_outlives_its_deadline_is_dropped() {
     assert_eq!(call.await.unwrap_err().code(), &ErrorCode::Aborted);
 }
 
+#[tokio::test]
+async fn a_call_after_its_deadline_or_its_end_is_not_begun() {
+    let registry = registry();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let (counted, of_stream, of_id) = (runs.clone(), runs.clone(), runs.clone());
+    let double = move |n: i64, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(Reply::Value(2 * n)) }
+    };
+    registry.replace(Registration::call::<Double, _, _>(double)).unwrap();
+    let count = move |_, _| {
+        of_stream.fetch_add(1, Ordering::SeqCst);
+        async { Ok(futures_util::stream::empty()) }
+    };
+    registry.register(Registration::subscription::<Count, _, _, _>(count)).unwrap();
+    let handler = Handler::dynamic(move |input: Value, _| {
+        of_id.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(input) }
+    });
+    registry.register(Registration::new(OperationSpec::query("any.echo"), handler)).unwrap();
+    let cancelled = CancelToken::new();
+    cancelled.cancel();
+    for (options, code) in [
+        (CallOptions::new().with_deadline(Instant::now()), ErrorCode::Timeout),
+        (CallOptions::new().with_timeout(Duration::ZERO), ErrorCode::Timeout),
+        (CallOptions::new().with_cancel(cancelled), ErrorCode::Aborted),
+    ] {
+        let error = registry.execute_with::<Double>(1, options.clone()).await.unwrap_err();
+        assert_eq!((error.code(), error.operation()), (&code, Some("math.double")));
+        assert_eq!(registry.call_with("any.echo", json!(1), options.clone()).await.unwrap_err().code(), &code);
+        assert_eq!(registry.subscribe_with::<Count>(1_u32, options).await.err().unwrap().code(), &code);
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+}
+
 #[test]
 fn a_deadline_without_tokio_fails_the_call() {
     let registry = Registry::new();

@@ -186,6 +186,11 @@ fn schemes_of_services() {
         let verified = verifier.verify_at(&headers, body.as_bytes(), at(NOW));
         assert_eq!(verified.is_ok(), expected, "{name}: {verified:?}");
     }
+    // A signature that does not cover the body would do for any.
+    let misspelt = new("X-Sig").with_timestamp_header("X-Time", "{timestamp}.{Body}");
+    let signature = signed("sha256", &format!("{NOW}.{{Body}}"), "hex");
+    let signed_time = headers([("x-sig", &*signature), ("x-time", &*NOW.to_string())]);
+    assert_eq!(misspelt.verify_at(&signed_time, body.as_bytes(), at(NOW)), Err(WebhookError::BodyNotSigned));
     // Either secret is accepted while the service changes it.
     let both = new("X-Sig").with_secret("other").unwrap();
     for secret in ["s3cr3t", "other"] {

@@ -191,7 +191,8 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
     }
     match (form(&essence), value) {
         (Form::Text, value) if Media::of(&essence).is_lines() && !value.is_string() => {
-            ready(content_type, lines(&*input.bodies.to_json(value)?, Media::of(&essence)).into())
+            let lines = lines(&*input.bodies.to_json(value)?, Media::of(&essence));
+            ready(content_type, text(&lines)?.into())
         }
         _ if essence == FORM => {
             let value = input.bodies.to_json(value)?;
@@ -199,7 +200,7 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
             ready(content_type, Bytes::from(form_fields(body, fields)).into())
         }
         (Form::Text, Value::String(own)) => ready(&text_type(&essence, content_type, own), text(own)?.into()),
-        (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, json(value)),
+        (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, text(&value.to_string())?.into()),
         (Form::Text, _) => Err(unfit("a string")),
         (_, Value::String(text)) => {
             let bytes = BASE64.decode(text).map_err(|_| unfit("a string of base64"))?;
@@ -210,7 +211,7 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
 }
 
 /// Each item of a list on a line of its own; of a sequence (RFC 7464), behind a separator.
-fn lines(value: &Value, media: Media) -> Bytes {
+fn lines(value: &Value, media: Media) -> String {
     let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     let mut text = String::new();
     for item in items {
@@ -220,7 +221,7 @@ fn lines(value: &Value, media: Media) -> Bytes {
         text.push_str(&item.to_string());
         text.push('\n');
     }
-    text.into()
+    text
 }
 
 fn json(value: &Value) -> RequestBody {

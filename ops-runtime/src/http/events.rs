@@ -1,9 +1,12 @@
 //! Subscriptions: turns a response that is an event stream into items.
 
+mod schema;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
+use http::response::Parts;
 use http::{HeaderValue, Method};
 use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
@@ -19,8 +22,7 @@ use super::send::limited;
 use super::settings::Settings;
 use crate::http::sse::{SseEvent, SseParser};
 use crate::model::media::essence;
-use crate::pointer;
-use crate::{CallError, Definitions, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
+use crate::{CallError, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 
 #[cfg(test)]
 mod tests;
@@ -37,77 +39,6 @@ pub(super) enum Data {
 }
 
 impl Data {
-    /// How to read items, by the schema of the subscription's output.
-    pub(super) fn of(spec: &OperationSpec) -> Self {
-        if spec.output.is_any() {
-            return Self::Any;
-        }
-        spec.output.to_value().map_or(Self::Any, |schema| Self::of_schema(&schema, &spec.definitions, 16))
-    }
-
-    /// How to read the property `data` of whole events, by its schema.
-    fn of_whole(spec: &OperationSpec) -> Self {
-        let mut found = Vec::new();
-        if let Ok(schema) = spec.output.to_value() {
-            Self::data_schemas(&schema, &spec.definitions, 16, &mut found);
-        }
-        Self::either(found.into_iter())
-    }
-
-    fn data_schemas(schema: &Value, definitions: &Definitions, depth: usize, found: &mut Vec<Self>) {
-        let Some(depth) = depth.checked_sub(1) else { return };
-        if let Some(data) = schema.get("properties").and_then(|properties| properties.get("data")) {
-            found.push(Self::of_schema(data, definitions, depth));
-        }
-        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let name = pointer::unescaped(name.strip_prefix(pointer::DEFINITIONS).unwrap_or(name));
-            if let Some(schema) = definitions.get(&name).and_then(|definition| definition.schema.to_value().ok()) {
-                Self::data_schemas(&schema, definitions, depth, found);
-            }
-        }
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            let parts = schema.get(keyword).and_then(Value::as_array);
-            parts.into_iter().flatten().for_each(|part| Self::data_schemas(part, definitions, depth, found));
-        }
-    }
-
-    fn of_schema(schema: &Value, definitions: &Definitions, depth: usize) -> Self {
-        let Some(depth) = depth.checked_sub(1) else { return Self::Any };
-        let Some(schema) = schema.as_object() else { return Self::Any };
-        let inner = |schema: &Value| Self::of_schema(schema, definitions, depth);
-        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let name = pointer::unescaped(name.strip_prefix(pointer::DEFINITIONS).unwrap_or(name));
-            let definition = definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
-            return definition.map_or(Self::Any, |schema| inner(&schema));
-        }
-        match schema.get("type") {
-            Some(Value::String(kind)) => return if kind == "string" { Self::Text } else { Self::Json },
-            Some(Value::Array(kinds)) => {
-                let others = kinds.iter().filter(|kind| *kind != "null").map(|kind| kind == "string");
-                return Self::either(others.map(|text| if text { Self::Text } else { Self::Json }));
-            }
-            _ => {}
-        }
-        if let Some(Value::Array(values)) = schema.get("enum") {
-            return Self::either(values.iter().map(|value| if value.is_string() { Self::Text } else { Self::Json }));
-        }
-        for keyword in ["anyOf", "oneOf"] {
-            if let Some(Value::Array(variants)) = schema.get(keyword) {
-                let null = |schema: &&Value| schema.get("type").is_some_and(|kind| kind == "null");
-                return Self::either(variants.iter().filter(|schema| !null(schema)).map(inner));
-            }
-        }
-        if let Some(Value::Array(parts)) = schema.get("allOf") {
-            return parts.iter().map(inner).find(|data| *data != Self::Any).unwrap_or(Self::Any);
-        }
-        if schema.contains_key("properties") || schema.contains_key("items") { Self::Json } else { Self::Any }
-    }
-
-    fn either(mut variants: impl Iterator<Item = Self>) -> Self {
-        let Some(first) = variants.next() else { return Self::Any };
-        if variants.all(|variant| variant == first) { first } else { Self::Any }
-    }
-
     /// The data of an event; `None` if the event is empty.
     fn read(self, text: String) -> Option<Payload> {
         let is_json = || serde_json::from_str::<IgnoredAny>(&text).is_ok();
@@ -135,8 +66,8 @@ impl Items {
         let whole = spec.http().is_some_and(|binding| binding.responses.iter().any(|response| response.whole_event));
         Self {
             described: spec.http().map(Described::new).unwrap_or_default(),
-            data: Data::of(spec),
-            whole: whole.then(|| Data::of_whole(spec)),
+            data: schema::data(spec),
+            whole: whole.then(|| schema::data_of_whole(spec)),
         }
     }
 
@@ -188,16 +119,26 @@ pub(super) async fn open(
         return Ok(lines::items(response, framing, settings.max_event, settings.idle_timeout));
     }
     if response.status().is_success() && !media::is_json(&essence) && response.status() != 204 {
-        let found = if essence.is_empty() { "no content type".to_owned() } else { format!("`{essence}`") };
         let (parts, body) = response.into_parts();
-        let details = status_error(meta(&parts), body, settings.max_response).await.details().clone();
-        let message = format!("the server answered a subscription with {found}, not with an event stream");
-        return Err(CallError::execution(message).with_details(details));
+        return Err(refused(&parts, body, settings.max_response).await);
     }
     let envelope = read(response, &items.described, settings.max_response).await?;
     let nothing = matches!(envelope.data, Payload::Value(Value::Null));
     let items: VecDeque<_> = if nothing { VecDeque::new() } else { [Ok(envelope)].into() };
     Ok(stream::iter(items).boxed())
+}
+
+/// The error of a response that is none to a subscription: of its status, or of its content type if it is a success.
+async fn refused(parts: &Parts, body: ResponseBody, limit: usize) -> CallError {
+    let meta = meta(parts);
+    let essence = essence(&meta.content_type);
+    let error = status_error(meta, body, limit).await;
+    if !parts.status.is_success() {
+        return error;
+    }
+    let found = if essence.is_empty() { "no content type".to_owned() } else { format!("`{essence}`") };
+    let message = format!("the server answered a subscription with {found}, not with an event stream");
+    CallError::execution(message).with_details(error.details().clone())
 }
 
 fn parser(settings: &Settings) -> SseParser {
@@ -239,7 +180,7 @@ struct Reopen {
     retry: Option<Duration>,
 }
 
-fn stream_meta(response: &http::response::Parts) -> HttpMeta {
+fn stream_meta(response: &Parts) -> HttpMeta {
     let mut meta = meta(response);
     meta.content_type = EVENT_STREAM.to_owned();
     meta
@@ -335,7 +276,7 @@ impl Source {
                     let (parts, body) = response.into_parts();
                     // A server that never says why would have the subscription wait without end.
                     let body = body.with_idle_timeout(reopen.exchange.settings.idle_timeout);
-                    error = Some(status_error(meta(&parts), body, limit).await);
+                    error = Some(refused(&parts, body, limit).await);
                     if !passes {
                         break;
                     }
@@ -358,12 +299,16 @@ impl Source {
 
 impl Reopen {
     async fn open(&mut self, last_event_id: &str) -> Result<EngineResponse, CallError> {
-        // An id that no header can hold is not sent: the server then chooses where the stream starts.
-        if let Ok(id) = HeaderValue::from_bytes(last_event_id.as_bytes())
-            && !id.is_empty()
-        {
-            self.exchange.request.headers_mut().insert(LAST_EVENT_ID, id);
-            self.exchange.goes_on = true;
+        let headers = self.exchange.request.headers_mut();
+        match HeaderValue::from_bytes(last_event_id.as_bytes()) {
+            Ok(id) if !id.is_empty() => {
+                headers.insert(LAST_EVENT_ID, id);
+                self.exchange.goes_on = true;
+            }
+            // A server that takes its id back, or whose id no header can hold, chooses where the stream starts: not behind
+            // an event of which it no longer speaks.
+            _ if self.exchange.goes_on => drop(headers.remove(LAST_EVENT_ID)),
+            _ => {}
         }
         // The call's deadline covered its first response only.
         self.exchange.deadline = None;

@@ -44,10 +44,47 @@ struct Splitter {
     framing: Framing,
     max: usize,
     text: Vec<u8>,
+    /// What is open in the unfinished text of a sequence.
+    open: Open,
     ready: VecDeque<Bytes>,
 }
 
+/// Where a text of JSON stands, as far as brackets and quotation marks tell. A text is parsed once they say that it may be
+/// complete, and not with each piece that comes: it may come in very many.
+#[derive(Debug, Default)]
+struct Open {
+    brackets: usize,
+    in_string: bool,
+    is_escaped: bool,
+    /// True if the text was parsed, and is none: nothing that follows can make it one.
+    is_broken: bool,
+}
+
+impl Open {
+    fn read(&mut self, part: &[u8]) {
+        for byte in part {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.in_string => self.is_escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'[' | b'{' => self.brackets = self.brackets.saturating_add(1),
+                b']' | b'}' => self.brackets = self.brackets.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+
+    fn may_be_complete(&self) -> bool {
+        self.brackets == 0 && !self.in_string && !self.is_broken
+    }
+}
+
 impl Splitter {
+    fn new(framing: Framing, max: usize) -> Self {
+        Self { framing, max, text: Vec::new(), open: Open::default(), ready: VecDeque::new() }
+    }
+
     fn push(&mut self, mut chunk: &[u8]) -> Result<(), CallError> {
         let end = match self.framing {
             Framing::Lines => b'\n',
@@ -61,11 +98,14 @@ impl Splitter {
         }
         self.add(chunk)?;
         // A text of a sequence ends with a line feed: waiting for the next separator would delay it.
-        let complete = self.framing == Framing::Sequence
-            && self.text.ends_with(b"\n")
-            && serde_json::from_slice::<IgnoredAny>(&self.text).is_ok();
-        if complete {
-            self.finish();
+        if self.framing == Framing::Sequence && self.text.ends_with(b"\n") && self.open.may_be_complete() {
+            if self.text.trim_ascii().is_empty() {
+                self.text.clear();
+            } else if serde_json::from_slice::<IgnoredAny>(&self.text).is_ok() {
+                self.finish();
+            } else {
+                self.open.is_broken = true;
+            }
         }
         Ok(())
     }
@@ -77,11 +117,15 @@ impl Splitter {
                 self.max
             )));
         }
+        if self.framing == Framing::Sequence {
+            self.open.read(part);
+        }
         self.text.extend_from_slice(part);
         Ok(())
     }
 
     fn finish(&mut self) {
+        self.open = Open::default();
         let text = std::mem::take(&mut self.text);
         let trimmed = text.trim_ascii();
         let trimmed = trimmed.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(trimmed);
@@ -108,8 +152,13 @@ pub(super) fn items(
 ) -> PayloadStream {
     let (parts, body) = response.into_parts();
     let body = body.with_idle_timeout(idle);
-    let splitter = Splitter { framing, max: max.unwrap_or(MAX_ITEM), text: Vec::new(), ready: VecDeque::new() };
-    let source = Source { body, splitter, meta: meta(&parts), error: None, ended: false };
+    let source = Source {
+        body,
+        splitter: Splitter::new(framing, max.unwrap_or(MAX_ITEM)),
+        meta: meta(&parts),
+        error: None,
+        ended: false,
+    };
     stream::unfold(source, |mut source| async move { source.next().await.map(|item| (item, source)) }).boxed()
 }
 
@@ -145,7 +194,7 @@ mod tests {
     use super::*;
 
     fn split(framing: Framing, text: &str, size: usize) -> Vec<String> {
-        let mut splitter = Splitter { framing, max: 20, text: Vec::new(), ready: VecDeque::new() };
+        let mut splitter = Splitter::new(framing, 20);
         text.as_bytes().chunks(size).for_each(|chunk| splitter.push(chunk).unwrap());
         splitter.finish();
         splitter.ready.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect()
@@ -163,9 +212,35 @@ mod tests {
 
     #[test]
     fn a_text_of_a_sequence_is_given_as_soon_as_it_is_complete() {
-        let mut splitter = Splitter { framing: Framing::Sequence, max: 20, text: Vec::new(), ready: VecDeque::new() };
+        let mut splitter = Splitter::new(Framing::Sequence, 20);
         splitter.push(b"\x1e{\"a\":1}\n").unwrap();
         assert_eq!(splitter.ready.len(), 1);
         assert!(splitter.push(&[b'1'; 21]).is_err());
+        // Brackets in strings, and line feeds inside a text, are part of it.
+        for (text, expected) in [
+            ("\x1e[\"]\\\"\",\n", 0),
+            ("\x1e[\"[\\\\\"\n]\n", 1),
+            ("\x1e7\n", 1),
+            ("\x1enul\n", 0),
+            ("\x1e]\n", 0),
+            ("\n \n\n", 0),
+        ] {
+            let mut splitter = Splitter::new(Framing::Sequence, 20);
+            text.bytes().for_each(|byte| splitter.push(&[byte]).unwrap());
+            assert_eq!(splitter.ready.len(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_in_many_pieces_is_not_parsed_with_each() {
+        const LENGTH: usize = 1 << 20;
+        for (start, piece) in [("\x1e[", "\n"), ("\x1e", "\n"), ("\x1e[]]", "\n"), ("\x1e", "\"\"\n")] {
+            let began = std::time::Instant::now();
+            let mut splitter = Splitter::new(Framing::Sequence, 2 * LENGTH);
+            splitter.push(start.as_bytes()).unwrap();
+            (0..LENGTH / piece.len()).for_each(|_| splitter.push(piece.as_bytes()).unwrap());
+            // Parsed each time, it takes minutes.
+            assert!(began.elapsed() < Duration::from_secs(10), "{start} {piece}: {:?}", began.elapsed());
+        }
     }
 }

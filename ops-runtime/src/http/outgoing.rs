@@ -13,7 +13,7 @@ use futures_core::Stream;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::Body;
-use crate::model::body::measured::Measured;
+use crate::model::body::measured::{Measured, asked};
 
 /// The body of a request, as a service of the user's receives it.
 ///
@@ -75,7 +75,7 @@ impl RequestBody {
     /// Finds the lengths of bodies, to send them to the server. That of a file may be another each time that it is sent.
     ///
     /// # Errors
-    /// If a file is missing; nothing is sent then.
+    /// If a file is missing, or if a stream that states no bytes gives some; nothing is sent then.
     pub(super) async fn measure(&mut self) -> io::Result<()> {
         if !self.pieces.iter().any(|piece| matches!(piece, Piece::Body(..))) {
             return Ok(());
@@ -84,6 +84,7 @@ impl RequestBody {
         for piece in &mut pieces {
             if let Piece::Body(body, length) = piece {
                 *length = body.length().await?;
+                *body = asked(body.clone(), *length).await?;
             }
         }
         *self = Self::of(pieces);

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::engine::{EngineResponse, failure};
 use super::media::{self, Described, Form, charset};
 use crate::model::media::{Media, essence};
-use crate::model::parameters::parameter;
+use crate::model::parameters::{self, parameter};
 use crate::model::secrets::Kept;
 use crate::{Body as Streamed, CallError, HttpMeta, Payload, ResponseEnvelope};
 
@@ -143,8 +143,7 @@ fn file_name(disposition: &[u8]) -> Option<String> {
         charset.eq_ignore_ascii_case("utf-8").then(|| value.into_owned())
     });
     let name = extended.map(Cow::Owned).or_else(|| parameter(&text, "filename"))?;
-    let name = name.rsplit(['/', '\\', '\0']).next().unwrap_or_default();
-    (!matches!(name, "" | "." | "..")).then(|| name.to_owned())
+    parameters::file_name(&name).map(str::to_owned)
 }
 
 pub(super) fn too_large(limit: usize) -> CallError {

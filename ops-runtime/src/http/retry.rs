@@ -80,7 +80,7 @@ impl Retry {
 
     fn backoff(&self) -> ExponentialBackoff {
         ExponentialBuilder::default()
-            .with_min_delay(self.first_delay)
+            .with_min_delay(self.first_delay.min(self.max_delay))
             .with_max_delay(self.max_delay)
             .with_max_times(self.retries)
             .build()
@@ -280,6 +280,11 @@ mod tests {
         assert_eq!(schedule.next(Some(Duration::from_secs(61))), None);
         assert!(schedule.next(None).unwrap() <= Duration::from_millis(600));
         assert_eq!(schedule.next(None), None);
+        let retry = retry.with_first_delay(Duration::from_secs(3_600)).with_max_retries(64);
+        let mut schedule = Schedule::of(Some(&retry), &request).unwrap();
+        while let Some(delay) = schedule.next(None) {
+            assert!(delay <= Duration::from_millis(600), "{delay:?}");
+        }
 
         let reconnect = Reconnect::new().with_max_delay(Duration::from_secs(3));
         assert_eq!(reconnect.delay(0, Some(Duration::ZERO)), Duration::from_millis(500));

@@ -120,6 +120,13 @@ pub(crate) fn charset(content_type: &str) -> Option<std::borrow::Cow<'_, str>> {
     super::parameters::parameter(content_type, "charset")
 }
 
+/// True if text of a content type is in UTF-8: the charset that it names, or names none.
+#[cfg(feature = "http-server")]
+pub(crate) fn is_utf8(content_type: &str) -> bool {
+    use encoding_rs::{Encoding, UTF_8};
+    charset(content_type).is_none_or(|label| Encoding::for_label(label.as_bytes()) == Some(UTF_8))
+}
+
 /// A text in the charset that its content type names, UTF-8 by default; `None` if it has characters that the charset has
 /// not, or if the charset is not known here.
 #[cfg(any(feature = "http", feature = "http-server"))]

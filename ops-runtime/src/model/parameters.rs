@@ -57,6 +57,13 @@ fn unquoted(value: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// A file name as another program sent it, without any folders; `None` if nothing is left that may be one.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn file_name(sent: &str) -> Option<&str> {
+    let name = sent.rsplit(['/', '\\', '\0']).next().unwrap_or_default();
+    (!matches!(name, "" | "." | "..")).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -64,8 +64,14 @@ impl Door {
         }
     }
 
+    /// True if any origin is let in by name.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn has_origins(&self) -> bool {
+        !self.origins.is_empty()
+    }
+
     /// True if an origin is one of those that are let in by name.
-    #[cfg(feature = "mcp-server")]
+    #[cfg(any(feature = "http-server", feature = "mcp-server"))]
     pub(crate) fn lists(&self, origin: &str) -> bool {
         page(origin).is_some_and(|page| self.is_listed(&page))
     }

@@ -298,7 +298,7 @@ impl MockCaller {
             OperationSpec::new(kind, namespace, name).map_err(|error| CallError::execution(error.to_string()))?;
             let own = id.clone();
             mock = if streams {
-                mock.on_stream_id(&id, move |input| Ok(items(tape.answer(&own, &input)?)))
+                mock.on_stream_id(&id, move |input| items(tape.answer(&own, &input)?))
             } else {
                 mock.on_id(&id, move |input| match tape.answer(&own, &input)? {
                     Answer::One(outcome) => outcome,
@@ -354,9 +354,9 @@ fn wrong(error: &dyn std::error::Error) -> ! {
     panic!("the mock cannot answer this: {error}")
 }
 
-fn items(answer: Answer) -> Vec<Outcome> {
+fn items(answer: Answer) -> Result<Vec<Outcome>, CallError> {
     match answer {
-        Answer::One(outcome) => vec![outcome],
+        Answer::One(outcome) => Ok(vec![outcome]),
         Answer::Items(items) => items,
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn received<T: DeserializeOwned + 'static>(
     let entry = Entry::new(SpecRef::Static(spec), None, &DefinitionCache::default())
         .map_err(|error| CallError::execution(error.to_string()))?;
     let payload = Payload::Json(Bytes::copy_from_slice(json));
-    output::typed(&entry, policy, ResponseEnvelope::local(payload, spec.id.clone()))
+    output::typed(&entry, spec, policy, ResponseEnvelope::local(payload, spec.id.clone()))
 }
 
 /// The items of a subscription.
@@ -87,7 +87,9 @@ impl<Op: Operation> Future for Execution<Op> {
                 Err(error) => Err(failed(error, Op::SPEC)),
             },
             State::Erased(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
-                Ok(envelope) => output::typed(entry, *policy, envelope).map_err(|error| named(error, &entry.spec)),
+                Ok(envelope) => {
+                    output::typed(entry, Op::SPEC, *policy, envelope).map_err(|error| named(error, &entry.spec))
+                }
                 Err(error) => Err(failed(error, &entry.spec)),
             },
             State::Refused(error) => {
@@ -398,7 +400,7 @@ async fn start_stream<Op: Subscribe>(
     call.context = call.context.with_bodies(bodies);
     let stream = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {
-        item.and_then(|item| output::typed(&entry, policy, item)).map_err(|error| named(error, Op::SPEC))
+        item.and_then(|item| output::typed(&entry, Op::SPEC, policy, item)).map_err(|error| named(error, Op::SPEC))
     };
     Ok(stream.map(read).boxed())
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::accept::{Accept, ENVELOPE};
 use super::limits::Taken;
 use super::problem::Problem;
-use crate::model::body::measured::Measured;
+use crate::model::body::measured::{Measured, asked};
 use crate::model::media::{Form, Media, OCTETS, charset, essence, form, in_charset, is_range};
 use crate::normalise::Validator;
 use crate::run::shown;
@@ -138,17 +138,19 @@ fn raw(status: u16, described: &HttpResponse, text: Bytes) -> Response<Body> {
 /// A body that fails ends the connection, so that no client takes what came for the whole.
 ///
 /// # Errors
-/// If the body is a file that can't be read.
+/// If the body is a file that can't be read, or a stream that states no bytes and gives some.
 pub(super) async fn bytes(
     binding: Option<&HttpBinding>,
     meta: &ResponseMeta,
     body: crate::Body,
     permit: Taken,
 ) -> Result<Response<Body>, Problem> {
-    let length = body.length().await.map_err(|error| {
-        tracing::error!(%error, "a file that is the result of an operation can't be read");
+    let unread = |error: std::io::Error| {
+        tracing::error!(%error, "a body that is the result of an operation can't be read");
         failed()
-    })?;
+    };
+    let length = body.length().await.map_err(unread)?;
+    let body = asked(body, length).await.map_err(unread)?;
     let said = meta.as_http().filter(|meta| meta.status_code / 100 == 2);
     let all = binding.into_iter().flat_map(|binding| binding.responses.iter());
     let is_bytes = |kind: &str| !is_range(&essence(kind)) && form(kind) == Form::Bytes;
@@ -172,7 +174,7 @@ pub(super) async fn bytes(
         Some((piece, (pieces, permit)))
     });
     let mut response = respond(status, &content_type, Body::from_stream(pieces));
-    if let Some(length) = length {
+    if let Some(length) = length.filter(|_| !is_empty(status)) {
         response.headers_mut().insert(CONTENT_LENGTH, length.into());
     }
     if let Some(Ok(name)) = name {
@@ -305,7 +307,15 @@ pub(super) fn empty(status: StatusCode) -> Response<Body> {
     response
 }
 
+/// True if a response of that status has no content, whatever was answered (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5).
+fn is_empty(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
 pub(super) fn respond(status: StatusCode, content_type: &str, body: impl Into<Body>) -> Response<Body> {
+    if is_empty(status) {
+        return empty(status);
+    }
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let value = if content_type == JSON {

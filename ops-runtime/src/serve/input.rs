@@ -16,7 +16,7 @@ use super::call::not_json;
 use super::incoming::Incoming;
 use super::limits::Held;
 use super::problem::Problem;
-use super::read::{self, Content, Fault, Refused};
+use super::read::{self, Content, Fault, Refused, Room};
 use super::routes::Match;
 use super::upload;
 use crate::model::body::handover;
@@ -50,7 +50,7 @@ impl Incoming<'_> {
         if self.parts.method != Method::POST {
             let query = self.parts.uri.query().unwrap_or_default();
             let text = read::parameter_text(query, "input").map_err(|error| not_json(&error))?.unwrap_or_default();
-            self.server.limits.values(&mut held, text.as_bytes())?;
+            self.server.limits.values(&mut held, read::nodes_of_json(text.as_bytes()))?;
             return Ok((held, text.into()));
         }
         let content_type = self.content_type();
@@ -79,7 +79,8 @@ impl Incoming<'_> {
     {
         self.choose(&mut matches, identity.as_deref())?;
         let mut held = self.server.limits.admit()?;
-        self.server.limits.values(&mut held, self.parts.uri.query().unwrap_or_default().as_bytes())?;
+        let query = self.parts.uri.query().unwrap_or_default();
+        self.server.limits.values(&mut held, read::nodes(query.as_bytes()))?;
         let Read { found, input, bodies, bytes } = self.read(&matches, &mut held, body).await?;
         let failed = {
             let run = self.run(&found.route.entry, Some(&found.route), identity, input, bodies);
@@ -136,17 +137,31 @@ impl Incoming<'_> {
         {
             return Ok(Read { found, input: Payload::Json(text), bodies: Bodies::default(), bytes: Some(bytes) });
         }
-        Box::pin(self.first_meant(matches, bytes)).await
+        Box::pin(self.first_meant(matches, held, bytes)).await
     }
 
-    async fn first_meant<'m, 'p>(&self, matches: &'m [Match<'p>], bytes: Bytes) -> Result<Read<'m, 'p>, Problem> {
+    async fn first_meant<'m, 'p>(
+        &self,
+        matches: &'m [Match<'p>],
+        held: &mut Held,
+        bytes: Bytes,
+    ) -> Result<Read<'m, 'p>, Problem> {
         let mut problem = None;
         for found in matches {
             let Some(request) = self.request(found) else { continue };
-            match read::input(&request, Content::Bytes(bytes.clone())).await {
+            let mut full = None;
+            let mut hold =
+                |values| self.server.limits.values(held, values).map_err(|problem| full = Some(problem)).is_ok();
+            let mut room = Room::counted(&mut hold);
+            let read = read::input(&request, Content::Bytes(bytes.clone()), &mut room).await;
+            let files = room.into_files();
+            if let Some(full) = full {
+                return Err(full);
+            }
+            match read {
                 Ok(input) => {
-                    let input = Payload::Value(Value::Object(input));
-                    return Ok(Read { found, input, bodies: Bodies::default(), bytes: Some(bytes) });
+                    let (input, bodies) = with_files(found, Value::Object(input), files)?;
+                    return Ok(Read { found, input: Payload::Value(input), bodies, bytes: Some(bytes) });
                 }
                 Err(refused) => {
                     let is_other = matches!(refused, Refused::Other(_));
@@ -186,7 +201,8 @@ impl Incoming<'_> {
     async fn all_faults(&self, found: &Match<'_>, bytes: Bytes, problem: Problem) -> Problem {
         let entry = &found.route.entry;
         let Some(request) = self.request(found) else { return problem };
-        match read::input(&request, Content::Bytes(bytes)).await {
+        let mut hold = |_: usize| true;
+        match read::input(&request, Content::Bytes(bytes), &mut Room::known(&mut hold)).await {
             Err(refused) => refusal(entry, refused),
             Ok(input) => {
                 let checked = entry.schemas.check_input(&entry.spec, &Value::Object(input));
@@ -205,7 +221,9 @@ impl Incoming<'_> {
     async fn streamed(&self, found: &Match<'_>) -> Option<(Value, String)> {
         let (request, handler) = (self.request(found)?, found.route.entry.handler.as_ref()?);
         let placeholder = handover::placeholder();
-        let input = read::input(&request, Content::Stream(placeholder.clone())).await.ok()?;
+        let mut hold = |_: usize| true;
+        let room = &mut Room::known(&mut hold);
+        let input = read::input(&request, Content::Stream(placeholder.clone()), room).await.ok()?;
         let (input, bodies) = (Value::Object(input), Bodies::of(placeholder.clone(), crate::Body::default()));
         handler.erased.takes_bodies(&input, &bodies).then_some((input, placeholder))
     }
@@ -218,6 +236,17 @@ impl Incoming<'_> {
         let mut kinds = kinds.filter(is_stream).map(essence);
         kinds.any(|kind| self.accept.names(&kind))
     }
+}
+
+/// An input with its files beside it if the handler takes them as they are, with their names; else they are JSON in it.
+fn with_files(found: &Match<'_>, input: Value, files: Bodies) -> Result<(Value, Bodies), Problem> {
+    let Entry { spec, handler, .. } = &*found.route.entry;
+    let takes = |files: &Bodies| handler.as_ref().is_some_and(|handler| handler.erased.takes_bodies(&input, files));
+    if files.is_empty() || !found.route.is_stream() && takes(&files) {
+        return Ok((input, files));
+    }
+    let json = files.to_json(&input).map_err(|error| Problem::of_error(&error, spec))?;
+    Ok((json.into_owned(), Bodies::default()))
 }
 
 /// The input that a text is; nothing at all is an input that says nothing.
@@ -247,6 +276,7 @@ fn refusal(entry: &Entry, refused: Refused) -> Problem {
         Refused::Type(detail) => Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail),
         Refused::Body(detail) => Problem::new(StatusCode::BAD_REQUEST, detail),
         Refused::Other(faults) => Problem::faults(&faults),
+        Refused::Full => Problem::busy("too many bytes are in flight"),
         Refused::Faults(faults, members) => {
             // What could be read is checked as well, so that all is told at once.
             let checked = entry.schemas.check_input(&entry.spec, &Value::Object(members));

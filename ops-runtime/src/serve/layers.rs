@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use axum::Router;
+use http::request::Parts;
 use http::{HeaderName, HeaderValue};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use super::incoming::Shared;
 use super::service::Service;
+use crate::run::door::Door;
 
 /// What is around the server's own answers.
 pub(super) struct Layers {
@@ -41,12 +43,13 @@ impl Layers {
     }
 }
 
-/// What pages of other origins may do; nothing unless an origin is named.
-pub(super) fn cors(origins: &[String]) -> Option<CorsLayer> {
-    let named: Vec<HeaderValue> = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
-    (!named.is_empty()).then(|| {
+/// What pages of other origins may do, of those that the door lets in by name; nothing unless an origin is named.
+pub(super) fn cors(door: &Door) -> Option<CorsLayer> {
+    let door = door.clone();
+    door.has_origins().then(|| {
+        let is_named = move |origin: &HeaderValue, _: &Parts| origin.to_str().is_ok_and(|origin| door.lists(origin));
         CorsLayer::new()
-            .allow_origin(AllowOrigin::list(named))
+            .allow_origin(AllowOrigin::predicate(is_named))
             .allow_methods(AllowMethods::mirror_request())
             .allow_headers(AllowHeaders::mirror_request())
             .expose_headers([HeaderName::from_static("x-request-id")])

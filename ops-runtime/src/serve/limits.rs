@@ -15,8 +15,9 @@ use tokio::time::timeout;
 
 use super::options::HttpServerOptions;
 use super::problem::Problem;
+use super::read::{nodes, nodes_of_json};
 use super::upload::Allowed;
-use crate::model::media::Media;
+use crate::model::media::{Media, is_utf8};
 
 /// What a value of JSON takes in memory beside its text, in bytes.
 const NODE: usize = 256;
@@ -177,18 +178,18 @@ impl Limits {
                 Poll::Pending => Box::pin(timeout(self.read_timeout, read)).await.unwrap_or_else(|_| Err(late()))?,
             }
         };
-        // A file or a text is one value, whatever is in it.
-        let is_one =
-            content_type.is_some_and(|kind| matches!(Media::of(kind), Media::Text | Media::Bytes | Media::Other));
-        if !is_one {
-            self.values(held, &bytes)?;
-        }
+        let count = match content_type.map(|kind| (Media::of(kind), kind)) {
+            // A file or a text is one value, whatever is in it. The parts of a body are counted when they are known.
+            Some((Media::Text | Media::Bytes | Media::Other | Media::Multipart, _)) => 0,
+            Some((Media::Json | Media::Lines | Media::Sequence, kind)) if is_utf8(kind) => nodes_of_json(&bytes),
+            _ => nodes(&bytes),
+        };
+        self.values(held, count)?;
         Ok(bytes)
     }
 
-    /// Holds what will be made of a text: each comma, colon and bracket of JSON is a value, and so is each pair of a form.
-    pub(super) fn values(&self, held: &mut Held, text: &[u8]) -> Result<(), Problem> {
-        let nodes = text.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{' | b'&' | b';')).count();
+    /// Holds so many values, that will be made of texts.
+    pub(super) fn values(&self, held: &mut Held, nodes: usize) -> Result<(), Problem> {
         if nodes > self.bytes.most / NODE {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the request has too many values"));
         }

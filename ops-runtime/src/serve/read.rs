@@ -8,6 +8,7 @@ mod body;
 mod flat;
 mod form;
 mod multipart;
+mod room;
 mod shape;
 mod style;
 mod text;
@@ -16,16 +17,15 @@ mod tree;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, COOKIE};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use memchr::{memchr, memmem};
 use serde_json::{Map, Value};
 
-use self::body::Unread;
 use self::flat::Plan;
 use self::shape::Shape;
 use self::style::Read;
-use self::text::{Pairs, put};
+use self::text::{Pairs, Unread, put};
 use super::pattern::{Pattern, canonical};
 use crate::model::binding::is_reserved_header;
 use crate::model::binding::template::parameter;
@@ -33,7 +33,8 @@ use crate::model::media::essence;
 use crate::{HttpBinding, HttpBody, HttpParameter, OperationSpec, ParameterLocation};
 
 pub(super) use self::body::Content;
-pub(super) use self::text::{Escaping, Fault};
+pub(super) use self::room::Room;
+pub(super) use self::text::{Escaping, Fault, nodes, nodes_of_json};
 
 /// Why a request is no input of an operation.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(super) enum Refused {
     Other(Vec<Fault>),
     /// Parts of the request that can't be read, beside those that can.
     Faults(Vec<Fault>, Map<String, Value>),
+    /// There is no room for the values in a body.
+    Full,
 }
 
 /// The shapes of an operation's input, made once: of the whole, and of its bodies in the order of the binding.
@@ -101,10 +104,14 @@ impl Request<'_> {
 ///
 /// # Errors
 /// What can't be read, and what is wrong with it.
-pub(super) async fn input(request: &Request<'_>, content: Content) -> Result<Map<String, Value>, Refused> {
+pub(super) async fn input(
+    request: &Request<'_>,
+    content: Content,
+    room: &mut Room<'_>,
+) -> Result<Map<String, Value>, Refused> {
     let Request { binding, shapes, parts, .. } = *request;
     let mut reading = Reading::of(request);
-    let taken = body::read(binding, &shapes.bodies, &parts.headers, content).await;
+    let taken = body::read(binding, &shapes.bodies, &parts.headers, content, room).await;
     match taken {
         Ok(None) => {}
         Ok(Some(mut taken)) => {
@@ -126,6 +133,7 @@ pub(super) async fn input(request: &Request<'_>, content: Content) -> Result<Map
         }
         Err(Unread::Type(message)) => return Err(Refused::Type(message)),
         Err(Unread::Text(message)) => return Err(Refused::Body(message)),
+        Err(Unread::Full) => return Err(Refused::Full),
         Err(Unread::Faults(faults)) => reading.faults.extend(faults),
     }
     if !reading.others.is_empty() {
@@ -273,7 +281,7 @@ impl Reading {
             let read = query_string(parameter, &request.shapes.of(parameter), &raw);
             self.put(parameter, read);
         }
-        let mut pairs = match Pairs::split(&raw, '&', Escaping::Form) {
+        let mut pairs = match Pairs::split(&raw, Escaping::Form) {
             Ok(pairs) => pairs,
             Err(error) => {
                 return self.faults.push(Fault { pointer: String::new(), message: format!("the query {error}") });
@@ -328,12 +336,7 @@ impl Reading {
         if own.is_empty() {
             return;
         }
-        let texts = request.parts.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let text = texts.collect::<Vec<_>>().join("; ");
-        match Pairs::split(&text, ';', Escaping::Percent) {
-            Ok(mut pairs) => self.pairs(request, &own, &mut pairs),
-            Err(error) => self.faults.push(Fault { pointer: String::new(), message: format!("a cookie {error}") }),
-        }
+        self.pairs(request, &own, &mut Pairs::cookies(&request.parts.headers));
     }
 }
 
@@ -378,7 +381,7 @@ fn query_string(parameter: &HttpParameter, shape: &Shape, raw: &str) -> Read<Opt
 /// # Errors
 /// If it is not UTF-8, or there twice.
 pub(super) fn parameter_text(query: &str, name: &str) -> Result<Option<String>, &'static str> {
-    let mut pairs = Pairs::split(query, '&', Escaping::Form)?;
+    let mut pairs = Pairs::split(query, Escaping::Form)?;
     match pairs.take(name).as_slice() {
         [] => Ok(None),
         [text] => Escaping::Form.undo(text).map(Some),

@@ -200,6 +200,21 @@ async fn a_stream_goes_on_behind_what_came_wherever_it_began() {
 }
 
 #[tokio::test]
+async fn an_id_that_is_taken_back_is_not_sent_again() {
+    fn taken_back() -> Response {
+        events("data: 3\n\nid:\ndata: 4\n\n")
+    }
+    fn unsendable() -> Response {
+        events("id: 5\ndata: 5\n\nid: \u{1}\ndata: 6\n\n")
+    }
+    let (script, url) = Script::start(&[first, taken_back, unsendable, last]).await;
+    let all: Vec<_> = [1, 2, 3, 4, 5, 6, 4].map(|n| Ok(json!(n))).into();
+    assert_eq!(items(&url, "GET", true).await, all);
+    let sent: Vec<_> = (0..4).map(|at| script.header(at, "last-event-id")).collect();
+    assert_eq!(sent, [None, Some("2".to_owned()), None, None]);
+}
+
+#[tokio::test]
 async fn an_error_whose_body_never_comes_ends_a_stream() {
     fn silent() -> Response {
         let mut response =
@@ -226,6 +241,12 @@ async fn streams_do_not_go_on_for_ever() {
 
     let (script, url) = Script::start(&[first, forbidden]).await;
     assert_eq!(items(&url, "GET", true).await[2], Err("HTTP 403: Forbidden".to_owned()));
+    assert_eq!(script.count(), 2);
+
+    let (script, url) =
+        Script::start(&[first, || ([("content-type", "text/html")], "<p>log in</p>").into_response()]).await;
+    let told = "the server answered a subscription with `text/html`, not with an event stream";
+    assert_eq!(items(&url, "GET", true).await[2], Err(told.to_owned()));
     assert_eq!(script.count(), 2);
 
     let (script, url) = Script::start(&[first, || events("")]).await;

@@ -136,6 +136,23 @@ async fn pages_of_other_origins_and_names_are_refused() {
     assert_eq!(allowed.header("access-control-allow-credentials"), None);
     let other = open.raw(preflight.replace("app.example", "evil.example").as_bytes()).await;
     assert_eq!(other.header("access-control-allow-origin"), None);
+    // Who is let in may read the answer, however the origin is written.
+    let origins = ["http://dev.example:*", "https://App.example:443/"];
+    let open = serve(HttpServer::new(registry()).with_origins(origins)).await;
+    for (origin, is_allowed) in [
+        ("http://dev.example:3000", true),
+        ("http://dev.example", true),
+        ("https://app.example", true),
+        ("https://dev.example:3000", false),
+        ("https://app.example:444", false),
+    ] {
+        let allowed = is_allowed.then_some(origin);
+        let answer = open.raw(preflight.replace("https://app.example", origin).as_bytes()).await;
+        assert_eq!(answer.header("access-control-allow-origin"), allowed, "{origin}");
+        let answer = open.raw(with("localhost", &format!("origin: {origin}\r\n")).as_bytes()).await;
+        let status = if is_allowed { 200 } else { 403 };
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (status, allowed), "{origin}");
+    }
     let named = serve(HttpServer::new(registry()).with_hosts(["api.example.com"])).await;
     assert_eq!(named.raw(with("api.example.com", "").as_bytes()).await.status, 200);
     assert_eq!(named.raw(with("localhost", "").as_bytes()).await.status, 403);

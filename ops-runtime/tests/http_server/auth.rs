@@ -97,6 +97,9 @@ async fn api_keys_in_each_place() {
             &[
                 ("", &["cookie: a=b; session=s3cret"], 200),
                 ("", &["cookie: a=b", "cookie: session=s3cret"], 200),
+                // Browsers send the cookies of other applications as they were set.
+                ("", &["cookie: name=Jos\u{e9}; session=s3cret"], 200),
+                ("", &["cookie: session=s3cr\u{e9}t"], 401),
                 ("", &["cookie: session=wrong"], 401),
                 ("", &["cookie: session="], 401),
                 ("", &["cookie: session=s3cret; session=s3cret"], 401),

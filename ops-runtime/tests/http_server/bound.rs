@@ -271,6 +271,19 @@ async fn responses_are_as_the_binding_says() {
             Some("application/vnd.x+json"),
             "[2]",
         ),
+        // A status without content has none, whatever is described for its class.
+        (
+            responses(vec![HttpResponse::new(StatusRange::Class(2), "application/json")]),
+            |_| {
+                Ok(
+                    json!({ "data": null, "meta": { "source": "http", "statusCode": 204, "headers": {}, "contentType": "" } }),
+                )
+            },
+            &[],
+            204,
+            None,
+            "",
+        ),
     ];
     for (at, (binding, answer, headers, status, kind, body)) in table.into_iter().enumerate() {
         let server = served(vec![(spec("x", binding, json!({})), answer)]).await;

@@ -86,7 +86,8 @@ async fn photo(id: u64, photo: Body) -> Body {
 
 #[operation(namespace = "shop", http = "POST /albums")]
 async fn album(title: &str, cover: Option<Body>, photos: &[Body], year: Option<u16>) -> Given {
-    json!([title, cover.as_ref().and_then(Body::as_bytes).map(<[u8]>::len), photos.len(), year])
+    let told = |body: &Body| json!([body.as_bytes().map(<[u8]>::len), body.file_name(), body.content_type()]);
+    json!([title, cover.as_ref().map(told), photos.iter().map(told).collect::<Vec<_>>(), year])
 }
 
 #[operation(namespace = "shop", http = "GET /pets/{id}/events")]
@@ -188,11 +189,17 @@ async fn bytes_and_streams() {
     let album = AlbumInput {
         title: "ü".to_owned(),
         cover: Some(Body::from("cover").with_file_name("a.png")),
-        photos: vec![Body::from("a"), Body::from(vec![255_u8])],
+        photos: vec![
+            Body::from("a").with_file_name("b/ü \"c\".jpg").with_content_type("image/jpeg"),
+            Body::from(vec![255_u8]),
+        ],
         year: Some(1999),
     };
     let given = client.execute::<Album>(album).await.unwrap().into_data();
-    assert_eq!(given, json!(["ü", 5, 2, 1999]));
+    let octets = "application/octet-stream";
+    let (cover, photos) =
+        (json!([5, "a.png", octets]), json!([[1, "ü \"c\".jpg", "image/jpeg"], [1, "photos", octets]]));
+    assert_eq!(given, json!(["ü", cover, photos, 1999]));
     let items = client.subscribe::<Watch>(WatchInput { id: 5, to: 3 }).await.unwrap();
     let items: Vec<u64> = items.map(|item| item.unwrap().into_data()).collect().await;
     assert_eq!(items, [5, 6, 7]);
@@ -202,7 +209,7 @@ async fn bytes_and_streams() {
 async fn requests_byte_by_byte() {
     let (_, server, _) = both().await;
     let json = "content-type: application/json";
-    let table: [(&str, &[&str], &str, u16, Value); 12] = [
+    let table: [(&str, &[&str], &str, u16, Value); 13] = [
         ("GET /pets/1", &[], "", 200, json!([1, [], [], null, "en", null, null])),
         (
             "GET /pets/1?tags=a&limit=2&tags=b&kinds=7&language=de",
@@ -210,6 +217,14 @@ async fn requests_byte_by_byte() {
             "",
             200,
             json!([1, ["a", "b"], [7], 2, "de", "\"x\"", 7]),
+        ),
+        // Cookies of other applications may be anything.
+        (
+            "GET /pets/1",
+            &["cookie: name=Jos\u{e9}; %ff=1; session=7"],
+            "",
+            200,
+            json!([1, [], [], null, "en", null, 7]),
         ),
         ("GET /pets/0", &[], "", 410, json!({ "code": "GONE", "details": { "since": 1 } })),
         (
@@ -255,6 +270,38 @@ async fn requests_byte_by_byte() {
     assert_eq!(events.body, "id: 1\ndata: 1\n\nid: 2\ndata: 2\n\n");
     let photo = server.send("POST /photos/1", &["content-type: application/octet-stream"], "x").await;
     assert_eq!((photo.body.as_str(), photo.header("content-type")), ("x1", Some("image/png")));
+}
+
+#[tokio::test]
+async fn a_part_is_text_of_its_charset() {
+    let (_, server, _) = both().await;
+    let send = async |kind: &str, title: &[u8]| {
+        let start = format!("--b\r\ncontent-disposition: form-data; name=\"title\"{kind}\r\n\r\n");
+        let end = b"\r\n--b\r\ncontent-disposition: form-data; name=\"photos\"; filename=\"\"\r\n\r\nx\r\n--b--\r\n";
+        let body = [start.as_bytes(), title, end].concat();
+        let head = format!(
+            "POST /albums HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: multipart/form-data; \
+             boundary=b\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let answer = server.raw(&[head.as_bytes(), &body].concat()).await;
+        if answer.status == 200 {
+            answer.json()[0].clone()
+        } else {
+            answer.problem()["violations"][0]["message"].clone()
+        }
+    };
+    let table: [(&str, &[u8], &str); 6] = [
+        ("", "ü".as_bytes(), "ü"),
+        ("", b"\xfc", "is not UTF-8"),
+        ("\r\ncontent-type: text/plain; charset=ISO-8859-1", b"\xfc", "ü"),
+        ("\r\ncontent-type: text/plain; charset=\"iso-2022-jp\"", b"\x1b$B%=\x1b(B", "ソ"),
+        ("\r\ncontent-type: text/plain; charset=utf-16le", b"a", "is not UTF-16LE"),
+        ("\r\ncontent-type: text/plain; charset=x", b"a", "is of the charset `x`, which is not known"),
+    ];
+    for (kind, title, expected) in table {
+        assert_eq!(send(kind, title).await, expected, "{kind}");
+    }
 }
 
 #[tokio::test]

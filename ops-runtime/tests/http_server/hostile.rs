@@ -36,6 +36,11 @@ async fn many_values_and_deep_ones_are_refused() {
     let server = serve(HttpServer::new(registry()).with_options(options)).await;
     let many = format!("[{}0]", "0,".repeat(100_000));
     assert_eq!(server.post("/operations/math/add", &many).await.status, 413);
+    // Of what is in a string, nothing becomes a value.
+    let text = format!("{{\"how\":\"{}\"}}", "0,\\\"".repeat(100_000));
+    assert_eq!(server.post("/operations/math/fail", &text).await.status, 500);
+    let behind = format!("[\"\\\\\",{}0]", "0,".repeat(100_000));
+    assert_eq!(server.post("/operations/math/add", &behind).await.status, 413);
     let deep = format!("{{\"a\":{}", "[".repeat(100_000));
     let default = serve(HttpServer::new(registry())).await;
     let answer = default.post("/operations/math/add", &deep).await;

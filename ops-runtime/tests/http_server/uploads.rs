@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration, Reply};
-use ops_runtime::binding::{HttpBinding, HttpBody, HttpResponse, StatusRange};
+use ops_runtime::binding::{HttpBinding, HttpBody, HttpField, HttpResponse, ParameterStyle, StatusRange};
 use ops_runtime::serve::{HttpServer, HttpServerOptions};
 use ops_runtime::spec::{OperationSpec, Schema};
 use ops_runtime::{Body, Call, CallError, Context, HttpClient, HttpConfig, Operation, Registry, operation};
@@ -233,8 +233,8 @@ async fn a_stream_that_fails_is_no_whole_response() {
 
 #[tokio::test]
 async fn a_stream_is_as_long_as_it_states() {
-    let setting = setting(HttpServerOptions::new()).await;
-    for (length, expected) in [(3, Some(3)), (2, None), (4, None)] {
+    let mut setting = setting(HttpServerOptions::new()).await;
+    for (length, expected) in [(3, Some(3)), (2, None), (4, None), (0, None)] {
         // The head may come before it is known that the body is no whole one.
         let counted = async {
             let body = setting.client.execute::<Stated>(StatedInput { length }).await.ok()?.into_data();
@@ -243,6 +243,16 @@ async fn a_stream_is_as_long_as_it_states() {
         };
         assert_eq!(tokio::time::timeout(Duration::from_secs(10), counted).await.unwrap(), expected, "{length}");
     }
+    // A stream without bytes may say so.
+    let upload = |pieces: &'static [&'static str]| UploadInput {
+        name: "a".to_owned(),
+        file: Body::stream(stream::iter(pieces).map(|piece| Ok(Bytes::from_static(piece.as_bytes())))).with_length(0),
+    };
+    let empty = setting.client.execute::<Upload>(upload(&[""])).await.unwrap().into_data();
+    assert_eq!((&empty[1], setting.ends.recv().await), (&json!(0), Some(Ok(0))));
+    let error = setting.client.execute::<Upload>(upload(&["", "a"])).await.unwrap_err();
+    assert!(error.message().contains("gave more than the 0 bytes that it stated"), "{error}");
+    assert!(setting.ends.try_recv().is_err());
 }
 
 #[tokio::test]
@@ -320,4 +330,51 @@ async fn a_schema_bounds_the_bytes_of_an_upload() {
         assert_eq!(answer.status, status, "{body}: {answer:?}");
         assert!(answer.body.contains(told), "{body}: {answer:?}");
     }
+}
+
+#[tokio::test]
+async fn what_is_in_a_file_is_no_value() {
+    const LINES: usize = 20_000;
+    let input = json!({ "type": "object", "properties": { "body": { "type": "object", "properties": {
+        "file": { "type": "string", "format": "binary" },
+        "note": { "type": "string" },
+        "list": { "type": "array", "items": { "type": "integer" } },
+        "styled": { "type": "array", "items": { "type": "integer" } },
+    } } } });
+    let mut spec = OperationSpec::mutation("files.parts").with_input(Schema::from(input));
+    let mut body = HttpBody::new("multipart/form-data");
+    body.fields = vec![HttpField::new("styled").with_style(ParameterStyle::Form, false)].into();
+    let mut http = HttpBinding::of("POST", "/parts");
+    http.bodies = vec![body].into();
+    spec.binding = ops_runtime::binding::Binding::Http(http);
+    let registry = Registry::new();
+    let length = |input: Value, _| async move {
+        let body = input["body"].as_object().unwrap();
+        let lengths = body.values().map(|value| value.as_array().map_or(1, Vec::len));
+        Ok(json!(lengths.sum::<usize>()))
+    };
+    registry.register(Registration::new(spec, Handler::dynamic(length))).unwrap();
+    // Room for 4,096 values.
+    let options = HttpServerOptions::new().with_max_bodies(1 << 20);
+    let server = serve(HttpServer::new(registry).with_options(options)).await;
+    let (table, list) = ("1,2,3\n".repeat(LINES), format!("[{}0]", "1,".repeat(LINES)));
+    let csv = "\r\ncontent-type: text/csv";
+    for (part, content, status) in [
+        (format!("\"file\"; filename=\"a.csv\"{csv}"), &table, 200),
+        (format!("\"file\"; filename=\"a.json\"{csv}"), &list, 200),
+        ("\"file\"".to_owned(), &table, 200),
+        ("\"note\"".to_owned(), &table, 200),
+        ("\"list\"\r\ncontent-type: application/json".to_owned(), &list, 413),
+        ("\"list\"; filename=\"a.json\"\r\ncontent-type: application/json".to_owned(), &list, 413),
+        ("\"list\"".to_owned(), &list, 413),
+        ("\"styled\"".to_owned(), &table, 413),
+        ("\"other\"\r\ncontent-type: application/json".to_owned(), &list, 413),
+    ] {
+        let text = format!("--b\r\ncontent-disposition: form-data; name={part}\r\n\r\n{content}\r\n--b--\r\n");
+        let answer = server.send("POST /parts", &["content-type: multipart/form-data; boundary=b"], &text).await;
+        assert_eq!(answer.status, status, "{part}: {answer:?}");
+    }
+    let small = "--b\r\ncontent-disposition: form-data; name=\"other\"\r\ncontent-type: application/json\r\n\r\n[1,2]\r\n--b--\r\n";
+    let answer = server.send("POST /parts", &["content-type: multipart/form-data; boundary=b"], small).await;
+    assert_eq!((answer.status, answer.body.as_str()), (200, "2"), "{answer:?}");
 }

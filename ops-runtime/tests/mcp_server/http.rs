@@ -129,6 +129,8 @@ async fn mounted_in_axum() {
     let serving = tokio::spawn(async move {
         axum::serve(listener, app).with_graceful_shutdown(async move { stop.cancelled().await }).await
     });
+    // The client of the SDK takes the process's cryptography provider, which a client of ours installs.
+    HttpClient::new(HttpConfig::new()).unwrap();
     let transport =
         StreamableHttpClientTransport::from_config(StreamableHttpClientTransportConfig::with_uri(url.as_str()));
     let client = ().serve(transport).await.unwrap();

@@ -126,9 +126,10 @@ impl Parts<'_> {
                 self.content(bytes.into())
             }
             Value::Object(_) | Value::Array(_) => {
-                let value = self.input.bodies.to_json(value)?.into_owned();
-                self.head(name, None, Some(concrete(&described).unwrap_or("application/json")))?;
-                self.content(value.to_string().into())
+                let text = self.input.bodies.to_json(value)?.to_string();
+                let kind = concrete(&described).unwrap_or("application/json");
+                self.head(name, None, Some(kind))?;
+                self.written(name, kind, &text)
             }
             value => {
                 // In a form, a text part needs no content type.
@@ -139,14 +140,18 @@ impl Parts<'_> {
                     Value::String(text) if !is_json || self.is_json_text(name) => Cow::Borrowed(text),
                     value => Cow::Owned(value.to_string()),
                 };
-                let bytes = in_charset(kind.unwrap_or_default(), &text).ok_or_else(|| {
-                    let message =
-                        format!("a part of type `{}` is written from text of that charset", kind.unwrap_or_default());
-                    invalid(&self.pointer(name), message)
-                })?;
-                self.content(bytes.into())
+                self.written(name, kind.unwrap_or_default(), &text)
             }
         }
+    }
+
+    /// The content of a part that is text, in the charset that its type names.
+    fn written(&mut self, name: Option<&str>, kind: &str, text: &str) -> Result<(), CallError> {
+        let bytes = in_charset(kind, text).ok_or_else(|| {
+            let message = format!("a part of type `{kind}` is written from text of that charset");
+            invalid(&self.pointer(name), message)
+        })?;
+        self.content(bytes.into())
     }
 
     /// Where the input has what a part holds.

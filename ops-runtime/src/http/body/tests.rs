@@ -99,6 +99,7 @@ fn bodies_that_can_be_written() {
         ("application/xml; charset=Shift_JIS", json!("<あ/>"), "application/xml; charset=Shift_JIS", b"<\x82\xa0/>"),
         ("application/json; charset=latin1", json!("ö"), "application/json; charset=latin1", b"\"\xf6\""),
         ("text/plain; charset=klingon", json!("hi"), "text/plain; charset=klingon", b"hi"),
+        ("application/jsonl; charset=latin1", json!(["ö", 1]), "application/jsonl; charset=latin1", b"\"\xf6\"\n1\n"),
         ("text/plain", json!(1.5), "text/plain", b"1.5"),
         ("text/*", json!(""), "text/plain", b""),
         ("application/xml", json!("<a/>"), "application/xml", b"<a/>"),
@@ -146,6 +147,8 @@ fn bodies_that_cannot() {
         ("text/plain; charset=latin1", json!("öあ"), "VALIDATION_ERROR"),
         ("text/plain; charset=utf-16", json!("hi"), "VALIDATION_ERROR"),
         ("text/plain; charset=klingon", json!("ö"), "VALIDATION_ERROR"),
+        ("text/plain; charset=utf-16", json!(5), "VALIDATION_ERROR"),
+        ("application/jsonl; charset=latin1", json!(["あ"]), "VALIDATION_ERROR"),
         ("application/octet-stream", json!("not base64!"), "VALIDATION_ERROR"),
         ("application/octet-stream", json!(1), "VALIDATION_ERROR"),
         (FORM, json!("a=b"), "VALIDATION_ERROR"),
@@ -237,6 +240,17 @@ fn parts_of_multipart_bodies() {
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.contains("\r\nContent-Type: text/plain; charset=utf-8\r\n\r\na\r\n--ops-"), "{text}");
     assert!(text.contains("\r\nContent-Type: application/json\r\n\r\n{\"b\":1}\r\n--ops-"), "{text}");
+}
+
+#[test]
+fn json_in_parts_is_in_the_charset_of_its_type() {
+    const FIELDS: &[HttpField] = &[HttpField::new("o").with_content_type("application/json; charset=latin1")];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+    let (_, bytes) = sent(&binding, &json!({ "o": { "a": "ö" } }));
+    assert!(bytes.windows(10).any(|part| part == b"{\"a\":\"\xf6\"}\r"), "{}", String::from_utf8_lossy(&bytes));
+    let error = run(&binding, &json!({ "body": { "o": { "a": "あ" } } })).unwrap_err();
+    assert_eq!(error.details()["violations"][0]["pointer"], "/body/o");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 
-use super::Data;
+use super::{Data, schema};
 use crate::http::fake::{Fake, respond};
 use crate::http::{HttpClient, HttpConfig};
-use crate::{CallError, Definition, HttpBinding, OperationSpec, ResponseEnvelope, Schema};
+use crate::{CallError, Definition, Definitions, HttpBinding, OperationSpec, ResponseEnvelope, Schema};
 
 fn spec(schema: &'static str) -> OperationSpec {
     static DEFINITIONS: &[Definition] =
@@ -39,9 +39,23 @@ fn what_a_schema_calls_for() {
         (r##"{"$ref":"#/$defs/Again"}"##, Data::Any),
         (r##"{"$ref":"#/$defs/Missing"}"##, Data::Any),
     ];
-    for (schema, expected) in table {
-        assert_eq!(Data::of(&spec(schema)), expected, "{schema}");
+    for (text, expected) in table {
+        assert_eq!(schema::data(&spec(text)), expected, "{text}");
     }
+}
+
+#[test]
+fn each_definition_is_looked_at_once() {
+    // Each leads to all others, in more ways than anybody has time for.
+    let all: Vec<String> = (0..40).map(|n| format!(r##"{{"$ref":"#/$defs/D{n:02}"}}"##)).collect();
+    let parts = all.join(",");
+    let definitions = (0..40).map(|n| {
+        let text = format!(r#"{{"anyOf":[{parts}],"properties":{{"data":{{"type":"object"}}}}}}"#);
+        Definition::from_value(format!("D{n:02}"), serde_json::from_str(&text).unwrap())
+    });
+    let mut spec = spec(r##"{"$ref":"#/$defs/D00"}"##);
+    spec.definitions = Definitions::new(definitions.collect());
+    assert_eq!((schema::data(&spec), schema::data_of_whole(&spec)), (Data::Any, Data::Json));
 }
 
 fn items(

@@ -11,7 +11,7 @@ use super::*;
 
 /// What is sent of a body whose lengths were found.
 async fn sent(mut body: RequestBody, meanwhile: impl FnOnce()) -> Result<Bytes, String> {
-    body.measure().await.unwrap();
+    body.measure().await.map_err(|error| error.to_string())?;
     meanwhile();
     let whole = tokio::time::timeout(Duration::from_secs(10), body.collect()).await.expect("the body ends");
     whole.map(Collected::to_bytes).map_err(|error| error.to_string())

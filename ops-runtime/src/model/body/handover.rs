@@ -105,6 +105,13 @@ impl Bodies {
         Self { given: HashMap::from([(placeholder, body)]), wants_output: false }
     }
 
+    /// Adds a body; gives the placeholder that stands for it.
+    pub(crate) fn put(&mut self, body: Body) -> String {
+        let placeholder = placeholder();
+        self.given.insert(placeholder.clone(), body);
+        placeholder
+    }
+
     /// Says whether the output is a body, too.
     pub(crate) fn with_output(mut self, wants_output: bool) -> Self {
         self.wants_output = wants_output;
@@ -171,12 +178,7 @@ pub(crate) fn length_of(text: &str) -> Option<Length> {
 
 /// Puts a body aside if a serialisation asks for it, and returns its placeholder.
 pub(super) fn put_aside(body: &Body) -> Option<String> {
-    ASIDE.with_borrow_mut(|aside| {
-        let bodies = aside.as_mut()?;
-        let placeholder = placeholder();
-        bodies.given.insert(placeholder.clone(), body.clone());
-        Some(placeholder)
-    })
+    ASIDE.with_borrow_mut(|aside| Some(aside.as_mut()?.put(body.clone())))
 }
 
 /// A new text that cannot be guessed.

@@ -3,6 +3,7 @@
 //! What sends it would cut what is too much, and would wait for an end that never comes.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
@@ -53,6 +54,21 @@ impl Measured {
             length.map(|length| Stated { source, length, left: length, last: None, timer: None, is_over: false });
         Self { stream: body.into_stream(), stated }
     }
+}
+
+/// The body as it is to be sent. A stream that states no bytes is asked for them first: HTTP/1 never asks such a body, and
+/// what it gave all the same would be lost.
+///
+/// # Errors
+/// If such a stream gives bytes, or fails.
+pub(crate) async fn asked(body: Body, length: Option<u64>) -> io::Result<Body> {
+    if length != Some(0) || !body.is_stream() {
+        return Ok(body);
+    }
+    let empty = Body { file_name: body.file_name.clone(), content_type: body.content_type.clone(), ..Body::default() };
+    let mut pieces = Measured::new(body, length);
+    let piece = poll_fn(|cx| Pin::new(&mut pieces).poll_next(cx)).await;
+    piece.transpose().map(|_| empty)
 }
 
 impl Stream for Measured {

@@ -1,7 +1,8 @@
 //! A recorded call: one line of JSON.
 //!
 //! `{"id": "shop.showPet", "input": {..}, "output": {"data": .., "meta": ..}}`; `error` in the place of `output` for one
-//! that failed. A subscription has `items` instead, each with an `output` or an `error`.
+//! that failed. A subscription has `items` instead, each with an `output` or an `error`; one that was not opened has an
+//! `error` beside an empty list.
 
 use serde_core::Serialize;
 use serde_json::{Map, Value, json};
@@ -17,7 +18,8 @@ pub(super) type Outcome = Result<Value, CallError>;
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
     One(Outcome),
-    Items(Vec<Outcome>),
+    /// The items of a subscription, or why it was not opened.
+    Items(Result<Vec<Outcome>, CallError>),
 }
 
 #[derive(Debug, Clone)]
@@ -33,9 +35,13 @@ impl Line {
         if let Some(members) = line.as_object_mut() {
             match &self.answer {
                 Answer::One(outcome) => members.extend(written(outcome)),
-                Answer::Items(items) => {
+                Answer::Items(Ok(items)) => {
                     let items = items.iter().map(|item| Value::Object(written(item).collect())).collect();
                     members.insert("items".to_owned(), Value::Array(items));
+                }
+                Answer::Items(Err(error)) => {
+                    members.insert("items".to_owned(), Value::Array(Vec::new()));
+                    members.extend(written(&Err(error.clone())));
                 }
             }
         }
@@ -49,10 +55,16 @@ impl Line {
         let id = line.get("id").and_then(Value::as_str).ok_or("it has no `id`")?.to_owned();
         let input = line.get("input").cloned().unwrap_or_default();
         let answer = match line.get("items") {
+            Some(Value::Array(items)) if items.is_empty() && line.contains_key("error") => {
+                Answer::Items(Err(error_of(&line)?))
+            }
+            Some(Value::Array(_)) if line.contains_key("error") => {
+                return Err("it has `items` and an `error`".to_owned());
+            }
             Some(Value::Array(items)) => {
                 let read =
                     |item: &Value| item.as_object().ok_or_else(|| "an item is no object".to_owned()).and_then(outcome);
-                Answer::Items(items.iter().map(read).collect::<Result<_, _>>()?)
+                Answer::Items(Ok(items.iter().map(read).collect::<Result<_, _>>()?))
             }
             Some(_) => return Err("its `items` are no list".to_owned()),
             None => Answer::One(outcome(&line)?),
@@ -72,12 +84,14 @@ fn written(outcome: &Outcome) -> impl Iterator<Item = (String, Value)> + use<> {
 fn outcome(members: &Map<String, Value>) -> Result<Outcome, String> {
     match (members.get("output"), members.get("error")) {
         (Some(output), None) => Ok(Ok(output.clone())),
-        (None, Some(error)) => match crate::record::from_value(error) {
-            Ok(error) => Ok(Err(error)),
-            Err(error) => Err(format!("its `error` cannot be read: {error}")),
-        },
+        (None, Some(_)) => Ok(Err(error_of(members)?)),
         _ => Err("it has neither an `output` nor an `error`, or both".to_owned()),
     }
+}
+
+fn error_of(members: &Map<String, Value>) -> Result<CallError, String> {
+    let error = members.get("error").unwrap_or(&Value::Null);
+    crate::record::from_value(error).map_err(|error| format!("its `error` cannot be read: {error}"))
 }
 
 /// An input as JSON; bodies in it are not seen.

@@ -16,9 +16,9 @@ use crate::{Call, CallError, CallOptions, Caller, EnvelopeStream, ResponseEnvelo
 /// A caller that passes calls on, and writes each with its result to a file, for [`MockCaller::playback`].
 ///
 /// The file has one JSON object a line: `id`, `input` and `output` (the envelope) or `error`; a subscription has `items`,
-/// and is written when it ends or is dropped. Options of calls and `Set-Cookie` headers are left out, but inputs and
-/// results may hold secrets of their own: look at the file before you commit it. What has no JSON cannot be recorded, and is
-/// an error: a result that is a stream of bytes, or a number that is not finite.
+/// or an `error` if it was not opened, and is written when it ends or is dropped. Options of calls and `Set-Cookie` headers
+/// are left out, but inputs and results may hold secrets of their own: look at the file before you commit it. What has no
+/// JSON cannot be recorded, and is an error: a result that is a stream of bytes, or a number that is not finite.
 ///
 /// ```no_run
 /// use ops_runtime::mock::{MockCaller, Recorder};
@@ -107,10 +107,8 @@ struct Items {
 
 impl Drop for Items {
     fn drop(&mut self) {
-        let answer = match self.error.take() {
-            Some(error) => Answer::Items(vec![Err(error)]),
-            None => Answer::Items(std::mem::take(&mut self.items)),
-        };
+        let items = std::mem::take(&mut self.items);
+        let answer = Answer::Items(self.error.take().map_or(Ok(items), Err));
         let line = Line { id: std::mem::take(&mut self.id), input: std::mem::take(&mut self.input), answer };
         if let Err(error) = write(&self.file, &line) {
             tracing::warn!("{error}");

@@ -54,11 +54,12 @@ impl Limits {
         (until_first, rest)
     }
 
-    /// Whether the call was cancelled before it began.
+    /// Whether the call was cancelled, or its caller's deadline had passed, before it began.
     #[inline]
     fn check(&self) -> Result<(), CallError> {
-        match &self.cancel {
-            Some(token) if token.is_cancelled() => Err(aborted()),
+        match (&self.cancel, self.deadline) {
+            (Some(token), _) if token.is_cancelled() => Err(aborted()),
+            (_, Some(deadline)) if deadline <= Instant::now() => Err(timed_out()),
             _ => Ok(()),
         }
     }

@@ -15,9 +15,12 @@ use crate::run::registry::Entry;
 use crate::run::schemas::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
 use crate::{Body, CallError, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
 
-/// Gives an answer the operation's output type, repairing it only if it does not fit as it came.
+/// Gives an answer the output type of an operation, `own`, repairing it only if it does not fit as it came.
+///
+/// What runs the operation may have no description of it, such as a recording.
 pub(super) fn typed<T: DeserializeOwned + 'static>(
     entry: &Entry,
+    own: &OperationSpec,
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<T>, CallError> {
@@ -33,7 +36,7 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         data = Payload::Value(described);
     }
     // Which alternative of a union by status it is: the status says, where shapes may not.
-    let variant = entry.spec.variant_of(&meta);
+    let variant = own.variant_of(&meta);
     let instead = instead(entry, policy, &meta, &data)?;
     let with = |data, meta, more: Vec<Warning>| {
         let mut envelope = ResponseEnvelope::new(data, meta);

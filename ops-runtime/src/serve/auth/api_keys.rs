@@ -79,15 +79,19 @@ impl ApiKeys {
 
     /// The keys of a request; none of them valid if there are several.
     fn keys(&self, request: &Parts) -> Vec<Option<String>> {
+        let text = |key: &[u8]| std::str::from_utf8(key).ok().map(str::to_owned);
         match self.location {
             ParameterLocation::Header => {
                 let values = request.headers.get_all(self.name.as_str()).iter();
-                values.map(|value| value.to_str().ok().map(str::to_owned)).collect()
+                values.map(|value| text(value.as_bytes())).collect()
             }
             ParameterLocation::Cookie => {
-                let texts = request.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-                let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-                pairs.filter(|(name, _)| *name == self.name).map(|(_, key)| Some(key.to_owned())).collect()
+                // Those of other applications of the host may be any bytes.
+                let values = request.headers.get_all(COOKIE).iter();
+                let pairs =
+                    values.flat_map(|value| value.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
+                let keys = pairs.filter_map(|pair| pair.strip_prefix(self.name.as_bytes())?.strip_prefix(b"="));
+                keys.map(text).collect()
             }
             _ => {
                 let pairs = request.uri.query().unwrap_or_default().split('&');

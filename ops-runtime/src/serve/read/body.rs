@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 
 use super::form;
 use super::multipart::{self, base64};
+use super::room::Room;
 use super::shape::{Shape, Types};
-use super::text::Fault;
-use crate::model::media::{self, FORM, Form, Media, OCTETS, charset, covers, essence, is_range};
+use super::text::{Fault, Unread};
+use crate::model::media::{self, FORM, Form, Media, OCTETS, charset, covers, essence, is_range, is_utf8};
 use crate::{HttpBinding, HttpBody};
 
 /// A body that was read.
@@ -28,29 +29,13 @@ pub(crate) enum Content {
     Stream(String),
 }
 
-/// Why a body can't be read.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unread {
-    /// The endpoint takes no body of that content type.
-    Type(String),
-    /// The text itself is no JSON, or no text of its charset.
-    Text(String),
-    /// What is in it is wrong.
-    Faults(Vec<Fault>),
-}
-
-impl From<Vec<Fault>> for Unread {
-    fn from(faults: Vec<Fault>) -> Self {
-        Self::Faults(faults)
-    }
-}
-
 /// Reads the body of a request, if there is one.
 pub(super) async fn read<'b>(
     binding: &'b HttpBinding,
     shapes: &[Shape],
     headers: &HeaderMap,
     content: Content,
+    room: &mut Room<'_>,
 ) -> Result<Option<Taken<'b>>, Unread> {
     let came = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().trim().to_owned());
     // What some clients say of each request means nothing where no body is described and none has come.
@@ -69,7 +54,7 @@ pub(super) async fn read<'b>(
     let nothing = Shape::default();
     let shape = shapes.get(at).unwrap_or(&nothing);
     let value = match content {
-        Content::Bytes(bytes) => value(body, shape, &content_type, bytes).await?,
+        Content::Bytes(bytes) => value(body, shape, &content_type, bytes, room).await?,
         Content::Stream(placeholder) => Value::String(placeholder),
     };
     Ok(Some(Taken { body, content_type, value }))
@@ -103,14 +88,20 @@ fn chosen<'b>(bodies: &'b [HttpBody], content_type: &str) -> Option<(usize, &'b 
     })
 }
 
-async fn value(body: &HttpBody, shape: &Shape, content_type: &str, bytes: Bytes) -> Result<Value, Unread> {
+async fn value(
+    body: &HttpBody,
+    shape: &Shape,
+    content_type: &str,
+    bytes: Bytes,
+    room: &mut Room<'_>,
+) -> Result<Value, Unread> {
     let own = essence(content_type);
     if own == FORM {
         let text = text(content_type, &bytes)?;
         return Ok(Value::Object(form::object(&text, &body.fields, shape, &body.pointer())?));
     }
     if own.starts_with("multipart/") {
-        return Ok(multipart::value(body, shape, content_type, bytes).await?);
+        return multipart::value(body, shape, content_type, bytes, room).await;
     }
     // A range says nothing of the form; the type that came does.
     match media::form(&own) {
@@ -122,10 +113,9 @@ async fn value(body: &HttpBody, shape: &Shape, content_type: &str, bytes: Bytes)
 }
 
 fn json(content_type: &str, bytes: &[u8]) -> Result<Value, Unread> {
-    let is_foreign = charset(content_type).is_some_and(|name| Encoding::for_label(name.as_bytes()) != Some(UTF_8));
-    let read = match is_foreign {
-        true => serde_json::from_str(&text(content_type, bytes)?),
-        false => serde_json::from_slice(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)),
+    let read = match is_utf8(content_type) {
+        false => serde_json::from_str(&text(content_type, bytes)?),
+        true => serde_json::from_slice(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)),
     };
     read.map_err(|error| Unread::Text(format!("the body is not JSON: {error}")))
 }

@@ -21,7 +21,7 @@ pub(super) fn object(
     shape: &Shape,
     at: &str,
 ) -> Result<Map<String, Value>, Vec<Fault>> {
-    let pairs = Pairs::split(text, '&', Escaping::Form);
+    let pairs = Pairs::split(text, Escaping::Form);
     let mut pairs = pairs.map_err(|error| vec![Fault { pointer: at.to_owned(), message: error.to_owned() }])?;
     let (mut members, mut faults) = (Map::new(), Vec::new());
     let mut put = |name: &str, read: Read<Option<Value>>| match read {

@@ -1,20 +1,23 @@
 //! Multipart bodies read back: a part for each property of an object, or for each item of a list.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
+use encoding_rs::{Encoding, UTF_8};
 use futures_util::stream;
 use multer::{Constraints, Multipart, SizeLimit};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::form::{below, styled};
+use super::room::Room;
 use super::shape::{Shape, Types};
 use super::style;
-use super::text::{Escaping, Fault, Pair, Pairs};
-use crate::model::media::{Form, form};
-use crate::model::parameters::parameter;
-use crate::{Body, HttpBody, HttpField};
+use super::text::{Escaping, Fault, Pair, Pairs, Unread, nodes, nodes_of_json};
+use crate::model::media::{Form, charset, form, is_utf8};
+use crate::model::parameters::{file_name, parameter};
+use crate::{Bodies, Body, HttpBody, HttpField};
 
 /// How many parts a body may have.
 const MAX_PARTS: usize = 10_000;
@@ -22,7 +25,8 @@ const MAX_PARTS: usize = 10_000;
 /// A part of a body.
 struct Part {
     name: Option<String>,
-    has_file_name: bool,
+    /// The name of its file; empty if it says that it is a file, and gives none.
+    file_name: Option<String>,
     content_type: Option<String>,
     bytes: Bytes,
 }
@@ -30,21 +34,25 @@ struct Part {
 /// The value of a multipart body.
 ///
 /// # Errors
-/// The faults of all parts, or the one of a body that can't be taken apart.
+/// The faults of all parts, or the one of a body that can't be taken apart; or if there is no room for the values in it.
 pub(super) async fn value(
     body: &HttpBody,
     shape: &Shape,
     content_type: &str,
     bytes: Bytes,
-) -> Result<Value, Vec<Fault>> {
+    room: &mut Room<'_>,
+) -> Result<Value, Unread> {
     let fault = |message| vec![Fault { pointer: body.pointer(), message }];
     let parts = parts(content_type, bytes).await.map_err(fault)?;
-    let reader = Reader { body, shape };
+    let mut reader = Reader { body, shape, files: &mut room.files };
+    if !(room.hold)(parts.iter().map(|part| reader.values(part)).sum()) {
+        return Err(Unread::Full);
+    }
     let is_object = shape.may_be(Types::OBJECT) || shape.types() == Types::NOTHING;
     if is_object && parts.iter().all(|part| part.name.is_some()) {
-        return reader.object(parts).map(Value::Object);
+        return Ok(Value::Object(reader.object(&parts)?));
     }
-    reader.nameless(&parts).map_err(fault)
+    Ok(reader.nameless(&parts).map_err(fault)?)
 }
 
 async fn parts(content_type: &str, bytes: Bytes) -> Result<Vec<Part>, String> {
@@ -59,12 +67,43 @@ async fn parts(content_type: &str, bytes: Bytes) -> Result<Vec<Part>, String> {
         if parts.len() >= MAX_PARTS {
             return Err(format!("has more than {MAX_PARTS} parts"));
         }
-        let name = field.name().map(name);
-        let has_file_name = field.file_name().is_some();
+        let (name, file_name) = (field.name().map(name), field.file_name().map(name));
         let kind = field.headers().get(http::header::CONTENT_TYPE);
         let content_type = kind.and_then(|kind| kind.to_str().ok()).map(str::to_owned);
         let bytes = field.bytes().await.map_err(|error| format!("is not multipart: {error}"))?;
-        parts.push(Part { name, has_file_name, content_type, bytes });
+        parts.push(Part { name, file_name, content_type, bytes });
+    }
+}
+
+impl Part {
+    /// The text that the part is, in the charset of its content type.
+    fn text(&self) -> Result<Cow<'_, str>, String> {
+        let label = self.content_type.as_deref().and_then(charset);
+        let encoding = match &label {
+            None => UTF_8,
+            Some(label) => Encoding::for_label(label.as_bytes())
+                .ok_or_else(|| format!("is of the charset `{}`, which is not known", label.escape_debug()))?,
+        };
+        if encoding == UTF_8 {
+            return std::str::from_utf8(&self.bytes).map(Cow::Borrowed).map_err(|_| "is not UTF-8".to_owned());
+        }
+        let (text, _, is_broken) = encoding.decode(&self.bytes);
+        if is_broken { Err(format!("is not {}", encoding.name())) } else { Ok(text) }
+    }
+
+    /// True if many values may be made of its text: if it may be JSON.
+    fn may_be_many(&self) -> bool {
+        let starts = matches!(self.bytes.trim_ascii_start().first(), Some(b'[' | b'{' | 0xEF));
+        starts || !self.is_utf8()
+    }
+
+    fn is_utf8(&self) -> bool {
+        self.content_type.as_deref().is_none_or(is_utf8)
+    }
+
+    /// How many values its text may become, if it is JSON.
+    fn nodes(&self) -> usize {
+        if self.is_utf8() { nodes_of_json(&self.bytes) } else { nodes(&self.bytes) }
     }
 }
 
@@ -91,21 +130,40 @@ fn name(quoted: &str) -> String {
 struct Reader<'a> {
     body: &'a HttpBody,
     shape: &'a Shape,
+    /// Where files go; `None` if they are JSON.
+    files: &'a mut Option<Bodies>,
 }
 
 impl Reader<'_> {
-    fn object(&self, parts: Vec<Part>) -> Result<Map<String, Value>, Vec<Fault>> {
-        let at = self.body.pointer();
+    fn field(&self, name: &str) -> Option<&HttpField> {
+        self.body.fields.iter().find(|field| field.name == name)
+    }
+
+    /// How many values may be made of a part.
+    fn values(&self, part: &Part) -> usize {
+        let name = part.name.as_deref().unwrap_or_default();
+        let field = self.field(name);
+        let has_style = field.is_some_and(|field| field.style.is_some());
+        if has_style {
+            return nodes(&part.bytes) + 1;
+        }
+        let is_many = part.may_be_many() && !is_bytes(field, &self.shape.property(name));
+        if is_many { part.nodes() + 1 } else { 1 }
+    }
+
+    fn object(&mut self, parts: &[Part]) -> Result<Map<String, Value>, Vec<Fault>> {
+        let (body, shape, at) = (self.body, self.shape, self.body.pointer());
         let (mut members, mut faults) = (Map::new(), Vec::new());
         // Parts of a style of their own are read as the fields of a form are.
-        let texts = parts.iter().filter_map(|part| {
-            let value = String::from_utf8(part.bytes.to_vec()).ok()?;
+        let has_styles = body.fields.iter().any(|field| field.style.is_some());
+        let texts = parts.iter().filter(|_| has_styles).filter_map(|part| {
+            let value = part.text().ok()?.into_owned();
             Some(Pair { name: part.name.clone()?, value, is_taken: false })
         });
         let mut pairs = Pairs { all: texts.collect(), escaping: Escaping::None };
-        for field in self.body.fields.iter() {
+        for field in body.fields.iter() {
             let Some(parameter) = styled(field) else { continue };
-            let shape = self.shape.property(&field.name);
+            let shape = shape.property(&field.name);
             let read = style::pairs(&parameter, &shape, &mut pairs).and_then(|value| match value {
                 Some(value) => Ok(Some(value)),
                 None => style::spread(&parameter, &shape, &mut pairs),
@@ -119,7 +177,7 @@ impl Reader<'_> {
             pairs.all.iter().filter(|pair| pair.is_taken).map(|pair| pair.name.as_str()).collect();
         let mut groups: Vec<(&str, Vec<&Part>)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
-        for part in &parts {
+        for part in parts {
             let Some(name) = part.name.as_deref().filter(|name| !styled.contains(name)) else { continue };
             let place = *places.entry(name).or_insert(groups.len());
             match groups.get_mut(place) {
@@ -127,12 +185,12 @@ impl Reader<'_> {
                 None => groups.push((name, vec![part])),
             }
         }
-        let (declared, others) = (self.shape.names(), self.shape.others());
+        let (declared, others) = (shape.names(), shape.others());
         for (name, own) in groups {
-            let field = self.body.fields.iter().find(|field| field.name == name);
+            let field = body.fields.iter().find(|field| field.name == name);
             let read = match declared.binary_search(&name) {
-                Ok(_) => several(&own, field, &self.shape.property(name)),
-                Err(_) => several(&own, field, &others),
+                Ok(_) => self.several(&own, field, &shape.property(name)),
+                Err(_) => self.several(&own, field, &others),
             };
             match read {
                 Ok(value) => drop(members.insert(name.to_owned(), value)),
@@ -143,57 +201,83 @@ impl Reader<'_> {
     }
 
     /// A body that is itself the part, or the list of parts.
-    fn nameless(&self, parts: &[Part]) -> Result<Value, String> {
+    fn nameless(&mut self, parts: &[Part]) -> Result<Value, String> {
         let field = match self.body.fields.as_ref() {
             [field] => Some(field),
             _ => None,
         };
         if self.shape.may_be(Types::ARRAY) {
             let item = self.shape.item();
-            let items = parts.iter().map(|part| one(part, field, &item));
+            let items = parts.iter().map(|part| self.one(part, field, &item));
             return items.collect::<Result<_, _>>().map(Value::Array);
         }
         match parts {
-            [part] => one(part, field, self.shape),
+            [part] => self.one(part, field, self.shape),
             _ => Err("is one part".to_owned()),
         }
     }
-}
 
-/// The parts of one name: a list if the schema allows one.
-fn several(parts: &[&Part], field: Option<&HttpField>, shape: &Shape) -> Result<Value, String> {
-    let single = shape.may_be(Types::SCALAR.or(Types::OBJECT)) || shape.types() == Types::NOTHING;
-    match parts {
-        [part] if single || !shape.may_be(Types::ARRAY) => one(part, field, shape),
-        _ if shape.may_be(Types::ARRAY) || shape.types() == Types::NOTHING => {
-            let item = shape.item();
-            parts.iter().map(|part| one(part, field, &item)).collect::<Result<_, _>>().map(Value::Array)
+    /// The parts of one name: a list if the schema allows one.
+    fn several(&mut self, parts: &[&Part], field: Option<&HttpField>, shape: &Shape) -> Result<Value, String> {
+        let single = shape.may_be(Types::SCALAR.or(Types::OBJECT)) || shape.types() == Types::NOTHING;
+        match parts {
+            [part] if single || !shape.may_be(Types::ARRAY) => self.one(part, field, shape),
+            _ if shape.may_be(Types::ARRAY) || shape.types() == Types::NOTHING => {
+                let item = shape.item();
+                parts.iter().map(|part| self.one(part, field, &item)).collect::<Result<_, _>>().map(Value::Array)
+            }
+            _ => Err("is given more than once".to_owned()),
         }
-        _ => Err("is given more than once".to_owned()),
+    }
+
+    fn one(&mut self, part: &Part, field: Option<&HttpField>, shape: &Shape) -> Result<Value, String> {
+        if is_bytes(field, shape) {
+            return self.file(part);
+        }
+        let says_json = part.content_type.as_deref().is_some_and(|kind| form(kind) == Form::Json);
+        let may_be_json =
+            is_json(field) || shape.types() == Types::NOTHING || shape.may_be(Types::ARRAY.or(Types::OBJECT));
+        let text = match part.text() {
+            Ok(text) => text,
+            // A file where text was expected: validation tells if it may be one.
+            Err(_) if part.file_name.is_some() => return base64(&part.bytes),
+            Err(message) => return Err(message),
+        };
+        if says_json && may_be_json {
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            return serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"));
+        }
+        Ok(shape.scalar(text.into_owned()))
+    }
+
+    /// A part that is bytes, with what it says of them, or as JSON.
+    fn file(&mut self, part: &Part) -> Result<Value, String> {
+        let Some(files) = self.files else { return base64(&part.bytes) };
+        let mut body = Body::from(part.bytes.clone());
+        if let Some(content_type) = &part.content_type {
+            body = body.with_content_type(content_type.as_str());
+        }
+        if let Some(name) = part.file_name.as_deref().and_then(file_name) {
+            body = body.with_file_name(name);
+        }
+        Ok(Value::String(files.put(body)))
     }
 }
 
-fn one(part: &Part, field: Option<&HttpField>, shape: &Shape) -> Result<Value, String> {
-    let described: Vec<&str> = field
-        .and_then(|field| field.content_type.as_deref())
-        .map_or_else(Vec::new, |types| types.split(',').map(str::trim).filter(|kind| !kind.is_empty()).collect());
-    let is_json = described.iter().any(|kind| form(kind) == Form::Json);
-    // A string stands for bytes by its content type, or by its schema.
-    let is_bytes = !described.is_empty() && described.iter().all(|kind| form(kind) == Form::Bytes);
-    if !is_json && (is_bytes || shape.is_binary()) {
-        return base64(&part.bytes);
-    }
-    let says_json = part.content_type.as_deref().is_some_and(|kind| form(kind) == Form::Json);
-    let may_be_json = is_json || shape.types() == Types::NOTHING || shape.may_be(Types::ARRAY.or(Types::OBJECT));
-    if says_json && may_be_json {
-        return serde_json::from_slice(&part.bytes).map_err(|error| format!("is not JSON: {error}"));
-    }
-    match std::str::from_utf8(&part.bytes) {
-        Ok(text) => Ok(shape.scalar(text.to_owned())),
-        // A file where text was expected: validation tells if it may be one.
-        Err(_) if part.has_file_name => base64(&part.bytes),
-        Err(_) => Err("is not UTF-8".to_owned()),
-    }
+/// The content types that are described for a part.
+fn described(field: Option<&HttpField>) -> impl Iterator<Item = &str> {
+    let types = field.and_then(|field| field.content_type.as_deref()).unwrap_or_default();
+    types.split(',').map(str::trim).filter(|kind| !kind.is_empty())
+}
+
+fn is_json(field: Option<&HttpField>) -> bool {
+    described(field).any(|kind| form(kind) == Form::Json)
+}
+
+/// True if a part is bytes: by its content type, or by its schema.
+fn is_bytes(field: Option<&HttpField>, shape: &Shape) -> bool {
+    let is_of_type = described(field).next().is_some() && described(field).all(|kind| form(kind) == Form::Bytes);
+    !is_json(field) && (is_of_type || shape.is_binary())
 }
 
 /// Bytes as the JSON of a body holds them.

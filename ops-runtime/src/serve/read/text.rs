@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::percent_decode;
+use http::HeaderMap;
+use http::header::COOKIE;
+use memchr::{memchr, memchr2};
+use percent_encoding::{CONTROLS, percent_decode, percent_encode};
 use serde_json::{Map, Value, json};
 
 /// How a text is escaped.
@@ -48,6 +51,37 @@ impl Escaping {
     }
 }
 
+/// How many values a text may become at most: each comma, colon and bracket of JSON is one, and so is each pair of a form.
+pub(crate) fn nodes(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{' | b'&' | b';')).count()
+}
+
+/// How many values JSON may become at most: what is in a string is none. Text that is not UTF-8 may be of an encoding in
+/// which a quotation mark is something else.
+pub(crate) fn nodes_of_json(mut text: &[u8]) -> usize {
+    if std::str::from_utf8(text).is_err() {
+        return nodes(text);
+    }
+    let mut count = 0;
+    while let Some((before, string)) = memchr(b'"', text).and_then(|at| text.split_at_checked(at)) {
+        count += nodes(before);
+        text = behind_string(string.get(1..).unwrap_or_default());
+    }
+    count + nodes(text)
+}
+
+/// What stands behind the end of a string of JSON.
+fn behind_string(mut text: &[u8]) -> &[u8] {
+    while let Some(at) = memchr2(b'"', b'\\', text) {
+        let is_end = text.get(at) == Some(&b'"');
+        text = text.get(at + if is_end { 1 } else { 2 }..).unwrap_or_default();
+        if is_end {
+            return text;
+        }
+    }
+    &[]
+}
+
 /// Why a part of a request is no value of the input, at a JSON pointer into the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -63,6 +97,25 @@ impl Fault {
 
     pub(crate) fn to_json(&self) -> Value {
         json!({ "pointer": self.pointer, "message": self.message })
+    }
+}
+
+/// Why a body can't be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// The endpoint takes no body of that content type.
+    Type(String),
+    /// The text itself is no JSON, or no text of its charset.
+    Text(String),
+    /// What is in it is wrong.
+    Faults(Vec<Fault>),
+    /// There is no room for the values in it.
+    Full,
+}
+
+impl From<Vec<Fault>> for Unread {
+    fn from(faults: Vec<Fault>) -> Self {
+        Self::Faults(faults)
     }
 }
 
@@ -83,17 +136,31 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// Splits a text at its separators.
+    /// The pairs of a query or a form.
     ///
     /// # Errors
     /// If a name is not UTF-8.
-    pub(crate) fn split(text: &str, separator: char, escaping: Escaping) -> Result<Self, &'static str> {
-        let texts = text.split(separator).map(|pair| if separator == ';' { pair.trim() } else { pair });
-        let all = texts.filter(|pair| !pair.is_empty()).map(|pair| {
+    pub(crate) fn split(text: &str, escaping: Escaping) -> Result<Self, &'static str> {
+        let all = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             Ok(Pair { name: escaping.undo(name)?, value: value.to_owned(), is_taken: false })
         });
         Ok(Self { all: all.collect::<Result<_, &'static str>>()?, escaping })
+    }
+
+    /// The cookies of a request. Browsers send all that a host has, of other applications, too, which may be any bytes: these
+    /// are escaped, so that only who asks for a cookie is told that it is not UTF-8.
+    pub(crate) fn cookies(headers: &HeaderMap) -> Self {
+        let texts = headers.get_all(COOKIE).iter().map(|value| percent_encode(value.as_bytes(), CONTROLS).to_string());
+        let mut all = Vec::new();
+        for text in texts {
+            for pair in text.split(';').map(str::trim).filter(|pair| !pair.is_empty()) {
+                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                let name = Escaping::Percent.undo(name).unwrap_or_else(|_| name.to_owned());
+                all.push(Pair { name, value: value.to_owned(), is_taken: false });
+            }
+        }
+        Self { all, escaping: Escaping::Percent }
     }
 
     /// Takes the values of a name.
@@ -116,5 +183,25 @@ impl Pairs {
 pub(crate) fn put(members: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     if let Some(value) = value {
         members.insert(name.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_a_string_of_json_is_no_value() {
+        for (text, expected) in [
+            (r#"{"a":[1,2]}"#, 4),
+            (r#"{"a":"b,c:[{"}"#, 2),
+            (r#"["\"",",\\",1]"#, 3),
+            (r#"["a\"#, 1),
+            (r#"["a"#, 1),
+            (r#""\u0022,","#, 1),
+            ("", 0),
+        ] {
+            assert_eq!(nodes_of_json(text.as_bytes()), expected, "{text}");
+        }
     }
 }
