@@ -35,6 +35,8 @@ pub struct Builder {
     selection: Selection,
     explicit_null: Vec<String>,
     only_used: bool,
+    /// The methods that were called before there was a document for them.
+    early: Vec<&'static str>,
     /// The file that the settings come from, if they do.
     pub(crate) config: Option<PathBuf>,
 }
@@ -146,6 +148,14 @@ impl Builder {
         self.inputs.push(Input::new(Kind::Document(location(path), form)));
     }
 
+    /// What was added last, for a method that says more of it.
+    fn last(&mut self, method: &'static str) -> Option<&mut Input> {
+        if self.inputs.is_empty() {
+            self.early.push(method);
+        }
+        self.inputs.last_mut()
+    }
+
     /// Adds a directory: every OpenAPI document and every list of an MCP server's tools in it and in the folders below,
     /// and every spec of an operation (the JSON of an [`OperationSpec`]).
     ///
@@ -170,7 +180,7 @@ impl Builder {
     /// Sets the namespace of the document added last, and with it the name of the file to write.
     #[must_use]
     pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
-        if let Some(input) = self.inputs.last_mut() {
+        if let Some(input) = self.last("with_namespace") {
             input.namespace = Some(namespace.into());
         }
         self
@@ -193,7 +203,7 @@ impl Builder {
     #[cfg(feature = "overlays")]
     #[must_use]
     pub fn with_overlay(mut self, path: impl AsRef<Path>) -> Self {
-        if let Some(input) = self.inputs.last_mut() {
+        if let Some(input) = self.last("with_overlay") {
             input.overlays.push(location(path.as_ref()));
         }
         self
@@ -287,7 +297,7 @@ impl Builder {
     /// ```
     #[must_use]
     pub fn with_document_generator(mut self, generator: Generator) -> Self {
-        if let Some(input) = self.inputs.last_mut() {
+        if let Some(input) = self.last("with_document_generator") {
             input.generator = Some(generator);
         }
         self
@@ -304,7 +314,7 @@ impl Builder {
     /// ```
     #[must_use]
     pub fn with_server(mut self) -> Self {
-        if let Some(input) = self.inputs.last_mut() {
+        if let Some(input) = self.last("with_server") {
             input.server = Some(Serving::All);
         }
         self
@@ -313,7 +323,7 @@ impl Builder {
     /// As [`with_server`](Self::with_server), but methods may be left out; see [`Generator::with_partial_server`].
     #[must_use]
     pub fn with_partial_server(mut self) -> Self {
-        if let Some(input) = self.inputs.last_mut() {
+        if let Some(input) = self.last("with_partial_server") {
             input.server = Some(Serving::Some);
         }
         self

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use ops_runtime::spec::{Api, Diagnostic, OperationKind, OperationSpec};
 
-use crate::Error;
 use ops_runtime::spec::pointer;
 
 /// Patterns that select operations, and notes of those that matched.
@@ -45,29 +44,32 @@ impl Selection {
     }
 
     pub(crate) fn include(&mut self, pattern: String) {
-        self.include.push(Pattern { text: pattern, used: false });
+        add(&mut self.include, pattern);
     }
 
     pub(crate) fn exclude(&mut self, pattern: String) {
-        self.exclude.push(Pattern { text: pattern, used: false });
+        add(&mut self.exclude, pattern);
     }
 
     /// Notes a pattern of operations whose requests can say `null`.
     pub(crate) fn explicit_null(&mut self, pattern: String) {
-        self.explicit_null.push(Pattern { text: pattern, used: false });
+        add(&mut self.explicit_null, pattern);
     }
 
     /// Keeps the selected operations in the API, and removes diagnostics about the others.
     ///
     /// The stream of a selected operation is selected, too, unless an `exclude` matches it; a diagnostic says so.
     pub(crate) fn apply(&mut self, api: &mut Api, diagnostics: &mut Vec<Diagnostic>) {
+        if self.include.is_empty() && self.exclude.is_empty() && self.explicit_null.is_empty() {
+            return;
+        }
+        self.seen.extend(api.operations.iter().chain(&api.webhooks).map(|spec| spec.name().to_owned()));
         for spec in &api.operations {
             matched(&mut self.explicit_null, spec);
         }
         if self.include.is_empty() && self.exclude.is_empty() {
             return;
         }
-        self.seen.extend(api.operations.iter().chain(&api.webhooks).map(|spec| spec.name().to_owned()));
         let mut choices: Vec<Choice> = api.operations.iter().map(|spec| self.choose(spec)).collect();
         let streams = streams(&api.operations, &mut choices);
         let (mut kept, mut gone) = (HashSet::new(), HashSet::new());
@@ -99,18 +101,17 @@ impl Selection {
         }
     }
 
-    /// Fails if a pattern matched nothing in all documents.
-    pub(crate) fn finish(&self) -> Result<(), Error> {
-        let mut patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
-        match patterns.find(|pattern| !pattern.used) {
-            Some(Pattern { text, .. }) => Err(Error::Settings(format!(
-                "{}no operation matches `{text}`{}: write an operation's id or name, `tag:NAME`, a path, or `METHOD \
+    /// What to say of each pattern that matched nothing in all documents.
+    pub(crate) fn finish(&self) -> impl Iterator<Item = String> {
+        let patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
+        patterns.filter(|pattern| !pattern.used).map(move |Pattern { text, .. }| {
+            let origin = self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default();
+            format!(
+                "{origin}no operation matches `{text}`{}: write an operation's id or name, `tag:NAME`, a path, or `METHOD \
                  path`; `*` stands for any text",
-                self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default(),
                 self.meant(text)
-            ))),
-            None => Ok(()),
-        }
+            )
+        })
     }
 
     /// The names similar to a pattern, in brackets.
@@ -123,6 +124,13 @@ impl Selection {
         }
         let meant: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
         if meant.is_empty() { String::new() } else { format!(" (there is {})", meant.join(", ")) }
+    }
+}
+
+/// Adds a pattern once.
+fn add(patterns: &mut Vec<Pattern>, text: String) {
+    if !patterns.iter().any(|pattern| pattern.text == text) {
+        patterns.push(Pattern { text, used: false });
     }
 }
 
@@ -235,9 +243,14 @@ mod tests {
         selection.apply(&mut api(), &mut diagnostics);
         let left: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.pointer.as_str()).collect();
         assert_eq!(left, ["/paths/~1pets/getter", "/info"]);
-        selection.finish().unwrap();
+        assert_eq!(selection.finish().count(), 0);
+        // Each that matches nothing is told, once.
         selection.include("nothing".to_owned());
-        assert!(selection.finish().unwrap_err().to_string().contains("`nothing`"));
+        selection.exclude("pnig".to_owned());
+        selection.explicit_null("pnig".to_owned());
+        selection.explicit_null("pnig".to_owned());
+        let told: Vec<String> = selection.finish().collect();
+        assert!(told.len() == 3 && told[0].contains("`nothing`") && told[1].contains("(there is `ping`)"), "{told:?}");
     }
 
     #[test]

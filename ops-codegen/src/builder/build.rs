@@ -9,7 +9,7 @@ use ops_runtime::spec::{Diagnostic, Severity};
 use super::included::include;
 use super::run::Run;
 use super::used::{Kept, Made, Note, Sources};
-use super::{Builder, Kind, Module};
+use super::{Builder, Input, Kind, Module};
 use crate::Error;
 use crate::directory::{check_namespace, stem};
 use crate::output::write_if_changed;
@@ -23,8 +23,9 @@ impl Builder {
     /// The diagnostics of skipped files of a directory are those of the last module.
     ///
     /// # Errors
-    /// If a document cannot be read or is of the wrong kind, if two have one namespace, if a pattern matches nothing, or
-    /// if a setting of a generator names nothing in all of its documents or can't be applied. An invalid file of a directory is no error: see [`dir`](Self::dir).
+    /// If documents cannot be read or are of the wrong kind, if two have one namespace, if a pattern matches nothing, if a
+    /// setting of a generator names nothing in all of its documents or can't be applied, or if a method that is about the
+    /// document added last comes before any. An invalid file of a directory is no error: see [`dir`](Self::dir).
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
         let folder = self.config.as_ref().and_then(|path| path.parent());
         let used = match folder {
@@ -37,43 +38,50 @@ impl Builder {
     }
 
     fn generate_for(&self, used: Option<HashSet<String>>) -> Result<Vec<Module>, Error> {
+        if !self.early.is_empty() {
+            let methods = self.early.iter().map(|method| format!("`{method}`")).collect::<Vec<_>>().join(", ");
+            let message = "write such a method behind the document that it is about";
+            return Err(Error::Settings(format!("before any document, there is nothing for {methods}: {message}")));
+        }
         let mut run = Run::new(self, used);
         for (at, input) in self.inputs.iter().enumerate() {
             run.use_generator_of(at);
-            if !input.overlays.is_empty() && !matches!(input.kind, Kind::Document(..)) {
-                return Err(Error::Settings("an overlay changes a document: add it behind one".to_owned()));
-            }
             run.select_by(input.selection.clone());
-            match &input.kind {
-                Kind::Document(location, form) => {
-                    let namespace = match &input.namespace {
-                        Some(namespace) => namespace.clone(),
-                        None => stem(location.rsplit('/').next().unwrap_or(location)),
-                    };
-                    check_namespace(&namespace)?;
-                    run.document(location, *form, FileSource::new(), &input.overlays, &namespace)?;
-                }
-                Kind::Directory(path) => match &input.namespace {
-                    None => run.directory(path)?,
-                    Some(_) => {
-                        let message =
-                            format!("`{}` is a directory: its files have their own namespaces", path.display());
-                        return Err(Error::Settings(message));
-                    }
-                },
-                Kind::Value(document) => {
-                    let namespace = input.namespace.clone().unwrap_or_default();
-                    check_namespace(&namespace)?;
-                    run.value(document, &namespace)?;
-                }
-                Kind::Api(api, diagnostics) => {
-                    let namespace = input.namespace.clone().unwrap_or_default();
-                    check_namespace(&namespace)?;
-                    run.module(namespace, api.clone(), diagnostics.clone(), Vec::new(), "")?;
-                }
+            // What can't be read of one document is told along with that of others.
+            match Self::read(input, &mut run) {
+                Err(Error::Document { diagnostics }) => run.unreadable(diagnostics),
+                other => other?,
             }
         }
         run.finish()
+    }
+
+    /// Generates the modules of an input.
+    fn read(input: &Input, run: &mut Run) -> Result<(), Error> {
+        if !input.overlays.is_empty() && !matches!(input.kind, Kind::Document(..)) {
+            return Err(Error::Settings("an overlay changes a document: add it behind one".to_owned()));
+        }
+        let named = || {
+            let namespace = input.namespace.clone().unwrap_or_default();
+            check_namespace(&namespace).map(|()| namespace)
+        };
+        match &input.kind {
+            Kind::Document(location, form) => {
+                let namespace = match &input.namespace {
+                    Some(namespace) => namespace.clone(),
+                    None => stem(location.rsplit('/').next().unwrap_or(location)),
+                };
+                check_namespace(&namespace)?;
+                run.document(location, *form, FileSource::new(), &input.overlays, &namespace)
+            }
+            Kind::Directory(path) if input.namespace.is_some() => {
+                let message = format!("`{}` is a directory: its files have their own namespaces", path.display());
+                Err(Error::Settings(message))
+            }
+            Kind::Directory(path) => run.directory(path),
+            Kind::Value(document) => run.value(document, &named()?),
+            Kind::Api(api, diagnostics) => run.module(named()?, api.clone(), diagnostics.clone(), Vec::new(), ""),
+        }
     }
 
     /// Generates every module into a file of its own, `<namespace>.rs`, and tells cargo which files it read.
@@ -89,7 +97,7 @@ impl Builder {
             (Some(path), _) => path.clone(),
             (None, Some(path)) => PathBuf::from(path),
             (None, None) => {
-                return Err(Error::Settings("`OUT_DIR` is not set: name a folder with `out_dir`".to_owned()));
+                return Err(Error::Settings("`OUT_DIR` is not set: name a folder with `with_out_dir`".to_owned()));
             }
         };
         if !self.only_used {

@@ -36,6 +36,11 @@ pub(super) struct Run {
     modules: Vec<Module>,
     /// The sources of the modules, for messages.
     sources: Vec<String>,
+    /// What is wrong with documents that could not be read.
+    unread: Vec<Diagnostic>,
+    /// The warnings of overlays.
+    overlays: Vec<Diagnostic>,
+    /// What is told of files of folders that were not used.
     skipped: Vec<Diagnostic>,
     /// The folders without documents, for messages.
     empty: Vec<String>,
@@ -109,6 +114,8 @@ impl Run {
             has_own: false,
             modules: Vec::new(),
             sources: Vec::new(),
+            unread: Vec::new(),
+            overlays: Vec::new(),
             skipped: Vec::new(),
             empty: Vec::new(),
         }
@@ -140,6 +147,7 @@ impl Run {
         if !overlays.is_empty() {
             let mut told = Vec::new();
             let source = Overlaid::read(location, overlays, source, &mut told).map_err(failed)?;
+            self.overlays.extend(told.iter().cloned());
             let (api, diagnostics) = self.read(location, form, &source, namespace).map_err(|mut diagnostics| {
                 source.place(&mut diagnostics);
                 failed(diagnostics)
@@ -278,24 +286,39 @@ impl Run {
         Ok(())
     }
 
+    /// Notes what is wrong with a document that could not be read.
+    pub(super) fn unreadable(&mut self, diagnostics: Vec<Diagnostic>) {
+        self.unread.extend(diagnostics);
+    }
+
     pub(super) fn finish(mut self) -> Result<Vec<Module>, Error> {
         let mut faults = std::mem::take(&mut self.faults);
+        let error = |message| Diagnostic::error("", message);
+        if !self.unread.is_empty() {
+            // What names nothing is most likely meant for these.
+            let told = faults.into_iter().map(error);
+            return Err(Error::Document {
+                diagnostics: self.unread.into_iter().chain(self.skipped).chain(told).collect(),
+            });
+        }
         // What names nothing might be meant for a document that could not be read.
         let selections = self.own.iter().chain([&self.selection]);
-        let mut missing: Vec<String> =
-            selections.filter_map(|selection| selection.finish().err()).map(|error| error.to_string()).collect();
+        let mut missing: Vec<String> = selections.flat_map(Selection::finish).collect();
         for settled in self.generators {
             missing.extend(settled.finish(&mut self.modules));
         }
         let unreadable = self.skipped.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
         if unreadable && !missing.is_empty() {
-            let told = faults.into_iter().chain(missing).map(|message| Diagnostic::error("", message));
-            self.skipped.extend(told);
+            self.skipped.extend(faults.into_iter().chain(missing).map(error));
             return Err(Error::Document { diagnostics: self.skipped });
         }
         faults.extend(missing);
-        if !faults.is_empty() {
+        if !faults.is_empty() && self.overlays.is_empty() {
             return Err(Error::Settings(faults.join("\n")));
+        }
+        if !faults.is_empty() {
+            // An overlay that changes nothing may be why a setting names nothing.
+            return Err(Error::Document { diagnostics: faults.into_iter().map(error).chain(self.overlays).collect() });
         }
         match self.modules.last_mut() {
             Some(module) => module.generated.diagnostics.append(&mut self.skipped),
