@@ -186,6 +186,17 @@ fn only_what_is_used() {
     write(&folder, "src/api/shop.others.json", "{}");
     let (status, told) = ops(&folder, &["generate", "--check"]);
     assert!(status == 1 && told.contains("src/api/shop.others.json differs"), "{told}");
+    // That nothing is found is told, by each build.
+    write(&folder, "src/main.rs", "fn main() {}");
+    for _ in 0..2 {
+        let lines = build_script(&folder);
+        let told = |line: &String| line.starts_with("cargo:warning=the crate's sources name nothing of this document");
+        assert!(lines.iter().any(told), "{lines:?}");
+    }
+    // Who calls them by id names none.
+    write(&folder, "src/main.rs", "fn main() { let _ = api::shop::other_operations(); }");
+    let lines = build_script(&folder);
+    assert!(!lines.iter().any(|line| line.starts_with("cargo:warning=")), "{lines:?}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
