@@ -3,7 +3,7 @@
 
 use ops_codegen::{Builder, Error, Generator};
 use ops_runtime::openapi::{ReadOptions, read};
-use ops_runtime::spec::{Api, RetryPolicy, Severity};
+use ops_runtime::spec::{Api, Definitions, ErrorDefinition, OperationSpec, RetryPolicy, Severity};
 use serde_json::{Value, json};
 
 /// An API whose operation `show` returns a `Pet`.
@@ -137,6 +137,21 @@ fn settings_that_cannot_be_applied_are_all_reported() -> Result<(), Error> {
         let errors = generated.diagnostics.iter().filter(|told| told.severity == Severity::Error).count();
         assert_eq!(errors, expected.len());
         syn::parse_file(&generated.source).unwrap();
+    }
+    Ok(())
+}
+
+#[test]
+fn operations_keep_their_names() -> Result<(), Error> {
+    let feed = OperationSpec::query("zoo.feed")
+        .with_errors(const { &[ErrorDefinition::new("HTTP_404").with_http_status(404)] });
+    let api = Api::new(Definitions::EMPTY, vec![feed]);
+    for name in ["Feed", "FeedError"] {
+        let generator = Generator::new().with_renamed_type(name, "Eat")?;
+        let error =
+            Builder::new().with_generator(generator).api("zoo", api.clone(), Vec::new()).generate().unwrap_err();
+        let wanted = format!("the name `Eat`: there is no type `{name}`: it is named after an operation");
+        assert!(error.to_string().starts_with(&wanted), "{error}");
     }
     Ok(())
 }
