@@ -162,6 +162,18 @@ fn a_build_script_and_the_command_write_the_same() {
 }
 
 #[test]
+fn patterns_of_the_line_and_of_the_file_are_for_all_operations() {
+    let folder = folder("patterns");
+    // What one leaves out, the other may name: no pattern is idle for it.
+    for (option, pattern) in [("--include", "findPet"), ("--exclude", "order"), ("--include", "*et")] {
+        let (status, told) = ops(&folder, &["inspect", "ops.toml", option, pattern]);
+        assert_eq!(status, 0, "{option} {pattern}: {told}");
+        assert!(told.contains("shop.findPet") && !told.contains("shop.order"), "{told}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn only_what_is_used() {
     let folder = folder("used");
     write(

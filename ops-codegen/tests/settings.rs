@@ -178,6 +178,8 @@ fn a_setting_is_for_the_document_that_has_it() -> Result<(), Error> {
     let mut other = document();
     let schemas = other["components"]["schemas"].as_object_mut().unwrap();
     schemas.remove("Event");
+    other["paths"]["/owners"] = other["paths"]["/pets"].clone();
+    other["paths"]["/owners"]["get"]["operationId"] = json!("owners");
     let two = |builder: Builder| {
         let builder = builder.api("other", api(&other), Vec::new());
         builder.generate()
@@ -200,7 +202,11 @@ fn a_setting_is_for_the_document_that_has_it() -> Result<(), Error> {
     let error = two(builder.with_document_generator(Generator::new().with_schema("Gone"))).unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");
     assert!(error.contains("no schema matches `Event`") && error.contains("no schema matches `Gone`"), "{error}");
+    // One of operations, too, which the other has.
+    let error = two(first().with_document_generator(Generator::new().with_explicit_null("owners"))).unwrap_err();
+    assert!(error.to_string().starts_with("no operation matches `owners`"), "{error}");
     // What the builder says of operations holds for all.
+    two(first().with_document_generator(Generator::new()).with_explicit_null("owners"))?;
     let error = first().with_document_generator(Generator::new()).with_explicit_null("gone").generate().unwrap_err();
     assert!(error.to_string().contains("no operation matches `gone`"), "{error}");
     Ok(())

@@ -46,7 +46,7 @@ impl Builder {
         let mut run = Run::new(self, used);
         for (at, input) in self.inputs.iter().enumerate() {
             run.use_generator_of(at);
-            run.select_by(input.selection.clone());
+            run.select_by(input);
             // What can't be read of one document is told along with that of others.
             match Self::read(input, &mut run) {
                 Err(Error::Document { diagnostics }) => run.unreadable(diagnostics),

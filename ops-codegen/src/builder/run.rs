@@ -9,11 +9,11 @@ use ops_runtime::spec::{Api, Diagnostic, Severity};
 use serde_json::Value;
 
 use super::place::{place, place_in_value};
-use super::{Builder, Module};
+use super::{Builder, Input, Module};
 use crate::directory::{Form, check_namespace, contents};
 #[cfg(feature = "overlays")]
 use crate::overlay::Overlaid;
-use crate::select::Selection;
+use crate::select::{Selection, select};
 use crate::settings::{Miss, Serving};
 use crate::{Error, Generator};
 
@@ -86,10 +86,11 @@ type Failed = (PathBuf, Vec<Diagnostic>);
 impl Run {
     pub(super) fn new(builder: &Builder, used: Option<HashSet<String>>) -> Self {
         let mut selection = builder.selection.clone();
-        let mut settled = |generator: &Generator| {
+        let for_all = builder.explicit_null.iter().chain(builder.generator.explicit_null());
+        for_all.for_each(|pattern| selection.explicit_null(pattern.clone()));
+        let settled = |generator: &Generator| {
             let add = |generator: Generator, pattern: &String| generator.with_explicit_null(pattern);
             let generator = builder.explicit_null.iter().fold(generator.clone(), add);
-            generator.explicit_null().iter().for_each(|pattern| selection.explicit_null(pattern.clone()));
             let generator = match &used {
                 Some(names) => generator.with_only(names.clone()),
                 None => generator,
@@ -100,7 +101,7 @@ impl Run {
         let mut by_input = Vec::new();
         for input in &builder.inputs {
             by_input.push(if input.generator.is_some() { generators.len() } else { 0 });
-            generators.extend(input.generator.as_ref().map(&mut settled));
+            generators.extend(input.generator.as_ref().map(settled));
         }
         Self {
             generators,
@@ -127,8 +128,12 @@ impl Run {
         self.server = self.servers.get(input).copied().flatten();
     }
 
-    /// Selects from what follows by these patterns, too.
-    pub(super) fn select_by(&mut self, own: Option<Selection>) {
+    /// Selects from what follows by the patterns of an input, too, and checks those of its generator.
+    pub(super) fn select_by(&mut self, input: &Input) {
+        let mut own = input.selection.clone();
+        for pattern in input.generator.iter().flat_map(Generator::explicit_null) {
+            own.get_or_insert_default().explicit_null(pattern.clone());
+        }
         self.has_own = own.is_some();
         self.own.extend(own);
     }
@@ -268,10 +273,9 @@ impl Run {
             let both = format!("{other} and {} have the namespace `{namespace}`", quoted(source));
             return Err(Error::Settings(format!("{both}: give one of them a namespace of its own")));
         }
-        self.selection.apply(&mut api, &mut diagnostics);
-        if let Some(own) = self.own.last_mut().filter(|_| self.has_own) {
-            own.apply(&mut api, &mut diagnostics);
-        }
+        let own = self.own.last_mut().filter(|_| self.has_own);
+        let mut selections: Vec<&mut Selection> = own.into_iter().chain([&mut self.selection]).collect();
+        select(&mut selections, &mut api, &mut diagnostics);
         let Some(settled) = self.generators.get_mut(self.current) else { return Ok(()) };
         let (mut generated, faults) = settled.generator.run(&api, self.server);
         settled.modules.push(self.modules.len());
