@@ -31,6 +31,10 @@ fn a_list_of_documents_is_as_good_as_a_document() {
     folder.write("bank.yaml", &SHOP.replacen("paths:", url, 1));
     folder.fails(1, &run, &["warning: `ops.toml`: of its operations, 1 are of no HTTP API", "127.0.0.1:9"]);
     folder.fails(2, &["add", "ops.toml", "--name", "x"], &["`ops.toml` names documents, and is none"]);
+    for options in [&["--mock"][..], &["--mcp", "stdio"], &["--print-config"]] {
+        let serve = [&["serve", "ops.toml"], options].concat();
+        folder.fails(2, &serve, &["`ops.toml` is no document: pass the file of a gateway by `--config`"]);
+    }
 }
 
 #[test]
