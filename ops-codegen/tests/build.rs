@@ -118,6 +118,8 @@ fn several_documents_have_their_own_namespaces() {
 fn errors_say_where() {
     let error = Builder::new().openapi("no/such.yaml").generate().unwrap_err();
     assert!(error.to_string().contains("no/such.yaml"), "{error}");
+    let error = Builder::new().openapi("https://shop.test/api.yaml").generate().unwrap_err();
+    assert!(error.to_string().contains("is no file: `ops add https://shop.test/api.yaml` fetches it"), "{error}");
     for namespace in ["", "a.b", "../x", "a b"] {
         let error = Builder::new().openapi("x.yaml").with_namespace(namespace).generate().unwrap_err();
         assert!(matches!(error, Error::Settings(_)), "{namespace}: {error}");

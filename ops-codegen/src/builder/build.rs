@@ -66,6 +66,11 @@ impl Builder {
             check_namespace(&namespace).map(|()| namespace)
         };
         match &input.kind {
+            Kind::Document(url, _) if url.contains("://") => {
+                let told = Diagnostic::error("", format!("`{url}` is no file: `ops add {url}` fetches it"));
+                let help = "a build reads files, so that it is the same without a network";
+                Err(Error::Document { diagnostics: vec![told.with_help(help)] })
+            }
             Kind::Document(location, form) => {
                 let namespace = match &input.namespace {
                     Some(namespace) => namespace.clone(),
