@@ -22,9 +22,9 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// A document could not be used.
+    /// A document could not be used. Or settings could not, and what is said of documents and overlays may be why.
     Document {
-        /// The faults of the document.
+        /// The faults, and what may be why.
         diagnostics: Vec<Diagnostic>,
     },
     /// The settings are invalid, such as a namespace with a dot.

@@ -339,7 +339,7 @@ impl Generator {
         derive(&mut module.types, &settings.derives, &mut faults, &mut diagnostics);
         if let Some(used) = &settings.only {
             module.names = names(&module);
-            leave_out(&mut module, used, &source);
+            leave_out(&mut module, used, &source, &mut diagnostics);
         }
         let source = render(&module, &self.runtime);
         Diagnostic::bound(&mut diagnostics);

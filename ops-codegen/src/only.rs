@@ -5,12 +5,15 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::spec::{Diagnostic, OperationSpec};
 use serde_json::{Value, json};
 
 use crate::lower::{Source, reached};
 use crate::module::{Module, Operation};
 use crate::types::{Default, Shape, Type};
+
+/// The function that reads what was left out.
+const OTHERS: &str = "other_operations";
 
 /// True if an operation is named: by its type, its method or its errors. A server has all: were those left out that it
 /// does not name, no compiler would miss a method.
@@ -23,7 +26,7 @@ fn is_named(used: &HashSet<String>, module: &Module, operation: &Operation) -> b
 
 /// Every identifier of a module by which a crate can name a part of it.
 pub(crate) fn names(module: &Module) -> HashSet<String> {
-    let mut names = HashSet::new();
+    let mut names = HashSet::from([OTHERS.to_owned()]);
     for operation in &module.operations {
         names.extend([operation.name.clone(), operation.method.clone()]);
         names.extend(operation.errors.iter().map(|errors| errors.name.clone()));
@@ -45,7 +48,12 @@ pub(crate) fn names(module: &Module) -> HashSet<String> {
 /// A field keeps its type if the crate names the field or the type, if it has to be set, or if it has a default. Any other
 /// field holds any JSON, so that its type need not be there. A variant of a tagged union that nothing names is read as the
 /// union's last variant, which keeps the object.
-pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>, source: &Source) {
+pub(crate) fn leave_out(
+    module: &mut Module,
+    used: &HashSet<String>,
+    source: &Source,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let operations = std::mem::take(&mut module.operations);
     let (kept, others): (Vec<_>, Vec<_>) =
         operations.into_iter().partition(|operation| is_named(used, module, operation));
@@ -106,6 +114,18 @@ pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>, source: &So
     schemas.extend(definitions.map(|item| json!({ "$ref": format!("#{}", item.pointer) })));
     let reached = source.reached(&schemas);
     module.definitions.retain(|(name, _)| reached.contains(name.as_str()));
+    let has_others = module.others.as_ref().is_some_and(|others| !others.is_empty());
+    if has_others && is_empty(module) && !used.contains(OTHERS) {
+        let message = "the crate's sources name nothing of this document, so that `only_used` leaves out all of it";
+        let help = "they are the files of Rust below `src`, `tests`, `examples` and `benches`";
+        diagnostics.push(Diagnostic::warning("", message).with_help(help));
+    }
+}
+
+/// True if a module has nothing that a crate could name.
+fn is_empty(module: &Module) -> bool {
+    let has_types = module.types.items.iter().any(|item| !matches!(item.shape, Shape::Pending));
+    module.operations.is_empty() && module.webhooks.is_empty() && !has_types
 }
 
 /// True if the crate names every type that this type names.
@@ -153,13 +173,16 @@ mod tests {
         let show = OperationSpec::query("zoo.show").with_output(Schema::text(r##"{"$ref":"#/$defs/Pet"}"##));
         let api = Api::new(definitions, vec![show]);
         for (used, expected) in
-            [(&["Show", "Event"][..], &["Event", "Pet"][..]), (&["Lonely"], &["Lonely"]), (&[], &[])]
+            [(&["Show", "Event"][..], &["Event", "Pet"][..]), (&["Lonely"], &["Lonely"]), (&["none"], &[])]
         {
             let used = used.iter().map(|name| (*name).to_owned()).collect();
             let generated = Generator::new().with_schema("*").with_only(used).generate(&api);
             let found: Vec<&str> =
                 names.into_iter().filter(|name| generated.source.contains(&format!("pub struct {name} "))).collect();
             assert_eq!(found, expected, "{}", generated.source);
+            // A document of which nothing is used is most likely one whose user is not found.
+            let told = generated.diagnostics.iter().filter(|told| told.message.contains("`only_used`")).count();
+            assert_eq!(told, usize::from(expected.is_empty()), "{:?}", generated.diagnostics);
             // What is there without its operation has no use for the table of definitions.
             assert_eq!(generated.source.contains("DEFINITIONS"), found.contains(&"Pet"));
         }

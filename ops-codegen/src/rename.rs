@@ -2,7 +2,7 @@
 //!
 //! They are given last, so that they change no other name.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::lower::Source;
 use crate::module::Module;
@@ -13,18 +13,22 @@ use crate::types::{ItemId, Shape, Types};
 struct Index {
     by_definition: HashMap<String, ItemId>,
     by_name: HashMap<String, ItemId>,
+    /// The names of operations and of their errors.
+    kept: HashSet<String>,
 }
 
 impl Index {
-    fn of(types: &Types) -> Self {
+    fn of(module: &Module) -> Self {
         let (mut by_definition, mut by_name) = (HashMap::new(), HashMap::new());
-        for (id, item) in types.items.iter().enumerate() {
+        for (id, item) in module.types.items.iter().enumerate() {
             by_name.entry(item.name.clone()).or_insert(id);
             if let Some(name) = item.definition() {
                 by_definition.entry(name.into_owned()).or_insert(id);
             }
         }
-        Self { by_definition, by_name }
+        let errors = module.operations.iter().filter_map(|operation| operation.errors.as_ref());
+        let kept = module.operations.iter().map(|operation| &operation.name).chain(errors.map(|errors| &errors.name));
+        Self { by_definition, by_name, kept: kept.cloned().collect() }
     }
 
     /// The type; if there is none, that is noted.
@@ -43,6 +47,9 @@ impl Index {
             faults.faults.push(format!("{what}: `{wanted}` is not generated, because `{path}` stands for it"));
         } else if source.get(wanted).is_some() {
             faults.miss(format!("{what}: `{wanted}` is not generated"), "", [], "no operation has the schema");
+        } else if self.kept.contains(wanted) {
+            let todo = "it is named after an operation, whose name only the document says; an overlay can change that";
+            faults.miss(format!("{what}: there is no type `{wanted}`"), "", [], todo);
         } else {
             let names = self.by_definition.keys().chain(self.by_name.keys()).map(String::as_str);
             let todo = "write a schema's name as the document has it, or the name of a generated type";
@@ -57,7 +64,7 @@ pub(crate) fn rename(module: &mut Module, settings: &Settings, source: &Source, 
     if settings.type_names.is_empty() && settings.field_names.is_empty() {
         return;
     }
-    let index = Index::of(&module.types);
+    let index = Index::of(module);
     let mut fields: BTreeMap<ItemId, Vec<(&str, &str)>> = BTreeMap::new();
     for ((wanted, property), name) in &settings.field_names {
         let what = format!("the name `{name}` for the property `{property}`");

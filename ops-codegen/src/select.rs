@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use ops_runtime::spec::{Api, Diagnostic, OperationKind, OperationSpec};
 
-use crate::Error;
 use ops_runtime::spec::pointer;
 
 /// Patterns that select operations, and notes of those that matched.
@@ -45,48 +44,27 @@ impl Selection {
     }
 
     pub(crate) fn include(&mut self, pattern: String) {
-        self.include.push(Pattern { text: pattern, used: false });
+        add(&mut self.include, pattern);
     }
 
     pub(crate) fn exclude(&mut self, pattern: String) {
-        self.exclude.push(Pattern { text: pattern, used: false });
+        add(&mut self.exclude, pattern);
     }
 
     /// Notes a pattern of operations whose requests can say `null`.
     pub(crate) fn explicit_null(&mut self, pattern: String) {
-        self.explicit_null.push(Pattern { text: pattern, used: false });
+        add(&mut self.explicit_null, pattern);
     }
 
-    /// Keeps the selected operations in the API, and removes diagnostics about the others.
-    ///
-    /// The stream of a selected operation is selected, too, unless an `exclude` matches it; a diagnostic says so.
-    pub(crate) fn apply(&mut self, api: &mut Api, diagnostics: &mut Vec<Diagnostic>) {
-        for spec in &api.operations {
-            matched(&mut self.explicit_null, spec);
-        }
-        if self.include.is_empty() && self.exclude.is_empty() {
+    /// Notes the operations that there are, and the patterns that match one.
+    fn look_at(&mut self, api: &Api) {
+        if self.include.is_empty() && self.exclude.is_empty() && self.explicit_null.is_empty() {
             return;
         }
         self.seen.extend(api.operations.iter().chain(&api.webhooks).map(|spec| spec.name().to_owned()));
-        let mut choices: Vec<Choice> = api.operations.iter().map(|spec| self.choose(spec)).collect();
-        let streams = streams(&api.operations, &mut choices);
-        let (mut kept, mut gone) = (HashSet::new(), HashSet::new());
-        let mut choices = choices.into_iter();
-        api.operations.retain(|spec| {
-            let wanted = choices.next() == Some(Choice::Wanted);
-            let places = if wanted { &mut kept } else { &mut gone };
-            places.extend(place(spec));
-            wanted
-        });
-        api.webhooks.retain(|spec| self.choose(spec) == Choice::Wanted);
-        // Two operations can come from one place: one with a result, and one that streams.
-        gone.retain(|place| !kept.contains(place));
-        // A place is the first three steps from the root.
-        let place = |pointer: &'_ str| pointer.match_indices('/').nth(3).map_or(pointer.len(), |(end, _)| end);
-        diagnostics.retain(|diagnostic| {
-            !diagnostic.pointer.get(..place(&diagnostic.pointer)).is_some_and(|place| gone.contains(place))
-        });
-        diagnostics.extend(streams);
+        for spec in &api.operations {
+            matched(&mut self.explicit_null, spec);
+        }
     }
 
     fn choose(&mut self, spec: &OperationSpec) -> Choice {
@@ -99,18 +77,17 @@ impl Selection {
         }
     }
 
-    /// Fails if a pattern matched nothing in all documents.
-    pub(crate) fn finish(&self) -> Result<(), Error> {
-        let mut patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
-        match patterns.find(|pattern| !pattern.used) {
-            Some(Pattern { text, .. }) => Err(Error::Settings(format!(
-                "{}no operation matches `{text}`{}: write an operation's id or name, `tag:NAME`, a path, or `METHOD \
+    /// What to say of each pattern that matched nothing in all documents.
+    pub(crate) fn finish(&self) -> impl Iterator<Item = String> {
+        let patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
+        patterns.filter(|pattern| !pattern.used).map(move |Pattern { text, .. }| {
+            let origin = self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default();
+            format!(
+                "{origin}no operation matches `{text}`{}: write an operation's id or name, `tag:NAME`, a path, or `METHOD \
                  path`; `*` stands for any text",
-                self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default(),
                 self.meant(text)
-            ))),
-            None => Ok(()),
-        }
+            )
+        })
     }
 
     /// The names similar to a pattern, in brackets.
@@ -123,6 +100,57 @@ impl Selection {
         }
         let meant: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
         if meant.is_empty() { String::new() } else { format!(" (there is {})", meant.join(", ")) }
+    }
+}
+
+/// Keeps in the API the operations that all of these select, and removes diagnostics about the others.
+///
+/// Each selection sees all operations, so that no pattern seems idle because of another selection. The stream of a selected
+/// operation is selected, too, unless an `exclude` matches it; a diagnostic says so.
+pub(crate) fn select(selections: &mut [&mut Selection], api: &mut Api, diagnostics: &mut Vec<Diagnostic>) {
+    selections.iter_mut().for_each(|selection| selection.look_at(api));
+    if selections.iter().all(|selection| selection.include.is_empty() && selection.exclude.is_empty()) {
+        return;
+    }
+    let mut choices: Vec<Choice> = api.operations.iter().map(|spec| choose(selections, spec)).collect();
+    let streams = streams(&api.operations, &mut choices);
+    let (mut kept, mut gone) = (HashSet::new(), HashSet::new());
+    let mut choices = choices.into_iter();
+    api.operations.retain(|spec| {
+        let wanted = choices.next() == Some(Choice::Wanted);
+        let places = if wanted { &mut kept } else { &mut gone };
+        places.extend(place(spec));
+        wanted
+    });
+    api.webhooks.retain(|spec| choose(selections, spec) == Choice::Wanted);
+    // Two operations can come from one place: one with a result, and one that streams.
+    gone.retain(|place| !kept.contains(place));
+    // A place is the first three steps from the root.
+    let place = |pointer: &'_ str| pointer.match_indices('/').nth(3).map_or(pointer.len(), |(end, _)| end);
+    diagnostics.retain(|diagnostic| {
+        !diagnostic.pointer.get(..place(&diagnostic.pointer)).is_some_and(|place| gone.contains(place))
+    });
+    diagnostics.extend(streams);
+}
+
+/// The result of the patterns of several selections for an operation.
+fn choose(selections: &mut [&mut Selection], spec: &OperationSpec) -> Choice {
+    // Every selection is asked, so that its patterns are noted.
+    let choices: Vec<Choice> = selections.iter_mut().map(|selection| selection.choose(spec)).collect();
+    let has = |wanted: Choice| choices.contains(&wanted);
+    if has(Choice::Excluded) {
+        Choice::Excluded
+    } else if has(Choice::Unnamed) {
+        Choice::Unnamed
+    } else {
+        Choice::Wanted
+    }
+}
+
+/// Adds a pattern once.
+fn add(patterns: &mut Vec<Pattern>, text: String) {
+    if !patterns.iter().any(|pattern| pattern.text == text) {
+        patterns.push(Pattern { text, used: false });
     }
 }
 
@@ -204,7 +232,7 @@ mod tests {
         include.iter().for_each(|pattern| selection.include((*pattern).to_owned()));
         exclude.iter().for_each(|pattern| selection.exclude((*pattern).to_owned()));
         let mut api = api();
-        selection.apply(&mut api, &mut Vec::new());
+        select(&mut [&mut selection], &mut api, &mut Vec::new());
         api.operations.iter().map(|spec| spec.name().to_owned()).collect()
     }
 
@@ -227,17 +255,36 @@ mod tests {
     }
 
     #[test]
+    fn selections_do_not_hide_operations_from_each_other() {
+        let (mut file, mut line) = (Selection::default(), Selection::default());
+        file.include("*Pet*".to_owned());
+        file.exclude("show*".to_owned());
+        line.include("GET *".to_owned());
+        line.exclude("ping".to_owned());
+        let mut api = api();
+        select(&mut [&mut line, &mut file], &mut api, &mut Vec::new());
+        let left: Vec<&str> = api.operations.iter().map(OperationSpec::name).collect();
+        assert_eq!(left, ["listPets"]);
+        assert_eq!(file.finish().chain(line.finish()).count(), 0);
+    }
+
+    #[test]
     fn what_is_said_about_others_is_left_out() {
         let mut selection = Selection::default();
         selection.exclude("GET /pets".to_owned());
         let pointers = ["/paths/~1pets/get/parameters/0", "/paths/~1pets/get", "/paths/~1pets/getter", "/info"];
         let mut diagnostics = pointers.map(|pointer| Diagnostic::note(pointer, "odd")).to_vec();
-        selection.apply(&mut api(), &mut diagnostics);
+        select(&mut [&mut selection], &mut api(), &mut diagnostics);
         let left: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.pointer.as_str()).collect();
         assert_eq!(left, ["/paths/~1pets/getter", "/info"]);
-        selection.finish().unwrap();
+        assert_eq!(selection.finish().count(), 0);
+        // Each that matches nothing is told, once.
         selection.include("nothing".to_owned());
-        assert!(selection.finish().unwrap_err().to_string().contains("`nothing`"));
+        selection.exclude("pnig".to_owned());
+        selection.explicit_null("pnig".to_owned());
+        selection.explicit_null("pnig".to_owned());
+        let told: Vec<String> = selection.finish().collect();
+        assert!(told.len() == 3 && told[0].contains("`nothing`") && told[1].contains("(there is `ping`)"), "{told:?}");
     }
 
     #[test]
@@ -265,7 +312,7 @@ mod tests {
             exclude.iter().for_each(|pattern| selection.exclude((*pattern).to_owned()));
             let mut api = Api::new(Definitions::EMPTY, all.to_vec());
             let mut diagnostics = vec![Diagnostic::note("/paths/~1chat/post", "odd")];
-            selection.apply(&mut api, &mut diagnostics);
+            select(&mut [&mut selection], &mut api, &mut diagnostics);
             let chosen: Vec<&str> = api.operations.iter().map(OperationSpec::name).collect();
             assert_eq!(chosen, names, "{include:?} without {exclude:?}");
             assert_eq!(diagnostics.len(), 1 + told, "{diagnostics:?}");

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ops_codegen::{Builder, Error};
+use ops_codegen::{Builder, Error, Generator};
+use ops_runtime::spec::Severity;
 
 const DOCUMENT: &str = r##"
 openapi: 3.1.0
@@ -117,10 +118,43 @@ fn several_documents_have_their_own_namespaces() {
 fn errors_say_where() {
     let error = Builder::new().openapi("no/such.yaml").generate().unwrap_err();
     assert!(error.to_string().contains("no/such.yaml"), "{error}");
+    let error = Builder::new().openapi("https://shop.test/api.yaml").generate().unwrap_err();
+    assert!(error.to_string().contains("is no file: `ops add https://shop.test/api.yaml` fetches it"), "{error}");
     for namespace in ["", "a.b", "../x", "a b"] {
         let error = Builder::new().openapi("x.yaml").with_namespace(namespace).generate().unwrap_err();
         assert!(matches!(error, Error::Settings(_)), "{namespace}: {error}");
     }
+}
+
+#[test]
+fn what_is_said_of_no_document_is_told() {
+    let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/quickstart/shop.yaml");
+    let early = Builder::new().with_namespace("other").with_server().openapi(&shop);
+    let error = early.generate().unwrap_err();
+    assert!(matches!(error, Error::Settings(_)), "{error}");
+    assert!(
+        error.to_string().starts_with("before any document, there is nothing for `with_namespace`, `with_server`:"),
+        "{error}"
+    );
+    for early in [Builder::new().with_partial_server(), Builder::new().with_document_generator(Generator::new())] {
+        let error = early.openapi(&shop).generate().unwrap_err();
+        assert!(error.to_string().contains("behind the document that it is about"), "{error}");
+    }
+}
+
+#[test]
+fn documents_that_cannot_be_read_are_all_told() {
+    let folder = folder("unread");
+    let bad = folder.join("bad.yaml");
+    std::fs::write(&bad, "a: [").unwrap();
+    let builder = Builder::new().openapi("no/such.yaml").openapi(folder.join("shop.v1.yaml")).openapi(&bad);
+    // A setting that names nothing may be meant for them; one that cannot be applied is told.
+    let builder = builder.include("listPests");
+    let error = builder.generate().unwrap_err();
+    let Error::Document { diagnostics } = &error else { panic!("{error}") };
+    assert_eq!(diagnostics.len(), 2, "{error}");
+    assert!(error.to_string().contains("no/such.yaml") && error.to_string().contains("bad.yaml"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -294,6 +328,19 @@ actions:
         ("/actions/0/update/parameters/0/schema", (8, 36), overlay.clone()),
     ];
     assert_eq!(told, wanted, "{:?}", module.generated.diagnostics);
+    // A setting for what the overlay should have added is told with why it is not there.
+    let rename = Generator::new().with_renamed_type("Toy", "Plaything").unwrap();
+    let builder = Builder::new().openapi(&document).with_overlay(&overlay).with_generator(rename);
+    let error = builder.include("listToys").generate().unwrap_err();
+    let Error::Document { diagnostics } = &error else { panic!("{error}") };
+    let told: Vec<_> = diagnostics.iter().map(|told| (told.severity, told.document.is_some())).collect();
+    assert_eq!(told, [(Severity::Error, false), (Severity::Error, false), (Severity::Warning, true)], "{error}");
+    let text = error.to_string();
+    for part in
+        ["no operation matches `listToys`", "no type `Toy`", "matches nothing, so that the action changes nothing"]
+    {
+        assert!(text.contains(part), "{text} / {part}");
+    }
     // What the reader refuses has a place, too.
     std::fs::write(&overlay, "overlay: 1.1.0\nactions:\n  - target: $.paths\n    remove: true\n").unwrap();
     let error = Builder::new().openapi(&document).with_overlay(&overlay).generate().unwrap_err();

@@ -162,6 +162,18 @@ fn a_build_script_and_the_command_write_the_same() {
 }
 
 #[test]
+fn patterns_of_the_line_and_of_the_file_are_for_all_operations() {
+    let folder = folder("patterns");
+    // What one leaves out, the other may name: no pattern is idle for it.
+    for (option, pattern) in [("--include", "findPet"), ("--exclude", "order"), ("--include", "*et")] {
+        let (status, told) = ops(&folder, &["inspect", "ops.toml", option, pattern]);
+        assert_eq!(status, 0, "{option} {pattern}: {told}");
+        assert!(told.contains("shop.findPet") && !told.contains("shop.order"), "{told}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn only_what_is_used() {
     let folder = folder("used");
     write(
@@ -186,6 +198,17 @@ fn only_what_is_used() {
     write(&folder, "src/api/shop.others.json", "{}");
     let (status, told) = ops(&folder, &["generate", "--check"]);
     assert!(status == 1 && told.contains("src/api/shop.others.json differs"), "{told}");
+    // That nothing is found is told, by each build.
+    write(&folder, "src/main.rs", "fn main() {}");
+    for _ in 0..2 {
+        let lines = build_script(&folder);
+        let told = |line: &String| line.starts_with("cargo:warning=the crate's sources name nothing of this document");
+        assert!(lines.iter().any(told), "{lines:?}");
+    }
+    // Who calls them by id names none.
+    write(&folder, "src/main.rs", "fn main() { let _ = api::shop::other_operations(); }");
+    let lines = build_script(&folder);
+    assert!(!lines.iter().any(|line| line.starts_with("cargo:warning=")), "{lines:?}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -389,6 +389,26 @@ fn documents_are_added_and_updated() {
 }
 
 #[test]
+fn a_document_that_lies_here_is_kept_by_hand() {
+    let folder = folder("here");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let added = ops(&folder, &["add", "./shop.yaml"]);
+    assert!(added.status == 0 && added.stderr.contains("in `ops.toml` as `shop`"), "{}", added.stderr);
+    let entry = "[documents.shop]\npath = \"shop.yaml\"\n";
+    assert_eq!((read("ops.toml").as_str(), read("shop.yaml").as_str()), (entry, SHOP));
+    // It may be edited: nothing was fetched that would be lost.
+    write(&folder, "shop.yaml", &SHOP.replace("operationId: order", "operationId: buy"));
+    let alone = ops(&folder, &["update"]);
+    assert!(alone.status == 2 && alone.stderr.contains("no document of `ops.toml` has a `source`"), "{}", alone.stderr);
+    write(&folder, "other/bank.yaml", SHOP);
+    assert_eq!(ops(&folder, &["add", "other/bank.yaml"]).status, 0);
+    let both = ops(&folder, &["update"]);
+    assert!(both.status == 0 && both.stderr.contains("bank: as it was"), "{}", both.stderr);
+    assert!(read("shop.yaml").contains("operationId: buy"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn what_cannot_be_added_says_why() {
     let folder = folder("mistakes");
     let text = Arc::new(Mutex::new(SHOP.to_owned()));

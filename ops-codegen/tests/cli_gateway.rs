@@ -465,7 +465,12 @@ fn what_cannot_be_served_says_why() {
             "`none.json` does not exist; `no.json` does not",
         ),
         ("", &["ab.json", "--print-config"], 2, "`ab.json` does not exist: did you mean `a.json`"),
-        ("", &["a.json", "gateway.toml", "--print-config"], 3, "gateway.toml"),
+        (
+            "",
+            &["a.json", "gateway.toml", "--print-config"],
+            2,
+            "`gateway.toml` is no document: pass the file of a gateway by `--config`",
+        ),
         ("tool = 'all'", &["a.json", "--config", "gateway.toml", "--print-config"], 2, "unknown field `tool`"),
         (
             "",

@@ -31,6 +31,10 @@ fn a_list_of_documents_is_as_good_as_a_document() {
     folder.write("bank.yaml", &SHOP.replacen("paths:", url, 1));
     folder.fails(1, &run, &["warning: `ops.toml`: of its operations, 1 are of no HTTP API", "127.0.0.1:9"]);
     folder.fails(2, &["add", "ops.toml", "--name", "x"], &["`ops.toml` names documents, and is none"]);
+    for options in [&["--mock"][..], &["--mcp", "stdio"], &["--print-config"]] {
+        let serve = [&["serve", "ops.toml"], options].concat();
+        folder.fails(2, &serve, &["`ops.toml` is no document: pass the file of a gateway by `--config`"]);
+    }
 }
 
 #[test]
@@ -191,4 +195,35 @@ fn settings_that_fit_nothing_have_places() {
         assert!(told.contains(place), "{place}: {told}");
     }
     assert_eq!(told.matches("error: ").count(), 2, "{told}");
+    // Of several patterns, each.
+    folder.write("ops.toml", &format!("{list}include = [\"pong\"]\nexclude = [\"show\"]\n"));
+    let told = folder.fails(2, &["generate"], &["matches `pong` (there is `ping`)", "matches `show`"]);
+    assert!(told.contains("--> ops.toml:5:13\n") && told.contains("--> ops.toml:6:13\n"), "{told}");
+    folder.write("ops.toml", &format!("{list}explicit_null = [\"adPet\"]\n"));
+    folder.fails(2, &["generate"], &["no operation matches `adPet` (there is `addPet`)", "--> ops.toml:5:19\n"]);
+    // An overlay that changes nothing is why there is nothing to rename.
+    let overlay = "overlay: 1.1.0\nactions:\n  - target: $.components.shemas\n    update: { Toy: { type: object } }\n";
+    folder.write("shop.overlay.yaml", overlay);
+    let settings = "overlays = [\"shop.overlay.yaml\"]\nrename = { Toy = \"Plaything\" }\n";
+    folder.write("ops.toml", &format!("{list}{settings}"));
+    folder.fails(
+        2,
+        &["generate"],
+        &[
+            "error: the name `Plaything`: there is no type `Toy`",
+            "--> ops.toml:6:19\n",
+            "warning: the target matches nothing",
+            "--> shop.overlay.yaml:3:5\n",
+        ],
+    );
+}
+
+#[test]
+fn documents_that_cannot_be_read_are_all_told() {
+    let folder = Folder::new("unread");
+    folder.write("shop.yaml", SHOP);
+    folder.write("bad.yaml", "a: [");
+    let says = ["cannot read `none.yaml`", "--> bad.yaml:1:4"];
+    folder.fails(3, &["generate", "none.yaml", "shop.yaml", "bad.yaml", "-o", "out"], &says);
+    assert!(!folder.0.join("out").exists());
 }

@@ -3,7 +3,7 @@
 
 use ops_codegen::{Builder, Error, Generator};
 use ops_runtime::openapi::{ReadOptions, read};
-use ops_runtime::spec::{Api, RetryPolicy, Severity};
+use ops_runtime::spec::{Api, Definitions, ErrorDefinition, OperationSpec, RetryPolicy, Severity};
 use serde_json::{Value, json};
 
 /// An API whose operation `show` returns a `Pet`.
@@ -142,6 +142,21 @@ fn settings_that_cannot_be_applied_are_all_reported() -> Result<(), Error> {
 }
 
 #[test]
+fn operations_keep_their_names() -> Result<(), Error> {
+    let feed = OperationSpec::query("zoo.feed")
+        .with_errors(const { &[ErrorDefinition::new("HTTP_404").with_http_status(404)] });
+    let api = Api::new(Definitions::EMPTY, vec![feed]);
+    for name in ["Feed", "FeedError"] {
+        let generator = Generator::new().with_renamed_type(name, "Eat")?;
+        let error =
+            Builder::new().with_generator(generator).api("zoo", api.clone(), Vec::new()).generate().unwrap_err();
+        let wanted = format!("the name `Eat`: there is no type `{name}`: it is named after an operation");
+        assert!(error.to_string().starts_with(&wanted), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
 fn names_may_be_exchanged() -> Result<(), Error> {
     let generator = Generator::new()
         .with_renamed_type("Pet", "Owner")?
@@ -163,6 +178,8 @@ fn a_setting_is_for_the_document_that_has_it() -> Result<(), Error> {
     let mut other = document();
     let schemas = other["components"]["schemas"].as_object_mut().unwrap();
     schemas.remove("Event");
+    other["paths"]["/owners"] = other["paths"]["/pets"].clone();
+    other["paths"]["/owners"]["get"]["operationId"] = json!("owners");
     let two = |builder: Builder| {
         let builder = builder.api("other", api(&other), Vec::new());
         builder.generate()
@@ -185,7 +202,11 @@ fn a_setting_is_for_the_document_that_has_it() -> Result<(), Error> {
     let error = two(builder.with_document_generator(Generator::new().with_schema("Gone"))).unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");
     assert!(error.contains("no schema matches `Event`") && error.contains("no schema matches `Gone`"), "{error}");
+    // One of operations, too, which the other has.
+    let error = two(first().with_document_generator(Generator::new().with_explicit_null("owners"))).unwrap_err();
+    assert!(error.to_string().starts_with("no operation matches `owners`"), "{error}");
     // What the builder says of operations holds for all.
+    two(first().with_document_generator(Generator::new()).with_explicit_null("owners"))?;
     let error = first().with_document_generator(Generator::new()).with_explicit_null("gone").generate().unwrap_err();
     assert!(error.to_string().contains("no operation matches `gone`"), "{error}");
     Ok(())

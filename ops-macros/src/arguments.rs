@@ -94,12 +94,20 @@ impl Arguments {
             "resource" => self.resource = Some(values::resource(input)?),
             "errors" => self.errors = values::errors(input)?,
             "state" => self.state = values::types(input)?,
+            "deprecated" if input.peek(Token![=]) => {
+                return Err(input.error("`deprecated` stands alone: leave the value out"));
+            }
             "deprecated" => self.deprecated = true,
             "input" => self.input = Some(values::value(input)?),
             "output" => self.output = Some(values::value(input)?),
             "crate" => {
                 input.parse::<Token![=]>()?;
                 self.krate = Some(input.call(Path::parse_mod_style)?);
+            }
+            "description" | "summary" => {
+                self.seen.pop();
+                let message = "the doc comment is the description; a short name for people is the `title`";
+                return Err(syn::Error::new(key.span(), message));
             }
             _ => {
                 self.seen.pop();

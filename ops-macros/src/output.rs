@@ -41,7 +41,11 @@ impl Output {
             errors.tokens(token, "name the type: an operation gives one type that callers can name");
             return mistake;
         }
-        if let Some(token) = types::reference(ty) {
+        if let Some(token) = types::boxed_stream(ty) {
+            errors.tokens(token, "return the stream as `impl Stream<Item = ..>`: a boxed one is that, too");
+            return Self { stream: Some(Stream::Plain), ..mistake };
+        }
+        if let Some(token) = types::borrowed(ty) {
             errors.tokens(token, "an operation gives owned data, such as a `String`");
             return mistake;
         }

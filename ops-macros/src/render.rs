@@ -4,10 +4,12 @@ mod handler;
 mod input;
 mod spec;
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 
-use crate::model::{Kind, Operation};
+use crate::model::{Form, Kind, Operation, Output};
+use crate::types;
 
 /// Everything beside the user's own item.
 pub(crate) fn operation(operation: &Operation) -> TokenStream {
@@ -28,14 +30,23 @@ pub(crate) fn operation(operation: &Operation) -> TokenStream {
         }
     });
     let implementation = implementation(operation, &spec::render(operation));
+    let no_result = no_result(operation);
     frame(
         operation,
         &quote! {
             #implementation
             impl __ops::#marker for #ident {}
+            #no_result
             #registration
         },
     )
+}
+
+/// Has the compiler find out that an output, which is no `Result` by its name, is none: its errors would be data.
+fn no_result(operation: &Operation) -> Option<TokenStream> {
+    let Output { ty, form: Form::Value, .. } = &operation.output else { return None };
+    let at = Span::call_site().located_at(ty.span());
+    types::may_be_alias(ty).then(|| quote_spanned!(at=> const _: () = __ops::is_data(__ops::Sent::<#ty>::IS_RESULT);))
 }
 
 /// What stands for an operation with a mistake, so that code which uses it gets no errors of its own.
@@ -75,7 +86,7 @@ fn frame(operation: &Operation, impls: &TokenStream) -> TokenStream {
     let allow = operation.deprecated.then(|| quote!(#[allow(deprecated)]));
     let krate = operation.krate();
     // Read by the consts of `Sent`, unless the types have consts of their own.
-    let sent = operation.binding.as_ref().map(|_| {
+    let sent = (operation.binding.is_some() || no_result(operation).is_some()).then(|| {
         quote!(
             #[allow(unused_imports)]
             use __ops::SentAsJson as _;

@@ -114,7 +114,7 @@ fn owned(ty: &Type, errors: &mut Errors) -> Option<(Type, bool)> {
         errors.tokens(token, "an operation cannot be generic: name the type");
         return None;
     }
-    if let Some(token) = types::reference(&owned) {
+    if let Some(token) = types::borrowed(&owned) {
         errors.tokens(token, "the input owns its data: take an owned type here, such as `Option<String>`");
         return None;
     }
@@ -125,7 +125,10 @@ fn field(parameter: &PatType, ty: Type, marks: &[&Attribute], errors: &mut Error
     let ident = match &*parameter.pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => pat.ident.clone(),
         pat => {
-            errors.tokens(pat, "a parameter of an operation needs a name, which becomes the name of a property");
+            let message = "a parameter of an operation needs a name, which becomes the name of a property";
+            // As extractors of servers are written.
+            let hint = if matches!(pat, Pat::TupleStruct(_)) { "; state is reached through a `Context`" } else { "" };
+            errors.tokens(pat, format!("{message}{hint}"));
             return None;
         }
     };

@@ -1,5 +1,7 @@
 //! What can be told of a type from its tokens.
 
+use std::cell::Cell;
+
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, Ident, PathArguments, PathSegment, Type};
@@ -44,9 +46,26 @@ pub(crate) fn find(tokens: impl ToTokens, test: &dyn Fn(&TokenTree) -> bool) -> 
     walk(tokens.into_token_stream(), test)
 }
 
-/// The `&` of a reference inside the type.
-pub(crate) fn reference(ty: &Type) -> Option<TokenTree> {
-    find(ty, &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '&'))
+/// The `&` of a reference inside the type, or the `'_` of another type that borrows.
+pub(crate) fn borrowed(ty: &Type) -> Option<TokenTree> {
+    let is_lifetime = Cell::new(false);
+    find(ty, &|token| {
+        let was_quote = is_lifetime.replace(matches!(token, TokenTree::Punct(punct) if punct.as_char() == '\''));
+        match token {
+            TokenTree::Punct(punct) => punct.as_char() == '&',
+            TokenTree::Ident(ident) => was_quote && ident == "_",
+            _ => false,
+        }
+    })
+}
+
+/// The name of a stream in a box: `BoxStream`, or what is behind `dyn`.
+pub(crate) fn boxed_stream(ty: &Type) -> Option<TokenTree> {
+    let is_boxed = find(ty, &|token| matches!(token, TokenTree::Ident(ident) if ident == "dyn")).is_some();
+    find(ty, &|token| match token {
+        TokenTree::Ident(ident) => ident == "BoxStream" || ident == "LocalBoxStream" || is_boxed && ident == "Stream",
+        _ => false,
+    })
 }
 
 /// The `impl` of an unnamed type.
@@ -54,12 +73,18 @@ pub(crate) fn unnamed(ty: &Type) -> Option<TokenTree> {
     find(ty, &|token| matches!(token, TokenTree::Ident(ident) if ident == "impl"))
 }
 
+const PLAIN: [&str; 25] = [
+    "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+    "f32", "f64", "String", "Vec", "Option", "std", "core", "string", "vec", "option",
+];
+
+/// Whether another name of a `Result` may stand here.
+pub(crate) fn may_be_alias(ty: &Type) -> bool {
+    last_segment(ty).is_some_and(|last| PLAIN.iter().all(|plain| last.ident != plain))
+}
+
 /// Whether the type is made of types of the standard library only, all of which can be data.
 pub(crate) fn is_plain(ty: &Type) -> bool {
-    const PLAIN: [&str; 25] = [
-        "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
-        "f32", "f64", "String", "Vec", "Option", "std", "core", "string", "vec", "option",
-    ];
     let strange =
         |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if PLAIN.iter().all(|plain| ident != plain));
     find(ty, &strange).is_none()

@@ -268,7 +268,8 @@ mod names {
 /// ops_runtime::include_operations!(pub mod petstore = "petstore");
 /// ```
 ///
-/// For a namespace that `Builder::build` did not generate, the error lists those that it did. A file that something else
+/// For a namespace that `Builder::build` did not generate, the error lists those that it did, and without a `build.rs` it
+/// says that there is none. A file that something else
 /// wrote is included by `include!(concat!(env!("OUT_DIR"), "/own.rs"))`.
 #[macro_export]
 macro_rules! include_operations {
@@ -284,7 +285,15 @@ macro_rules! include_operations {
                 env!("OPS_MODULES")
             ));
         };
-        include!(concat!(env!("OUT_DIR"), "/", $namespace, ".rs"));
+        include!(concat!(
+            env!(
+                "OUT_DIR",
+                "the package has no `build.rs`: `include_operations!` includes what one generates by `ops_codegen::Builder`"
+            ),
+            "/",
+            $namespace,
+            ".rs"
+        ));
     };
     ($(#[$attribute:meta])* $visibility:vis mod $name:ident = $namespace:literal) => {
         $(#[$attribute])*

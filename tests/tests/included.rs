@@ -37,6 +37,11 @@ macro_rules! module {
 "#;
 
 fn check(name: &str, features: &str, modules: &str) -> Output {
+    check_with(name, Some(BUILD), features, modules)
+}
+
+/// Checks a crate with this build script, or without one.
+fn check_with(name: &str, script: Option<&str>, features: &str, modules: &str) -> Output {
     let folder = root().join("target/included").join(name);
     let write = |path: &str, text: &str| {
         fs::create_dir_all(folder.join(path).parent().unwrap()).unwrap();
@@ -50,7 +55,9 @@ fn check(name: &str, features: &str, modules: &str) -> Output {
          [profile.dev]\ndebug = \"line-tables-only\"\n[profile.dev.package.\"*\"]\ndebug = false\n\n[workspace]\n"
     );
     write("Cargo.toml", &manifest);
-    write("build.rs", BUILD);
+    if let Some(script) = script {
+        write("build.rs", script);
+    }
     write("shop.yaml", &fs::read_to_string(root().join("examples/quickstart/shop.yaml")).unwrap());
     write("src/lib.rs", &format!("{LIB}{modules}"));
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
@@ -59,6 +66,8 @@ fn check(name: &str, features: &str, modules: &str) -> Output {
         .args(["check", "--quiet", "--offline", "--features", features, "--target-dir"])
         .arg(target)
         .current_dir(Path::new(&folder))
+        // Of this test's own package.
+        .env_remove("OUT_DIR")
         .output()
         .unwrap()
 }
@@ -88,6 +97,13 @@ fn for_another_name_the_error_lists_the_modules() {
         assert_eq!(errors[0], told, "{errors:#?}");
         assert!(errors.iter().all(|line| line.starts_with("error")), "{errors:#?}");
     }
+}
+
+#[test]
+fn without_a_build_script_the_error_says_so() {
+    let output = check_with("scriptless", None, "", "module!(shop, \"shop\");\n");
+    let errors = errors(&output);
+    assert!(errors[0].starts_with("error: the package has no `build.rs`"), "{errors:#?}");
 }
 
 #[test]

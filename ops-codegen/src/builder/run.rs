@@ -9,11 +9,11 @@ use ops_runtime::spec::{Api, Diagnostic, Severity};
 use serde_json::Value;
 
 use super::place::{place, place_in_value};
-use super::{Builder, Module};
+use super::{Builder, Input, Module};
 use crate::directory::{Form, check_namespace, contents};
 #[cfg(feature = "overlays")]
 use crate::overlay::Overlaid;
-use crate::select::Selection;
+use crate::select::{Selection, select};
 use crate::settings::{Miss, Serving};
 use crate::{Error, Generator};
 
@@ -36,6 +36,11 @@ pub(super) struct Run {
     modules: Vec<Module>,
     /// The sources of the modules, for messages.
     sources: Vec<String>,
+    /// What is wrong with documents that could not be read.
+    unread: Vec<Diagnostic>,
+    /// The warnings of overlays.
+    overlays: Vec<Diagnostic>,
+    /// What is told of files of folders that were not used.
     skipped: Vec<Diagnostic>,
     /// The folders without documents, for messages.
     empty: Vec<String>,
@@ -81,10 +86,11 @@ type Failed = (PathBuf, Vec<Diagnostic>);
 impl Run {
     pub(super) fn new(builder: &Builder, used: Option<HashSet<String>>) -> Self {
         let mut selection = builder.selection.clone();
-        let mut settled = |generator: &Generator| {
+        let for_all = builder.explicit_null.iter().chain(builder.generator.explicit_null());
+        for_all.for_each(|pattern| selection.explicit_null(pattern.clone()));
+        let settled = |generator: &Generator| {
             let add = |generator: Generator, pattern: &String| generator.with_explicit_null(pattern);
             let generator = builder.explicit_null.iter().fold(generator.clone(), add);
-            generator.explicit_null().iter().for_each(|pattern| selection.explicit_null(pattern.clone()));
             let generator = match &used {
                 Some(names) => generator.with_only(names.clone()),
                 None => generator,
@@ -95,7 +101,7 @@ impl Run {
         let mut by_input = Vec::new();
         for input in &builder.inputs {
             by_input.push(if input.generator.is_some() { generators.len() } else { 0 });
-            generators.extend(input.generator.as_ref().map(&mut settled));
+            generators.extend(input.generator.as_ref().map(settled));
         }
         Self {
             generators,
@@ -109,6 +115,8 @@ impl Run {
             has_own: false,
             modules: Vec::new(),
             sources: Vec::new(),
+            unread: Vec::new(),
+            overlays: Vec::new(),
             skipped: Vec::new(),
             empty: Vec::new(),
         }
@@ -120,8 +128,12 @@ impl Run {
         self.server = self.servers.get(input).copied().flatten();
     }
 
-    /// Selects from what follows by these patterns, too.
-    pub(super) fn select_by(&mut self, own: Option<Selection>) {
+    /// Selects from what follows by the patterns of an input, too, and checks those of its generator.
+    pub(super) fn select_by(&mut self, input: &Input) {
+        let mut own = input.selection.clone();
+        for pattern in input.generator.iter().flat_map(Generator::explicit_null) {
+            own.get_or_insert_default().explicit_null(pattern.clone());
+        }
         self.has_own = own.is_some();
         self.own.extend(own);
     }
@@ -140,6 +152,7 @@ impl Run {
         if !overlays.is_empty() {
             let mut told = Vec::new();
             let source = Overlaid::read(location, overlays, source, &mut told).map_err(failed)?;
+            self.overlays.extend(told.iter().cloned());
             let (api, diagnostics) = self.read(location, form, &source, namespace).map_err(|mut diagnostics| {
                 source.place(&mut diagnostics);
                 failed(diagnostics)
@@ -260,10 +273,9 @@ impl Run {
             let both = format!("{other} and {} have the namespace `{namespace}`", quoted(source));
             return Err(Error::Settings(format!("{both}: give one of them a namespace of its own")));
         }
-        self.selection.apply(&mut api, &mut diagnostics);
-        if let Some(own) = self.own.last_mut().filter(|_| self.has_own) {
-            own.apply(&mut api, &mut diagnostics);
-        }
+        let own = self.own.last_mut().filter(|_| self.has_own);
+        let mut selections: Vec<&mut Selection> = own.into_iter().chain([&mut self.selection]).collect();
+        select(&mut selections, &mut api, &mut diagnostics);
         let Some(settled) = self.generators.get_mut(self.current) else { return Ok(()) };
         let (mut generated, faults) = settled.generator.run(&api, self.server);
         settled.modules.push(self.modules.len());
@@ -278,24 +290,39 @@ impl Run {
         Ok(())
     }
 
+    /// Notes what is wrong with a document that could not be read.
+    pub(super) fn unreadable(&mut self, diagnostics: Vec<Diagnostic>) {
+        self.unread.extend(diagnostics);
+    }
+
     pub(super) fn finish(mut self) -> Result<Vec<Module>, Error> {
         let mut faults = std::mem::take(&mut self.faults);
+        let error = |message| Diagnostic::error("", message);
+        if !self.unread.is_empty() {
+            // What names nothing is most likely meant for these.
+            let told = faults.into_iter().map(error);
+            return Err(Error::Document {
+                diagnostics: self.unread.into_iter().chain(self.skipped).chain(told).collect(),
+            });
+        }
         // What names nothing might be meant for a document that could not be read.
         let selections = self.own.iter().chain([&self.selection]);
-        let mut missing: Vec<String> =
-            selections.filter_map(|selection| selection.finish().err()).map(|error| error.to_string()).collect();
+        let mut missing: Vec<String> = selections.flat_map(Selection::finish).collect();
         for settled in self.generators {
             missing.extend(settled.finish(&mut self.modules));
         }
         let unreadable = self.skipped.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
         if unreadable && !missing.is_empty() {
-            let told = faults.into_iter().chain(missing).map(|message| Diagnostic::error("", message));
-            self.skipped.extend(told);
+            self.skipped.extend(faults.into_iter().chain(missing).map(error));
             return Err(Error::Document { diagnostics: self.skipped });
         }
         faults.extend(missing);
-        if !faults.is_empty() {
+        if !faults.is_empty() && self.overlays.is_empty() {
             return Err(Error::Settings(faults.join("\n")));
+        }
+        if !faults.is_empty() {
+            // An overlay that changes nothing may be why a setting names nothing.
+            return Err(Error::Document { diagnostics: faults.into_iter().map(error).chain(self.overlays).collect() });
         }
         match self.modules.last_mut() {
             Some(module) => module.generated.diagnostics.append(&mut self.skipped),

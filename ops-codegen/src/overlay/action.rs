@@ -27,14 +27,22 @@ pub(super) enum Change<'v> {
 
 /// Reads an overlay; its faults are added to the diagnostics.
 pub(super) fn actions<'v>(overlay: &'v Value, told: &mut Vec<Diagnostic>) -> Vec<Action<'v>> {
-    let Some(version) = overlay.get("overlay").and_then(Value::as_str) else {
+    let version = match overlay.get("overlay") {
+        Some(Value::String(version)) => Some(version.clone()),
+        // YAML reads `1.0` as a number.
+        Some(Value::Number(version)) => Some(version.to_string()),
+        _ => None,
+    };
+    let Some(version) = version else {
         let error = Diagnostic::error("", "the file is no overlay: it has no `overlay` with its version");
         told.push(error.with_help("begin it with `overlay: 1.1.0`"));
         return Vec::new();
     };
-    // Patches are not to be told apart.
-    let is_old = version.starts_with("1.0.");
-    if !is_old && !version.starts_with("1.1.") {
+    // Patches are not to be told apart, and need not be said.
+    let is =
+        |wanted: &str| version.strip_prefix(wanted).is_some_and(|patch| patch.is_empty() || patch.starts_with('.'));
+    let is_old = is("1.0");
+    if !is_old && !is("1.1") {
         let message = format!("overlays of version `{version}` are not known");
         told.push(Diagnostic::error("/overlay", message).with_help("1.0 and 1.1 are: `overlay: 1.1.0`"));
         return Vec::new();

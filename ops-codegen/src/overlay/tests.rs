@@ -40,6 +40,22 @@ fn line(told: &Diagnostic) -> String {
 }
 
 #[test]
+fn a_version_needs_no_patch() {
+    let folder = folder("version");
+    let document = "{a: 1, b: 0}";
+    // YAML reads them as numbers, unless they are in quotes.
+    for version in ["1.1", "'1.1'"] {
+        let (document, told, _) = overlaid(&folder, document, &[(version, "- {target: $.b, copy: $.a}")]).unwrap();
+        assert!(document["b"] == 1 && told.is_empty(), "{version}: {document} {told:?}");
+    }
+    for version in ["1.0", "'1.0'"] {
+        let told = overlaid(&folder, document, &[(version, "- {target: $.b, update: 2}")]).map(|_| ()).unwrap_err();
+        assert!(told[0].message.contains("or write `overlay: 1.1.0`"), "{version}: {told:?}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn actions_change_the_document() {
     let folder = folder("actions");
     let document = "{a: {b: 1, list: [1, {x: 1}], deep: {y: true}}, n: null, list: [{k: 1}, {k: 2}, {k: 3}]}";
@@ -169,6 +185,7 @@ fn what_cannot_be_applied_says_why() {
             ],
         ),
         ("1.2.0", "- {target: $.a, remove: true}", &["error 1 /overlay: overlays of version `1.2.0` are not known"]),
+        ("'1.10'", "- {target: $.a, remove: true}", &["error 1 /overlay: overlays of version `1.10` are not known"]),
         ("1.1.0", " 7", &["error 1 : the overlay has no list of `actions`"]),
     ] {
         let told = overlaid(&folder, document, &[(version, actions)]).map(|_| ()).unwrap_err();

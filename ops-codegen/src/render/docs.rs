@@ -1,23 +1,17 @@
-//! Descriptions of the document as documentation: Markdown that keeps only lists, code and links.
+//! Descriptions of the document as documentation.
 //!
 //! No text becomes HTML, a link to an item, a doctest or an end of the comment, and none triggers a lint.
+
+mod markdown;
 
 use ops_runtime::binding::Binding;
 use ops_runtime::spec::OperationSpec;
 use serde_json::Value;
 
+use self::markdown::{fence_of, inline, markdown, shown, wrap};
 use super::text::{is_visible, visible};
 use crate::types::{Constant, Default, Field, Item, Variant};
 use ops_runtime::spec::pointer;
-
-/// Longer lines are wrapped, if that does not change their meaning.
-const WIDTH: usize = 112;
-
-/// Documentation of more lines is cut.
-const LONGEST: usize = 48;
-
-/// Lists in lists are indented to this depth.
-const DEEPEST: usize = 3;
 
 /// The documentation of a type; empty if nothing is said of it but its name.
 pub(super) fn of(item: &Item) -> String {
@@ -261,214 +255,6 @@ fn subject(pointer: &str) -> String {
     }
 }
 
-/// The text as lines of Markdown that is safe in documentation.
-fn markdown(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut fence: Option<String> = None;
-    // The items of lists that are open: where each begins in the text, and where its text begins here.
-    let mut open: Vec<(usize, usize)> = Vec::new();
-    for line in text.lines() {
-        let line = shown(&line.replace('\t', "    "));
-        let trimmed = line.trim();
-        let column = line.len() - line.trim_start().len();
-        if let Some(open) = &fence {
-            if trimmed.starts_with(open.as_str()) && trimmed.chars().all(|c| open.starts_with(c)) {
-                lines.push(trimmed.to_owned());
-                fence = None;
-            } else {
-                lines.push(line.trim_end().to_owned());
-            }
-        } else if let Some(marker) = fence_of(trimmed) {
-            lines.push(format!("{marker}text"));
-            fence = Some(marker);
-            open.clear();
-        } else if trimmed.is_empty() {
-            if lines.last().is_some_and(|line| !line.is_empty()) {
-                lines.push(String::new());
-            }
-        } else if let Some(marker) = marker_of(trimmed) {
-            open.retain(|(begin, _)| *begin < column);
-            // Beyond, a list would look like code.
-            open.truncate(DEEPEST);
-            let own = open.last().map_or(0, |(_, inside)| *inside);
-            open.push((column, own + marker));
-            wrap(&inline(trimmed), own, own + marker, &mut lines);
-        } else {
-            // Behind an empty line, only what is indented goes on with the item.
-            if lines.last().is_some_and(String::is_empty) {
-                open.retain(|(begin, _)| *begin < column);
-            }
-            let own = open.last().map_or(0, |(_, inside)| *inside);
-            wrap(&inline(trimmed), own, own, &mut lines);
-        }
-        if lines.len() > LONGEST {
-            break;
-        }
-    }
-    if lines.len() > LONGEST {
-        lines.truncate(LONGEST);
-        // If a fence is open at the cut, it must be closed.
-        fence = lines.iter().fold(None, |open: Option<String>, line| match open {
-            Some(open) => (!(line.starts_with(&open) && line.chars().all(|c| open.starts_with(c)))).then_some(open),
-            None => line.strip_suffix("text").map(str::to_owned).filter(|line| fence_of(line).is_some()),
-        });
-        if fence.is_none() {
-            lines.extend([String::new(), "…".to_owned()]);
-        }
-    }
-    lines.extend(fence);
-    while lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
-    lines
-}
-
-/// The line with every invisible character replaced by its code point.
-fn shown(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    for c in line.chars() {
-        let joins = matches!(c, '\u{200d}' | '\u{fe0f}') && text.chars().last().is_some_and(is_emoji);
-        if is_visible(c) || c.is_alphanumeric() || joins {
-            text.push(c);
-        } else if c.is_whitespace() || c.is_control() {
-            text.push(' ');
-        } else {
-            text.push_str(&format!("U+{:04X}", u32::from(c)));
-        }
-    }
-    text
-}
-
-/// True for signs that make one picture with a joiner or a selector behind them, and for these.
-fn is_emoji(c: char) -> bool {
-    matches!(c, '\u{200d}' | '\u{fe0f}' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
-}
-
-/// The marker that opens a block of code, if the line does.
-fn fence_of(line: &str) -> Option<String> {
-    let first = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let marker: String = line.chars().take_while(|c| *c == first).collect();
-    let info = line.get(marker.len()..).unwrap_or_default();
-    (marker.len() >= 3 && !(first == '`' && info.contains('`'))).then_some(marker)
-}
-
-/// The width of the marker and the space that open an item of a list.
-fn marker_of(line: &str) -> Option<usize> {
-    let digits = line.chars().take_while(char::is_ascii_digit).count();
-    let rest = line.get(digits..).unwrap_or_default();
-    let sign = match digits {
-        0 => rest.starts_with("- ") || rest.starts_with("* ") || rest.starts_with("+ "),
-        1..=3 => rest.starts_with(". ") || rest.starts_with(") "),
-        _ => false,
-    };
-    sign.then_some(digits + 2)
-}
-
-/// Adds the line, wrapped; the first part indented by `first`, the others by `rest`.
-fn wrap(line: &str, first: usize, rest: usize, lines: &mut Vec<String>) {
-    let mut current = " ".repeat(first);
-    let mut width = first;
-    let fixed = line.starts_with('#') || line.contains('|');
-    let mut start = true;
-    for word in line.split(' ').filter(|word| !word.is_empty()) {
-        let length = word.chars().count();
-        // At the start of a line some signs have a meaning.
-        let plain = word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '(' | '"' | '\'' | '`'));
-        if !start && !fixed && plain && width + 1 + length > WIDTH {
-            lines.push(std::mem::replace(&mut current, " ".repeat(rest)));
-            width = rest;
-            start = true;
-        }
-        if !start {
-            current.push(' ');
-            width += 1;
-        }
-        current.push_str(word);
-        width += length;
-        start = false;
-    }
-    lines.push(current);
-}
-
-/// One line of text: code and web links stay, other special characters of rustdoc are escaped.
-fn inline(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(c) = rest.chars().next() {
-        let boundary = out.is_empty() || out.ends_with(|c: char| !c.is_alphanumeric());
-        if let Some(taken) = [code_span, link, autolink].iter().find_map(|part| part(rest)) {
-            out.push_str(rest.get(..taken).unwrap_or_default());
-            rest = rest.get(taken..).unwrap_or_default();
-            continue;
-        }
-        if let Some(taken) = url(rest).filter(|_| boundary) {
-            out.push_str(&format!("<{}>", rest.get(..taken).unwrap_or_default()));
-            rest = rest.get(taken..).unwrap_or_default();
-            continue;
-        }
-        rest = rest.get(c.len_utf8()..).unwrap_or_default();
-        match c {
-            '\\' => {
-                let next = rest.chars().next().filter(char::is_ascii_punctuation);
-                out.push('\\');
-                out.push(next.unwrap_or('\\'));
-                rest = rest.get(next.map_or(0, char::len_utf8)..).unwrap_or_default();
-            }
-            '[' | ']' | '<' | '>' | '`' => out.extend(['\\', c]),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-/// The length of a code span at the start of the text.
-fn code_span(text: &str) -> Option<usize> {
-    let ticks = text.bytes().take_while(|b| *b == b'`').count();
-    if ticks == 0 {
-        return None;
-    }
-    let mut at = ticks;
-    while let Some(rest) = text.get(at..) {
-        let next = rest.find('`')?;
-        let run = rest.get(next..)?.bytes().take_while(|b| *b == b'`').count();
-        at += next + run;
-        if run == ticks {
-            return Some(at);
-        }
-    }
-    None
-}
-
-/// The length of `[text](https://..)` at the start of the text.
-fn link(text: &str) -> Option<usize> {
-    let inner = text.strip_prefix('[')?;
-    let close = inner.find(']')?;
-    let label = inner.get(..close)?;
-    if label.trim().is_empty() || label.contains(['[', '`', '<', '>', '\\', '|']) {
-        return None;
-    }
-    let target = inner.get(close + 1..)?.strip_prefix('(')?;
-    let length = url(target)?;
-    target.get(length..)?.strip_prefix(')')?;
-    Some(1 + close + 2 + length + 1)
-}
-
-/// The length of `<https://..>` at the start of the text.
-fn autolink(text: &str) -> Option<usize> {
-    let length = url(text.strip_prefix('<')?)?;
-    text.get(1 + length..)?.strip_prefix('>')?;
-    Some(length + 2)
-}
-
-/// The length of a web address at the start of the text.
-fn url(text: &str) -> Option<usize> {
-    let scheme = ["https://", "http://"].iter().find(|scheme| text.starts_with(**scheme))?.len();
-    let good = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#@!$&'+,;=%".contains(c);
-    let end = text.find(|c: char| !good(c)).unwrap_or(text.len());
-    let url = text.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']);
-    (url.len() > scheme && url.as_bytes().get(scheme).is_some_and(u8::is_ascii_alphanumeric)).then_some(url.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -485,35 +271,5 @@ mod tests {
         ] {
             assert_eq!(json_code(&value), code);
         }
-    }
-
-    #[test]
-    fn text_is_harmless() {
-        let table: &[(&str, &[&str])] = &[
-            ("A pet.", &["A pet."]),
-            ("  indented\n    code", &["indented", "code"]),
-            ("see [Pet] and <b>", &["see \\[Pet\\] and \\<b\\>"]),
-            ("[docs](https://a.b/c) [x](y)", &["[docs](https://a.b/c) \\[x\\](y)"]),
-            ("at https://a.b/c. Then", &["at <https://a.b/c>. Then"]),
-            ("`[code]` and `open", &["`[code]` and \\`open"]),
-            ("- one\ntwo\n  - three\n\nfour", &["- one", "  two", "  - three", "", "four"]),
-            ("1. a\n   - b\n\n     c\n2. d", &["1. a", "   - b", "", "     c", "2. d"]),
-            ("* a\n* b\n\n    code?", &["* a", "* b", "", "  code?"]),
-            (
-                "\u{1f468}\u{200d}\u{1f4bb} \u{26a0}\u{fe0f} a\u{200d}b",
-                &["\u{1f468}\u{200d}\u{1f4bb} \u{26a0}\u{fe0f} aU+200Db"],
-            ),
-            ("```rust\nfn main() {}\n```\nend", &["```text", "fn main() {}", "```", "end"]),
-            ("```\nopen [x]", &["```text", "open [x]", "```"]),
-            ("a\u{202e}b\u{0}c", &["aU+202Eb c"]),
-            ("\n\n", &[]),
-            ("\\[x\\] \\", &["\\[x\\] \\\\"]),
-        ];
-        for (text, lines) in table {
-            assert_eq!(markdown(text), *lines, "{text:?}");
-        }
-        assert!(markdown(&"line\n".repeat(1000)).len() <= LONGEST + 2);
-        assert!(markdown(&format!("```\n{}", "line\n".repeat(1000))).ends_with(&["```".to_owned()]));
-        assert!(markdown(&"word ".repeat(100)).iter().all(|line| line.len() <= WIDTH));
     }
 }

@@ -18,6 +18,7 @@ const COMMON: [&str; 5] = ["EXECUTION_ERROR", "UNKNOWN_ERROR", "TIMEOUT", "ABORT
 
 /// `retry(attempts = 5, backoff = "1s", max_backoff = "1m", factor = 2, deadline = "1h", errors(Busy))`.
 pub(super) fn retry(input: ParseStream<'_>) -> syn::Result<Retry> {
+    values::in_parentheses(input)?;
     let content;
     let parentheses = parenthesized!(content in input);
     let mut retry = Retry::default();

@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Ident, LitInt, LitStr, Token, Type, parenthesized};
+use syn::{Ident, LitInt, LitStr, Token, Type, parenthesized, token};
 
 use super::parts::{ErrorCode, Kind, Resource};
 use crate::names;
@@ -87,8 +87,17 @@ fn milliseconds(text: &str) -> Option<u64> {
     text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(factor)
 }
 
+/// Says what is wrong where a list does not begin.
+pub(crate) fn in_parentheses(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.peek(token::Paren) {
+        return Ok(());
+    }
+    Err(input.error("expected what belongs to it in parentheses, as in `tags(\"a\", \"b\")`"))
+}
+
 /// The items in parentheses, at least one.
 fn list<T: Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {
+    in_parentheses(input)?;
     let content;
     let parentheses = parenthesized!(content in input);
     let items: Vec<T> = Punctuated::<T, Token![,]>::parse_terminated(&content)?.into_iter().collect();

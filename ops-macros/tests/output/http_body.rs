@@ -41,6 +41,7 @@ const _: () = {
             );
     }
     impl __ops::Call for Put {}
+    const _: () = __ops::is_data(__ops::Sent::<Pet>::IS_RESULT);
     impl __ops::Handled for Put {
         fn registration() -> __ops::Registration {
             __ops::Registration::call::<

@@ -21,6 +21,7 @@ const _: () = {
             );
     }
     impl __ops::Subscribe for Watch {}
+    const _: () = __ops::is_data(__ops::Sent::<Pet>::IS_RESULT);
     impl __ops::Handled for Watch {
         fn registration() -> __ops::Registration {
             __ops::Registration::subscription::<

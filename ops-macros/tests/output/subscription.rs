@@ -16,6 +16,8 @@ struct WatchPetsInput {
 struct WatchPets;
 const _: () = {
     use ::ops_runtime::__private as __ops;
+    #[allow(unused_imports)]
+    use __ops::SentAsJson as _;
     impl __ops::Operation for WatchPets {
         type Input = WatchPetsInput;
         type Output = Pet;
@@ -26,6 +28,7 @@ const _: () = {
             .with_output(__ops::output_schema::<Pet>());
     }
     impl __ops::Subscribe for WatchPets {}
+    const _: () = __ops::is_data(__ops::Sent::<Pet>::IS_RESULT);
     impl __ops::Handled for WatchPets {
         fn registration() -> __ops::Registration {
             __ops::Registration::subscription::<

@@ -16,7 +16,7 @@ pub use crate::binding::{HttpBinding, HttpBody, HttpParameter};
 pub use crate::spec::{ErrorDefinition, OperationSpec, RetryPolicy};
 pub use crate::{Call, Operation, Subscribe};
 pub use generate::{Sink, generate};
-pub use http::{EVENTS, Sent, SentAsJson, type_of_rest};
+pub use http::{EVENTS, Sent, SentAsJson, is_data, type_of_rest};
 #[cfg(feature = "discover")]
 pub use inventory;
 pub use {schemars, serde};
@@ -90,7 +90,8 @@ pub fn opened<S, E: OperationError>(stream: Result<S, E>) -> Result<S, CallError
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of an operation",
     label = "no `CallError` can be made from `{Self}`",
-    note = "implement `From<{Self}>` for `ops_runtime::CallError`"
+    note = "for a type of your own: implement `From<{Self}>` for `ops_runtime::CallError`",
+    note = "for one of another crate, such as `anyhow::Error`: return `Box<dyn Error + Send + Sync>`, which `?` makes of it"
 )]
 pub trait OperationError {
     /// The error as callers get it.
@@ -107,7 +108,8 @@ impl<E: Into<CallError>> OperationError for E {
 /// A type with a schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no JSON Schema",
-    note = "a type of your own needs `#[derive(schemars::JsonSchema)]`, of schemars 1"
+    note = "a type of your own needs `#[derive(schemars::JsonSchema)]`, of schemars 1",
+    note = "for one of another crate, schemars has a feature, such as `chrono04`, `uuid1` and `url2`"
 )]
 pub trait Described: JsonSchema {}
 
@@ -118,7 +120,8 @@ impl<T: JsonSchema> Described for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of an operation",
     label = "this type cannot be data",
-    note = "a type of your own needs `#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]` (serde, schemars 1)"
+    note = "a type of your own needs `#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]` (serde, schemars 1)",
+    note = "one of another crate needs its feature for serde, and schemars one for it, such as `chrono04`, `uuid1` and `url2`"
 )]
 pub trait Parameter {}
 

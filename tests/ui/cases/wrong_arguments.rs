@@ -12,6 +12,7 @@ use ops_runtime::operation;
     errors(NotFound = 40, "x" = 404, Gone = "410"),
     title = "a" "b",
     scopes = "a",
+    description = "pings",
     deprecated = true,
 )]
 async fn ping() {}

@@ -2,6 +2,7 @@
 
 mod call;
 mod jobs;
+mod rules;
 mod serve;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 
 pub(crate) use self::call::{CallArguments, Credentials, RunArguments, ServerArguments, SnapshotArguments};
 pub(crate) use self::jobs::{JobsArguments, JobsChoice, JobsCommand, JobsState};
+pub(crate) use self::rules::Rules;
 pub(crate) use self::serve::{ServeArguments, ToolsChoice, Transport};
 
 const EXIT: &str = "\

@@ -45,6 +45,7 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
     let fetched = fetch(&arguments.source, &name, &arguments.credentials)?;
     let is_json = fetched.text.trim_start().starts_with(['{', '[']);
     let path = format!("{name}.{}", if is_json { "json" } else { "yaml" });
+    let is_here = !is_url(&source) && is_same_file(Path::new(&source), Path::new(&path));
     let is_foreign = std::fs::read(&path).is_ok_and(|bytes| bytes != fetched.text.as_bytes());
     // The document may be that file.
     if is_foreign && !arguments.force {
@@ -53,14 +54,15 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
         return Err(Failure::Failed(message));
     }
     write(Path::new(&path), &fetched.text)?;
-    let sha256 = Some(digest(&fetched.text));
-    manifest.set(&Entry { name: name.clone(), path: path.clone(), source: Some(source), sha256 })?;
+    // A document that lies here already is kept by hand: it comes from nowhere else.
+    let (source, sha256) = if is_here { (None, None) } else { (Some(source), Some(digest(&fetched.text))) };
+    manifest.set(&Entry { name: name.clone(), path: path.clone(), source, sha256 })?;
     manifest.save()?;
     tell(&format!("{path}: {} operations, in `{NAME}` as `{name}`", fetched.api.operations.len()));
     if is_secret {
         tell("the user and password of the URL are not kept: pass credentials by options when you update it");
     }
-    if let Some(reference) = foreign(&fetched.value) {
+    if let Some(reference) = foreign(&fetched.value).filter(|_| !is_here) {
         tell(&format!("warning: it refers to other documents, which were not fetched, such as `{reference}`"));
     }
     Ok(())
@@ -108,6 +110,12 @@ pub(crate) fn update(arguments: &UpdateArguments) -> Result<(), Failure> {
         failed.push(format!("run the command without `--check`{with} to write what is new"));
     }
     Failure::of_unreadable(unreadable, Some(failed.join("\n")).filter(|message| !message.is_empty()))
+}
+
+/// True if both lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// What there is of a document that was fetched again.

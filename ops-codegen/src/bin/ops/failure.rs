@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ops_codegen::Error;
-use ops_runtime::spec::Diagnostic;
+use ops_runtime::spec::{Diagnostic, Severity};
 use ops_runtime::{CallError, ErrorCode};
 
 use crate::report::{Reporter, clean};
@@ -40,6 +40,7 @@ impl Failure {
     /// An error of the generator, while reading or generating.
     pub(crate) fn generating(error: Error) -> Self {
         match error {
+            Error::Document { diagnostics } if are_settings(&diagnostics) => Self::Trouble(diagnostics),
             Error::Document { diagnostics } => Self::Unreadable(diagnostics),
             Error::Settings(message) => Self::of_settings(message),
             Error::Io { .. } => Self::Unreadable(vec![Diagnostic::error("", error.to_string())]),
@@ -132,6 +133,12 @@ impl Failure {
         let _ = writeln!(anstream::stderr().lock(), "{}: {}", crate::report::label("error"), clean(&message));
         ExitCode::from(status)
     }
+}
+
+/// True if all that is wrong is wrong with settings, which are in no document.
+fn are_settings(diagnostics: &[Diagnostic]) -> bool {
+    let mut errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity >= Severity::Error).peekable();
+    errors.peek().is_some() && errors.all(|diagnostic| diagnostic.document.is_none())
 }
 
 fn print_list(mut diagnostics: Vec<Diagnostic>, command: &str) {

@@ -28,8 +28,7 @@ use crate::report::{clean, label};
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let program = program(arguments)?;
-    let patterns =
-        Patterns::new([("--allow", &arguments.allow[..]), ("--ask", &arguments.ask), ("--deny", &arguments.deny)])?;
+    let patterns = Patterns::new(arguments.rules.each())?;
     let registry = Registry::new();
     let specs = register(arguments, &registry)?;
     let idle = patterns.without_effect(&specs);
@@ -38,7 +37,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     }
     let program = Program::new(program, functions(&specs));
     let program = program.with_input(input(arguments)?).with_place(place(arguments, &specs));
-    let policy = policy(arguments);
+    let policy = arguments.rules.add_to(CallPolicy::new());
     let host = CallerHost::new(registry.clone(), &specs, &policy);
     let host = host.with_check(move |id, input| registry.check_input(id, input));
     let time = Duration::from_secs(arguments.timeout);
@@ -175,12 +174,6 @@ fn program(arguments: &RunArguments) -> Result<String, Failure> {
 fn input(arguments: &RunArguments) -> Result<Value, Failure> {
     let Some(text) = &arguments.input else { return Ok(Value::Null) };
     serde_json::from_str(text).map_err(|error| Failure::Usage(format!("the input is not JSON: {error}")))
-}
-
-fn policy(arguments: &RunArguments) -> CallPolicy {
-    let policy = arguments.allow.iter().fold(CallPolicy::new(), CallPolicy::with_allow);
-    let policy = arguments.ask.iter().fold(policy, CallPolicy::with_ask);
-    arguments.deny.iter().fold(policy, CallPolicy::with_deny)
 }
 
 /// Registers the operations of all documents.

@@ -1,4 +1,4 @@
-//! How the types of an operation that is bound to HTTP are sent.
+//! How the types of an operation that is bound to HTTP are sent, and which are no data to send.
 
 use std::marker::PhantomData;
 
@@ -13,6 +13,8 @@ pub struct Sent<T>(PhantomData<T>);
 pub trait SentAsJson {
     /// True for bytes.
     const IS_BYTES: bool = false;
+    /// True for a `Result`, whose errors are errors of the operation.
+    const IS_RESULT: bool = false;
     /// The content type of a request body.
     const TYPE: &'static str = "application/json";
     /// The responses of success.
@@ -42,6 +44,20 @@ impl Sent<Option<Body>> {
 impl Sent<Vec<Body>> {
     /// True for bytes.
     pub const IS_BYTES: bool = true;
+}
+
+impl<T, E> Sent<Result<T, E>> {
+    /// True for a `Result`, whose errors are errors of the operation.
+    pub const IS_RESULT: bool = true;
+}
+
+/// Compiles if an output is data.
+#[track_caller]
+pub const fn is_data(is_result: bool) {
+    assert!(
+        !is_result,
+        "the output is a `Result` by another name, whose errors would be data: write `Result<T, E>`, or an alias `Result<T>`"
+    );
 }
 
 impl Sent<()> {

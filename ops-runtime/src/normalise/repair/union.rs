@@ -182,16 +182,32 @@ impl<'a> Fixer<'_, 'a> {
         if self.compat() {
             return None;
         }
-        let types = Types::of(value);
-        let shape = self.checker.shape(at, union);
-        let mut able = union.variants.iter().zip(&shape.types).filter(|(_, variant)| variant.meets(types));
-        let (node, _) = able.next()?;
+        let mut able = self.of_types(at, union, Types::of(value));
+        let node = able.next()?;
         able.next().is_none().then_some(node)
+    }
+
+    /// The variants that accept values of some of these types.
+    fn of_types(&self, at: At<'a>, union: &'a Union, types: Types) -> impl Iterator<Item = &'a Node> {
+        let shape = self.checker.shape(at, union);
+        let able = union.variants.iter().zip(&shape.types).filter(move |(_, variant)| variant.meets(types));
+        able.map(|(node, _)| node)
+    }
+
+    /// The variants that a value conforms to; each is checked when it is asked for.
+    fn each_conforming(
+        &self,
+        at: At<'a>,
+        union: &'a Union,
+        value: &Value,
+        depth: u32,
+    ) -> impl Iterator<Item = &'a Node> {
+        union.variants.iter().filter(move |node| self.checker.check(at.to(node), value, depth + 1))
     }
 
     /// All variants that a value conforms to.
     pub(super) fn all_conforming(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> Vec<&'a Node> {
-        union.variants.iter().filter(|node| self.checker.check(at.to(node), value, depth + 1)).collect()
+        self.each_conforming(at, union, value, depth).collect()
     }
 
     /// The variants that a value conforms to and that declare most of its properties; the first will do if nothing lies
@@ -228,8 +244,7 @@ impl<'a> Fixer<'_, 'a> {
         among: bool,
         depth: Depth,
     ) -> Option<&'a Node> {
-        let conforming = union.variants.iter().filter(|node| self.checker.check(at.to(node), value, depth.value + 1));
-        self.best(at, conforming, value, among, depth)
+        self.best(at, self.each_conforming(at, union, value, depth.value), value, among, depth)
     }
 
     /// The variant that declares most properties of a value that conforms to all of these.
@@ -303,11 +318,7 @@ impl<'a> Fixer<'_, 'a> {
                 selected = Some(node);
             }
         }
-        let of_type = || {
-            let shape = self.checker.shape(at, union);
-            let types = Types::of(value).and(union.types);
-            union.variants.iter().zip(&shape.types).find(|(_, variant)| variant.meets(types)).map(|(node, _)| node)
-        };
+        let of_type = || self.of_types(at, union, Types::of(value).and(union.types)).next();
         selected
             .or_else(|| if self.compat() { None } else { of_type() })
             .or_else(|| self.checker.possible(at, union).next())

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint, value_parser};
 use ops_runtime::registry::OutputPolicy;
 
-use super::{Choice, InspectArguments};
+use super::{Choice, InspectArguments, Rules};
 
 pub(super) const RUN: &str = "\
 The program is the body of an async function: `return await ops.shop.showPet({ petId: 7 })`. It has
 ops.NAMESPACE.OPERATION(input), input and console, and nothing else. In names, each character that is no letter, digit or _
 is written as _. What it returns is printed as JSON.
 
-Queries run. All other operations ask on the terminal before they run, unless a pattern says otherwise; of the patterns that
-match an id, the most restrictive decides. Without a terminal, a call that asks ends the command.
+An operation that changes something asks on the terminal before it runs, and any other runs, unless a pattern says otherwise;
+of the patterns that match, the most restrictive decides. Without a terminal, a call that asks ends the command.
 
 Exit status:
   0  the program returned
@@ -138,15 +138,8 @@ pub(crate) struct RunArguments {
     pub(crate) base_url: Option<String>,
     #[command(flatten)]
     pub(crate) credentials: Credentials,
-    /// Run operations whose ids match without asking; * is any text
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) allow: Vec<String>,
-    /// Ask before operations whose ids match
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) ask: Vec<String>,
-    /// Refuse operations whose ids match
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) deny: Vec<String>,
+    #[command(flatten)]
+    pub(crate) rules: Rules,
     /// Run only queries; print each other call, and answer it with an example of its result
     #[arg(long, conflicts_with = "journal")]
     pub(crate) dry_run: bool,

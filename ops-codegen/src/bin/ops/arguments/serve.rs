@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::Credentials;
+use super::{Credentials, Rules};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -40,15 +40,8 @@ pub(crate) struct ServeArguments {
     /// Leave out operations that change something
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Do not ask before operations that match; by default, every operation that changes something is asked about
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) allow: Vec<String>,
-    /// Ask before operations that match are called
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) ask: Vec<String>,
-    /// Refuse calls of operations that match
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) deny: Vec<String>,
+    #[command(flatten)]
+    pub(crate) rules: Rules,
     /// Log each call to this file, one JSON object a line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) audit: Option<PathBuf>,

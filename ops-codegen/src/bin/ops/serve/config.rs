@@ -59,7 +59,7 @@ use ops_runtime::http::Secret;
 use serde::Deserialize;
 
 use super::doors::{check_hosts, check_origins};
-use crate::arguments::ToolsChoice;
+use crate::arguments::{Rules, ToolsChoice};
 use crate::failure::Failure;
 use crate::modules::is_url;
 use crate::report::clean;
@@ -76,7 +76,7 @@ pub(super) struct Config {
     pub(super) journal: Option<PathBuf>,
     pub(super) apis: BTreeMap<String, Api>,
     pub(super) mcp: Mcp,
-    pub(super) policy: Policy,
+    pub(super) policy: Rules,
     pub(super) limits: Limits,
     pub(super) audit: Audit,
     pub(super) callers: BTreeMap<String, Caller>,
@@ -170,14 +170,6 @@ impl TryFrom<toml::Value> for From_ {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Mcp {
     pub(super) config: Option<PathBuf>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Policy {
-    pub(super) allow: Vec<String>,
-    pub(super) ask: Vec<String>,
-    pub(super) deny: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]

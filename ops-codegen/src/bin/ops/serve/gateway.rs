@@ -88,18 +88,15 @@ fn config(arguments: &ServeArguments) -> Result<Config, Failure> {
 
 /// The patterns of the command and of the configuration.
 fn patterns(arguments: &ServeArguments, config: &Config) -> Result<Patterns, Failure> {
-    Patterns::new([
-        ("--include", &arguments.include[..]),
-        ("--exclude", &arguments.exclude),
-        ("--allow", &arguments.allow),
-        ("--ask", &arguments.ask),
-        ("--deny", &arguments.deny),
-        ("include", &config.include),
+    let chosen = [("--include", &arguments.include[..]), ("--exclude", &arguments.exclude)];
+    let configured = [
+        ("include", &config.include[..]),
         ("exclude", &config.exclude),
         ("[policy] allow", &config.policy.allow),
         ("[policy] ask", &config.policy.ask),
         ("[policy] deny", &config.policy.deny),
-    ])
+    ];
+    Patterns::new(chosen.into_iter().chain(arguments.rules.each()).chain(configured))
 }
 
 /// What the command and the configuration ask for.
@@ -151,18 +148,7 @@ fn builder(
 }
 
 fn policy(arguments: &ServeArguments, config: &Config) -> CallPolicy {
-    let both = |a: &[String], b: &[String]| [a, b].concat();
-    let mut policy = CallPolicy::new();
-    for pattern in both(&config.policy.allow, &arguments.allow) {
-        policy = policy.with_allow(pattern);
-    }
-    for pattern in both(&config.policy.ask, &arguments.ask) {
-        policy = policy.with_ask(pattern);
-    }
-    for pattern in both(&config.policy.deny, &arguments.deny) {
-        policy = policy.with_deny(pattern);
-    }
-    policy
+    arguments.rules.add_to(config.policy.add_to(CallPolicy::new()))
 }
 
 fn limits(config: &Config) -> (CallerLimits, ResultLimits) {

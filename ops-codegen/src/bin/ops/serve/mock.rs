@@ -54,16 +54,15 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
 
 /// Refuses options that mean nothing where nothing is called: a rule that is passed over protects nothing.
 fn refuse(arguments: &ServeArguments) -> Result<(), Failure> {
-    let given = [
-        ("--allow", !arguments.allow.is_empty()),
-        ("--ask", !arguments.ask.is_empty()),
-        ("--deny", !arguments.deny.is_empty()),
+    let rules = arguments.rules.each().map(|(name, patterns)| (name, !patterns.is_empty()));
+    let others = [
         ("--audit", arguments.audit.is_some()),
         ("--journal", arguments.journal.is_some()),
         ("--base-url", arguments.base_url.is_some()),
         ("credentials", arguments.credentials.is_given()),
     ];
-    let given: Vec<&str> = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+    let given = rules.into_iter().chain(others);
+    let given: Vec<&str> = given.filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
     if given.is_empty() {
         return Ok(());
     }

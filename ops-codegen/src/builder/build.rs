@@ -1,0 +1,217 @@
+//! From a builder to modules, files, and the lines that cargo needs.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use ops_runtime::openapi::FileSource;
+use ops_runtime::spec::{Diagnostic, Severity};
+
+use super::included::include;
+use super::run::Run;
+use super::used::{Kept, Made, Note, Sources};
+use super::{Builder, Input, Kind, Module};
+use crate::Error;
+use crate::directory::{check_namespace, stem};
+use crate::output::write_if_changed;
+
+/// How many warnings are shown for a document; a line gives the number of the rest.
+const SHOWN: usize = 20;
+
+impl Builder {
+    /// Generates every module, without writing files.
+    ///
+    /// The diagnostics of skipped files of a directory are those of the last module.
+    ///
+    /// # Errors
+    /// If documents cannot be read or are of the wrong kind, if two have one namespace, if a pattern matches nothing, if a
+    /// setting of a generator names nothing in all of its documents or can't be applied, or if a method that is about the
+    /// document added last comes before any. An invalid file of a directory is no error: see [`dir`](Self::dir).
+    pub fn generate(&self) -> Result<Vec<Module>, Error> {
+        let folder = self.config.as_ref().and_then(|path| path.parent());
+        let used = match folder {
+            _ if !self.only_used => None,
+            // The sources beside the file; in a build script, those of its package.
+            Some(folder) => Some(Sources::below(folder)?.names),
+            None => Some(Sources::read()?.names),
+        };
+        self.generate_for(used)
+    }
+
+    fn generate_for(&self, used: Option<HashSet<String>>) -> Result<Vec<Module>, Error> {
+        if !self.early.is_empty() {
+            let methods = self.early.iter().map(|method| format!("`{method}`")).collect::<Vec<_>>().join(", ");
+            let message = "write such a method behind the document that it is about";
+            return Err(Error::Settings(format!("before any document, there is nothing for {methods}: {message}")));
+        }
+        let mut run = Run::new(self, used);
+        for (at, input) in self.inputs.iter().enumerate() {
+            run.use_generator_of(at);
+            run.select_by(input);
+            // What can't be read of one document is told along with that of others.
+            match Self::read(input, &mut run) {
+                Err(Error::Document { diagnostics }) => run.unreadable(diagnostics),
+                other => other?,
+            }
+        }
+        run.finish()
+    }
+
+    /// Generates the modules of an input.
+    fn read(input: &Input, run: &mut Run) -> Result<(), Error> {
+        if !input.overlays.is_empty() && !matches!(input.kind, Kind::Document(..)) {
+            return Err(Error::Settings("an overlay changes a document: add it behind one".to_owned()));
+        }
+        let named = || {
+            let namespace = input.namespace.clone().unwrap_or_default();
+            check_namespace(&namespace).map(|()| namespace)
+        };
+        match &input.kind {
+            Kind::Document(url, _) if url.contains("://") => {
+                let told = Diagnostic::error("", format!("`{url}` is no file: `ops add {url}` fetches it"));
+                let help = "a build reads files, so that it is the same without a network";
+                Err(Error::Document { diagnostics: vec![told.with_help(help)] })
+            }
+            Kind::Document(location, form) => {
+                let namespace = match &input.namespace {
+                    Some(namespace) => namespace.clone(),
+                    None => stem(location.rsplit('/').next().unwrap_or(location)),
+                };
+                check_namespace(&namespace)?;
+                run.document(location, *form, FileSource::new(), &input.overlays, &namespace)
+            }
+            Kind::Directory(path) if input.namespace.is_some() => {
+                let message = format!("`{}` is a directory: its files have their own namespaces", path.display());
+                Err(Error::Settings(message))
+            }
+            Kind::Directory(path) => run.directory(path),
+            Kind::Value(document) => run.value(document, &named()?),
+            Kind::Api(api, diagnostics) => run.module(named()?, api.clone(), diagnostics.clone(), Vec::new(), ""),
+        }
+    }
+
+    /// Generates every module into a file of its own, `<namespace>.rs`, and tells cargo which files it read.
+    ///
+    /// In `$OUT_DIR`, these are the modules that `include_operations!` finds: it lists them for any other name.
+    ///
+    /// A file is written only if its content changes. Warnings about the documents become warnings of cargo.
+    ///
+    /// # Errors
+    /// If nothing could be generated, or if a file cannot be written.
+    pub fn build(&self) -> Result<(), Error> {
+        let out_dir = match (&self.out_dir, std::env::var_os("OUT_DIR")) {
+            (Some(path), _) => path.clone(),
+            (None, Some(path)) => PathBuf::from(path),
+            (None, None) => {
+                return Err(Error::Settings("`OUT_DIR` is not set: name a folder with `with_out_dir`".to_owned()));
+            }
+        };
+        if !self.only_used {
+            let modules = self.generate_for(None)?;
+            rerun(self.read_by(&modules));
+            let (written, lines) = self.write(&out_dir, &modules)?;
+            include(&written);
+            warn(&lines);
+            return Ok(());
+        }
+        let sources = Sources::read()?;
+        rerun(sources.folders.iter());
+        // Any edit of the sources leads here; most name nothing new.
+        let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..) | Kind::Value(_)));
+        let note = Note::new(&format!("{self:?}"), files_only, &out_dir);
+        if let Some(Kept { files, modules, lines }) = note.unchanged(&sources.names) {
+            rerun(files.iter());
+            include(&modules);
+            warn(&lines);
+            return Ok(());
+        }
+        let modules = self.generate_for(Some(sources.names.clone()))?;
+        rerun(self.read_by(&modules));
+        let (written, lines) = self.write(&out_dir, &modules)?;
+        let known = modules.iter().flat_map(|module| &module.generated.names).collect();
+        let made = Made { files: self.read_by(&modules).into_iter().cloned().collect(), known, written, lines };
+        note.write(&sources.names, &made);
+        include(&made.written);
+        warn(&made.lines);
+        Ok(())
+    }
+
+    /// The files that the modules were made of, and the directories: in them, cargo also notices added files.
+    fn read_by<'m>(&'m self, modules: &'m [Module]) -> BTreeSet<&'m PathBuf> {
+        let directories = self.inputs.iter().filter_map(|input| match &input.kind {
+            Kind::Directory(path) => Some(path),
+            _ => None,
+        });
+        modules.iter().flat_map(|module| &module.files).chain(directories).chain(&self.config).collect()
+    }
+
+    /// Writes the modules; returns the files, and the warnings about the documents.
+    fn write(&self, out_dir: &Path, modules: &[Module]) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
+        let (mut written, mut lines) = (Vec::new(), Vec::new());
+        for module in modules {
+            let source = (format!("{}.rs", module.namespace), module.generated.source.as_str());
+            for (name, text) in std::iter::once(source).chain(module.included()) {
+                let path = out_dir.join(name);
+                write_if_changed(&path, text)?;
+                written.push(path);
+            }
+            lines.extend(warnings(&module.generated.diagnostics));
+        }
+        Ok((written, lines))
+    }
+}
+
+/// Tells cargo to run the build script again when one of these changes.
+fn rerun<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) {
+    for path in paths.into_iter().filter(|path| path.exists()) {
+        let path = path.display().to_string();
+        // A line break in the name of a referenced document would begin a new line for cargo.
+        if !path.contains(char::is_control) {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+}
+
+fn warn(lines: &[String]) {
+    lines.iter().for_each(|line| println!("cargo:warning={line}"));
+}
+
+/// The warnings as single lines, for cargo.
+fn warnings(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let warnings: Vec<&Diagnostic> = diagnostics.iter().filter(|d| d.severity >= Severity::Warning).collect();
+    let mut lines: Vec<String> = warnings
+        .iter()
+        .take(SHOWN)
+        .map(|diagnostic| {
+            let text = diagnostic.to_string();
+            let lines = text.lines().map(str::trim).map(|line| line.strip_prefix("warning: ").unwrap_or(line));
+            crate::report::line(&lines.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    if let Some(more) = warnings.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let document = warnings.first().and_then(|diagnostic| diagnostic.document.as_deref()).unwrap_or("the document");
+        lines.push(crate::report::line(&format!("{more} more warnings about {document}")));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_lines_and_few() {
+        let diagnostics: Vec<Diagnostic> = (0..30)
+            .flat_map(|i| {
+                let pointer = format!("/paths/{i}");
+                [
+                    Diagnostic::warning(&pointer, "odd\nindeed").with_help("left out"),
+                    Diagnostic::note(pointer, "renamed"),
+                ]
+            })
+            .collect();
+        let lines = warnings(&diagnostics);
+        assert_eq!(lines.len(), SHOWN + 1);
+        assert_eq!(lines[0], "odd indeed at /paths/0 = left out");
+        assert_eq!(lines[SHOWN], "10 more warnings about the document");
+    }
+}
