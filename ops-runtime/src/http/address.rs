@@ -32,8 +32,10 @@ pub(crate) fn is_safe(url: &Url) -> bool {
 /// The base URL, which must be absolute.
 pub(super) fn parse_url(text: &str) -> Result<Url, CallError> {
     // The text stays out of the message: it may hold a password.
-    let url = Url::parse(text.trim())
-        .map_err(|error| invalid("/baseUrl", format!("the base URL is not an absolute URL: {error}")))?;
+    let url = Url::parse(text.trim()).map_err(|error| {
+        let message = format!("the base URL is not an absolute URL, such as `https://api.example.com/v1`: {error}");
+        invalid("/baseUrl", message)
+    })?;
     if !is_http(&url) {
         return Err(invalid("/baseUrl", format!("the base URL has the scheme `{}`, not http or https", url.scheme())));
     }
@@ -44,6 +46,12 @@ pub(super) fn parse_url(text: &str) -> Result<Url, CallError> {
 #[cfg(any(feature = "jwt", feature = "mcp-auth"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_base_url_without_a_scheme_says_what_one_is() {
+        let error = parse_url("api.example.com").unwrap_err();
+        assert!(error.message().contains("such as `https://api.example.com/v1`: relative URL"), "{error}");
+    }
 
     #[test]
     fn only_what_is_safe_is_asked_or_opened() {

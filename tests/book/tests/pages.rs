@@ -64,7 +64,7 @@ fn every_command_names_what_there_is() {
                 ["cargo", "run" | "test", "-p", name, ..] => is_package(name),
                 ["cargo", "run"] | ["cargo", "run", "--", ..] | ["cargo", "new", _] => true,
                 ["cd", folder] => commands(&page).iter().any(|(_, other)| *other == format!("cargo new {folder}")),
-                ["cargo", "install", "--path", path, "--features", "cli"] => {
+                ["cargo", "install", "--locked", "--path", path, "--features", "cli"] => {
                     root.join(path.trim_start_matches("ops/")).join("Cargo.toml").exists()
                 }
                 // What the repository's own commands run.

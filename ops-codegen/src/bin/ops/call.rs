@@ -241,8 +241,9 @@ fn input(arguments: &CallArguments, values: &[String], spec: &OperationSpec) -> 
     };
     let schema = spec.input_schema();
     let schema = schema.map_err(|error| Failure::Failed(format!("the input's schema is not JSON: {error}")))?;
-    crate::input::add(&mut input, values, &schema).map_err(Failure::Usage)?;
+    let added = crate::input::add(&mut input, values, &schema);
     // The document describes the whole input of an HTTP operation.
-    crate::input::check(&input, &schema, spec.http().is_some()).map_err(Failure::Usage)?;
-    Ok(input)
+    let checked = crate::input::check(&input, &schema, spec.http().is_some());
+    let wrong: Vec<String> = [added, checked].into_iter().filter_map(Result::err).collect();
+    if wrong.is_empty() { Ok(input) } else { Err(Failure::Usage(wrong.join("\n"))) }
 }

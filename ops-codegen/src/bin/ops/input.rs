@@ -1,5 +1,7 @@
 //! Inputs from the command line, read by their schema.
 
+use std::collections::HashSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -12,20 +14,35 @@ mod unknown;
 const LIMIT: usize = 256;
 
 /// Adds `NAME=VALUE` pairs to an input; `schema` is whole, with its `$defs`.
+///
+/// # Errors
+/// What is wrong with each pair that cannot be added, in lines. The others are added.
 pub(crate) fn add(input: &mut Value, pairs: &[String], schema: &Value) -> Result<(), String> {
+    let (mut wrong, mut given) = (Vec::new(), HashSet::new());
+    let views = views(vec![schema], schema);
     for pair in pairs {
         let Some((name, text)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-            return Err(format!(
+            wrong.push(format!(
                 "`{pair}` is no NAME=VALUE: write the name of a property of the input, `=`, and its value"
             ));
+            continue;
         };
-        let views = views(vec![schema], schema);
-        set(input, name, text, &views, schema).map_err(|message| format!("`{name}`: {message}"))?;
+        let is_again = !given.insert(name);
+        if let Err(message) = set(input, name, (text, is_again), &views, schema) {
+            wrong.push(format!("`{name}`: {message}"));
+        }
     }
-    Ok(())
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-fn set(target: &mut Value, path: &str, text: &str, schemas: &[&Value], root: &Value) -> Result<(), String> {
+/// Sets the value at a path. Of a list, a text is one more item; all else has one value.
+fn set(
+    target: &mut Value,
+    path: &str,
+    (text, is_again): (&str, bool),
+    schemas: &[&Value],
+    root: &Value,
+) -> Result<(), String> {
     if target.is_null() {
         *target = Value::Object(Map::new());
     }
@@ -42,7 +59,7 @@ fn set(target: &mut Value, path: &str, text: &str, schemas: &[&Value], root: &Va
     }
     let slot = object.entry(name).or_insert(Value::Null);
     if let Some(rest) = rest {
-        return set(slot, rest, text, &found, root);
+        return set(slot, rest, (text, is_again), &found, root);
     }
     if kinds(&found).contains(&"array") && !text.trim_start().starts_with('[') {
         let items = views(found.iter().filter_map(|schema| schema.get("items")).collect(), root);
@@ -52,6 +69,9 @@ fn set(target: &mut Value, path: &str, text: &str, schemas: &[&Value], root: &Va
             slot => *slot = Value::Array(vec![item]),
         }
         return Ok(());
+    }
+    if is_again {
+        return Err(format!("it has one value, and `{text}` would be another"));
     }
     *slot = value(text, &found)?;
     Ok(())
@@ -214,5 +234,28 @@ mod tests {
             let error = add(&mut input.clone(), &[pair.to_owned()], &schema).unwrap_err();
             assert!(error.contains(message), "{error}");
         }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_and_nothing_is_lost() {
+        let schema = json!({ "properties": {
+            "id": { "type": "integer" },
+            "limit": { "type": "integer" },
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "body": { "properties": { "name": { "type": "string" } } },
+        } });
+        let pairs = ["id=x", "limit=1", "limit=2", "tags=[\"a\"]", "tags=[\"b\"]", "body.name=x", "body.name=y", "id"];
+        let mut input = Value::Null;
+        let told = add(&mut input, &pairs.map(str::to_owned), &schema).unwrap_err();
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines[0], "`id`: the schema asks for integer, and `x` is none");
+        assert_eq!(lines[1], "`limit`: it has one value, and `2` would be another");
+        assert_eq!(lines[2], "`tags`: it has one value, and `[\"b\"]` would be another");
+        assert_eq!(lines[3], "`body.name`: it has one value, and `y` would be another");
+        assert!(lines[4].starts_with("`id` is no NAME=VALUE") && lines.len() == 5, "{told}");
+        // What the line says wins over what was given as a whole.
+        let mut given = json!({ "limit": 9 });
+        add(&mut given, &["limit=1".to_owned()], &schema).unwrap();
+        assert_eq!(given, json!({ "limit": 1 }));
     }
 }

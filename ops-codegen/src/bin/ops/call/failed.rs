@@ -11,6 +11,9 @@ use crate::failure::Failure;
 /// How many characters of the received value are shown.
 const SHOWN: usize = 4000;
 
+/// How many of a page of HTML, which says little in much.
+const MARKUP: usize = 400;
+
 /// How many violations are shown.
 const VIOLATIONS: usize = 10;
 
@@ -39,11 +42,11 @@ pub(super) fn message(error: &CallError) -> String {
     for key in ["body", "raw", "value"] {
         match details.get(key) {
             None | Some(Value::Null) => {}
-            Some(Value::String(body)) if body.trim_start().starts_with('<') => text.push_str("\n(markup)"),
+            Some(Value::String(body)) if is_markup(body) => _ = write!(text, "\n{}", cut(body.trim(), MARKUP)),
             // A short body is in the message already.
             Some(Value::String(body)) if text.contains(body.trim()) => {}
-            Some(Value::String(body)) => _ = write!(text, "\n{}", cut(body)),
-            Some(body) => _ = write!(text, "\n{}", cut(&format!("{body:#}"))),
+            Some(Value::String(body)) => _ = write!(text, "\n{}", cut(body, SHOWN)),
+            Some(body) => _ = write!(text, "\n{}", cut(&format!("{body:#}"), SHOWN)),
         }
     }
     let text = named(text, details);
@@ -88,8 +91,12 @@ fn violations(text: &mut String, violations: Option<&Vec<Value>>) {
     }
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+fn is_markup(text: &str) -> bool {
+    text.trim_start().starts_with('<')
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),
     }
@@ -125,7 +132,7 @@ mod tests {
             message(&CallError::execution("HTTP 400: Bad Request").with_details(details).with_operation("a.b"))
         };
         assert_eq!(http(json!("no such pet")), "a.b: HTTP 400: Bad Request: no such pet");
-        assert_eq!(http(json!("<p>no</p>")), "a.b: HTTP 400: Bad Request\n(markup)");
+        assert_eq!(http(json!("<p>no</p>")), "a.b: HTTP 400: Bad Request\n<p>no</p>");
         assert_eq!(http(json!({ "x": 1 })), "a.b: HTTP 400: Bad Request\n{\n  \"x\": 1\n}");
         assert!(http(json!({ "x": "y".repeat(50_000) })).len() < 5000);
         let list: Vec<Value> = (0..12).map(|_| json!({ "pointer": "", "expected": "a", "found": "b" })).collect();
