@@ -58,7 +58,7 @@ pub(crate) fn readable(text: &str, limit: usize) -> String {
 /// A number made of a text, for names that would be one without it: FNV-1a, the same in every build, unlike the standard
 /// library's.
 ///
-/// Others may write texts of one number, as many as they like. A further attempt begins elsewhere, where these differ.
+/// A hostile document can have any number of texts with the same hash. Another `attempt` gives them other hashes, which differ.
 #[cfg(any(feature = "mcp-server", feature = "typescript"))]
 pub(crate) fn hash(text: &str, attempt: u32) -> u32 {
     let fold = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);

@@ -1,4 +1,5 @@
-//! Whole numbers that a number of JavaScript does not hold exactly: on their way they are texts that begin with a mark.
+//! Whole numbers that JavaScript's numbers cannot hold exactly. Between the host and a program they are strings that begin with
+//! a mark.
 
 use serde_json::{Number, Value};
 
@@ -7,7 +8,7 @@ use crate::model::random;
 /// The largest number up to which a number of JavaScript holds all whole numbers, and no two of them look the same.
 const SAFE: u64 = (1 << 53) - 1;
 
-/// The mark of one run, which nobody else knows.
+/// The mark of one run: random, so that no string of a document begins with it by design.
 pub(super) struct Mark(String);
 
 impl Mark {

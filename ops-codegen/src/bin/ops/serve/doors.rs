@@ -1,5 +1,5 @@
-//! The names by which a server is reached, and the origins of pages that may call it: one that is misspelt lets nobody in, and
-//! says nothing.
+//! Checks the settings `hosts` (the names of the server) and `origins` (of web pages that may call it). Without a check, a
+//! misspelt one would refuse every request, and nothing would say why.
 
 use axum::http::Uri;
 use axum::http::uri::Authority;
