@@ -161,7 +161,7 @@ pub mod registry {
     pub use crate::run::caller::{Env, Scoped};
     pub use crate::run::context::CancelToken;
     pub use crate::run::method::{Execute, Open};
-    pub use crate::run::pipeline::{EnvelopeStream, Execution, Opening};
+    pub use crate::run::pipeline::{CallFuture, EnvelopeStream, Execution, Opening};
     pub use crate::run::progress::{Progress, ProgressSink, ProgressStream};
     pub use crate::run::registry::{RegistryBuilder, RegistryError};
 }

@@ -127,7 +127,7 @@ impl Core {
             Box::pin(collect(invocation, id, input.clone(), public)).await
         } else {
             // A model reads what came, and what of it is not as described: nothing here promises a schema.
-            pipeline::call(invocation, id, input.clone()).await.map(|envelope| (envelope, true))
+            pipeline::call(Ok(invocation), id, input.clone()).await.map(|envelope| (envelope, true))
         };
         if let Err(error) = &outcome {
             self.gate.rules().note_refused(&made_by, request.to_string(), &entry, &input, error);

@@ -121,7 +121,7 @@ impl Host for ModelHost {
                     envelope
                 })
             } else {
-                pipeline::call(invocation, id, input).await
+                pipeline::call(Ok(invocation), id, input).await
             };
             let envelope = result.map_err(|error| {
                 self.core.gate.rules().note_refused(&made_by, request.to_string(), &entry, &given, &error);

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
-use super::number::{Num, NumberRules};
+use super::number::{NumberRules, is_integral};
 use super::text::{Pattern, StringRules};
 
 /// A schema or a shared definition, compiled.
@@ -170,7 +170,7 @@ impl Types {
         Types::one(match value {
             Value::Null => NULL,
             Value::Bool(_) => BOOLEAN,
-            Value::Number(number) if Num::of(number).is_integral() => INTEGER,
+            Value::Number(number) if is_integral(number) => INTEGER,
             Value::Number(_) => FRACTION,
             Value::String(_) => STRING,
             Value::Array(_) => ARRAY,
@@ -228,7 +228,7 @@ impl Types {
             Value::Null => NULL,
             Value::Bool(_) => BOOLEAN,
             Value::Number(number) => {
-                return self.mask & FRACTION != 0 || self.mask & INTEGER != 0 && Num::of(number).is_integral();
+                return self.mask & FRACTION != 0 || self.mask & INTEGER != 0 && is_integral(number);
             }
             Value::String(_) => STRING,
             Value::Array(_) => ARRAY,

@@ -37,14 +37,6 @@ impl Num {
         }
     }
 
-    pub(super) fn is_integral(self) -> bool {
-        match self {
-            Num::Int(_) => true,
-            Num::Float(float) => float.is_finite() && float.fract() == 0.0,
-            Num::Bool(_) => false,
-        }
-    }
-
     pub(super) fn compare(self, other: Num) -> Option<Ordering> {
         match (self, other) {
             (Num::Int(a), Num::Int(b)) => Some(a.cmp(&b)),
@@ -120,6 +112,19 @@ impl fmt::Display for Num {
             Num::Bool(flag) => flag.fmt(out),
         }
     }
+}
+
+/// True for whole numbers, however they are written.
+#[inline]
+pub(super) fn is_integral(number: &Number) -> bool {
+    !number.is_f64() || is_whole(number)
+}
+
+// Apart, since a compiler takes the rest of a double ahead where it can, by a call of a function for each number.
+#[cold]
+#[inline(never)]
+fn is_whole(number: &Number) -> bool {
+    number.as_f64().is_some_and(|float| float.is_finite() && float.fract() == 0.0)
 }
 
 /// `1.0` as `1` if that is the same number, so that it decodes into an integer.

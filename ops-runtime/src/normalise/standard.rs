@@ -9,6 +9,7 @@ mod evaluated;
 mod keyword;
 mod list;
 mod locate;
+mod plain;
 mod shape;
 mod uri;
 
@@ -52,6 +53,8 @@ pub struct Validator {
     /// The target of each name of a `$dynamicRef`, in each resource that has the name.
     anchors: Vec<Vec<Option<u32>>>,
     problems: Vec<Problem>,
+    /// True if [`passes_plainly`](Self::passes_plainly) understands all of it.
+    is_plain: bool,
 }
 
 impl Validator {
@@ -88,10 +91,13 @@ impl Validator {
     }
 
     fn check_with(&self, value: &Value, budget: &Budget) -> bool {
-        Run::new(self, budget).whole(value)
+        self.passes_plainly(value) || Run::new(self, budget).whole(value)
     }
 
     fn violations_with(&self, value: &Value, budget: &Budget) -> Violations {
+        if self.passes_plainly(value) {
+            return Violations::default();
+        }
         let run = Run::new(self, budget);
         if run.whole(value) { Violations::default() } else { list::list(&run, value) }
     }

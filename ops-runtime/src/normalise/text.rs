@@ -39,12 +39,19 @@ pub(super) enum Matcher {
 
 impl StringRules {
     pub(super) fn check(&self, text: &str, budget: &Budget) -> bool {
-        if let Some(length) = self.bytes(text) {
-            return !self.is_body_short(length) && !self.is_body_long(length);
+        self.check_by(text, || self.patterns.iter().all(|pattern| pattern.is_in(text, budget)))
+    }
+
+    pub(super) fn check_without_patterns(&self, text: &str) -> bool {
+        self.check_by(text, || true)
+    }
+
+    #[inline]
+    fn check_by(&self, text: &str, patterns: impl FnOnce() -> bool) -> bool {
+        match self.bytes(text) {
+            Some(length) => !self.is_body_short(length) && !self.is_body_long(length),
+            None => self.length(text) && patterns() && self.format_matches(text),
         }
-        self.length(text)
-            && self.patterns.iter().all(|pattern| pattern.is_in(text, budget))
-            && self.format_matches(text)
     }
 
     fn length(&self, text: &str) -> bool {

@@ -170,29 +170,23 @@ macro_rules! impl_caller {
             ///
             /// # Errors
             /// Those of [`execute`](Self::execute).
-            pub async fn call(
-                &self,
-                id: &str,
-                input: serde_json::Value,
-            ) -> Result<$crate::ResponseEnvelope<serde_json::Value>, $crate::CallError> {
+            pub fn call(&self, id: &str, input: serde_json::Value) -> $crate::registry::CallFuture {
                 let call = $invoke(self, None, $crate::run::caller::Target::Id(id));
-                let call = call.map_err(|error: $crate::CallError| error.with_operation(id.to_owned()))?;
-                $crate::run::pipeline::call(call, id, input).await
+                $crate::run::pipeline::call(call, id, input)
             }
 
             /// Runs a query or a mutation by its id, with options.
             ///
             /// # Errors
             /// Those of [`execute`](Self::execute).
-            pub async fn call_with(
+            pub fn call_with(
                 &self,
                 id: &str,
                 input: serde_json::Value,
                 options: $crate::CallOptions,
-            ) -> Result<$crate::ResponseEnvelope<serde_json::Value>, $crate::CallError> {
+            ) -> $crate::registry::CallFuture {
                 let call = $invoke(self, Some(options), $crate::run::caller::Target::Id(id));
-                let call = call.map_err(|error: $crate::CallError| error.with_operation(id.to_owned()))?;
-                $crate::run::pipeline::call(call, id, input).await
+                $crate::run::pipeline::call(call, id, input)
             }
 
             /// Starts a subscription by its id.

@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
-use crate::run::payload::{Payload, PayloadStream, Reply};
+use crate::run::payload::{Payload, PayloadStream, Reply, input_value, invalid_input, to_bytes, to_text, to_value};
 use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
 
 /// The code of an operation that the server leaves out.
@@ -105,7 +105,7 @@ pub trait Endpoint: Send + Sync + 'static {
         input: Payload,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        match crate::run::payload::input_value(spec, input) {
+        match input_value(spec, input) {
             Ok(input) => self.call(spec, input, context),
             Err(error) => Box::pin(ready(Err(error))),
         }
@@ -398,7 +398,7 @@ impl<Op: Operation> TypedCall<Op> {
             Payload::Json(text) => crate::record::from_slice(text),
             Payload::Raw(text) => crate::record::from_str(text.get()),
             Payload::Value(value) => crate::record::from_value(value),
-            Payload::Body(body) => crate::run::payload::to_value(body).map_or_else(
+            Payload::Body(body) => to_value(body).map_or_else(
                 |error| Err(crate::record::DecodeError { pointer: String::new(), message: error.to_string() }),
                 |value| crate::record::from_value(&value),
             ),
@@ -411,7 +411,7 @@ impl<Op: Operation> TypedCall<Op> {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
                 Box::pin(async move { encode(future.await?, id) })
             }
-            Err(error) => Box::pin(ready(Err(crate::run::payload::invalid_input(Op::SPEC, &error)))),
+            Err(error) => Box::pin(ready(Err(invalid_input(Op::SPEC, &error)))),
         }
     }
 }
@@ -462,15 +462,25 @@ impl Endpoint for DynamicStream {
 }
 
 fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
-    crate::record::from_value(input).map_err(|error| crate::run::payload::invalid_input(Op::SPEC, &error))
+    crate::record::from_value(input).map_err(|error| invalid_input(Op::SPEC, &error))
 }
 
-/// What a handler returned, in an envelope: of its own if it returned none.
-fn enveloped<T>(reply: Reply<T>, id: crate::Text) -> ResponseEnvelope<T> {
+/// What a handler returned, written, in an envelope: of its own if it returned none.
+#[inline]
+fn enveloped<T>(
+    reply: Reply<T>,
+    id: crate::Text,
+    write: impl FnOnce(&T) -> Result<Payload, CallError>,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
     match reply {
-        Reply::Value(data) => ResponseEnvelope::local(data, id),
-        Reply::Envelope(envelope) => envelope,
+        Reply::Value(data) => Ok(ResponseEnvelope::local(write(&data)?, id)),
+        Reply::Envelope(envelope) => envelope.try_map(|data| write(&data)),
     }
+}
+
+/// An answer as a JSON value.
+fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
+    enveloped(reply, id, |data| Ok(Payload::Value(to_value(data)?)))
 }
 
 /// An answer as JSON text.
@@ -478,18 +488,7 @@ fn encode_text<T: serde_core::Serialize>(
     reply: Reply<T>,
     id: crate::Text,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    enveloped(reply, id).try_map(|data| Ok(Payload::Raw(crate::run::payload::to_text(&data)?)))
-}
-
-/// An answer whose data are sent as they are if they are a body, and else as the bytes of JSON text.
-fn encode_body<T: serde_core::Serialize + 'static>(
-    reply: Reply<T>,
-    id: crate::Text,
-) -> Result<ResponseEnvelope<Payload>, CallError> {
-    enveloped(reply, id).try_map(|data| match (&data as &dyn Any).downcast_ref::<Body>() {
-        Some(body) => Ok(Payload::Body(body.clone())),
-        None => Ok(Payload::Json(crate::run::payload::to_bytes(&data)?)),
-    })
+    enveloped(reply, id, |data| Ok(Payload::Raw(to_text(data)?)))
 }
 
 /// An answer as the bytes of JSON text, for a server that sends them.
@@ -497,11 +496,18 @@ fn encode_bytes<T: serde_core::Serialize>(
     reply: Reply<T>,
     id: crate::Text,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    enveloped(reply, id).try_map(|data| Ok(Payload::Json(crate::run::payload::to_bytes(&data)?)))
+    enveloped(reply, id, |data| Ok(Payload::Json(to_bytes(data)?)))
 }
 
-fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
-    enveloped(reply, id).try_map(|data| Ok(Payload::Value(crate::run::payload::to_value(&data)?)))
+/// An answer whose data are sent as they are if they are a body, and else as the bytes of JSON text.
+fn encode_body<T: serde_core::Serialize + 'static>(
+    reply: Reply<T>,
+    id: crate::Text,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    enveloped(reply, id, |data| match (data as &dyn Any).downcast_ref::<Body>() {
+        Some(body) => Ok(Payload::Body(body.clone())),
+        None => Ok(Payload::Json(to_bytes(data)?)),
+    })
 }
 
 /// Takes a value for what it is: an envelope, or data to be wrapped.

@@ -2,6 +2,7 @@
 //!
 //! The typed functions are thin; what they share is not generic, so that an operation costs little to compile.
 
+mod by_id;
 mod guard;
 mod invocation;
 mod misfit;
@@ -32,6 +33,8 @@ use crate::{
 use crate::{SpecRef, run::schemas::DefinitionCache};
 use guard::{Guard, Limits, StreamGuard};
 
+pub use by_id::CallFuture;
+pub(crate) use by_id::{call, check_input, stream};
 pub(crate) use invocation::{Invocation, not_found};
 
 /// Reads what another program sent as the output of an operation, as the policy says.
@@ -172,6 +175,7 @@ fn with_json_bodies(handler: &Handler, input: Value, context: &Context) -> Resul
     }
 }
 
+#[inline(always)]
 fn start_erased(
     call: Invocation,
     entry: &Entry,
@@ -183,6 +187,7 @@ fn start_erased(
 }
 
 /// Leaves out of an input what no request may hold.
+#[inline]
 fn prepare(entry: &Entry, handler: &Handler, input: &mut Value) {
     if handler.is_remote() {
         entry.schemas.remove_read_only(&entry.spec, input);
@@ -204,43 +209,6 @@ fn wrap<Op: Operation>(
         checked.map_err(|error| named(error, Op::SPEC))?;
     }
     Ok(envelope)
-}
-
-/// Runs a query or a mutation by its id.
-pub(crate) async fn call(call: Invocation, id: &str, input: Value) -> Result<ResponseEnvelope<Value>, CallError> {
-    let policy = call.policy;
-    let started = start_dynamic(call, id, input);
-    let (guard, entry) = started.map_err(|error| error.with_operation(id.to_owned()))?;
-    let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
-    output::dynamic(&entry, policy, envelope).map_err(|error| named(error, &entry.spec))
-}
-
-/// Checks an input as [`call`] does, without the call.
-pub(crate) fn check_input(call: Invocation, id: &str, input: &Value) -> Result<(), CallError> {
-    let table = call.context.registry.table();
-    let entry = table.get(id).ok_or_else(|| call.unknown(id))?;
-    if call.checked {
-        call.authorise(entry)?;
-    }
-    entry.check_input(input, &call.context)?;
-    entry.check_by_handler(input, &call.context)
-}
-
-fn start_dynamic(
-    mut call: Invocation,
-    id: &str,
-    input: Value,
-) -> Result<(Guard<ResponseEnvelope<Payload>>, Arc<Entry>), CallError> {
-    let table = call.context.registry.table();
-    let (entry, handler) = call.admit(id, table.get(id))?;
-    let input = with_json_bodies(handler, input, &call.context)?;
-    if let Some(bodies) = call.context.extension::<Bodies>().cloned() {
-        // What it gives is JSON, too.
-        call.context = call.context.with_bodies(bodies.with_output(false));
-    }
-    entry.check_input(&input, &call.context)?;
-    entry.check_members(&input, &call.context)?;
-    Ok((start_erased(call, entry, input)?, entry.clone()))
 }
 
 /// Runs a query or a mutation for a caller elsewhere, whose input is JSON of either form.
@@ -401,33 +369,6 @@ async fn start_stream<Op: Subscribe>(
     let stream = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {
         item.and_then(|item| output::typed(&entry, Op::SPEC, policy, item)).map_err(|error| named(error, Op::SPEC))
-    };
-    Ok(stream.map(read).boxed())
-}
-
-/// Starts a subscription by its id.
-pub(crate) async fn stream(call: Invocation, id: &str, input: Value) -> Result<EnvelopeStream<Value>, CallError> {
-    start_dynamic_stream(call, id, input).await.map_err(|error| error.with_operation(id.to_owned()))
-}
-
-async fn start_dynamic_stream(
-    mut call: Invocation,
-    id: &str,
-    mut input: Value,
-) -> Result<EnvelopeStream<Value>, CallError> {
-    let policy = call.policy;
-    let registry = call.context.registry.clone();
-    let entry = {
-        let table = registry.table();
-        let (entry, handler) = call.admit(id, table.get(id))?;
-        input = with_json_bodies(handler, input, &call.context)?;
-        entry.clone()
-    };
-    entry.check_input(&input, &call.context)?;
-    entry.check_members(&input, &call.context)?;
-    let stream = open(call, &entry, input).await?;
-    let read = move |item: Result<_, CallError>| {
-        item.and_then(|item| output::dynamic(&entry, policy, item)).map_err(|error| named(error, &entry.spec))
     };
     Ok(stream.map(read).boxed())
 }

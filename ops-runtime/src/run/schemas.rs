@@ -54,6 +54,8 @@ pub(crate) struct Schemas {
     output: Side,
     beyond: OnceLock<Beyond>,
     may_be_foreign: OnceLock<bool>,
+    /// Whether an output's kind, if its schema asks for a kind alone, is all that the schema says.
+    plain_output_is_all: OnceLock<bool>,
     read_only: OnceLock<Option<ReadOnly>>,
     #[cfg(feature = "gateway")]
     files: OnceLock<Option<files::Files>>,
@@ -66,13 +68,13 @@ impl Schemas {
             Side::new(schema.clone(), other_side, spec.definitions.clone(), definitions.clone())
         };
         let (input, output) = (side(&spec.input, "readOnly"), side(&spec.output, "writeOnly"));
-        let (beyond, may_be_foreign, read_only) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Self {
             input,
             output,
-            beyond,
-            may_be_foreign,
-            read_only,
+            beyond: OnceLock::new(),
+            may_be_foreign: OnceLock::new(),
+            plain_output_is_all: OnceLock::new(),
+            read_only: OnceLock::new(),
             #[cfg(feature = "gateway")]
             files: OnceLock::new(),
         }
@@ -109,7 +111,13 @@ impl Schemas {
     }
 
     /// Checks an input against its schema.
+    #[inline]
     pub(crate) fn check_input(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
+        if self.input.passes_plainly(input) { Ok(()) } else { self.check_input_closely(spec, input) }
+    }
+
+    #[inline(never)]
+    fn check_input_closely(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
         let Violations { list, more, .. } = self.input.violations(input)?;
         if list.is_empty() {
             return Ok(());
@@ -264,6 +272,16 @@ impl Side {
     /// What our own reading finds.
     fn own_violations(&self, value: &Value) -> Result<Violations, CallError> {
         Ok(self.compiled()?.map(|schema| schema.report(value)).unwrap_or_default())
+    }
+
+    /// True if a value conforms to the standard; `false` says nothing.
+    #[inline]
+    fn passes_plainly(&self, value: &Value) -> bool {
+        match self.standard.get_or_init(|| self.standard()) {
+            Standard::Any => true,
+            Standard::Checked(validator) => validator.passes_plainly(value),
+            Standard::Foreign => false,
+        }
     }
 
     /// What the standard says, keyword by keyword.

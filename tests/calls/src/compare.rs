@@ -87,7 +87,11 @@ async fn latency(call: &Subject, time: Duration) -> (f64, f64) {
     (times[times.len() / 2], times[times.len() * 99 / 100])
 }
 
-pub async fn run() {
+/// For how long one row is measured by itself.
+const LONG: Duration = Duration::from_secs(3);
+
+/// Compares all, or measures one row with so many callers.
+pub async fn run(only: Option<(&str, i64)>) {
     let transport = InProcess::new();
     let _worker = transport.serve(CallHandler::new(ours::registry()));
     let local = transport.remote();
@@ -149,6 +153,17 @@ pub async fn run() {
             }),
         ),
     ];
+    if let Some((name, callers)) = only {
+        let (_, call) = subjects.iter().find(|(subject, _)| *subject == name).expect("the name of a row");
+        if callers == 1 {
+            let (median, slowest) = latency(call, LONG).await;
+            println!("{name:<18}{median:>12.1} us, p99 {slowest:>8.1} us");
+        } else {
+            let (calls, cpu) = throughput(call, callers, LONG, server_of(name)).await;
+            println!("{name:<18}{calls:>12.0} calls/s, {cpu:>8.2} us of processors each");
+        }
+        return;
+    }
     const ROUNDS: usize = 5;
     let time = Duration::from_millis(700);
     let mut results = vec![Vec::new(); subjects.len()];

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! calls compare             a table; every server is a process of its own
+//! calls only ROW CALLERS    one row of it
 //! calls scale               what many pending calls, idle subscriptions and connections cost
 //! calls serve ours|jsonrpsee|tarpc|tonic
 //! ```
@@ -18,14 +19,15 @@ use std::time::Duration;
 async fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["compare"] => compare::run().await,
+        ["compare"] => compare::run(None).await,
+        ["only", row, callers] => compare::run(Some((row, callers.parse().expect("a number")))).await,
         ["scale"] => scale::run().await,
         ["scale", part] => scale::part(part).await,
         ["serve", "ours"] => ours::serve().await,
         ["serve", "jsonrpsee"] => peers::jsonrpsee::serve().await,
         ["serve", "tarpc"] => peers::tarpc::serve().await,
         ["serve", "tonic"] => peers::tonic::serve().await,
-        _ => panic!("usage: calls compare | scale | serve ours|jsonrpsee|tarpc|tonic"),
+        _ => panic!("usage: calls compare | only ROW CALLERS | scale | serve ours|jsonrpsee|tarpc|tonic"),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::normalise::equal::repeated;
 use crate::normalise::node::Literals;
 
 /// How many schemas may be followed inside each other, for a value and its parts together.
-const MAX_DEPTH: u32 = 448;
+pub(super) const MAX_DEPTH: u32 = 448;
 /// How many results are remembered at a time.
 const MAX_REMEMBERED: usize = 1 << 20;
 /// How many scopes for looking up names may be distinguished.

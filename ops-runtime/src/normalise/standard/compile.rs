@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::Validator;
 use super::keyword::{ANY, Id, Keyword, NEVER, Properties, Rules, Schema, Union};
 use super::locate::{Document, Place, address};
-use super::shape;
+use super::{plain, shape};
 use crate::normalise::draft::{count, numbers, types};
 use crate::normalise::equal::copy;
 use crate::normalise::text::{Pattern, StringRules};
@@ -47,7 +47,8 @@ pub(super) fn compile(schema: &Value, counts_bytes: bool) -> Validator {
     }
     let Compiler { mut schemas, problems, .. } = compiler;
     shape::finish(&mut schemas, &mut root, &mut anchors);
-    Validator { schemas, root, anchors, problems }
+    let is_plain = anchors.is_empty() && plain::are_plain(&schemas);
+    Validator { schemas, root, anchors, problems, is_plain }
 }
 
 struct Compiler<'d, 's> {

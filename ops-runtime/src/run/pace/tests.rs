@@ -151,7 +151,7 @@ async fn new_connections_that_are_alike_take_no_turns() {
 /// One peer alone takes turns after a long piece of work, and none after short ones; a first measurement may be chance.
 #[tokio::test]
 async fn long_pieces_take_turns() {
-    for (piece, waits) in [(super::SHORT / 4, false), (MS * 2, true)] {
+    let after = async |piece: Duration| {
         let pace = Pace::of(2, false);
         let cost = Cost::new(&pace);
         // Much, until it is known as such: new, perhaps by chance, and again.
@@ -163,9 +163,20 @@ async fn long_pieces_take_turns() {
             std::thread::sleep(piece);
             Poll::Ready(())
         };
+        let began = Instant::now();
         poll_fn(|task| Turns::default().poll(&cost, task, work)).await;
-        assert_eq!(cost.turn(false).is_some(), waits, "{piece:?}");
+        (cost.turn(false).is_some(), began.elapsed())
+    };
+    // On a busy machine a short piece may become a long one; not each time.
+    let mut short = after(super::SHORT / 4).await;
+    for _ in 0..1_000 {
+        if short.1 < super::SHORT {
+            break;
+        }
+        short = after(super::SHORT / 4).await;
     }
+    assert!(!short.0, "after {:?}", short.1);
+    assert!(after(MS * 2).await.0);
     // Who asked for little is believed once.
     let pace = Pace::of(2, false);
     let costs = [0; 4].map(|_| Cost::new(&pace));

@@ -117,14 +117,30 @@ fn unless_removed(told: Vec<Told>) -> Vec<Warning> {
 }
 
 /// Normalises an answer whose type is not known to the program.
+#[inline]
 pub(super) fn dynamic(
+    entry: &Entry,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Payload>,
+) -> Result<ResponseEnvelope<Value>, CallError> {
+    match envelope {
+        // What a function of this process gives is described by no status, and held by no content blocks.
+        ResponseEnvelope { data: Payload::Value(data), meta: meta @ ResponseMeta::Local(_), warnings }
+            if entry.schemas.output_is_plainly(&data) =>
+        {
+            Ok(ResponseEnvelope { data, meta, warnings })
+        }
+        envelope => dynamic_closely(entry, policy, envelope),
+    }
+}
+
+fn dynamic_closely(
     entry: &Entry,
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let ResponseEnvelope { data, meta, warnings } = envelope;
     let data = match data {
-        // What a function of this process gives is described by no status, and held by no content blocks.
         Payload::Value(value) if matches!(meta, ResponseMeta::Local(_)) => {
             let Shaped { value, told, .. } = shape_value(entry, policy, &meta, value, None)?;
             let more = told.into_iter().map(|told| told.warning).collect();

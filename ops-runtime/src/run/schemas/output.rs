@@ -88,14 +88,23 @@ fn mended(schema: &CompiledSchema, policy: OutputPolicy, text: &[u8]) -> Option<
 }
 
 impl Schemas {
+    /// True if the output's schema asks for a kind of value and no more, and this is one; `false` says nothing.
+    pub(crate) fn output_is_plainly(&self, output: &Value) -> bool {
+        match self.output.compiled() {
+            Ok(None) => true,
+            // Of a schema that asks for a kind, all is compiled at once, so that the answer stays the same.
+            Ok(Some(schema)) => {
+                schema.is_plainly(output) && *self.plain_output_is_all.get_or_init(|| self.output.is_read_whole())
+            }
+            Err(_) => false,
+        }
+    }
+
     /// Brings an output into the shape of its schema, as far as the policy goes, and says what was amiss.
     pub(crate) fn shape_output(&self, policy: OutputPolicy, output: Value) -> Result<Shaped, CallError> {
         let Some(schema) = self.output.compiled()? else {
             return Ok(Shaped::as_it_is(output));
         };
-        if schema.is_plainly(&output) && self.output.is_read_whole() {
-            return Ok(Shaped::as_it_is(output));
-        }
         let is_foreign = policy != OutputPolicy::Cast && schema.has_nothing_of(&output, None);
         let nothing = || Some(Box::new(Warning::new("", NOTHING_DECLARED, NONE_OF_THEM)));
         // With a property of another variant than it conforms to, it may be that one with a fault.

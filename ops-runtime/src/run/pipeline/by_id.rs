@@ -1,0 +1,112 @@
+//! Calls whose operation is found by its id, and whose types the program need not know.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll, ready};
+
+use futures_util::StreamExt;
+use serde_json::Value;
+
+use super::guard::Guard;
+use super::invocation::Invocation;
+use super::{EnvelopeStream, failed, named, open, output, start_erased, with_json_bodies};
+use crate::model::body::handover::Bodies;
+use crate::run::payload::Payload;
+use crate::run::registry::Entry;
+use crate::{CallError, OutputPolicy, ResponseEnvelope};
+
+/// A query or a mutation that was called by its id, on its way: the future of its result. Dropping it cancels the call.
+// Not an async fn, which would move the call and its input once more, as for `Execution`.
+#[must_use = "a call ends when its future is dropped"]
+pub struct CallFuture(State);
+
+enum State {
+    Refused(Option<CallError>),
+    Running(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy),
+}
+
+impl Future for CallFuture {
+    type Output = Result<ResponseEnvelope<Value>, CallError>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        Poll::Ready(match &mut self.get_mut().0 {
+            State::Running(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
+                Ok(envelope) => output::dynamic(entry, *policy, envelope).map_err(|error| named(error, &entry.spec)),
+                Err(error) => Err(failed(error, &entry.spec)),
+            },
+            State::Refused(error) => Err(error.take().unwrap_or_else(|| CallError::execution("the call is over"))),
+        })
+    }
+}
+
+/// Runs a query or a mutation by its id. The call is admitted and its handler's future made at once.
+// Inlined for the same reason as `execute`.
+#[inline(always)]
+pub(crate) fn call(call: Result<Invocation, CallError>, id: &str, input: Value) -> CallFuture {
+    let started = match call {
+        Ok(call) => start(call, id, input),
+        Err(error) => Err(error),
+    };
+    CallFuture(started.unwrap_or_else(|error| refused(error, id)))
+}
+
+#[cold]
+fn refused(error: CallError, id: &str) -> State {
+    State::Refused(Some(error.with_operation(id.to_owned())))
+}
+
+#[inline(always)]
+fn start(mut call: Invocation, id: &str, mut input: Value) -> Result<State, CallError> {
+    let policy = call.policy;
+    let table = call.context.registry.table();
+    let (entry, handler) = call.admit(id, table.get(id))?;
+    // Nothing but an input has no bodies.
+    if call.context.extra.is_some() {
+        input = with_json_bodies(handler, input, &call.context)?;
+        if let Some(bodies) = call.context.extension::<Bodies>().cloned() {
+            // What it gives is JSON, too.
+            call.context = call.context.with_bodies(bodies.with_output(false));
+        }
+    }
+    entry.check_input(&input, &call.context)?;
+    entry.check_members(&input, &call.context)?;
+    Ok(State::Running(start_erased(call, entry, input)?, entry.clone(), policy))
+}
+
+/// Checks an input as [`call`] does, without the call.
+pub(crate) fn check_input(call: Invocation, id: &str, input: &Value) -> Result<(), CallError> {
+    let table = call.context.registry.table();
+    let entry = table.get(id).ok_or_else(|| call.unknown(id))?;
+    if call.checked {
+        call.authorise(entry)?;
+    }
+    entry.check_input(input, &call.context)?;
+    entry.check_by_handler(input, &call.context)
+}
+
+/// Starts a subscription by its id.
+pub(crate) async fn stream(call: Invocation, id: &str, input: Value) -> Result<EnvelopeStream<Value>, CallError> {
+    start_dynamic_stream(call, id, input).await.map_err(|error| error.with_operation(id.to_owned()))
+}
+
+async fn start_dynamic_stream(
+    mut call: Invocation,
+    id: &str,
+    mut input: Value,
+) -> Result<EnvelopeStream<Value>, CallError> {
+    let policy = call.policy;
+    let registry = call.context.registry.clone();
+    let entry = {
+        let table = registry.table();
+        let (entry, handler) = call.admit(id, table.get(id))?;
+        input = with_json_bodies(handler, input, &call.context)?;
+        entry.clone()
+    };
+    entry.check_input(&input, &call.context)?;
+    entry.check_members(&input, &call.context)?;
+    let stream = open(call, &entry, input).await?;
+    let read = move |item: Result<_, CallError>| {
+        item.and_then(|item| output::dynamic(&entry, policy, item)).map_err(|error| named(error, &entry.spec))
+    };
+    Ok(stream.map(read).boxed())
+}
