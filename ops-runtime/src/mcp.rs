@@ -82,6 +82,8 @@ mod follow;
 mod oauth;
 #[cfg(feature = "registry")]
 mod result;
+#[cfg(any(feature = "mcp", feature = "mcp-server"))]
+mod separators;
 #[cfg(feature = "mcp-server")]
 mod server;
 

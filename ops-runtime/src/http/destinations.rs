@@ -13,8 +13,8 @@ use crate::CallError;
 /// Decides which addresses servers may lead a client to, by redirects and by the metadata of OAuth.
 ///
 /// Hosts that the program names itself are always allowed. Among other hosts, the default allows public addresses. It
-/// allows private ones (RFC 1918, `fc00::/7`, `100.64.0.0/10`) if the program's own URL leads to a private address or
-/// to this machine, and loopback ones if it leads to this machine. It never allows link-local addresses, such as those
+/// allows private ones (RFC 1918, `fc00::/7`, `fec0::/10`, `100.64.0.0/10`) if the program's own URL leads to a private
+/// address or to this machine, and loopback ones if it leads to this machine. It never allows link-local addresses, such as those
 /// of cloud metadata services, nor other special ones. Names are looked up, and the client connects to an allowed
 /// address. Only addresses in URLs are checked behind a proxy that looks up names, and in a service of the program's
 /// own ([`HttpConfig::with_service`](super::HttpConfig::with_service)).
@@ -208,7 +208,8 @@ impl Class {
                 }
             }
             [0x2002, ..] => v4(b, c),
-            _ if a & 0xfe00 == 0xfc00 => Self::Private,
+            // Unique local, and site local, which RFC 3879 has given up and some networks have not.
+            _ if a & 0xfe00 == 0xfc00 || a & 0xffc0 == 0xfec0 => Self::Private,
             _ if a & 0xffc0 == 0xfe80 || a & 0xff00 == 0xff00 => Self::Special,
             // Teredo, and NAT64 of a network's own.
             [0x2001, 0, ..] | [0x64, 0xff9b, 1, ..] => Self::Special,
@@ -245,6 +246,9 @@ mod tests {
             ("::", Class::Special),
             ("fd00::1", Class::Private),
             ("fe80::1", Class::Special),
+            ("febf::1", Class::Special),
+            ("fec0::1", Class::Private),
+            ("feff:ffff::1", Class::Private),
             ("ff02::1", Class::Special),
             ("::ffff:127.0.0.1", Class::Loopback),
             ("::ffff:169.254.169.254", Class::Special),

@@ -252,6 +252,10 @@ fn idempotency_key(
             let message = "the input and `with_idempotency_key` have different keys: leave one out";
             return Err(invalid(&pointer(&parameter.property), message));
         }
+        Some(key) if options.headers.get_all(&name).iter().any(|other| other != key) => {
+            let message = "`with_header` and `with_idempotency_key` have different keys: leave one out";
+            return Err(invalid("/headers", message));
+        }
         Some(key) => Some(key.clone()),
         None if headers.contains_key(&name) => None,
         None if options.job_key.is_some() => options.job_key.clone(),

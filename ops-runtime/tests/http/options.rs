@@ -195,8 +195,16 @@ async fn an_idempotency_key_is_kept_over_retries() {
         seen(config.clone(), with("/x", vec![]), json!({}), CallOptions::new()).await.unwrap();
         let mine = |key: &str| Some(key.to_owned());
         assert_eq!(keys(&script)[3..], [mine("mine"), mine("k-1"), mine("k-1"), None]);
-        let error = seen(config, with("/x", vec![parameter()]), json!({ "key": "a" }), given).await.unwrap_err();
+        let error = seen(config.clone(), with("/x", vec![parameter()]), json!({ "key": "a" }), given.clone())
+            .await
+            .unwrap_err();
         assert!(error.message().contains("different keys") && script.count() == 7, "{error}");
+        // Nor does a header of the call win without a word; the same key twice is one.
+        let twice = given.clone().with_header(name, "k-2");
+        let error = seen(config.clone(), with("/x", vec![parameter()]), json!({}), twice).await.unwrap_err();
+        assert!(error.message().contains("different keys") && script.count() == 7, "{error}");
+        seen(config, with("/x", vec![parameter()]), json!({}), given.with_header(name, "k-1")).await.unwrap();
+        assert_eq!(script.header(7, &header), Some("k-1".to_owned()));
     }
     // By default none is sent, and nothing is repeated.
     let (script, url) = Script::start(&[unavailable, ok]).await;

@@ -8,7 +8,7 @@ use ops_runtime::Registry;
 use ops_runtime::access::Identity;
 use ops_runtime::binding::{Binding, HttpBinding};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig};
-use ops_runtime::mcp::{McpServer, McpService, Unauthorized};
+use ops_runtime::mcp::{McpServer, McpServerOptions, McpService, Unauthorized};
 use ops_runtime::registry::CancelToken;
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use rmcp::ServiceExt;
@@ -286,6 +286,15 @@ async fn requests_are_bounded() {
     let big = json!({ "name": "odd_anything", "arguments": { "x": "x".repeat(2000) } });
     let answer = Ask::new(&service, REVISIONS[1]).send("tools/call", big).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+    // By what is made of it, too, which a text with as many commas is not.
+    let options = McpServerOptions::default().with_max_request_bytes(64 << 10);
+    let service = server().with_options(options).into_service();
+    let ask = async |x: Value| {
+        let call = json!({ "name": "odd_anything", "arguments": { "x": x } });
+        Ask::new(&service, REVISIONS[1]).send("tools/call", call).await.status
+    };
+    assert_eq!(ask(json!(vec![0; 1000])).await, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(ask(json!(",:[{\"".repeat(1000))).await, StatusCode::OK);
 }
 
 #[tokio::test]

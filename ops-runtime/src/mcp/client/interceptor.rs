@@ -26,6 +26,7 @@ use tokio::time::Instant;
 
 pub(super) use self::slot::{Answer, RpcError, Slot};
 use crate::Progress;
+use crate::mcp::separators::separators;
 
 /// The newest revision, which needs no `initialize`.
 pub(super) const STATELESS: &str = "2026-07-28";
@@ -426,8 +427,7 @@ impl Interceptor {
 
 /// How many bytes a text counts for: its length, or more if it has many small values.
 pub(super) fn cost(text: &str) -> usize {
-    let values = text.bytes().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
-    text.len().max(values.saturating_mul(VALUE))
+    text.len().max(separators(text.as_bytes()).saturating_mul(VALUE))
 }
 
 /// The request of the server's that a message answers.

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use super::body::{McpBody, plain};
 use super::options::McpServerOptions;
 use super::sessions::Session;
+use crate::mcp::separators::separators;
 
 /// What a value of JSON takes in memory beside its text while it is read, in bytes: the SDK reads messages by trying.
 const NODE: usize = 256;
@@ -100,8 +101,7 @@ impl Limits {
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(plain(StatusCode::BAD_REQUEST, "Bad Request: batches are not part of the protocol"));
         }
-        // Each comma, colon and opening bracket is a value, or a member, that will be made of it.
-        let nodes = bytes.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
+        let nodes = separators(&bytes);
         if nodes > self.max_bytes / NODE {
             return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: too many values (max_request_bytes)"));
         }
