@@ -18,8 +18,10 @@ use serde_json::{Value, json};
 #[allow(dead_code)]
 #[path = "../../ops-runtime/src/model/text.rs"]
 mod text;
+#[path = "../../ops-runtime/src/model/separators.rs"]
+mod separators;
 mod model {
-    pub(crate) use super::text;
+    pub(crate) use super::{separators, text};
 }
 #[allow(dead_code)]
 #[path = "../../ops-runtime/src/mcp/client/interceptor.rs"]

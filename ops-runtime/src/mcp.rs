@@ -82,8 +82,6 @@ mod follow;
 mod oauth;
 #[cfg(feature = "registry")]
 mod result;
-#[cfg(any(feature = "mcp", feature = "mcp-server"))]
-mod separators;
 #[cfg(feature = "mcp-server")]
 mod server;
 

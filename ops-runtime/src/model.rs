@@ -39,6 +39,8 @@ pub(crate) mod request_id;
 pub(crate) mod retry;
 pub(crate) mod schema;
 pub(crate) mod secrets;
+#[cfg(any(feature = "http-server", feature = "mcp", feature = "mcp-server"))]
+pub(crate) mod separators;
 pub(crate) mod spec;
 pub(crate) mod text;
 pub(crate) mod texts;

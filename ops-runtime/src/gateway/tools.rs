@@ -9,6 +9,7 @@ use super::answer::{answer, text_of, wrong};
 use super::core::Core;
 use super::find;
 use super::rules::{MadeBy, caller_of};
+use crate::model::separators::separators;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::principal::Principal;
 use crate::run::registry::Exact;
@@ -199,14 +200,18 @@ async fn call(
     Ok(core.call_for_model(principal, &id, argument, approval, context, CallOptions::default()).await)
 }
 
-/// The value that a text is the JSON of, unless the operation takes a text.
+/// How many values a text may hold that is read as JSON, about: those of the request that brought it are counted, and these
+/// are part of a string there.
+const MAX_VALUES: usize = 1 << 16;
+
+/// The value that a text is the JSON of, if the operation takes an object.
 fn read_text(core: &Core, principal: &Principal, id: &str, text: String) -> Value {
     let takes_object = || {
         let schema = find::entry(&core.gate, principal, id)?.spec.input_schema().ok()?;
         Some(schema.get("type").and_then(Value::as_str) == Some("object"))
     };
-    match serde_json::from_str::<Value>(&text) {
-        Ok(value @ Value::Object(_)) if takes_object().unwrap_or(false) => value,
-        _ => Value::String(text),
+    if !text.trim_start().starts_with('{') || separators(text.as_bytes()) > MAX_VALUES || takes_object() != Some(true) {
+        return Value::String(text);
     }
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

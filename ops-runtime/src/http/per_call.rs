@@ -77,8 +77,8 @@ impl CallOptions {
     /// It is the value of the operation's header parameter for such keys: `Idempotency-Key`, one that ends so
     /// (`X-Idempotency-Key`), or `PayPal-Request-Id`. All retries have the same key. The call fails with a
     /// `VALIDATION_ERROR` if the operation has no such parameter, because a server that ignores the key would carry out
-    /// each retry. If the server takes the key although its document does not say so, send it by
-    /// [`with_header`](Self::with_header).
+    /// each retry, or if the input or a header of the call has another key. If the server takes the key although its
+    /// document does not say so, send it by [`with_header`](Self::with_header).
     #[must_use]
     pub fn with_idempotency_key(self, key: impl Into<String>) -> Self {
         let key = Secret::new(key);

@@ -248,13 +248,13 @@ fn idempotency_key(
         .map_err(|_| CallError::execution(format!("`{}` is no header name", parameter.name.escape_debug())))?;
     let by_input = input.get(parameter.property.as_ref()).is_some_and(|value| !value.is_null());
     let key = match &options.idempotency_key {
-        Some(key) if by_input && headers.get(&name) != Some(key) => {
-            let message = "the input and `with_idempotency_key` have different keys: leave one out";
-            return Err(invalid(&pointer(&parameter.property), message));
-        }
         Some(key) if options.headers.get_all(&name).iter().any(|other| other != key) => {
             let message = "`with_header` and `with_idempotency_key` have different keys: leave one out";
             return Err(invalid("/headers", message));
+        }
+        Some(key) if by_input && headers.get(&name) != Some(key) => {
+            let message = "the input and `with_idempotency_key` have different keys: leave one out";
+            return Err(invalid(&pointer(&parameter.property), message));
         }
         Some(key) => Some(key.clone()),
         None if headers.contains_key(&name) => None,

@@ -120,7 +120,7 @@ pub(super) fn is_integral(number: &Number) -> bool {
     !number.is_f64() || is_whole(number)
 }
 
-// Apart, since a compiler takes the rest of a double ahead where it can, by a call of a function for each number.
+// Not inlined, or the compiler calls `trunc` for each number, whole ones included.
 #[cold]
 #[inline(never)]
 fn is_whole(number: &Number) -> bool {

@@ -112,6 +112,8 @@ macro_rules! impl_caller {
         impl $caller {
             /// Runs a query or a mutation by its type.
             ///
+            /// The call begins at once, and its time counts from then; its handler runs when the future is polled.
+            ///
             /// # Errors
             /// If there is no such operation or handler, if the call is denied, if input or output do not match their
             /// schema, if the handler fails, or if the call ends early.
@@ -167,6 +169,8 @@ macro_rules! impl_caller {
             }
 
             /// Runs a query or a mutation by its id.
+            ///
+            /// It begins as by [`execute`](Self::execute), and the future holds nothing of its caller.
             ///
             /// # Errors
             /// Those of [`execute`](Self::execute).

@@ -54,7 +54,7 @@ pub(crate) struct Schemas {
     output: Side,
     beyond: OnceLock<Beyond>,
     may_be_foreign: OnceLock<bool>,
-    /// Whether an output's kind, if its schema asks for a kind alone, is all that the schema says.
+    /// True if our own reading checks all of an output's schema, where it asks for a kind of value alone.
     plain_output_is_all: OnceLock<bool>,
     read_only: OnceLock<Option<ReadOnly>>,
     #[cfg(feature = "gateway")]

@@ -31,6 +31,10 @@ async fn a_model_finds_describes_and_calls() {
     // As some models write it.
     let called = client.call("call", json!({ "id": "shop.showPet", "input": "{\"petId\":7}" })).await;
     assert_eq!(text(&called), r#"{"id":7,"name":"Rex"}"#);
+    // One that holds very many values stays the text that it is: they were not counted when the request came.
+    let many = format!(r#"{{"petId":7,"x":[{}]}}"#, vec!["0"; 100_000].join(","));
+    let called = client.call("call", json!({ "id": "shop.showPet", "input": many })).await;
+    assert!(called["isError"] == true && text(&called).contains("expected object"), "{}", text(&called));
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 pub(super) use self::slot::{Answer, RpcError, Slot};
 use crate::Progress;
-use crate::mcp::separators::separators;
+use crate::model::separators::separators;
 
 /// The newest revision, which needs no `initialize`.
 pub(super) const STATELESS: &str = "2026-07-28";

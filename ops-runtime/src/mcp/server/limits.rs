@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::body::{McpBody, plain};
 use super::options::McpServerOptions;
 use super::sessions::Session;
-use crate::mcp::separators::separators;
+use crate::model::separators::separators;
 
 /// What a value of JSON takes in memory beside its text while it is read, in bytes: the SDK reads messages by trying.
 const NODE: usize = 256;

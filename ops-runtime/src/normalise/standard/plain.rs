@@ -1,8 +1,8 @@
 //! A quick check by schemas whose keywords can be looked at one by one, as those of most inputs can: it keeps no results
 //! and counts no steps.
 //!
-//! Each part of a value is looked at by one schema, and by those that this one refers to, so that the work is in
-//! proportion to the value's size.
+//! Each part of a value is looked at by one schema, and by those to which a chain of references leads from it, so that the
+//! work is in proportion to the value's size.
 
 use serde_json::Value;
 
@@ -14,8 +14,16 @@ use super::keyword::{Id, Keyword, Schema};
 pub(super) fn are_plain(schemas: &[Schema]) -> bool {
     schemas.iter().all(|schema| match schema {
         Schema::Any | Schema::Never => true,
-        Schema::Rules(rules) => !rules.is_cyclic && rules.keywords.iter().all(is_plain),
+        Schema::Rules(rules) => !rules.is_cyclic && rules.keywords.iter().all(is_plain) && is_chain(&rules.keywords),
     })
+}
+
+/// True if a schema leads to others in one way: by a reference, or into the value's parts. In two ways, each part of a value
+/// might be looked at twice as often as the one around it.
+fn is_chain(keywords: &[Keyword]) -> bool {
+    let references = keywords.iter().filter(|keyword| matches!(keyword, Keyword::Ref(_))).count();
+    let has_parts = keywords.iter().any(|keyword| matches!(keyword, Keyword::Properties(_) | Keyword::Items { .. }));
+    references == 0 || references == 1 && !has_parts
 }
 
 fn is_plain(keyword: &Keyword) -> bool {
@@ -48,6 +56,9 @@ impl Validator {
             Some(Schema::Never) => return false,
             Some(Schema::Any) | None => return true,
         };
+        if depth >= MAX_DEPTH {
+            return false;
+        }
         // A loop, and the most frequent keyword in it: three quarters of the instructions of `all`.
         for keyword in &rules.keywords {
             let conforms = match keyword {
@@ -63,11 +74,7 @@ impl Validator {
 
     #[inline(never)]
     fn plainly_by(&self, keyword: &Keyword, value: &Value, depth: u32) -> bool {
-        // Only values with parts go on from here, and references.
         let depth = depth + 1;
-        if depth > MAX_DEPTH {
-            return false;
-        }
         match (keyword, value) {
             (Keyword::Properties(properties), Value::Object(map)) => map.iter().all(|(name, value)| {
                 let id = properties.find(name).or(properties.additional);
@@ -169,15 +176,40 @@ mod tests {
         }
     }
 
+    /// Schemas that lead to the same part in two ways, at each level again.
+    #[test]
+    fn the_work_does_not_grow_with_each_level() {
+        let twice = json!({
+            "$ref": "#/$defs/node",
+            "$defs": {
+                "node": { "$ref": "#/$defs/base", "properties": { "a": { "$ref": "#/$defs/node" } } },
+                "base": { "properties": { "a": { "$ref": "#/$defs/node" } } },
+            },
+        });
+        let value = (0..100).fold(json!({ "b": 1 }), |inner, _| json!({ "a": inner }));
+        assert!(Validator::new(&twice).check(&value));
+        let link = |n: u32| {
+            let next = format!("#/$defs/c{}", n + 1);
+            (format!("c{n}"), json!({ "$ref": next, "$dynamicRef": next }))
+        };
+        let mut links: serde_json::Map<_, _> = (0..60).map(link).collect();
+        links.insert("c60".to_owned(), json!({ "type": "object" }));
+        assert!(Validator::new(&json!({ "$ref": "#/$defs/c0", "$defs": links })).check(&value));
+    }
+
     #[test]
     fn a_value_is_followed_no_deeper_than_by_the_full_check() {
-        let validator = Validator::new(&json!({ "items": { "$ref": "#" } }));
-        let nested = |depth: u32| (0..depth).fold(json!([]), |inner, _| json!([inner]));
-        for depth in [MAX_DEPTH - 2, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1] {
-            let value = nested(depth);
-            let conforms = Run::new(&validator, &Budget::new()).whole(&value);
-            assert_eq!(validator.passes_plainly(&value), conforms, "{depth}");
-            assert_eq!(conforms, depth < MAX_DEPTH, "{depth}");
+        for (schema, last) in [
+            (json!({ "items": { "$ref": "#" } }), json!([])),
+            (json!({ "items": { "type": ["array", "null"], "items": { "$ref": "#" } } }), json!(null)),
+        ] {
+            let validator = Validator::new(&schema);
+            for depth in [MAX_DEPTH - 2, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1] {
+                let value = (0..depth).fold(last.clone(), |inner, _| json!([inner]));
+                let conforms = Run::new(&validator, &Budget::new()).whole(&value);
+                assert_eq!(validator.passes_plainly(&value), conforms, "{depth} by {schema}");
+                assert_eq!(conforms, depth < MAX_DEPTH, "{depth} by {schema}");
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::run::payload::Payload;
 use crate::run::registry::Entry;
 use crate::{CallError, OutputPolicy, ResponseEnvelope};
 
-/// A query or a mutation that was called by its id, on its way: the future of its result. Dropping it cancels the call.
+/// The future of a call by id: of its result. Dropping it cancels the call.
 // Not an async fn, which would move the call and its input once more, as for `Execution`.
 #[must_use = "a call ends when its future is dropped"]
 pub struct CallFuture(State);
@@ -60,7 +60,7 @@ fn start(mut call: Invocation, id: &str, mut input: Value) -> Result<State, Call
     let policy = call.policy;
     let table = call.context.registry.table();
     let (entry, handler) = call.admit(id, table.get(id))?;
-    // Nothing but an input has no bodies.
+    // Bodies are an extension: a call that says nothing beside its input has none.
     if call.context.extra.is_some() {
         input = with_json_bodies(handler, input, &call.context)?;
         if let Some(bodies) = call.context.extension::<Bodies>().cloned() {

@@ -92,7 +92,7 @@ impl Schemas {
     pub(crate) fn output_is_plainly(&self, output: &Value) -> bool {
         match self.output.compiled() {
             Ok(None) => true,
-            // Of a schema that asks for a kind, all is compiled at once, so that the answer stays the same.
+            // A plain kind refers to no definitions, so that what is compiled later changes nothing.
             Ok(Some(schema)) => {
                 schema.is_plainly(output) && *self.plain_output_is_all.get_or_init(|| self.output.is_read_whole())
             }
