@@ -53,7 +53,7 @@ pub struct Validator {
     /// The target of each name of a `$dynamicRef`, in each resource that has the name.
     anchors: Vec<Vec<Option<u32>>>,
     problems: Vec<Problem>,
-    /// True if [`passes_plainly`](Self::passes_plainly) understands all of it.
+    /// True if [`plain`] understands all of it.
     is_plain: bool,
 }
 
@@ -88,6 +88,12 @@ impl Validator {
     /// Like [`violations`](Self::violations), with the number of those that are not listed.
     pub(crate) fn report(&self, value: &Value) -> Violations {
         self.violations_with(value, &Budget::new())
+    }
+
+    /// True if a value conforms; `false` says nothing.
+    #[inline]
+    pub(crate) fn passes_plainly(&self, value: &Value) -> bool {
+        self.is_plain && plain::passes(&self.schemas, self.root, value, 0)
     }
 
     fn check_with(&self, value: &Value, budget: &Budget) -> bool {

@@ -7,13 +7,11 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use serde_json::{Map, Value};
 
 use super::Validator;
-use super::keyword::{Id, Keyword, Properties, Rules, Schema, Union};
+use super::keyword::{Id, Keyword, MAX_DEPTH, Properties, Rules, Schema, Union};
 use crate::normalise::budget::Budget;
 use crate::normalise::equal::repeated;
 use crate::normalise::node::Literals;
 
-/// How many schemas may be followed inside each other, for a value and its parts together.
-pub(super) const MAX_DEPTH: u32 = 448;
 /// How many results are remembered at a time.
 const MAX_REMEMBERED: usize = 1 << 20;
 /// How many scopes for looking up names may be distinguished.

@@ -4,6 +4,9 @@ use crate::normalise::node::{Literals, Types};
 use crate::normalise::number::NumberRules;
 use crate::normalise::text::{Pattern, StringRules};
 
+/// How many schemas may be followed inside each other, for a value and its parts together.
+pub(super) const MAX_DEPTH: u32 = 448;
+
 /// The number of a schema.
 pub(super) type Id = u32;
 

@@ -6,11 +6,9 @@
 
 use serde_json::Value;
 
-use super::Validator;
-use super::check::MAX_DEPTH;
-use super::keyword::{Id, Keyword, Schema};
+use super::keyword::{Id, Keyword, MAX_DEPTH, Schema};
 
-/// True if [`Validator::passes_plainly`] understands every schema.
+/// True if [`passes`] understands every schema.
 pub(super) fn are_plain(schemas: &[Schema]) -> bool {
     schemas.iter().all(|schema| match schema {
         Schema::Any | Schema::Never => true,
@@ -42,60 +40,52 @@ fn is_plain(keyword: &Keyword) -> bool {
     }
 }
 
-impl Validator {
-    /// True if a value conforms; `false` says nothing.
-    #[inline]
-    pub(crate) fn passes_plainly(&self, value: &Value) -> bool {
-        self.is_plain && self.plainly(self.root, value, 0)
+/// True if a value conforms to a schema; `false` if it does not, or if that takes a closer look.
+pub(super) fn passes(schemas: &[Schema], id: Id, value: &Value, depth: u32) -> bool {
+    let rules = match schemas.get(id as usize) {
+        Some(Schema::Rules(rules)) => rules,
+        Some(Schema::Never) => return false,
+        Some(Schema::Any) | None => return true,
+    };
+    if depth >= MAX_DEPTH {
+        return false;
     }
-
-    /// True if a value conforms to a schema; `false` if it does not, or if that takes a closer look.
-    fn plainly(&self, id: Id, value: &Value, depth: u32) -> bool {
-        let rules = match self.schemas.get(id as usize) {
-            Some(Schema::Rules(rules)) => rules,
-            Some(Schema::Never) => return false,
-            Some(Schema::Any) | None => return true,
+    // A loop, and the most frequent keyword in it: three quarters of the instructions of `all`.
+    for keyword in &rules.keywords {
+        let conforms = match keyword {
+            Keyword::Types(types) => types.admits(value),
+            keyword => passes_by(schemas, keyword, value, depth),
         };
-        if depth >= MAX_DEPTH {
+        if !conforms {
             return false;
         }
-        // A loop, and the most frequent keyword in it: three quarters of the instructions of `all`.
-        for keyword in &rules.keywords {
-            let conforms = match keyword {
-                Keyword::Types(types) => types.admits(value),
-                keyword => self.plainly_by(keyword, value, depth),
-            };
-            if !conforms {
-                return false;
-            }
-        }
-        true
     }
+    true
+}
 
-    #[inline(never)]
-    fn plainly_by(&self, keyword: &Keyword, value: &Value, depth: u32) -> bool {
-        let depth = depth + 1;
-        match (keyword, value) {
-            (Keyword::Properties(properties), Value::Object(map)) => map.iter().all(|(name, value)| {
-                let id = properties.find(name).or(properties.additional);
-                id.is_none_or(|id| self.plainly(id, value, depth))
-            }),
-            (Keyword::Items { prefix, rest }, Value::Array(items)) => items.iter().enumerate().all(|(index, item)| {
-                let id = prefix.get(index).copied().or(*rest);
-                id.is_none_or(|id| self.plainly(id, item, depth))
-            }),
-            // So that a list of names, however long, costs no more than the object.
-            (Keyword::Required(names), Value::Object(map)) => {
-                names.len() <= map.len() && names.iter().all(|name| map.contains_key(&**name))
-            }
-            (Keyword::Literals(literals), value) => value.as_str().is_some_and(|text| literals.has_text(text)),
-            (Keyword::Number(rules), Value::Number(number)) => rules.check(number),
-            (Keyword::Text(rules), Value::String(text)) => rules.check_without_patterns(text),
-            (Keyword::Array { min, max, .. }, Value::Array(items)) => within(items.len(), *min, *max),
-            (Keyword::Object { min, max }, Value::Object(map)) => within(map.len(), *min, *max),
-            (Keyword::Ref(id), value) => self.plainly(*id, value, depth),
-            _ => true,
+#[inline(never)]
+fn passes_by(schemas: &[Schema], keyword: &Keyword, value: &Value, depth: u32) -> bool {
+    let depth = depth + 1;
+    match (keyword, value) {
+        (Keyword::Properties(properties), Value::Object(map)) => map.iter().all(|(name, value)| {
+            let id = properties.find(name).or(properties.additional);
+            id.is_none_or(|id| passes(schemas, id, value, depth))
+        }),
+        (Keyword::Items { prefix, rest }, Value::Array(items)) => items.iter().enumerate().all(|(index, item)| {
+            let id = prefix.get(index).copied().or(*rest);
+            id.is_none_or(|id| passes(schemas, id, item, depth))
+        }),
+        // So that a list of names, however long, costs no more than the object.
+        (Keyword::Required(names), Value::Object(map)) => {
+            names.len() <= map.len() && names.iter().all(|name| map.contains_key(&**name))
         }
+        (Keyword::Literals(literals), value) => value.as_str().is_some_and(|text| literals.has_text(text)),
+        (Keyword::Number(rules), Value::Number(number)) => rules.check(number),
+        (Keyword::Text(rules), Value::String(text)) => rules.check_without_patterns(text),
+        (Keyword::Array { min, max, .. }, Value::Array(items)) => within(items.len(), *min, *max),
+        (Keyword::Object { min, max }, Value::Object(map)) => within(map.len(), *min, *max),
+        (Keyword::Ref(id), value) => passes(schemas, *id, value, depth),
+        _ => true,
     }
 }
 
@@ -108,6 +98,7 @@ fn within(length: usize, min: Option<u64>, max: Option<u64>) -> bool {
 mod tests {
     use serde_json::json;
 
+    use super::super::Validator;
     use super::super::check::Run;
     use super::*;
     use crate::normalise::budget::Budget;
