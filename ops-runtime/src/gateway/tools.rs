@@ -200,8 +200,8 @@ async fn call(
     Ok(core.call_for_model(principal, &id, argument, approval, context, CallOptions::default()).await)
 }
 
-/// How many values a text may hold that is read as JSON, about: those of the request that brought it are counted, and these
-/// are part of a string there.
+/// How many values a text may hold, about, to be read as JSON: the limits of a request count its values, but none that
+/// stand within a string.
 const MAX_VALUES: usize = 1 << 16;
 
 /// The value that a text is the JSON of, if the operation takes an object.
