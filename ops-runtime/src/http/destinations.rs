@@ -14,8 +14,8 @@ use crate::CallError;
 ///
 /// Hosts that the program names itself are always allowed. Among other hosts, the default allows public addresses. It
 /// allows private ones (RFC 1918, `fc00::/7`, `fec0::/10`, `100.64.0.0/10`) if the program's own URL leads to a private
-/// address or to this machine, and loopback ones if it leads to this machine. It never allows link-local addresses, such as those
-/// of cloud metadata services, nor other special ones. Names are looked up, and the client connects to an allowed
+/// address or to this machine, and loopback ones if it leads to this machine. It never allows link-local addresses, such
+/// as those of cloud metadata services, nor other special ones. Names are looked up, and the client connects to an allowed
 /// address. Only addresses in URLs are checked behind a proxy that looks up names, and in a service of the program's
 /// own ([`HttpConfig::with_service`](super::HttpConfig::with_service)).
 ///

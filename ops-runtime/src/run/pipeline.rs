@@ -175,6 +175,7 @@ fn with_json_bodies(handler: &Handler, input: Value, context: &Context) -> Resul
     }
 }
 
+// Inlined for the same reason as `execute`.
 #[inline(always)]
 fn start_erased(
     call: Invocation,
