@@ -136,12 +136,12 @@ pub mod spec {
     #[cfg(any(feature = "openapi", feature = "registry"))]
     pub use crate::model::spec::check_pattern;
     pub use crate::model::spec::{Api, InvalidId, OperationKind, OperationSpec};
+    #[cfg(feature = "registry")]
+    pub use crate::model::spec_ref::SpecRef;
     pub use crate::model::text::{List, Text};
     pub use crate::model::texts::TextList;
     #[doc(inline)]
     pub use crate::pointer;
-    #[cfg(feature = "registry")]
-    pub use crate::run::handler::SpecRef;
 }
 
 /// What a registry is made with, and what its calls take and give beside data.

@@ -42,6 +42,8 @@ pub(crate) mod secrets;
 #[cfg(any(feature = "http-server", feature = "mcp", feature = "mcp-server"))]
 pub(crate) mod separators;
 pub(crate) mod spec;
+#[cfg(feature = "registry")]
+pub(crate) mod spec_ref;
 pub(crate) mod text;
 pub(crate) mod texts;
 #[cfg(feature = "registry")]

@@ -137,6 +137,7 @@ pub(crate) use equal::copy;
 #[allow(unused_imports, reason = "gateways tell it apart")]
 pub(crate) use findings::UNDECLARED;
 pub use findings::{Change, Problem, Repair, Violation};
+pub(crate) use number::integer;
 pub(crate) use report::{MAX_TOLD, NO_MORE, Violations};
 pub use standard::Validator;
 

@@ -11,6 +11,7 @@ pub(crate) mod context;
 pub(crate) mod door;
 pub(crate) mod extensions;
 pub(crate) mod handler;
+pub(crate) mod input;
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) mod listen;
 pub(crate) mod method;

@@ -426,6 +426,7 @@ impl HttpServer {
         let metrics = metrics.map(Arc::new);
         let Self { registry, options, filters, authenticators, hosts, origins, cancel, about, routes, .. } = self;
         let authenticator = Several::of(authenticators);
+        let schemes = authenticator.as_ref().map(|own| own.schemes()).unwrap_or_default();
         let mut door = Door::any();
         if let Some(hosts) = hosts {
             door.set_hosts(hosts);
@@ -435,7 +436,8 @@ impl HttpServer {
         let limits = Limits::new(&options);
         let cancel = cancel.0;
         let cache = Cache::default();
-        let shared = Shared { registry, options, filters, authenticator, door, limits, metrics, cancel, cache, about };
+        let shared =
+            Shared { registry, options, filters, authenticator, schemes, door, limits, metrics, cancel, cache, about };
         let layers = Layers {
             routes,
             cors,

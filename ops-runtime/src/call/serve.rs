@@ -10,6 +10,7 @@ use super::handler::{Credits, Peer};
 use super::{CallEvent, CallRequest, MAX_WINDOW, Remote, RequestId, Unsent, meter, trace};
 use crate::model::request_id::Number;
 use crate::run::context::Extra;
+use crate::run::input;
 use crate::run::payload;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::shown;
@@ -174,7 +175,7 @@ async fn stream(
     window: Option<u64>,
 ) -> Result<(), CallError> {
     let window = window.and_then(|bytes| usize::try_from(bytes.min(MAX_WINDOW)).ok());
-    let input = payload::input_value(spec, input)?;
+    let input = input::value(spec, input)?;
     let mut items = pipeline::stream(invocation, &spec.id, input).await?;
     let mut ahead = None;
     loop {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::durable::bounds::bounded;
 use crate::durable::id::JobId;
-use crate::run::payload::invalid_input;
+use crate::run::input;
 use crate::{Call, CallError, ErrorCode, Identity, RetryPolicy};
 
 /// The version of the JSON of records. Workers leave jobs of later versions to newer workers.
@@ -348,7 +348,7 @@ impl DeadLetter {
             let message = format!("the dead letter is of `{}`, not of `{}`", self.job.operation, Op::SPEC.id);
             return Err(CallError::new(ErrorCode::ValidationError, message));
         }
-        crate::record::from_str(self.job.input.get()).map_err(|error| invalid_input(Op::SPEC, &error))
+        input::read_text(self.job.input.get()).map_err(|error| input::invalid(Op::SPEC, &error))
     }
 }
 

@@ -128,7 +128,7 @@ fn is_whole(number: &Number) -> bool {
 }
 
 /// `1.0` as `1` if that is the same number, so that it decodes into an integer.
-pub(super) fn integer(number: &Number) -> Option<Number> {
+pub(crate) fn integer(number: &Number) -> Option<Number> {
     if !number.is_f64() {
         return None;
     }

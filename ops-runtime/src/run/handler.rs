@@ -18,7 +18,6 @@
 
 use std::any::{Any, TypeId, type_name};
 use std::future::{Future, ready};
-use std::ops::Deref;
 use std::sync::Arc;
 
 use futures_core::Stream;
@@ -27,8 +26,9 @@ use serde_json::Value;
 
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
-use crate::run::payload::{Payload, PayloadStream, Reply, input_value, invalid_input, to_bytes, to_text, to_value};
-use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
+use crate::run::input;
+use crate::run::payload::{Payload, PayloadStream, Reply, to_bytes, to_text, to_value};
+use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, SpecRef, Subscribe};
 
 /// The code of an operation that the server leaves out.
 pub(crate) const NOT_IMPLEMENTED: &str = "NOT_IMPLEMENTED";
@@ -105,7 +105,7 @@ pub trait Endpoint: Send + Sync + 'static {
         input: Payload,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        match input_value(spec, input) {
+        match input::value(spec, input) {
             Ok(input) => self.call(spec, input, context),
             Err(error) => Box::pin(ready(Err(error))),
         }
@@ -136,50 +136,6 @@ pub trait Endpoint: Send + Sync + 'static {
     /// JSON alone in either case.
     fn streams_bodies(&self) -> bool {
         false
-    }
-}
-
-/// A spec that lives in a `static` or is shared.
-#[derive(Debug, Clone)]
-pub enum SpecRef {
-    /// A spec of generated code.
-    Static(&'static OperationSpec),
-    /// A spec met at run time.
-    Shared(Arc<OperationSpec>),
-}
-
-impl Deref for SpecRef {
-    type Target = OperationSpec;
-
-    fn deref(&self) -> &OperationSpec {
-        match self {
-            Self::Static(spec) => spec,
-            Self::Shared(spec) => spec,
-        }
-    }
-}
-
-impl From<&'static OperationSpec> for SpecRef {
-    fn from(spec: &'static OperationSpec) -> Self {
-        Self::Static(spec)
-    }
-}
-
-impl From<&&'static OperationSpec> for SpecRef {
-    fn from(spec: &&'static OperationSpec) -> Self {
-        Self::Static(spec)
-    }
-}
-
-impl From<OperationSpec> for SpecRef {
-    fn from(spec: OperationSpec) -> Self {
-        Self::Shared(Arc::new(spec))
-    }
-}
-
-impl From<Arc<OperationSpec>> for SpecRef {
-    fn from(spec: Arc<OperationSpec>) -> Self {
-        Self::Shared(spec)
     }
 }
 
@@ -358,7 +314,7 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
     }
 
     fn takes_bodies(&self, input: &Value, bodies: &Bodies) -> bool {
-        let (read, has_all) = handover::resolving(bodies, || crate::record::from_value::<Op::Input>(input));
+        let (read, has_all) = handover::resolving(bodies, || input::read_value::<Op::Input>(input));
         read.is_ok() && has_all
     }
 
@@ -394,15 +350,7 @@ impl<Op: Operation> TypedCall<Op> {
         context: Context,
         encode: Encode<Op::Output>,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        let read = || match input {
-            Payload::Json(text) => crate::record::from_slice(text),
-            Payload::Raw(text) => crate::record::from_str(text.get()),
-            Payload::Value(value) => crate::record::from_value(value),
-            Payload::Body(body) => to_value(body).map_or_else(
-                |error| Err(crate::record::DecodeError { pointer: String::new(), message: error.to_string() }),
-                |value| crate::record::from_value(&value),
-            ),
-        };
+        let read = || input::read::<Op::Input>(input);
         let bodies = context.extension::<Bodies>();
         let encode = if bodies.is_some_and(Bodies::wants_output) { encode_body } else { encode };
         let read = bodies.map_or_else(read, |bodies| handover::resolving(bodies, read).0);
@@ -411,7 +359,7 @@ impl<Op: Operation> TypedCall<Op> {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
                 Box::pin(async move { encode(future.await?, id) })
             }
-            Err(error) => Box::pin(ready(Err(invalid_input(Op::SPEC, &error)))),
+            Err(error) => Box::pin(ready(Err(input::invalid(Op::SPEC, &error)))),
         }
     }
 }
@@ -423,14 +371,14 @@ impl<Op: Operation> Endpoint for TypedStream<Op> {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        match decode_input::<Op>(&input) {
+        match input::read_value::<Op::Input>(&input) {
             Ok(input) => {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
                 Box::pin(async move {
                     Ok(future.await?.map(move |item| encode(item?, id.clone())).boxed() as PayloadStream)
                 })
             }
-            Err(error) => Box::pin(ready(Err(error))),
+            Err(error) => Box::pin(ready(Err(input::invalid(Op::SPEC, &error)))),
         }
     }
 }
@@ -459,10 +407,6 @@ impl Endpoint for DynamicStream {
             async move { Ok(future.await?.map(move |item| Ok(detect(item?, id.clone()))).boxed() as PayloadStream) },
         )
     }
-}
-
-fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
-    crate::record::from_value(input).map_err(|error| invalid_input(Op::SPEC, &error))
 }
 
 /// What a handler returned, written, in an envelope: of its own if it returned none.

@@ -11,12 +11,12 @@
 
 use bytes::Bytes;
 use serde_core::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::model::futures::BoxStream;
-use crate::record::{DecodeError, Finite};
-use crate::{Body, CallError, ErrorCode, OperationSpec, ResponseEnvelope};
+use crate::record::Finite;
+use crate::{Body, CallError, ResponseEnvelope};
 
 /// What a handler answers: plain data, or an envelope of its own that passes as it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,13 +68,6 @@ pub type PayloadStream = BoxStream<'static, Result<ResponseEnvelope<Payload>, Ca
 /// The items that a handler of a subscription gives: a boxed stream of data.
 pub type ItemStream<T> = BoxStream<'static, Result<T, CallError>>;
 
-/// The error of an input that the operation's type refuses.
-pub(crate) fn invalid_input(spec: &OperationSpec, error: &DecodeError) -> CallError {
-    let violation = json!({ "pointer": error.pointer, "message": error.message });
-    CallError::new(ErrorCode::ValidationError, format!("the input of `{}` is invalid: {error}", spec.id))
-        .with_details(json!({ "violations": [violation] }))
-}
-
 /// A value as JSON.
 ///
 /// # Errors
@@ -95,14 +88,4 @@ pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Bytes, CallError> {
     serde_json::to_vec(&Finite(value))
         .map(Bytes::from)
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
-}
-
-/// An input that came as JSON of either form, as a value.
-pub(crate) fn input_value(spec: &OperationSpec, input: Payload) -> Result<Value, CallError> {
-    match input {
-        Payload::Value(value) => Ok(value),
-        Payload::Json(text) => crate::record::parse(&text).map_err(|error| invalid_input(spec, &error)),
-        Payload::Raw(text) => crate::record::parse(text.get().as_bytes()).map_err(|error| invalid_input(spec, &error)),
-        Payload::Body(body) => to_value(&body),
-    }
 }

@@ -24,7 +24,8 @@ use serde_json::Value;
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::handler::{Endpoint, Erased, InputForm, Typed, TypedCall, TypedStream};
-use crate::run::payload::{Payload, PayloadStream, input_value, to_text, to_value};
+use crate::run::input;
+use crate::run::payload::{Payload, PayloadStream, to_text, to_value};
 use crate::run::registry::Entry;
 use crate::{
     Body, Call, CallError, Context, Handler, Operation, OperationSpec, OutputPolicy, Reply, ResponseEnvelope, Subscribe,
@@ -315,7 +316,7 @@ fn start_served(
         let start = || run(&*handler.erased, &entry.spec, input, call.context);
         return Ok((Guard::start(limits, start)?, true));
     }
-    let input = with_json_bodies(handler, input_value(&entry.spec, input)?, &call.context)?;
+    let input = with_json_bodies(handler, input::value(&entry.spec, input)?, &call.context)?;
     entry.check_input(&input, &call.context)?;
     Ok((start_erased(call, entry, input)?, false))
 }

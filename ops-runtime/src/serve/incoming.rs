@@ -20,7 +20,7 @@ use crate::model::request_id::Number;
 use crate::model::unauthorized::Unauthorized;
 use crate::run::door::Door;
 use crate::run::registry::Entry;
-use crate::{HttpBinding, Identity, ParameterLocation, Registry};
+use crate::{HttpBinding, Identity, ParameterLocation, Registry, SecurityScheme};
 
 /// What all requests of a server share.
 pub(super) struct Shared {
@@ -28,6 +28,8 @@ pub(super) struct Shared {
     pub(super) options: HttpServerOptions,
     pub(super) filters: Vec<Filter>,
     pub(super) authenticator: Option<Arc<dyn Authenticator>>,
+    /// The schemes that the authenticator reads.
+    pub(super) schemes: Vec<SecurityScheme>,
     pub(super) door: Door,
     pub(super) limits: Limits,
     pub(super) metrics: Option<Arc<Metrics>>,
@@ -40,7 +42,7 @@ pub(super) struct Shared {
 impl Shared {
     /// Asks for credentials as the authenticator understands them.
     pub(super) fn challenge(&self) -> Unauthorized {
-        self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |own| auth::challenge(&own.schemes()))
+        self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |_| auth::challenge(&self.schemes))
     }
 }
 

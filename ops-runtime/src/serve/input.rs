@@ -23,7 +23,7 @@ use crate::model::body::handover;
 use crate::model::media::{self, Media, essence};
 use crate::run::pipeline;
 use crate::run::registry::Entry;
-use crate::{Bodies, Identity, OutputPolicy, Payload};
+use crate::{Bodies, CallError, Identity, OutputPolicy, Payload};
 
 /// A request that was read.
 struct Read<'m, 'p> {
@@ -41,7 +41,7 @@ fn nothing_there() -> Problem {
 
 impl Incoming<'_> {
     /// Reads the text of the input of a call by id: the body, or a parameter of a request that has none.
-    pub(super) async fn text_by_id<B>(&self, body: B) -> Result<(Held, Bytes), Problem>
+    pub(super) async fn text_by_id<B>(&self, entry: &Entry, body: B) -> Result<(Held, Bytes), Problem>
     where
         B: http_body::Body + Send,
         B::Error: fmt::Display,
@@ -55,10 +55,14 @@ impl Incoming<'_> {
         }
         let content_type = self.content_type();
         let text = self.server.limits.read(&mut held, content_type, body).await?;
-        if !text.is_empty() && !content_type.is_some_and(media::is_json) {
+        if text.is_empty() {
+            return Ok((held, text));
+        }
+        let Some(content_type) = content_type.filter(|kind| media::is_json(kind)) else {
             let detail = "the input is a body of type application/json";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
-        }
+        };
+        let text = read::json_text(content_type, text).map_err(|refused| refusal(entry, refused))?;
         Ok((held, text))
     }
 
@@ -121,7 +125,7 @@ impl Incoming<'_> {
     {
         if let [found] = matches
             && self.may_stream(found)
-            && let Some((input, placeholder)) = Box::pin(self.streamed(found)).await
+            && let Some((input, placeholder)) = Box::pin(self.streamed(found)).await?
         {
             let allowed = self.server.limits.upload(&body)?;
             let upload = upload::stream_of(body, self.content_type().unwrap_or_default(), allowed);
@@ -183,6 +187,7 @@ impl Incoming<'_> {
             names: &found.route.names,
             path: &found.path,
             query: &found.route.query,
+            schemes: &self.server.schemes,
             parts: self.parts,
         })
     }
@@ -218,14 +223,34 @@ impl Incoming<'_> {
     }
 
     /// The input with a text in the place of its body, and that text, if the handler takes the body as a stream.
-    async fn streamed(&self, found: &Match<'_>) -> Option<(Value, String)> {
-        let (request, handler) = (self.request(found)?, found.route.entry.handler.as_ref()?);
+    ///
+    /// # Errors
+    /// If something else of the request is wrong: its body, which may be of any length, need not be read to tell that.
+    async fn streamed(&self, found: &Match<'_>) -> Result<Option<(Value, String)>, Problem> {
+        let entry = &found.route.entry;
+        let (Some(request), Some(handler)) = (self.request(found), entry.handler.as_ref()) else { return Ok(None) };
         let placeholder = handover::placeholder();
         let mut hold = |_: usize| true;
         let room = &mut Room::known(&mut hold);
-        let input = read::input(&request, Content::Stream(placeholder.clone()), room).await.ok()?;
-        let (input, bodies) = (Value::Object(input), Bodies::of(placeholder.clone(), crate::Body::default()));
-        handler.erased.takes_bodies(&input, &bodies).then_some((input, placeholder))
+        let read = read::input(&request, Content::Stream(placeholder.clone()), room).await;
+        let input = Value::Object(read.map_err(|refused| refusal(entry, refused))?);
+        let bodies = Bodies::of(placeholder.clone(), crate::Body::default());
+        if handler.erased.takes_bodies(&input, &bodies) {
+            return Ok(Some((input, placeholder)));
+        }
+        // Of a handler that takes no stream, only the body itself can tell if it is one that the schema allows.
+        let checked = entry.schemas.check_input(&entry.spec, &input);
+        let elsewhere: Vec<Value> = checked
+            .err()
+            .iter()
+            .flat_map(violations)
+            .filter(|violation| {
+                let pointer = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
+                !pointer.is_empty() && input.pointer(pointer).is_none_or(|at| at.as_str() != Some(&placeholder))
+            })
+            .cloned()
+            .collect();
+        if elsewhere.is_empty() { Ok(None) } else { Err(Problem::violations(elsewhere)) }
     }
 
     /// True if the client names the content type of a stream.
@@ -270,6 +295,11 @@ pub(super) fn all_violations(entry: &Entry, text: &[u8], problem: Problem) -> Pr
     }
 }
 
+/// The violations of which an error tells.
+fn violations(error: &CallError) -> impl Iterator<Item = &Value> {
+    error.details().get("violations").and_then(Value::as_array).into_iter().flatten()
+}
+
 /// The problem of a request that is no input of an operation.
 fn refusal(entry: &Entry, refused: Refused) -> Problem {
     match refused {
@@ -280,18 +310,18 @@ fn refusal(entry: &Entry, refused: Refused) -> Problem {
         Refused::Faults(faults, members) => {
             // What could be read is checked as well, so that all is told at once.
             let checked = entry.schemas.check_input(&entry.spec, &Value::Object(members));
-            let mut violations: Vec<Value> = faults.iter().map(Fault::to_json).collect();
+            let mut all: Vec<Value> = faults.iter().map(Fault::to_json).collect();
             if let Err(error) = checked {
-                let more = error.details().get("violations").and_then(Value::as_array).into_iter().flatten();
+                let more = violations(&error);
                 let is_known = |violation: &&Value| {
                     let pointer = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
                     faults
                         .iter()
                         .any(|fault| fault.pointer == pointer || fault.pointer.starts_with(&format!("{pointer}/")))
                 };
-                violations.extend(more.filter(|violation| !is_known(violation)).cloned());
+                all.extend(more.filter(|violation| !is_known(violation)).cloned());
             }
-            Problem::violations(violations)
+            Problem::violations(all)
         }
     }
 }

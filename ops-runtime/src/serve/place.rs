@@ -101,7 +101,7 @@ impl<'p> Incoming<'p> {
         let url = original.path().strip_suffix(self.parts.uri.path()).filter(|url| !url.is_empty()).unwrap_or("/");
         let about = self.server.about.clone().unwrap_or_default();
         let security = || match &self.server.authenticator {
-            Some(authenticator) => Security::new(authenticator.schemes(), authenticator.is_exact()),
+            Some(authenticator) => Security::new(self.server.schemes.clone(), authenticator.is_exact()),
             None => Security::new(vec![SecurityScheme::new("bearer", SecurityKind::Bearer)], false),
         };
         let make = || document::document(&routes.entries, &routes.contested, &about, security(), url);

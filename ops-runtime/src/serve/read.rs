@@ -30,7 +30,7 @@ use super::pattern::{Pattern, canonical};
 use crate::model::binding::is_reserved_header;
 use crate::model::binding::template::parameter;
 use crate::model::media::essence;
-use crate::{HttpBinding, HttpBody, HttpParameter, OperationSpec, ParameterLocation};
+use crate::{HttpBinding, HttpBody, HttpParameter, OperationSpec, ParameterLocation, SecurityKind, SecurityScheme};
 
 pub(super) use self::body::Content;
 pub(super) use self::room::Room;
@@ -90,6 +90,8 @@ pub(super) struct Request<'a> {
     pub(super) path: &'a [Cow<'a, str>],
     /// The pairs of the query that the template itself has.
     pub(super) query: &'a [Pattern],
+    /// The schemes by which the server knows who sends a request.
+    pub(super) schemes: &'a [SecurityScheme],
     pub(super) parts: &'a Parts,
 }
 
@@ -151,7 +153,7 @@ const MAX_TEXT: usize = 64 << 10;
 /// `None` if a part of the request is anything else, or can't be read. Parameters come before the members of the body. The
 /// body's text is not parsed here: if it is no object, reading the whole text fails.
 pub(super) fn text(request: &Request<'_>, body: &Bytes) -> Option<Bytes> {
-    let Request { binding, shapes, names, path, query, parts } = *request;
+    let Request { binding, shapes, names, path, query, parts, .. } = *request;
     let rest = match binding.bodies.as_ref() {
         [] if body.is_empty() => None,
         [described] => Some(rest(described, parts, body)?),
@@ -190,6 +192,19 @@ fn rest<'b>(described: &HttpBody, parts: &Parts, body: &'b [u8]) -> Option<&'b [
     let is_json = came == "application/json" && described.content_type == "application/json";
     let is_plain = described.is_rest() && described.fixed.is_empty() && body.len() <= MAX_TEXT;
     body.strip_prefix(b"{").filter(|_| is_json && is_plain)
+}
+
+/// JSON text in UTF-8 without a mark of byte order, whatever its charset.
+///
+/// # Errors
+/// If the charset is not known, or the text is none of it.
+pub(super) fn json_text(content_type: &str, bytes: Bytes) -> Result<Bytes, Refused> {
+    body::json_text(content_type, bytes).map_err(|unread| match unread {
+        Unread::Type(message) => Refused::Type(message),
+        Unread::Text(message) => Refused::Body(message),
+        Unread::Full => Refused::Full,
+        Unread::Faults(faults) => Refused::Faults(faults, Map::new()),
+    })
 }
 
 /// The content type of a body as a caller of the client would name it: as it is described, or as it came for a range.
@@ -302,6 +317,10 @@ impl Reading {
                 read => self.put(parameter, read),
             }
         }
+        // Not that of the sender's key, which is none of the input.
+        for name in keys(request, own.first().map(|own| own.location)) {
+            pairs.take(name);
+        }
         for (parameter, shape) in absent {
             let read = style::spread(parameter, &shape, pairs);
             self.put(parameter, read);
@@ -338,6 +357,16 @@ impl Reading {
         }
         self.pairs(request, &own, &mut Pairs::cookies(&request.parts.headers));
     }
+}
+
+/// The names of keys in a part of a request by which its sender may be known: to the server, or to the API that has the
+/// operation.
+fn keys<'a>(request: &Request<'a>, place: Option<ParameterLocation>) -> impl Iterator<Item = &'a str> {
+    let of_api = request.binding.security.iter().flat_map(|way| way.schemes.iter());
+    request.schemes.iter().chain(of_api).filter_map(move |scheme| match &scheme.kind {
+        SecurityKind::ApiKey { location, name } if Some(*location) == place => Some(name.as_ref()),
+        _ => None,
+    })
 }
 
 /// The pair of a template that a pair of a query is, with the texts of its parameters.

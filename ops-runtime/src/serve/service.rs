@@ -137,7 +137,7 @@ impl Incoming<'_> {
         let identity = self.identify().await?;
         self.admit(&entry, identity.as_deref())?;
         self.plain(None)?;
-        let (_held, text) = self.text_by_id(body).await?;
+        let (_held, text) = self.text_by_id(&entry, body).await?;
         let input = match text.is_empty() {
             true => Payload::Value(read::nothing(&entry.spec)),
             false => Payload::Json(text.clone()),

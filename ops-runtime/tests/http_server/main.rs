@@ -17,6 +17,7 @@ mod hostile;
 mod jwt;
 mod metrics;
 mod passed_on;
+mod readings;
 mod round_trip;
 mod several;
 mod streams;

@@ -7,8 +7,9 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 
 use super::example::{example, fitting};
+use crate::model::spec_ref::SpecRef;
 use crate::normalise::Validator;
-use crate::run::handler::{Endpoint, Handler, Registration, SpecRef};
+use crate::run::handler::{Endpoint, Handler, Registration};
 use crate::run::payload::{Payload, PayloadStream};
 use crate::{
     BoxFuture, CallError, Context, ErrorResponse, HttpMeta, HttpResponse, OperationKind, OperationSpec,

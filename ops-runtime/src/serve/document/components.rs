@@ -29,8 +29,9 @@ const SINGLE: [&str; 12] = [
 #[derive(Default)]
 pub(super) struct Components {
     schemas: BTreeMap<String, Value>,
-    /// The name that each definition has here, by its table and its own name.
-    names: HashMap<(usize, String), String>,
+    /// The name that each definition has here, by its table and its own name. The scope keeps the table: another at its
+    /// address would have its number.
+    names: HashMap<(usize, String), (String, Scope)>,
     /// What is known of each name: the scope and the own name of the definition that it stands for.
     taken: BTreeMap<String, (Scope, String)>,
     queue: VecDeque<(String, Scope, String)>,
@@ -177,7 +178,7 @@ impl Components {
     /// The name of a definition among the components.
     fn name(&mut self, own: &str, scope: &Scope) -> String {
         let key = (scope.table(own), own.to_owned());
-        if let Some(name) = self.names.get(&key) {
+        if let Some((name, _)) = self.names.get(&key) {
             return name.clone();
         }
         let plain = allowed(own);
@@ -192,7 +193,7 @@ impl Components {
                 Some((other, other_own)) => {
                     let closure = closure.get_or_insert_with(|| scope.closure(own));
                     if other_own == own && other.closure(other_own) == *closure {
-                        self.names.insert(key, name.clone());
+                        self.names.insert(key, (name.clone(), scope.clone()));
                         return name;
                     }
                 }
@@ -202,7 +203,7 @@ impl Components {
             name = next;
         }
         self.taken.insert(name.clone(), (scope.clone(), own.to_owned()));
-        self.names.insert(key, name.clone());
+        self.names.insert(key, (name.clone(), scope.clone()));
         self.queue.push_back((name.clone(), scope.clone(), own.to_owned()));
         name
     }
@@ -279,5 +280,32 @@ fn each_reference(schema: &Value, found: &mut dyn FnMut(&str)) {
         }),
         Value::Array(parts) => parts.iter().for_each(|part| each_reference(part, found)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An operation whose output is a type of that name, with a member of its own.
+    fn giving(name: &str, member: &str) -> OperationSpec {
+        let item = json!({ "type": "object", "properties": { (member): { "type": "string" } } });
+        let output =
+            json!({ "type": "array", "items": { "$ref": pointer::reference(name) }, "$defs": { (name): item } });
+        OperationSpec::query("shop.list").with_output(Schema::from(output))
+    }
+
+    #[test]
+    fn a_table_that_is_gone_gives_its_names_to_no_other() {
+        let mut components = Components::default();
+        let mut refer = |spec: &OperationSpec| {
+            let (schema, scope) = components.scope(&spec.output, spec);
+            components.schema(&schema, &scope)["items"]["$ref"].clone()
+        };
+        // Allocators like to give what was freed last.
+        for round in 0..50 {
+            assert_eq!(refer(&giving("Item", "price")), "#/components/schemas/Item", "{round}");
+            assert_eq!(refer(&giving("Item", "size")), "#/components/schemas/ItemOutput", "{round}");
+        }
     }
 }

@@ -14,6 +14,9 @@ use super::text::{Fault, Unread};
 use crate::model::media::{self, FORM, Form, Media, OCTETS, charset, covers, essence, is_range, is_utf8};
 use crate::{HttpBinding, HttpBody};
 
+/// The mark of byte order in UTF-8, which readers pass over (RFC 8259, section 8.1).
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// A body that was read.
 pub(super) struct Taken<'b> {
     pub(super) body: &'b HttpBody,
@@ -112,18 +115,27 @@ async fn value(
     }
 }
 
+/// JSON text in UTF-8 without a mark of byte order, whatever its charset.
+pub(super) fn json_text(content_type: &str, bytes: Bytes) -> Result<Bytes, Unread> {
+    if !is_utf8(content_type) {
+        return text(content_type, &bytes).map(Bytes::from);
+    }
+    Ok(if bytes.starts_with(BYTE_ORDER_MARK) { bytes.slice(BYTE_ORDER_MARK.len()..) } else { bytes })
+}
+
 fn json(content_type: &str, bytes: &[u8]) -> Result<Value, Unread> {
     let read = match is_utf8(content_type) {
         false => serde_json::from_str(&text(content_type, bytes)?),
-        true => serde_json::from_slice(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)),
+        true => serde_json::from_slice(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)),
     };
     read.map_err(|error| Unread::Text(format!("the body is not JSON: {error}")))
 }
 
-/// Each JSON text of a sequence, on a line of its own or behind a separator (RFC 7464).
+/// Each JSON text of a sequence: on a line of its own, or behind a separator and on as many lines as it takes (RFC 7464).
 fn lines(content_type: &str, bytes: &[u8]) -> Result<Value, Unread> {
     let text = text(content_type, bytes)?;
-    let texts = text.split(['\n', '\u{1e}']).map(str::trim).filter(|text| !text.is_empty());
+    let separator = if text.contains('\u{1e}') { '\u{1e}' } else { '\n' };
+    let texts = text.split(separator).map(str::trim).filter(|text| !text.is_empty());
     let items = texts.map(|text| {
         serde_json::from_str(text).map_err(|error| Unread::Text(format!("a line of the body is not JSON: {error}")))
     });

@@ -1,0 +1,141 @@
+//! Reading inputs into the types of operations.
+//!
+//! An integer of JSON Schema is any number without a fraction, however it is written (2020-12 Validation, section 6.1.1), and
+//! serde takes `2.0` for no integer. So an input that is none of its type is read once more with whole numbers written as such.
+//!
+//! ```
+//! use ops_runtime::{Registry, operation};
+//! use serde_json::json;
+//!
+//! /// Twice a number.
+//! #[operation(namespace = "math")]
+//! async fn double(n: i64) -> i64 {
+//!     2 * n
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = Registry::new();
+//! registry.register(Double)?;
+//! assert_eq!(registry.call("math.double", json!({ "n": 21.0 })).await?.into_data(), 42);
+//! # Ok(()) }
+//! ```
+
+use serde_core::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::normalise::integer;
+use crate::record::{self, DecodeError};
+use crate::run::payload::{Payload, to_value};
+use crate::{CallError, ErrorCode, OperationSpec};
+
+/// The error of an input that the operation's type refuses.
+pub(crate) fn invalid(spec: &OperationSpec, error: &DecodeError) -> CallError {
+    let violation = json!({ "pointer": error.pointer, "message": error.message });
+    CallError::new(ErrorCode::ValidationError, format!("the input of `{}` is invalid: {error}", spec.id))
+        .with_details(json!({ "violations": [violation] }))
+}
+
+/// An input that came as JSON of either form, as a value.
+pub(crate) fn value(spec: &OperationSpec, input: Payload) -> Result<Value, CallError> {
+    match input {
+        Payload::Value(value) => Ok(value),
+        Payload::Json(text) => record::parse(&text).map_err(|error| invalid(spec, &error)),
+        Payload::Raw(text) => record::parse(text.get().as_bytes()).map_err(|error| invalid(spec, &error)),
+        Payload::Body(body) => to_value(&body),
+    }
+}
+
+/// Reads an input that came as JSON of either form.
+pub(crate) fn read<T: DeserializeOwned>(input: &Payload) -> Result<T, DecodeError> {
+    match input {
+        Payload::Json(text) => record::from_slice(text).or_else(|error| again(record::parse(text).ok(), error)),
+        Payload::Raw(text) => read_text(text.get()),
+        Payload::Value(value) => read_value(value),
+        Payload::Body(body) => to_value(body).map_or_else(
+            |error| Err(DecodeError { pointer: String::new(), message: error.to_string() }),
+            |value| record::from_value(&value),
+        ),
+    }
+}
+
+/// Reads an input that is JSON text.
+pub(crate) fn read_text<T: DeserializeOwned>(text: &str) -> Result<T, DecodeError> {
+    record::from_str(text).or_else(|error| again(record::parse(text.as_bytes()).ok(), error))
+}
+
+/// Reads an input that is a value.
+pub(crate) fn read_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
+    record::from_value(value).or_else(|error| again(Some(value.clone()), error))
+}
+
+/// Reads an input with its whole numbers written as integers; the first error stays if that changes nothing or does not help.
+#[cold]
+fn again<T: DeserializeOwned>(input: Option<Value>, first: DecodeError) -> Result<T, DecodeError> {
+    match input.map(whole) {
+        Some((input, true)) => record::from_value(&input).map_err(|_| first),
+        _ => Err(first),
+    }
+}
+
+/// The value with each number that has no fraction as an integer, and whether there was one that is none yet.
+fn whole(mut value: Value) -> (Value, bool) {
+    let mut changed = false;
+    let mut stack = vec![&mut value];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Number(number) => {
+                if let Some(whole) = integer(number) {
+                    (*number, changed) = (whole, true);
+                }
+            }
+            Value::Array(items) => stack.extend(items),
+            Value::Object(members) => stack.extend(members.values_mut()),
+            Value::Null | Value::Bool(_) | Value::String(_) => {}
+        }
+    }
+    (value, changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Order {
+        count: u8,
+        price: f64,
+        note: Option<String>,
+    }
+
+    fn texts(text: &str) -> [Payload; 3] {
+        let raw = serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
+        [Payload::Json(text.to_owned().into()), Payload::Raw(raw), Payload::Value(serde_json::from_str(text).unwrap())]
+    }
+
+    #[test]
+    fn an_integer_is_a_number_without_a_fraction() {
+        for text in [r#"{"count":2.0,"price":3}"#, r#"{"count":2,"price":3.0}"#, r#"{"count":20e-1,"price":3.0}"#] {
+            for input in texts(text) {
+                assert_eq!(read::<Order>(&input), Ok(Order { count: 2, price: 3.0, note: None }), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_error_stays() {
+        for (text, pointer, says) in [
+            (r#"{"count":2.5,"price":3.0}"#, "/count", "2.5"),
+            (r#"{"count":256.0,"price":3.0}"#, "/count", "256.0"),
+            (r#"{"count":2.0,"price":3.0,"note":1.0}"#, "/count", "2.0"),
+            (r#"{"count":2,"price":"3.0"}"#, "/price", "string"),
+            (r#"{"count":1e300,"price":3.0}"#, "/count", "1e+300"),
+        ] {
+            for input in texts(text) {
+                let error = read::<Order>(&input).unwrap_err();
+                assert!(error.pointer == pointer && error.message.contains(says), "{text}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a request may look like, and what of it is the input: charsets, sequences, whole numbers, keys, uploads with faults.
+
+use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{Binding, HttpBinding, HttpBody, HttpParameter, ParameterLocation};
+use ops_runtime::serve::{ApiKeys, HttpServer, HttpServerOptions};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+use ops_runtime::{Body, CallError, Registry, operation};
+use serde_json::{Value, json};
+
+use crate::fixture::serve;
+
+/// Says how many pages a text has, as its caller counts them.
+#[operation(namespace = "read", http = "POST /texts")]
+async fn text(pages: u16, title: String) -> Value {
+    json!([pages, title])
+}
+
+/// Counts what comes.
+#[operation(namespace = "read", http = "POST /files")]
+async fn keep(
+    #[input(query)] owner: String,
+    #[input(query)] copies: Option<u8>,
+    body: Body,
+) -> Result<Value, CallError> {
+    let length = body.bytes(1 << 30).await.map_err(|error| CallError::execution(error.to_string()))?.len();
+    Ok(json!([owner, copies, length]))
+}
+
+/// An operation that gives back its input.
+fn echo(name: &str, binding: HttpBinding, properties: Value) -> Registration {
+    let mut spec = OperationSpec::new(OperationKind::Mutation, "read", name).unwrap();
+    spec.input = Schema::from(json!({ "type": "object", "properties": properties, "additionalProperties": false }));
+    spec.binding = Binding::Http(binding);
+    Registration::new(spec, Handler::dynamic(|input: Value, _| async move { Ok(input) }))
+}
+
+fn registry() -> Registry {
+    let registry = Registry::new();
+    registry.register(Text).unwrap();
+    registry.register(Keep).unwrap();
+    let mut sequence = HttpBinding::of("POST", "/sequence");
+    sequence.bodies = vec![HttpBody::new("application/json-seq")].into();
+    registry.register(echo("sequence", sequence, json!({ "body": { "type": "array" } }))).unwrap();
+    let mut search = HttpBinding::of("GET", "/search");
+    let cookies = HttpParameter::of(ParameterLocation::Cookie, "others");
+    search.parameters = vec![HttpParameter::query("filter"), cookies].into();
+    let free = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    registry.register(echo("search", search, json!({ "filter": free, "others": free }))).unwrap();
+    registry
+}
+
+#[tokio::test]
+async fn calls_by_id_have_any_charset() {
+    let server = serve(HttpServer::new(registry())).await;
+    let utf8: &[u8] = "\u{feff}{\"pages\":2,\"title\":\"é\"}".as_bytes();
+    let latin: &[u8] = b"{\"pages\":2,\"title\":\"\xe9\"}";
+    for path in ["/operations/read/text", "/texts"] {
+        for (kind, body, status) in [
+            ("application/json", utf8, 200),
+            ("application/json; charset=iso-8859-1", latin, 200),
+            ("application/json", latin, 400),
+            ("application/json; charset=utf-8", latin, 400),
+            ("application/json; charset=klingon", latin, 415),
+        ] {
+            let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+            let head = format!("{head}content-type: {kind}\r\ncontent-length: {}\r\n\r\n", body.len());
+            let answer = server.raw(&[head.as_bytes(), body].concat()).await;
+            assert_eq!(answer.status, status, "{path} {kind}: {answer:?}");
+            if status == 200 {
+                assert_eq!(answer.json(), json!([2, "é"]), "{path} {kind}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn whole_numbers_are_integers_however_they_are_written() {
+    let server = serve(HttpServer::new(registry())).await;
+    for (pages, status) in [("2", 200), ("2.0", 200), ("2e0", 200), ("2.5", 422), ("-2.0", 422), ("70000.0", 422)] {
+        for path in ["/operations/read/text", "/texts"] {
+            let answer = server.post(path, &format!("{{\"pages\":{pages},\"title\":\"2.0\"}}")).await;
+            assert_eq!(answer.status, status, "{path} {pages}: {answer:?}");
+            match status {
+                200 => assert_eq!(answer.json(), json!([2, "2.0"]), "{path} {pages}"),
+                _ => assert_eq!(answer.problem()["violations"][0]["pointer"], "/pages", "{path} {pages}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_text_of_a_sequence_has_any_number_of_lines() {
+    let server = serve(HttpServer::new(registry())).await;
+    for body in ["\u{1e}{\n \"id\": 1\n}\n\u{1e}2\n", "{\"id\":1}\n2\n", "\u{1e}{\"id\":1}\n\u{1e}\u{1e}2"] {
+        let answer = server.send("POST /sequence", &["content-type: application/json-seq"], body).await;
+        assert_eq!((answer.status, answer.json()), (200, json!({ "body": [{ "id": 1 }, 2] })), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_no_input() {
+    let keys = [ApiKeys::query("api_key"), ApiKeys::cookie("session")];
+    let [query, cookie] = keys.map(|keys| keys.with_key("s3cret", Identity::new("ann")));
+    let server = serve(HttpServer::new(registry()).with_authenticator(query).with_authenticator(cookie)).await;
+    let cookies = "cookie: lang=de; session=s3cret";
+    for (path, headers, expected) in [
+        ("/search?status=x&api_key=s3cret", [].as_slice(), json!({ "filter": { "status": "x" } })),
+        ("/search?api_key=s3cret", &[], json!({})),
+        ("/search?session=1", &[cookies], json!({ "filter": { "session": "1" }, "others": { "lang": "de" } })),
+    ] {
+        let answer = server.send(&format!("GET {path}"), headers, "").await;
+        assert_eq!((answer.status, answer.json()), (200, expected), "{path} {headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_upload_with_a_fault_is_told_of_it() {
+    let options = HttpServerOptions::new().with_max_body(5).with_max_upload(Some(20));
+    let server = serve(HttpServer::new(registry()).with_options(options)).await;
+    let bytes = "content-type: application/octet-stream";
+    for (path, body, status, pointers) in [
+        ("/files?owner=ann", "0123456789", 200, vec![]),
+        ("/files?owner=ann&copies=2", "0123456789", 200, vec![]),
+        ("/files", "0123456789", 422, vec!["/owner"]),
+        ("/files?copies=x", "0123456789", 422, vec!["/owner", "/copies"]),
+        ("/files?owner=a&owner=b&copies=300", "0123456789", 422, vec!["/owner", "/copies"]),
+        ("/files?owner=ann", "0123456789012345678901", 413, vec![]),
+    ] {
+        let answer = server.send(&format!("POST {path}"), &[bytes], body).await;
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+        if status == 422 {
+            let violations = answer.problem()["violations"].clone();
+            let mut found: Vec<_> =
+                violations.as_array().unwrap().iter().map(|told| told["pointer"].as_str().unwrap()).collect();
+            found.sort_unstable_by_key(|pointer| std::cmp::Reverse(*pointer));
+            assert_eq!(found, pointers, "{path}: {violations}");
+        }
+    }
+}
