@@ -140,10 +140,16 @@ fn clients(
     has_secrets: bool,
 ) -> Result<Vec<(String, HttpConfig)>, Failure> {
     let is_for_one = arguments.credentials.is_given() || arguments.base_url.is_some() || arguments.namespace.is_some();
-    if is_for_one && documents.len() > 1 {
-        let message = "`--namespace`, `--base-url` and credentials are for one document, and there are several: name them, \
-                       each with its own, in a file for `--config`";
-        return Err(Failure::Usage(message.to_owned()));
+    if is_for_one && documents.len() != 1 {
+        let hint = match documents.len() {
+            0 => {
+                "the command line names none: a file for `--config` has those of its APIs, and an MCP server has its own"
+            }
+            _ => "there are several: name them, each with its own, in a file for `--config`",
+        };
+        return Err(Failure::Usage(format!(
+            "`--namespace`, `--base-url` and credentials are for one document, and {hint}"
+        )));
     }
     documents
         .into_iter()
