@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::manifest::{Entry, Manifest, NAME};
 use crate::modules::{is_list, is_url, runtime, shown};
 use crate::progress::Progress;
-use crate::report::clean;
+use crate::report::{clean, print};
 
 /// A document that was fetched.
 struct Fetched {
@@ -158,7 +158,7 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
         Some(Ok((_, old))) => {
             let mut rows = Vec::new();
             rows_of(&name, &old, &fetched.api, &mut rows);
-            print(&name, &rows)?;
+            tell_changes(&name, &rows)?;
         }
         Some(Err(_)) => tell(&format!("{name}: the old document cannot be read, so it is not compared")),
         None => tell(&format!("{name}: there is no `{}`", entry.path)),
@@ -173,10 +173,8 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
     Ok(if is_edited { News::Edited } else { News::Fetched })
 }
 
-fn print(name: &str, rows: &[Row]) -> Result<(), Failure> {
-    let lines: String = rows.iter().map(|row| format!("{}\n", row.text)).collect();
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::output)?;
+fn tell_changes(name: &str, rows: &[Row]) -> Result<(), Failure> {
+    print(&rows.iter().map(|row| format!("{}\n", row.text)).collect::<String>())?;
     let breaking = rows.iter().filter(|row| row.breaks).count();
     tell(&match (rows.len(), breaking) {
         (0, _) => format!("{name}: the text is new, and no operation changed"),

@@ -12,7 +12,7 @@ use crate::arguments::{Choice, InspectArguments};
 use crate::failure::Failure;
 use crate::modules::{Sources, modules, runtime, unreadable};
 use crate::progress::Progress;
-use crate::report::{Reporter, line};
+use crate::report::{Reporter, line, print};
 use crate::server::{OF_FILE, from_file, is_config};
 use crate::summary;
 
@@ -41,10 +41,10 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
                 false => error,
             }
         })?;
-        return std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output);
+        return print(&text);
     }
     let text = if arguments.json { json(&modules) } else { table(&modules) };
-    std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output)?;
+    print(&text)?;
     if !arguments.json {
         for diagnostic in modules.iter().flat_map(|module| &module.generated.diagnostics) {
             reporter.print(diagnostic);

@@ -13,7 +13,7 @@ use crate::arguments::SnapshotArguments;
 use crate::failure::Failure;
 use crate::modules::runtime;
 use crate::progress::Progress;
-use crate::report::clean;
+use crate::report::{clean, print};
 use crate::server::Server;
 
 pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
@@ -75,11 +75,6 @@ fn targets(arguments: &SnapshotArguments, servers: &[Server]) -> Result<Vec<Opti
             })
             .collect(),
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::output)
 }
 
 fn write(path: &Path, snapshot: &Snapshot) -> Result<(), Failure> {
