@@ -37,6 +37,24 @@ fn arguments_that_an_operation_does_not_have() {
 }
 
 #[test]
+fn values_that_would_be_lost_or_rounded() {
+    let folder = Folder::new("lost");
+    folder.write("shop.yaml", SHOP);
+    let fails = |arguments: &[&str], says: &[&str]| {
+        // Nothing listens there: all of them are refused before that is noticed.
+        folder.fails(2, &[&["call", "shop.yaml", "--base-url", "http://127.0.0.1:9"], arguments].concat(), says);
+    };
+    let would_replace = "`body`: it is given already, as an object with `name`, which this value would replace";
+    fails(&["addPet", "body.name=Rex", r#"body={"id":3}"#], &[would_replace]);
+    fails(&["addPet", "--input", r#"{"body":{"name":"Rex"}}"#, r#"body={"id":3}"#], &[would_replace]);
+    let rounded = "`petId`: `123456789012345678901` has more than 64 bits, so it would be rounded";
+    fails(&["showPet", "petId=123456789012345678901"], &[rounded]);
+    // Two faults at once are both told.
+    let long = "body.id=123456789012345678901";
+    fails(&["addPet", long, r#"body={"id":1}"#, "body.name=Rex", "nmae=x"], &["`body.id`: ", "argument `nmae`"]);
+}
+
+#[test]
 fn operations_that_are_not_there() {
     let folder = Folder::new("operations");
     folder.write("shop.yaml", SHOP);
