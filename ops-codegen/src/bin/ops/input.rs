@@ -131,7 +131,16 @@ fn split<'a>(path: &'a str, schemas: &[&Value]) -> (&'a str, Option<&'a str>) {
 }
 
 /// All schemas for a value: references followed, and the members of `allOf`, `anyOf` and `oneOf`.
-pub(crate) fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
+pub(crate) fn views<'a>(open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
+    joined(open, root, &["allOf", "anyOf", "oneOf"])
+}
+
+/// The schemas that a value has to match, all of them: references followed, and the members of `allOf`.
+pub(crate) fn parts<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
+    joined(vec![schema], root, &["allOf"])
+}
+
+fn joined<'a>(mut open: Vec<&'a Value>, root: &'a Value, keywords: &[&str]) -> Vec<&'a Value> {
     let mut seen: Vec<&Value> = Vec::new();
     while let Some(schema) = open.pop() {
         if seen.len() >= LIMIT || seen.iter().any(|other| std::ptr::eq(*other, schema)) {
@@ -140,7 +149,7 @@ pub(crate) fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Va
         seen.push(schema);
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
         open.extend(target.and_then(|pointer| root.pointer(pointer)));
-        for keyword in ["allOf", "anyOf", "oneOf"] {
+        for keyword in keywords {
             open.extend(schema.get(keyword).and_then(Value::as_array).into_iter().flatten());
         }
     }

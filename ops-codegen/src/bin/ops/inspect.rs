@@ -147,13 +147,13 @@ fn table(modules: &[Module]) -> String {
 }
 
 fn row(spec: &OperationSpec) -> [String; 6] {
+    let (input, output) = (summary::short(&summary::input(spec)), summary::short(&summary::output(spec)));
     let (method, path) = match (spec.http(), spec.mcp()) {
         (Some(http), _) => (http.method.as_ref(), http.path.as_ref()),
         (None, Some(mcp)) => ("tool", mcp.tool.as_ref()),
         (None, None) => ("", ""),
     };
-    [&spec.id, summary::kind(spec), method, path, &summary::input(spec), &summary::output(spec)]
-        .map(|cell| cut(line(cell)))
+    [&spec.id, summary::kind(spec), method, path, &input, &output].map(|cell| cut(line(cell)))
 }
 
 /// A cell, cut so that the columns stay narrow.
