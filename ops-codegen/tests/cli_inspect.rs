@@ -2,7 +2,7 @@
 
 mod folder;
 
-use folder::Folder;
+use folder::{Folder, SHOP};
 use serde_json::{Value, json};
 
 /// A document whose body has its parts in several schemas, and more properties and values than are shown.
@@ -61,4 +61,26 @@ fn json_has_all_that_there_is() {
     // For people, it is cut.
     let (table, _) = folder.good(&["inspect", "x.json"]);
     assert!(table.contains("...") && !table.contains("a-long-name-19"), "{table}");
+}
+
+#[test]
+fn documents_that_cannot_be_read_are_told_beside_an_operation() {
+    let folder = Folder::new("inspect-unread");
+    folder.write("apis/shop.yaml", SHOP);
+    folder.write("apis/bad.yaml", "a: [");
+    for operation in ["shop.showPet", "GET /ping"] {
+        let (status, stdout, stderr) = folder.ops(&["inspect", "apis", operation]);
+        assert!(status == 3 && stdout.starts_with("shop."), "{status}: {stdout}");
+        assert!(stderr.contains("apis/bad.yaml:1:4") && stderr.contains("nothing was made of a file"), "{stderr}");
+    }
+    // The operation may be in the document that cannot be read.
+    folder.fails(3, &["inspect", "apis", "shwPet"], &["apis/bad.yaml:1:4", "no operation `shwPet`", "`showPet`"]);
+    let (status, stdout, stderr) = folder.ops(&["inspect", "apis", "ping", "--json"]);
+    assert!(status == 3 && stderr.contains("apis/bad.yaml"), "{stderr}");
+    assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["id"], "shop.ping");
+    folder.write("ops.toml", "[documents.all]\npath = \"apis\"\n");
+    folder.fails(3, &["inspect", "ops.toml", "ping"], &["apis/bad.yaml:1:4"]);
+    folder.remove("apis/bad.yaml");
+    folder.good(&["inspect", "apis", "ping"]);
+    folder.fails(2, &["inspect", "apis", "shwPet"], &["did you mean `showPet`?"]);
 }

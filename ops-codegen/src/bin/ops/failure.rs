@@ -96,6 +96,16 @@ impl Failure {
         }
     }
 
+    /// The same failure, beside so many files that could not be read, which were reported.
+    pub(crate) fn beside(self, unreadable: usize) -> Self {
+        match self {
+            Self::Usage(message) | Self::Failed(message) if unreadable > 0 => {
+                Self::Incomplete(unreadable, Some(message))
+            }
+            other => other,
+        }
+    }
+
     /// The same failure, behind another that may be its cause.
     pub(crate) fn after(self, cause: Option<String>) -> Self {
         match (self, cause) {

@@ -33,15 +33,20 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
     drop(progress);
     let failed = (!failed.is_empty()).then(|| failed.join("\n"));
     if let Some(operation) = operation {
+        // One of these may have it.
+        let unreadable: Vec<Diagnostic> = unreadable(&modules).cloned().collect();
+        reporter.print_list(&unreadable);
         let text = operation::show(&modules, operation, spec, arguments);
         // An operation that is not found may be one of a server that does not answer.
-        let text = text.map_err(|error| error.after(failed)).map_err(|error| {
-            match is_left_out(arguments, operation, spec) {
+        let text =
+            text.map_err(|error| error.after(failed)).map_err(|error| match is_left_out(arguments, operation, spec) {
                 true => Failure::Usage(format!("`{operation}` is left out by `--include` or `--exclude`")),
                 false => error,
-            }
-        })?;
-        return print(&text);
+            });
+        let shown = text.and_then(|text| print(&text));
+        return shown
+            .map_err(|error| error.beside(unreadable.len()))
+            .and(Failure::of_unreadable(unreadable.len(), None));
     }
     let text = if arguments.json { json(&modules) } else { table(&modules) };
     print(&text)?;
