@@ -55,6 +55,21 @@ fn values_that_would_be_lost_or_rounded() {
 }
 
 #[test]
+fn a_module_in_two_files_is_not_printed() {
+    let folder = Folder::new("two-files");
+    folder.write("shop.yaml", SHOP);
+    folder.write("src/main.rs", "fn main() { shop::ShowPet; }");
+    folder.write("ops.toml", "[generate]\nonly_used = true\n[documents.shop]\npath = \"shop.yaml\"\n");
+    let says = ["includes `shop.others.json`", "name a file or a folder by `--output`", "`only_used`"];
+    folder.fails(2, &["generate", "ops.toml", "-o", "-"], &says);
+    folder.good(&["generate", "ops.toml", "-o", "out/shop.rs"]);
+    assert!(folder.read("out/shop.rs").contains("shop.others.json") && folder.0.join("out/shop.others.json").exists());
+    // All of it is one text.
+    folder.write("ops.toml", "[documents.shop]\npath = \"shop.yaml\"\n");
+    assert!(!folder.good(&["generate", "ops.toml", "-o", "-"]).0.contains("include_str!"));
+}
+
+#[test]
 fn operations_that_are_not_there() {
     let folder = Folder::new("operations");
     folder.write("shop.yaml", SHOP);

@@ -252,6 +252,14 @@ fn module(modules: &[Module]) -> Result<&str, Failure> {
         let message = format!("standard output takes one module, and there are {}: name a folder", modules.len());
         return Err(Failure::Usage(message));
     };
+    if let Some((name, _)) = module.included() {
+        // `only_used` of `ops.toml`.
+        let message = format!(
+            "the module includes `{name}`, a file beside it with the operations that your sources do not name, and standard \
+             output takes one text: name a file or a folder by `--output`, or take `only_used` out of the configuration"
+        );
+        return Err(Failure::Usage(message));
+    }
     Ok(&module.generated.source)
 }
 
