@@ -70,6 +70,21 @@ fn a_module_in_two_files_is_not_printed() {
 }
 
 #[test]
+fn credentials_that_a_file_is_read_without() {
+    let folder = Folder::new("credentials");
+    folder.write("from/shop.yaml", SHOP);
+    let refused = "have no use here: `from/shop.yaml` is a file, which is read without them";
+    for option in [["--header", "X-Key: k"], ["--bearer-env", "NOT_SET"], ["--bearer-file", "from/shop.yaml"]] {
+        folder.fails(2, &[&["add", "from/shop.yaml"][..], &option].concat(), &[refused]);
+        assert!(!folder.0.join("ops.toml").exists());
+    }
+    folder.good(&["add", "from/shop.yaml"]);
+    for arguments in [&["update"][..], &["update", "shop"], &["update", "--check"]] {
+        folder.fails(2, &[arguments, &["--bearer-env", "NOT_SET"]].concat(), &[refused]);
+    }
+}
+
+#[test]
 fn operations_that_are_not_there() {
     let folder = Folder::new("operations");
     folder.write("shop.yaml", SHOP);
