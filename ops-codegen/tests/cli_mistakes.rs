@@ -85,6 +85,27 @@ fn credentials_that_a_file_is_read_without() {
 }
 
 #[test]
+fn snapshots_of_two_servers_in_one_file() {
+    let folder = Folder::new("one-file");
+    let servers = |one: &str, other: &str| {
+        let servers = json!({ one: { "command": "/no/such/program" }, other: { "command": "/no/such/program" } });
+        folder.write("mcp.json", &json!({ "mcpServers": servers }).to_string());
+    };
+    let snapshot = ["snapshot", "--config", "mcp.json", "-o", "tools"];
+    for (one, other) in [("my server", "my_server"), ("shop", "Shop")] {
+        servers(one, other);
+        let says = [&format!("`{one}`")[..], &format!("`{other}`"), "would both be `tools", "`--server NAME`"];
+        for more in [&[][..], &["--check"], &["--force"]] {
+            folder.fails(2, &[&snapshot, more].concat(), &says);
+        }
+        // Of one, there is one file.
+        folder.fails(1, &[&snapshot[..], &["--server", one]].concat(), &["/no/such/program"]);
+    }
+    servers("my server", "my-server");
+    folder.fails(1, &snapshot, &["`my server`: ", "`my-server`: "]);
+}
+
+#[test]
 fn operations_that_are_not_there() {
     let folder = Folder::new("operations");
     folder.write("shop.yaml", SHOP);
