@@ -92,7 +92,12 @@ fn what_is_no_document_is_told_and_left_out() {
     let shop = SHOP.replace("\"#/components/schemas/Pet\"", "\"parts/pet.yaml\"");
     folder.write("apis/shop.yaml", &shop);
     folder.write("apis/parts/pet.yaml", "type: object\nproperties: { owner: { $ref: owner.yaml } }\n");
-    folder.write("apis/parts/owner.yaml", "type: object\n");
+    folder.write("apis/parts/owner.yaml", "type: object\nproperties: { name: { $ref: '../common.yaml#/x' } }\n");
+    // A document of nothing but parts.
+    folder.write(
+        "apis/common.yaml",
+        "openapi: 3.1.0\ninfo: { title: x, version: '1' }\npaths: {}\nx: { type: string }\n",
+    );
     folder.write("apis/package.json", r#"{ "name": "x", "keywords": ["openapi"] }"#);
     folder.write("apis/spec.json", r#"{ "namespace": "a", "name": "b", "kind": "query", "inputSchema": {} }"#);
     let servers = |name: &str| {
@@ -117,6 +122,10 @@ fn what_is_no_document_is_told_and_left_out() {
     let (status, told) = served(&folder, &["apis", "apis/tool/mcp.json"]);
     assert!(status == 3 && told.contains("error: below: ") && told.contains("error: beside: "), "{status}: {told}");
     assert!(folder.0.join("below").exists() && folder.0.join("beside").exists(), "{told}");
+    // What cannot be read may be a document.
+    std::fs::write(folder.0.join("apis/latin.yaml"), b"openapi: 3.1.0\ninfo: { title: caf\xe9 }\n").unwrap();
+    let (status, told) = served(&folder, &["apis", "--exclude", "nothing"]);
+    assert!(status == 3 && told.contains("error: apis/latin.yaml: "), "{status}: {told}");
     // A folder without documents.
     folder.write("none/package.json", "{}");
     folder.fails(2, &["serve", "none"], &["none/package.json", "there are no operations to serve"]);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use ops_codegen::folder::{Kind, files, kind};
 use ops_runtime::openapi::{self, FileNamespace, dir_namespaces};
 use ops_runtime::spec::Diagnostic;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::server::is_config;
@@ -29,7 +30,6 @@ impl Document {
 }
 
 /// What a folder has.
-#[derive(Default)]
 pub(super) struct Found {
     pub(super) documents: Vec<Document>,
     pub(super) configurations: Vec<String>,
@@ -44,10 +44,13 @@ pub(super) struct Found {
 pub(super) fn read(folder: &str) -> Result<Found, Failure> {
     let root = Path::new(folder);
     let files = files(root).map_err(|error| Failure::Failed(error.to_string()))?;
-    let (mut found, mut documents, mut unknown) = (Found::default(), Vec::new(), Vec::new());
+    let (mut documents, mut configurations, mut unknown, mut others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut parts = BTreeSet::new();
     for path in files {
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            documents.push(path);
+            continue;
+        };
         let beside = path.parent().unwrap_or(Path::new(""));
         parts.extend(references(&text).map(|file| beside.join(file)));
         let is_below = path.parent() != Some(root);
@@ -56,32 +59,38 @@ pub(super) fn read(folder: &str) -> Result<Found, Failure> {
             // Who reads it as a document says what is wrong with it.
             None | Some(Kind::OpenApi | Kind::Tools) => documents.push(path),
             Some(Kind::Spec) => {
-                found
-                    .others
-                    .push(left_out(&location, "the file describes an operation of a program, which alone has it"));
+                let message = "the file describes an operation of a program, which alone has it";
+                others.push(left_out(&location, message));
             }
             Some(Kind::Unknown) if !is_config(&location) => unknown.push(path),
             Some(Kind::Unknown) if is_below => {
                 let message = "the file names MCP servers, and those in folders below the named one are not started";
-                found.others.push(left_out(&location, message).with_help("name the file itself to start them"));
+                others.push(left_out(&location, message).with_help("name the file itself to start them"));
             }
-            Some(Kind::Unknown) => found.configurations.push(location),
+            Some(Kind::Unknown) => configurations.push(location),
         }
     }
     let parts: BTreeSet<PathBuf> = parts.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let is_part = |path: &PathBuf| path.canonicalize().is_ok_and(|path| parts.contains(&path));
     let message = "the file is neither an OpenAPI document nor a list of tools nor a configuration of MCP servers";
-    found
-        .others
-        .extend(unknown.iter().filter(|path| !is_part(path)).map(|path| left_out(&path.to_string_lossy(), message)));
+    unknown.retain(|path| !is_part(path));
+    others.extend(unknown.iter().map(|path| left_out(&path.to_string_lossy(), message)));
+    documents.retain(|path| !is_part(path) || has_operations(path));
     let namespaces: Vec<_> = dir_namespaces(root, &documents, |_| true).collect();
-    found.documents = std::iter::zip(documents, namespaces)
-        .map(|(path, namespace)| Document {
-            namespace: (path.parent() != Some(root)).then_some(namespace),
-            location: path.to_string_lossy().into_owned(),
-        })
-        .collect();
-    Ok(found)
+    let document = |(path, namespace): (PathBuf, FileNamespace)| Document {
+        namespace: (path.parent() != Some(root)).then_some(namespace),
+        location: path.to_string_lossy().into_owned(),
+    };
+    Ok(Found { documents: std::iter::zip(documents, namespaces).map(document).collect(), configurations, others })
+}
+
+/// False for a document that has nothing but parts of others, such as schemas.
+fn has_operations(path: &Path) -> bool {
+    let value = std::fs::read_to_string(path).ok().and_then(|text| openapi::parse(&text).ok());
+    value.is_none_or(|value| {
+        let paths = value.get("paths").and_then(Value::as_object);
+        kind(&value) != Kind::OpenApi || paths.is_some_and(|paths| !paths.is_empty())
+    })
 }
 
 fn left_out(location: &str, message: &str) -> Diagnostic {
