@@ -23,6 +23,19 @@ pub(crate) enum Form {
     Any,
 }
 
+/// What a file of a directory holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An OpenAPI document.
+    OpenApi,
+    /// A list of an MCP server's tools.
+    Tools,
+    /// The spec of an operation.
+    Spec,
+    /// Anything else.
+    Unknown,
+}
+
 /// The contents of a directory.
 #[derive(Default)]
 pub(crate) struct Contents {
@@ -67,20 +80,25 @@ impl Specs {
     }
 }
 
-/// Reads every file of a directory with the ending of JSON or YAML, in the order of their paths.
-///
-/// Hidden files and folders are ignored, and links to folders are not followed.
+/// Reads every file of a directory, in the order of their paths.
 pub(crate) fn contents(directory: &Path) -> Result<Contents, Error> {
-    let mut files = Vec::new();
-    walk(directory, 0, &mut files)?;
-    files.sort();
     let mut contents = Contents::default();
-    for path in files {
+    for path in files(directory)? {
         look(path, &mut contents);
     }
     let documents: Vec<PathBuf> = contents.documents.iter().map(|(path, _)| path.clone()).collect();
     contents.namespaces = dir_namespaces(directory, &documents, |_| true).collect();
     Ok(contents)
+}
+
+/// The files of a directory and those below it with the ending of JSON or YAML, in the order of their paths.
+///
+/// Hidden files and folders are ignored, and links to folders are not followed.
+pub fn files(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    walk(directory, 0, &mut files)?;
+    files.sort();
+    Ok(files)
 }
 
 fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Error> {
@@ -115,18 +133,32 @@ fn look(path: PathBuf, contents: &mut Contents) {
         Ok(value) => value,
         Err(diagnostic) => return contents.skipped.push(skipped(diagnostic)),
     };
+    match kind(&value) {
+        Kind::OpenApi => contents.documents.push((path, Form::OpenApi)),
+        Kind::Tools => contents.documents.push((path, Form::Tools)),
+        Kind::Spec => {
+            if let Err(message) = spec(&path, value, &mut contents.specs) {
+                contents.skipped.push(skipped(Diagnostic::error("", message)));
+            }
+        }
+        Kind::Unknown => {
+            let message = "the file is neither an OpenAPI document nor a list of tools nor the spec of an operation";
+            contents.unknown.push((path.clone(), skipped(Diagnostic::warning("", message))));
+        }
+    }
+}
+
+/// What the content of a file is.
+pub fn kind(value: &Value) -> Kind {
     let has = |key: &str| value.get(key).is_some();
     if has("openapi") || has("swagger") {
-        contents.documents.push((path, Form::OpenApi));
-    } else if mcp::is_tool_list(&value) {
-        contents.documents.push((path, Form::Tools));
+        Kind::OpenApi
+    } else if mcp::is_tool_list(value) {
+        Kind::Tools
     } else if has("namespace") && has("name") && has("inputSchema") {
-        if let Err(message) = spec(&path, value, &mut contents.specs) {
-            contents.skipped.push(skipped(Diagnostic::error("", message)));
-        }
+        Kind::Spec
     } else {
-        let message = "the file is neither an OpenAPI document nor a list of tools nor the spec of an operation";
-        contents.unknown.push((path.clone(), skipped(Diagnostic::warning("", message))));
+        Kind::Unknown
     }
 }
 

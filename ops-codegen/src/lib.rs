@@ -79,6 +79,11 @@ pub mod described;
 mod directory;
 mod error;
 mod errors;
+#[doc(hidden)]
+pub mod folder {
+    //! The files of a folder, for the command.
+    pub use crate::directory::{Kind, files, kind};
+}
 mod generate;
 #[cfg(feature = "overlays")]
 mod jsonpath;

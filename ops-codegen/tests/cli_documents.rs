@@ -389,6 +389,34 @@ fn documents_are_added_and_updated() {
 }
 
 #[test]
+fn a_text_that_is_the_same_is_no_news() {
+    let folder = folder("same");
+    write(&folder, "from.yaml", SHOP);
+    let entry = "[documents.shop]\npath = \"shop.yaml\"\nsource = \"from.yaml\"\n";
+    let read = || std::fs::read_to_string(folder.join("ops.toml")).unwrap();
+    // Written by hand, and of a text that came here in another way.
+    for digest in ["", "sha256 = \"9f86d0\" # mine\n"] {
+        write(&folder, "ops.toml", &format!("{entry}{digest}"));
+        let before = read();
+        for arguments in [&["update", "--check"][..], &["update", "shop", "--check"]] {
+            let told = ops(&folder, arguments);
+            assert!(told.status == 0 && told.stderr == "shop: as it was\n", "{}: {}", told.status, told.stderr);
+            assert_eq!(read(), before, "a check writes nothing");
+        }
+        let told = ops(&folder, &["update"]);
+        assert!(told.status == 0 && told.stderr == "shop: as it was\n", "{}: {}", told.status, told.stderr);
+        assert!(read().starts_with(&format!("{entry}sha256 = \"")) && !read().contains("9f86d0"), "{}", read());
+        assert_eq!(read().matches("# mine").count(), before.matches("# mine").count());
+        // From now on a change by hand is one.
+        write(&folder, "shop.yaml", "mine");
+        let told = ops(&folder, &["update"]);
+        assert!(told.status == 1 && told.stderr.contains("was changed since it was fetched"), "{}", told.stderr);
+        write(&folder, "shop.yaml", SHOP);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_document_that_lies_here_is_kept_by_hand() {
     let folder = folder("here");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();

@@ -48,10 +48,22 @@ impl Nats {
         Jobs::new(JetStream::connect(&self.url(), config).await.unwrap()).with_queue("video.*", "video")
     }
 
+    fn user(&self) -> [(&'static str, String); 3] {
+        [("NATS_URL", self.url()), ("NATS_USER", "ann".into()), ("NATS_PASSWORD", PASSWORD.into())]
+    }
+
     /// Runs the command, whose output never has the password.
     fn ops(&self, arguments: &[&str]) -> Ran {
-        let user = [("NATS_URL", self.url()), ("NATS_USER", "ann".into()), ("NATS_PASSWORD", PASSWORD.into())];
-        ops(arguments, &user)
+        ops(arguments, &self.user())
+    }
+
+    /// Runs the command, whose output nobody reads, and gives its status.
+    fn unread(&self, arguments: &[&str]) -> Option<i32> {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.arg("jobs").args(arguments).envs(self.user()).env_remove("NATS_TOKEN").stdout(writer);
+        command.status().unwrap().code()
     }
 }
 
@@ -220,6 +232,12 @@ async fn jobs_from_a_shell() {
     until(&dead, |status| matches!(status, JobStatus::Dead(_))).await;
     assert_eq!(nats.ops(&["discard", &id(&dead)]).good(), format!("discarded {}\n", id(&dead)));
     assert!(nats.ops(&["show", &id(&dead)]).failed(1).contains("JOB_NOT_FOUND"));
+    // All of them, even if nobody reads what is told of the first.
+    let two = [submit("other.pay", 1, options()).await, submit("other.pay", 2, options()).await];
+    assert_eq!(nats.unread(&["cancel", &id(&two[0]), &id(&two[1])]), Some(0));
+    for job in two {
+        assert_eq!(job.status().await.unwrap(), JobStatus::Cancelled);
+    }
     let told = nats.ops(&["cancel", &id(&runs), &id(&later), &id(&other), "--json"]).json();
     assert_eq!(told.as_array().unwrap().iter().filter(|told| told["changed"] == true).count(), 3);
     assert_eq!(runs.status().await.unwrap(), JobStatus::Cancelled);

@@ -37,6 +37,75 @@ fn arguments_that_an_operation_does_not_have() {
 }
 
 #[test]
+fn values_that_would_be_lost_or_rounded() {
+    let folder = Folder::new("lost");
+    folder.write("shop.yaml", SHOP);
+    let fails = |arguments: &[&str], says: &[&str]| {
+        // Nothing listens there: all of them are refused before that is noticed.
+        folder.fails(2, &[&["call", "shop.yaml", "--base-url", "http://127.0.0.1:9"], arguments].concat(), says);
+    };
+    let would_replace = "`body`: it is given already, as an object with `name`, which this value would replace";
+    fails(&["addPet", "body.name=Rex", r#"body={"id":3}"#], &[would_replace]);
+    fails(&["addPet", "--input", r#"{"body":{"name":"Rex"}}"#, r#"body={"id":3}"#], &[would_replace]);
+    let rounded = "`petId`: `123456789012345678901` has more than 64 bits, so it would be rounded";
+    fails(&["showPet", "petId=123456789012345678901"], &[rounded]);
+    // Two faults at once are both told.
+    let long = "body.id=123456789012345678901";
+    fails(&["addPet", long, r#"body={"id":1}"#, "body.name=Rex", "nmae=x"], &["`body.id`: ", "argument `nmae`"]);
+}
+
+#[test]
+fn a_module_in_two_files_is_not_printed() {
+    let folder = Folder::new("two-files");
+    folder.write("shop.yaml", SHOP);
+    folder.write("src/main.rs", "fn main() { shop::ShowPet; }");
+    folder.write("ops.toml", "[generate]\nonly_used = true\n[documents.shop]\npath = \"shop.yaml\"\n");
+    let says = ["includes `shop.others.json`", "name a file or a folder by `--output`", "`only_used`"];
+    folder.fails(2, &["generate", "ops.toml", "-o", "-"], &says);
+    folder.good(&["generate", "ops.toml", "-o", "out/shop.rs"]);
+    assert!(folder.read("out/shop.rs").contains("shop.others.json") && folder.0.join("out/shop.others.json").exists());
+    // All of it is one text.
+    folder.write("ops.toml", "[documents.shop]\npath = \"shop.yaml\"\n");
+    assert!(!folder.good(&["generate", "ops.toml", "-o", "-"]).0.contains("include_str!"));
+}
+
+#[test]
+fn credentials_that_a_file_is_read_without() {
+    let folder = Folder::new("credentials");
+    folder.write("from/shop.yaml", SHOP);
+    let refused = "have no use here: `from/shop.yaml` is a file, which is read without them";
+    for option in [["--header", "X-Key: k"], ["--bearer-env", "NOT_SET"], ["--bearer-file", "from/shop.yaml"]] {
+        folder.fails(2, &[&["add", "from/shop.yaml"][..], &option].concat(), &[refused]);
+        assert!(!folder.0.join("ops.toml").exists());
+    }
+    folder.good(&["add", "from/shop.yaml"]);
+    for arguments in [&["update"][..], &["update", "shop"], &["update", "--check"]] {
+        folder.fails(2, &[arguments, &["--bearer-env", "NOT_SET"]].concat(), &[refused]);
+    }
+}
+
+#[test]
+fn snapshots_of_two_servers_in_one_file() {
+    let folder = Folder::new("one-file");
+    let servers = |one: &str, other: &str| {
+        let servers = json!({ one: { "command": "/no/such/program" }, other: { "command": "/no/such/program" } });
+        folder.write("mcp.json", &json!({ "mcpServers": servers }).to_string());
+    };
+    let snapshot = ["snapshot", "--config", "mcp.json", "-o", "tools"];
+    for (one, other) in [("my server", "my_server"), ("shop", "Shop")] {
+        servers(one, other);
+        let says = [&format!("`{one}`")[..], &format!("`{other}`"), "would both be `tools", "`--server NAME`"];
+        for more in [&[][..], &["--check"], &["--force"]] {
+            folder.fails(2, &[&snapshot, more].concat(), &says);
+        }
+        // Of one, there is one file.
+        folder.fails(1, &[&snapshot[..], &["--server", one]].concat(), &["/no/such/program"]);
+    }
+    servers("my server", "my-server");
+    folder.fails(1, &snapshot, &["`my server`: ", "`my-server`: "]);
+}
+
+#[test]
 fn operations_that_are_not_there() {
     let folder = Folder::new("operations");
     folder.write("shop.yaml", SHOP);

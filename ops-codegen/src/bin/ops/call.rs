@@ -88,11 +88,12 @@ async fn once(
     let envelope = registry.call_with(&spec.id, input, options(arguments)).await.map_err(|error| failed(&error))?;
     drop(progress);
     let is_error = envelope.meta.as_mcp().is_some_and(|meta| meta.is_error);
-    match &arguments.output {
+    let printed = match &arguments.output {
         // What a tool says of its failure is no file.
-        Some(file) if !is_error => save::save(envelope, spec, file)?,
-        _ => print(envelope, arguments, true)?,
-    }
+        Some(file) if !is_error => save::save(envelope, spec, file),
+        _ => print(envelope, arguments, true),
+    };
+    printed.or_else(Failure::unless_gone)?;
     if is_error { Err(Failure::Failed("the tool says that it failed".to_owned())) } else { Ok(()) }
 }
 

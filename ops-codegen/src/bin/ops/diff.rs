@@ -16,7 +16,7 @@ use crate::arguments::{Choice, DiffArguments};
 use crate::failure::Failure;
 use crate::modules::modules;
 use crate::progress::Progress;
-use crate::report::{clean, line};
+use crate::report::{clean, line, print};
 
 /// A change, of a document or of a list of tools.
 pub(crate) struct Row {
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
         }
     }
     drop(progress);
-    print(&rows, arguments.json)?;
+    print(&text(&rows, arguments.json))?;
     let (all, breaking) = (rows.len(), rows.iter().filter(|row| row.breaks).count());
     let count = |count: usize| if count == 1 { "1 change".to_owned() } else { format!("{count} changes") };
     match (all, breaking) {
@@ -127,8 +127,9 @@ fn row(namespace: &str, text: String, breaks: bool, operations: Vec<String>, poi
     Row { text, breaks, json, namespace: namespace.to_owned(), operations, pointer, uses: Vec::new() }
 }
 
-fn print(rows: &[Row], as_json: bool) -> Result<(), Failure> {
-    let text = if as_json {
+/// The changes as they are printed.
+fn text(rows: &[Row], as_json: bool) -> String {
+    if as_json {
         let changes = rows.iter().map(|row| {
             let mut json = row.json.clone();
             if let Some(json) = json.as_object_mut().filter(|_| !row.uses.is_empty()) {
@@ -146,9 +147,7 @@ fn print(rows: &[Row], as_json: bool) -> Result<(), Failure> {
             format!("{}\n{}", row.text, uses.collect::<String>())
         };
         rows.iter().map(line_of).collect()
-    };
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::output)
+    }
 }
 
 fn tell(text: &str) {

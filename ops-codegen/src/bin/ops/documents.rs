@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::manifest::{Entry, Manifest, NAME};
 use crate::modules::{is_list, is_url, runtime, shown};
 use crate::progress::Progress;
-use crate::report::clean;
+use crate::report::{clean, print};
 
 /// A document that was fetched.
 struct Fetched {
@@ -141,6 +141,18 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(Failure::Failed(format!("`{}` cannot be read: {error}", path.display()))),
     };
+    let fetched = fetch(&source, &name, &arguments.credentials)?;
+    if old.as_ref() == Some(&fetched.text) {
+        tell(&format!("{name}: as it was"));
+        let digest = Some(digest(&fetched.text));
+        if entry.sha256 != digest && !arguments.check {
+            // Written by hand, or of a text that came here in another way.
+            entry.sha256 = digest;
+            manifest.set(&entry)?;
+            manifest.save()?;
+        }
+        return Ok(News::None);
+    }
     let is_edited = old.as_ref().is_some_and(|old| entry.sha256.as_ref().is_some_and(|known| *known != digest(old)));
     if is_edited && !arguments.force && !arguments.check {
         let message = format!("`{}` was changed since it was fetched", path.display());
@@ -149,16 +161,11 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
     if is_edited {
         tell(&format!("{name}: `{}` was changed since it was fetched", entry.path));
     }
-    let fetched = fetch(&source, &name, &arguments.credentials)?;
-    if old.as_ref() == Some(&fetched.text) && entry.sha256.as_ref() == Some(&digest(&fetched.text)) {
-        tell(&format!("{name}: as it was"));
-        return Ok(News::None);
-    }
     match old.as_deref().map(|old| parsed(old, &name, &entry.path)) {
         Some(Ok((_, old))) => {
             let mut rows = Vec::new();
             rows_of(&name, &old, &fetched.api, &mut rows);
-            print(&name, &rows)?;
+            tell_changes(&name, &rows)?;
         }
         Some(Err(_)) => tell(&format!("{name}: the old document cannot be read, so it is not compared")),
         None => tell(&format!("{name}: there is no `{}`", entry.path)),
@@ -173,10 +180,8 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
     Ok(if is_edited { News::Edited } else { News::Fetched })
 }
 
-fn print(name: &str, rows: &[Row]) -> Result<(), Failure> {
-    let lines: String = rows.iter().map(|row| format!("{}\n", row.text)).collect();
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::output)?;
+fn tell_changes(name: &str, rows: &[Row]) -> Result<(), Failure> {
+    print(&rows.iter().map(|row| format!("{}\n", row.text)).collect::<String>())?;
     let breaking = rows.iter().filter(|row| row.breaks).count();
     tell(&match (rows.len(), breaking) {
         (0, _) => format!("{name}: the text is new, and no operation changed"),
@@ -207,6 +212,7 @@ fn fetch(source: &str, name: &str, credentials: &Credentials) -> Result<Fetched,
         drop(progress);
         text.map_err(|error| Failure::importing(&error, &shown(source)))?
     } else {
+        credentials.refuse(&format!("`{source}` is a file, which is read without them"))?;
         let read = std::fs::read_to_string(source);
         read.map_err(|error| {
             let message = format!("the document cannot be read: {error}");

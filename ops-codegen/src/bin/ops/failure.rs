@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     Trouble(Vec<Diagnostic>),
     /// The work is done, except for so many files that could not be read and were reported; and any other failure.
     Incomplete(usize, Option<String>),
-    /// The reader of our output has gone, which is no failure.
+    /// The reader of our output has gone, which is no failure; the work was for that reader alone.
     Gone,
 }
 
@@ -35,6 +35,11 @@ impl Failure {
             io::ErrorKind::BrokenPipe => Self::Gone,
             _ => Self::Failed(format!("the output cannot be written: {error}")),
         }
+    }
+
+    /// Success if the reader of our output has gone: what the work has come to is told by the exit status all the same.
+    pub(crate) fn unless_gone(self) -> Result<(), Self> {
+        if matches!(self, Self::Gone) { Ok(()) } else { Err(self) }
     }
 
     /// An error of the generator, while reading or generating.
@@ -88,6 +93,16 @@ impl Failure {
             (0, None) => Ok(()),
             (0, Some(message)) => Err(Self::Failed(message)),
             (unreadable, failed) => Err(Self::Incomplete(unreadable, failed)),
+        }
+    }
+
+    /// The same failure, beside so many files that could not be read, which were reported.
+    pub(crate) fn beside(self, unreadable: usize) -> Self {
+        match self {
+            Self::Usage(message) | Self::Failed(message) if unreadable > 0 => {
+                Self::Incomplete(unreadable, Some(message))
+            }
+            other => other,
         }
     }
 

@@ -17,7 +17,7 @@ use crate::arguments::{GenerateArguments, Language};
 use crate::failure::Failure;
 use crate::modules::{configured, modules, modules_of, unreadable};
 use crate::progress::Progress;
-use crate::report::Reporter;
+use crate::report::{Reporter, print};
 
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     let config = configured(&arguments.spec)?;
@@ -39,8 +39,8 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     let (language, declared) = (arguments.lang, declared(arguments.lang, &modules));
     if output == Path::new("-") {
         match &declared {
-            Some(text) => std::io::stdout().write_all(text.as_bytes()).map_err(Failure::output)?,
-            None => print(&modules)?,
+            Some(text) => print(text)?,
+            None => print(module(&modules)?)?,
         }
         return Failure::of_unreadable(unreadable.len(), None);
     }
@@ -246,12 +246,21 @@ fn orphans(
     found.iter().map(|path| format!("{} is of a document that is gone: remove it", path.display())).collect()
 }
 
-fn print(modules: &[Module]) -> Result<(), Failure> {
+/// The text of the one module that standard output takes.
+fn module(modules: &[Module]) -> Result<&str, Failure> {
     let [module] = modules else {
         let message = format!("standard output takes one module, and there are {}: name a folder", modules.len());
         return Err(Failure::Usage(message));
     };
-    std::io::stdout().write_all(module.generated.source.as_bytes()).map_err(Failure::output)
+    if let Some((name, _)) = module.included() {
+        // `only_used` of `ops.toml`.
+        let message = format!(
+            "the module includes `{name}`, a file beside it with the operations that your sources do not name, and standard \
+             output takes one text: name a file or a folder by `--output`, or take `only_used` out of the configuration"
+        );
+        return Err(Failure::Usage(message));
+    }
+    Ok(&module.generated.source)
 }
 
 /// The warnings, and a line for those beyond the limit; errors are shown separately.

@@ -10,6 +10,9 @@ pub(crate) use self::unknown::check;
 
 mod unknown;
 
+/// How many names of members are shown.
+const SHOWN: usize = 8;
+
 /// How many schemas are visited for one property; a document may have cycles.
 const LIMIT: usize = 256;
 
@@ -64,17 +67,37 @@ fn set(
     if kinds(&found).contains(&"array") && !text.trim_start().starts_with('[') {
         let items = views(found.iter().filter_map(|schema| schema.get("items")).collect(), root);
         let item = value(text, &items)?;
-        match slot {
-            Value::Array(list) => list.push(item),
-            slot => *slot = Value::Array(vec![item]),
-        }
-        return Ok(());
+        return match slot {
+            Value::Array(list) => {
+                list.push(item);
+                Ok(())
+            }
+            slot => replace(slot, Value::Array(vec![item])),
+        };
     }
     if is_again {
         return Err(format!("it has one value, and `{text}` would be another"));
     }
-    *slot = value(text, &found)?;
-    Ok(())
+    replace(slot, value(text, &found)?)
+}
+
+/// Sets a value in place of none, or of one that was given with the whole input; what has parts is not replaced unseen.
+fn replace(slot: &mut Value, value: Value) -> Result<(), String> {
+    let (what, hint) = match &*slot {
+        Value::Object(members) if !members.is_empty() && *slot != value => {
+            let names = members.keys().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let more = if members.len() > SHOWN { ", and more" } else { "" };
+            (format!("an object with {names}{more}"), "give all of its members in one value, or each by a pair")
+        }
+        Value::Array(items) if !items.is_empty() && *slot != value => {
+            (format!("a list of {}", items.len()), "give all of its items in one value, or each by a pair")
+        }
+        _ => {
+            *slot = value;
+            return Ok(());
+        }
+    };
+    Err(format!("it is given already, as {what}, which this value would replace: {hint}"))
 }
 
 /// The value that a text means to schemas; where they ask for bytes, `@FILE` means those of a file.
@@ -108,7 +131,16 @@ fn split<'a>(path: &'a str, schemas: &[&Value]) -> (&'a str, Option<&'a str>) {
 }
 
 /// All schemas for a value: references followed, and the members of `allOf`, `anyOf` and `oneOf`.
-pub(crate) fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
+pub(crate) fn views<'a>(open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
+    joined(open, root, &["allOf", "anyOf", "oneOf"])
+}
+
+/// The schemas that a value has to match, all of them: references followed, and the members of `allOf`.
+pub(crate) fn parts<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
+    joined(vec![schema], root, &["allOf"])
+}
+
+fn joined<'a>(mut open: Vec<&'a Value>, root: &'a Value, keywords: &[&str]) -> Vec<&'a Value> {
     let mut seen: Vec<&Value> = Vec::new();
     while let Some(schema) = open.pop() {
         if seen.len() >= LIMIT || seen.iter().any(|other| std::ptr::eq(*other, schema)) {
@@ -117,7 +149,7 @@ pub(crate) fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Va
         seen.push(schema);
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
         open.extend(target.and_then(|pointer| root.pointer(pointer)));
-        for keyword in ["allOf", "anyOf", "oneOf"] {
+        for keyword in keywords {
             open.extend(schema.get(keyword).and_then(Value::as_array).into_iter().flatten());
         }
     }
@@ -161,8 +193,12 @@ pub(crate) fn kinds<'a>(schemas: &[&'a Value]) -> Vec<&'a str> {
 /// A value of one of these kinds, text last: `5` is a number if a number is accepted.
 fn parse(text: &str, kinds: &[&str]) -> Result<Value, String> {
     let json: Option<Value> = serde_json::from_str(text).ok();
-    if kinds.is_empty() {
-        return Ok(json.unwrap_or_else(|| Value::String(text.to_owned())));
+    let rounded = rounded(text).filter(|_| json.is_some());
+    // A number that would be another is a text where that will do.
+    if json.as_ref().is_none_or(|value| value.is_number() && rounded.is_some())
+        && (kinds.is_empty() || kinds.contains(&"string"))
+    {
+        return Ok(Value::String(text.to_owned()));
     }
     if let Some(value) = json {
         let fits = |kind: &&str| match *kind {
@@ -174,8 +210,13 @@ fn parse(text: &str, kinds: &[&str]) -> Result<Value, String> {
             "object" => value.is_object(),
             _ => false,
         };
-        if kinds.iter().any(fits) {
-            return Ok(value);
+        if kinds.is_empty() || kinds.iter().any(fits) {
+            return match rounded {
+                None => Ok(value),
+                Some(number) => {
+                    Err(format!("`{number}` has more than 64 bits, so it would be rounded: add `.0` if that will do"))
+                }
+            };
         }
     }
     if kinds.contains(&"string") {
@@ -188,6 +229,36 @@ fn parse(text: &str, kinds: &[&str]) -> Result<Value, String> {
         }
     });
     Err(format!("the schema asks for {}, and `{text}` is none", named.join(" or ")))
+}
+
+/// The first whole number in a JSON text that has more than 64 bits, so that it is read as another one.
+fn rounded(text: &str) -> Option<&str> {
+    let is_of_number = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
+    // What is between the quotes of strings; no other place has quotes.
+    let (mut rest, mut is_string) = (text, false);
+    loop {
+        let end = rest.find(['"', '\\']).unwrap_or(rest.len());
+        let (part, more) = rest.split_at_checked(end)?;
+        if !is_string {
+            let is_long = |word: &&str| {
+                word.ends_with(|c: char| c.is_ascii_digit())
+                    && !word.contains(['.', 'e', 'E'])
+                    && word.parse::<i64>().is_err()
+                    && word.parse::<u64>().is_err()
+            };
+            if let Some(word) = part.split(|c| !is_of_number(c)).find(is_long) {
+                return Some(word);
+            }
+        }
+        let escaped = more.starts_with('\\');
+        is_string ^= more.starts_with('"');
+        let mut next = more.chars();
+        next.next()?;
+        if escaped {
+            next.next();
+        }
+        rest = next.as_str();
+    }
 }
 
 #[cfg(test)]
@@ -234,6 +305,82 @@ mod tests {
             let error = add(&mut input.clone(), &[pair.to_owned()], &schema).unwrap_err();
             assert!(error.contains(message), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_given_already_is_not_replaced_unseen() {
+        let schema = json!({ "properties": {
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "filter.name": { "type": "string" },
+            "filter": { "type": "string" },
+            "body": { "properties": { "name": { "type": "string" }, "price": { "type": "number" } } },
+        } });
+        let added = |given: Value, pairs: &[&str]| {
+            let mut input = given;
+            let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
+            add(&mut input, &pairs, &schema).map(|()| input)
+        };
+        let body = "`body`: it is given already, as an object with `name`, which this value would replace: ";
+        let list = "`tags`: it is given already, as a list of 1, which this value would replace: ";
+        for (given, pairs, told) in [
+            (json!({}), &["body.name=Rex", r#"body={"price":3}"#][..], body),
+            (json!({ "body": { "name": "Rex" } }), &[r#"body={"price":3}"#], body),
+            (json!({ "body": { "name": "Rex" } }), &["body={}"], body),
+            (json!({ "tags": ["a"] }), &[r#"tags=["b"]"#], list),
+        ] {
+            let said = added(given, pairs).unwrap_err();
+            assert!(said.starts_with(told) && said.lines().count() == 1, "{said}");
+        }
+        for (given, pairs, wanted) in [
+            (
+                json!({}),
+                &[r#"body={"price":3}"#, "body.name=Rex"][..],
+                json!({ "body": { "price": 3, "name": "Rex" } }),
+            ),
+            (
+                json!({ "body": {}, "tags": ["a"] }),
+                &["body.name=Rex", "tags=b"],
+                json!({ "body": { "name": "Rex" }, "tags": ["a", "b"] }),
+            ),
+            (json!({ "body": { "name": "Rex" } }), &[r#"body={"name":"Rex"}"#], json!({ "body": { "name": "Rex" } })),
+            // Another property whose name has a dot.
+            (json!({}), &["filter.name=a", "filter=b"], json!({ "filter.name": "a", "filter": "b" })),
+        ] {
+            assert_eq!(added(given, pairs), Ok(wanted), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_whole_number_is_itself_or_none() {
+        let long = "123456789012345678901";
+        let of = |text: &str, kinds: &[&str]| parse(text, kinds).map(|value| value.to_string());
+        for kinds in [&["integer"][..], &["number"], &["null", "integer"]] {
+            let told = of(long, kinds).unwrap_err();
+            assert!(told.starts_with(&format!("`{long}` has more than 64 bits")), "{told}");
+        }
+        // Where a text will do, it is one.
+        for kinds in [&[][..], &["string"], &["integer", "string"]] {
+            assert_eq!(of(long, kinds), Ok(format!("\"{long}\"")), "{kinds:?}");
+        }
+        for (text, kinds) in [
+            ("[1,-123456789012345678901]", &["array"][..]),
+            (r#"{"a":{"b":123456789012345678901}}"#, &["object", "string"]),
+            (r#"{"a\"":"","b":123456789012345678901}"#, &[]),
+        ] {
+            assert!(of(text, kinds).unwrap_err().contains("has more than 64 bits"), "{text}");
+        }
+        for (text, kinds, wanted) in [
+            ("18446744073709551615", &["integer"][..], "18446744073709551615"),
+            ("-9223372036854775808", &["integer"], "-9223372036854775808"),
+            ("-0", &["number"], "-0.0"),
+            ("1e30", &["number"], "1e+30"),
+            ("100000000000000000000.0", &["integer"], "1e+20"),
+            (r#"{"a":"\\\"123456789012345678901"}"#, &["object"], r#"{"a":"\\\"123456789012345678901"}"#),
+        ] {
+            assert_eq!(of(text, kinds).as_deref(), Ok(wanted), "{text}");
+        }
+        // What is a text anyway stays as it is.
+        assert!(of(&format!("[{long}]"), &["string"]).is_ok());
     }
 
     #[test]

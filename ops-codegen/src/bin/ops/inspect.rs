@@ -12,7 +12,7 @@ use crate::arguments::{Choice, InspectArguments};
 use crate::failure::Failure;
 use crate::modules::{Sources, modules, runtime, unreadable};
 use crate::progress::Progress;
-use crate::report::{Reporter, line};
+use crate::report::{Reporter, line, print};
 use crate::server::{OF_FILE, from_file, is_config};
 use crate::summary;
 
@@ -33,18 +33,23 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
     drop(progress);
     let failed = (!failed.is_empty()).then(|| failed.join("\n"));
     if let Some(operation) = operation {
+        // One of these may have it.
+        let unreadable: Vec<Diagnostic> = unreadable(&modules).cloned().collect();
+        reporter.print_list(&unreadable);
         let text = operation::show(&modules, operation, spec, arguments);
         // An operation that is not found may be one of a server that does not answer.
-        let text = text.map_err(|error| error.after(failed)).map_err(|error| {
-            match is_left_out(arguments, operation, spec) {
+        let text =
+            text.map_err(|error| error.after(failed)).map_err(|error| match is_left_out(arguments, operation, spec) {
                 true => Failure::Usage(format!("`{operation}` is left out by `--include` or `--exclude`")),
                 false => error,
-            }
-        })?;
-        return std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output);
+            });
+        let shown = text.and_then(|text| print(&text));
+        return shown
+            .map_err(|error| error.beside(unreadable.len()))
+            .and(Failure::of_unreadable(unreadable.len(), None));
     }
     let text = if arguments.json { json(&modules) } else { table(&modules) };
-    std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output)?;
+    print(&text)?;
     if !arguments.json {
         for diagnostic in modules.iter().flat_map(|module| &module.generated.diagnostics) {
             reporter.print(diagnostic);
@@ -147,13 +152,13 @@ fn table(modules: &[Module]) -> String {
 }
 
 fn row(spec: &OperationSpec) -> [String; 6] {
+    let (input, output) = (summary::short(&summary::input(spec)), summary::short(&summary::output(spec)));
     let (method, path) = match (spec.http(), spec.mcp()) {
         (Some(http), _) => (http.method.as_ref(), http.path.as_ref()),
         (None, Some(mcp)) => ("tool", mcp.tool.as_ref()),
         (None, None) => ("", ""),
     };
-    [&spec.id, summary::kind(spec), method, path, &summary::input(spec), &summary::output(spec)]
-        .map(|cell| cut(line(cell)))
+    [&spec.id, summary::kind(spec), method, path, &input, &output].map(|cell| cut(line(cell)))
 }
 
 /// A cell, cut so that the columns stay narrow.

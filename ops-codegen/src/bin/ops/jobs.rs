@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::facts::{Facts, age};
 use crate::arguments::{JobsArguments, JobsChoice, JobsCommand, JobsState};
 use crate::failure::Failure;
-use crate::report::line;
+use crate::report::{line, print};
 
 const LOCAL: &str = "nats://127.0.0.1:4222";
 
@@ -124,10 +124,6 @@ fn has_password(urls: &str) -> bool {
 
 fn failed(error: CallError) -> Failure {
     Failure::Failed(error.to_string())
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    std::io::stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
 
 async fn queues(jobs: &Jobs, as_json: bool) -> Result<String, Failure> {
@@ -254,13 +250,14 @@ impl Change {
 /// Changes jobs, all that can be; fails if one was not.
 async fn change(jobs: &Jobs, ids: &[String], change: Change, as_json: bool) -> Result<(), Failure> {
     let ids = ids.iter().map(|id| id_of(id)).collect::<Result<Vec<_>, _>>()?;
-    let (mut told, mut failures) = (Vec::new(), Vec::new());
+    let (mut told, mut failures, mut printed) = (Vec::new(), Vec::new(), Ok(()));
     for id in ids {
         let job = jobs.job_by_id(id.clone());
         let error = match change.apply(&job).await {
             Ok(true) => {
                 if !as_json {
-                    print(&format!("{} {id}\n", change.done()))?;
+                    // The others are changed even if this cannot be told.
+                    printed = printed.and_then(|()| print(&format!("{} {id}\n", change.done())));
                 }
                 told.push(json!({ "id": id.as_str(), "changed": true }));
                 continue;
@@ -280,9 +277,9 @@ async fn change(jobs: &Jobs, ids: &[String], change: Change, as_json: bool) -> R
         failures.push(error);
     }
     if as_json {
-        print(&pretty(&Value::Array(told)))?;
+        printed = print(&pretty(&Value::Array(told)));
     }
-    if failures.is_empty() { Ok(()) } else { Err(Failure::Failed(failures.join("\n"))) }
+    if failures.is_empty() { printed } else { Err(Failure::Failed(failures.join("\n"))) }
 }
 
 fn id_of(text: &str) -> Result<JobId, Failure> {

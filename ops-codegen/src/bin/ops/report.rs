@@ -8,6 +8,8 @@ use ops_codegen::report::{Paint, Renderer};
 pub(crate) use ops_codegen::report::{clean, json, line};
 use ops_runtime::spec::{Diagnostic, Severity};
 
+use crate::failure::Failure;
+
 /// Prints diagnostics, with the lines of their documents.
 pub(crate) struct Reporter {
     renderer: Renderer,
@@ -68,6 +70,13 @@ fn bold(text: &str) -> String {
 fn frame(text: &str) -> String {
     let style = AnsiColor::Blue.on_default().bold();
     format!("{style}{text}{style:#}")
+}
+
+/// Prints to standard output. If its reader has gone, nothing is printed, and the work goes on.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(Failure::output).or_else(Failure::unless_gone)
 }
 
 /// The coloured word at the start of a message.

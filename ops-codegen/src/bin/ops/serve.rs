@@ -3,6 +3,7 @@
 mod callers;
 mod config;
 mod doors;
+mod folder;
 mod gateway;
 mod host;
 mod listening;

@@ -44,8 +44,7 @@ impl Server {
 
     /// The name as a namespace, which names files as well.
     pub(crate) fn namespace(&self) -> Option<String> {
-        let clean = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
-        self.name.as_ref().map(|name| name.chars().map(clean).collect())
+        self.name.as_deref().map(namespace)
     }
 
     /// Its name in messages.
@@ -169,6 +168,12 @@ impl Credentials {
             None => config,
         })
     }
+}
+
+/// The namespace of a server by its name.
+pub(crate) fn namespace(name: &str) -> String {
+    let clean = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
+    name.chars().map(clean).collect()
 }
 
 /// The enabled servers of a file, or the one of that name.

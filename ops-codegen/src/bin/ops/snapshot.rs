@@ -1,5 +1,6 @@
 //! `ops snapshot`
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use crate::arguments::SnapshotArguments;
 use crate::failure::Failure;
 use crate::modules::runtime;
 use crate::progress::Progress;
-use crate::report::clean;
+use crate::report::{clean, print};
 use crate::server::Server;
 
 pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
@@ -61,7 +62,7 @@ fn targets(arguments: &SnapshotArguments, servers: &[Server]) -> Result<Vec<Opti
         };
     }
     let is_folder = output.is_dir() || output.extension().is_none();
-    match servers {
+    let targets = match servers {
         [_] if !is_folder => Ok(vec![Some(output.clone())]),
         _ if !is_folder => {
             let message = format!("`{}` is one file, and there are {} servers", output.display(), servers.len());
@@ -74,12 +75,26 @@ fn targets(arguments: &SnapshotArguments, servers: &[Server]) -> Result<Vec<Opti
                 None => Err(Failure::Usage(format!("`{}` is a folder: name a file", output.display()))),
             })
             .collect(),
-    }
+    }?;
+    differ(servers, &targets)?;
+    Ok(targets)
 }
 
-fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::output)
+/// Fails if two servers have one file, which some disks have also for names that differ in case.
+fn differ(servers: &[Server], targets: &[Option<PathBuf>]) -> Result<(), Failure> {
+    let mut known = BTreeMap::new();
+    for (server, target) in servers.iter().zip(targets) {
+        let Some(path) = target else { continue };
+        if let Some(other) = known.insert(path.to_string_lossy().to_lowercase(), server) {
+            return Err(Failure::Usage(format!(
+                "the snapshots of `{}` and `{}` would both be `{}`: name one server by `--server NAME`, and its file by `-o`",
+                other.label(),
+                server.label(),
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn write(path: &Path, snapshot: &Snapshot) -> Result<(), Failure> {

@@ -20,15 +20,11 @@ pub(crate) fn kind(spec: &OperationSpec) -> &'static str {
     }
 }
 
-/// The input, property by property: `petId: integer, limit?: integer, body: Pet`.
+/// The input, property by property, whole: `petId: integer, limit?: integer, body: Pet`.
 pub(crate) fn input(spec: &OperationSpec) -> String {
     let Ok(schema) = spec.input.to_value() else { return "any".to_owned() };
     let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty()) else {
-        return if spec.http().is_some() || spec.mcp().is_some() {
-            "-".to_owned()
-        } else {
-            short(&words(&schema, DEPTH))
-        };
+        return if spec.http().is_some() || spec.mcp().is_some() { "-".to_owned() } else { words(&schema, DEPTH) };
     };
     let required = |name: &str| {
         schema.get("required").and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == name))
@@ -36,10 +32,10 @@ pub(crate) fn input(spec: &OperationSpec) -> String {
     let property = |(name, schema): (&String, &Value)| {
         format!("{name}{}: {}", if required(name) { "" } else { "?" }, words(schema, 1))
     };
-    short(&properties.iter().take(WIDTH).map(property).collect::<Vec<_>>().join(", "))
+    properties.iter().map(property).collect::<Vec<_>>().join(", ")
 }
 
-/// The output: `[Pet]`.
+/// The output, whole: `[Pet]`.
 pub(crate) fn output(spec: &OperationSpec) -> String {
     match spec.mcp() {
         Some(tool) if tool.output == McpOutput::Content => "content blocks".to_owned(),
@@ -48,7 +44,7 @@ pub(crate) fn output(spec: &OperationSpec) -> String {
 }
 
 fn output_of(schema: &Schema) -> String {
-    schema.to_value().map_or_else(|_| "any".to_owned(), |schema| short(&words(&schema, DEPTH)))
+    schema.to_value().map_or_else(|_| "any".to_owned(), |schema| words(&schema, DEPTH))
 }
 
 /// A schema, so many levels deep.
@@ -60,7 +56,7 @@ pub(crate) fn words(schema: &Value, depth: usize) -> String {
     }
     for (keyword, between) in [("oneOf", " | "), ("anyOf", " | "), ("allOf", " & ")] {
         if let Some(members) = node.get(keyword).and_then(Value::as_array).filter(|_| depth > 0) {
-            let members: Vec<String> = members.iter().take(WIDTH).map(|member| words(member, depth - 1)).collect();
+            let members: Vec<String> = members.iter().map(|member| words(member, depth - 1)).collect();
             return members.join(between);
         }
     }
@@ -88,7 +84,7 @@ fn typed(kind: &str, schema: &Value, depth: usize) -> String {
         "array" => format!("[{}]", inner("items")),
         "object" => match schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty()) {
             Some(properties) => {
-                format!("{{ {} }}", properties.keys().take(WIDTH).map(String::as_str).collect::<Vec<_>>().join(", "))
+                format!("{{ {} }}", properties.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
             }
             None => format!("{{ *: {} }}", inner("additionalProperties")),
         },
@@ -98,7 +94,8 @@ fn typed(kind: &str, schema: &Value, depth: usize) -> String {
     }
 }
 
-fn short(text: &str) -> String {
+/// A summary, cut so that it fits into a line.
+pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(WIDTH) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),

@@ -1,5 +1,6 @@
 //! One operation in full.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use ops_codegen::Module;
@@ -12,14 +13,14 @@ use super::example;
 use crate::arguments::InspectArguments;
 use crate::failure::Failure;
 use crate::find::find;
-use crate::input::views;
+use crate::input::{parts, views};
 use crate::report::{clean, line};
 use crate::summary;
 
 /// How many characters of a text for people are shown.
 const LONGEST: usize = 1_000;
 
-/// How many values of an enum are shown, and how many properties of a body.
+/// How many values of an enum, and how many properties of a body, are shown to people.
 const MOST: usize = 50;
 
 /// A property of the input, or of the body in it.
@@ -71,11 +72,12 @@ fn properties(spec: &OperationSpec, input: &Value, described: &Described) -> Vec
     let at = format!("/operations/{}/input", pointer::escaped(&spec.id));
     let fields = described.types.get(&at).map(|type_| type_.fields.as_slice()).unwrap_or_default();
     let mut found = Vec::new();
+    let required = required(input, input);
     for (name, schema) in input.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let field = fields.iter().find(|field| field.json == *name);
         let place = spec.http().map_or_else(|| "input".to_owned(), |http| place(http, name));
         let is_body = place.starts_with("body");
-        let mut property = property(name.clone(), place, schema, input, requires(input, name));
+        let mut property = property(name.clone(), place, schema, input, required.contains(name.as_str()));
         property.rust = field.map(|field| match field.is_optional {
             true => format!("Option<{}>", field.type_),
             false => field.type_.clone(),
@@ -88,22 +90,34 @@ fn properties(spec: &OperationSpec, input: &Value, described: &Described) -> Vec
     found
 }
 
+/// The properties of a body, those that are required first.
 fn of_body(name: &str, schema: &Value, root: &Value) -> Vec<Property> {
-    let mut found: Vec<Property> = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    let required = required(schema, root);
     for view in views(vec![schema], root).into_iter().filter(|view| view.get("properties").is_some()) {
         for (inner, schema) in view.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let full = format!("{name}.{inner}");
             let is_sent = schema.get("readOnly") != Some(&Value::Bool(true));
-            if is_sent && found.len() < MOST && !found.iter().any(|property| property.name == full) {
-                found.push(property(full, String::new(), schema, root, requires(view, inner)));
+            if is_sent && seen.insert(inner) {
+                let is_required = required.contains(inner.as_str()) || requires(view, inner);
+                found.push(property(format!("{name}.{inner}"), String::new(), schema, root, is_required));
             }
         }
     }
+    found.sort_by_key(|property| !property.required);
     found
 }
 
+/// The properties that a schema requires, whichever of its parts says so.
+fn required<'a>(schema: &'a Value, root: &'a Value) -> BTreeSet<&'a str> {
+    parts(schema, root).into_iter().flat_map(names_required).collect()
+}
+
 fn requires(schema: &Value, name: &str) -> bool {
-    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|required| required == name))
+    names_required(schema).any(|required| required == name)
+}
+
+fn names_required(schema: &Value) -> impl Iterator<Item = &str> {
+    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn property(name: String, place: String, schema: &Value, root: &Value, required: bool) -> Property {
@@ -114,7 +128,7 @@ fn property(name: String, place: String, schema: &Value, root: &Value, required:
         (_, Some(value)) => vec![value.clone()],
         _ => Vec::new(),
     };
-    let values: Vec<Value> = views.iter().flat_map(listed).take(MOST).collect();
+    let values: Vec<Value> = views.iter().flat_map(listed).collect();
     Property {
         name,
         place,
@@ -123,7 +137,13 @@ fn property(name: String, place: String, schema: &Value, root: &Value, required:
         required,
         values,
         default: views.iter().find_map(|view| view.get("default").cloned()),
-        docs: cut(schema.get("description").and_then(Value::as_str).or(text("description")).unwrap_or_default()),
+        docs: schema
+            .get("description")
+            .and_then(Value::as_str)
+            .or(text("description"))
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
     }
 }
 
@@ -224,24 +244,16 @@ fn text_of(
     }
     let names = described.operations.get(spec.id.as_ref());
     add(0, &format!("Input: {}", names.map_or("any", |names| names.input.as_str())));
-    for property in properties {
-        let indent = if property.place.is_empty() { 4 } else { 2 };
-        let mut parts = vec![property.words.clone()];
-        parts.extend(property.rust.iter().map(|rust| format!("`{rust}` in Rust")));
-        parts.push(if property.required { "required".to_owned() } else { "optional".to_owned() });
-        parts.extend(property.default.iter().map(|value| format!("default {value}")));
-        if !property.values.is_empty() {
-            let values: Vec<String> = property.values.iter().map(ToString::to_string).collect();
-            parts.push(format!("one of {}", values.join(" ")));
-        }
-        let place = if property.place.is_empty() { String::new() } else { format!(" in {}", property.place) };
-        add(indent, &format!("{}{place}: {}", property.name, parts.join(", ")));
-        for words in property.docs.lines() {
-            add(indent + 4, words);
+    // A property of the input, and those of the body that it is.
+    for group in properties.chunk_by(|_, next| next.place.is_empty()) {
+        let lines = group.iter().take(MOST + 1).flat_map(lines_of);
+        lines.for_each(|(indent, words)| add(indent, &words));
+        if group.len() > MOST + 1 {
+            add(4, &format!("and {} more: `--json` shows all", group.len() - MOST - 1));
         }
     }
     let output = names.map_or("any", |names| names.output.as_str());
-    add(0, &format!("Output: {output} ({})", summary::output(spec)));
+    add(0, &format!("Output: {output} ({})", summary::short(&summary::output(spec))));
     let responses = responses(spec);
     for (status, content, _) in responses.iter().filter(|(_, _, succeeds)| *succeeds) {
         add(2, &format!("{status}: {content}"));
@@ -274,6 +286,25 @@ fn text_of(
         text_line(&mut text, shell);
     }
     text
+}
+
+/// A property as lines, each with its indent.
+fn lines_of(property: &Property) -> Vec<(usize, String)> {
+    let indent = if property.place.is_empty() { 4 } else { 2 };
+    let mut parts = vec![cut(&property.words)];
+    parts.extend(property.rust.iter().map(|rust| format!("`{rust}` in Rust")));
+    parts.push(if property.required { "required".to_owned() } else { "optional".to_owned() });
+    parts.extend(property.default.iter().map(|value| format!("default {value}")));
+    if !property.values.is_empty() {
+        let values: Vec<String> = property.values.iter().take(MOST).map(ToString::to_string).collect();
+        let more = property.values.len().saturating_sub(MOST);
+        let more = if more > 0 { format!(" and {more} more: `--json` shows all") } else { String::new() };
+        parts.push(format!("one of {}{more}", values.join(" ")));
+    }
+    let place = if property.place.is_empty() { String::new() } else { format!(" in {}", property.place) };
+    let docs = cut(&property.docs);
+    let docs = docs.lines().map(|words| (indent + 4, words.to_owned()));
+    std::iter::once((indent, format!("{}{place}: {}", property.name, parts.join(", ")))).chain(docs).collect()
 }
 
 fn text_line(text: &mut String, words: &str) {

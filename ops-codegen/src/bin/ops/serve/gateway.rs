@@ -208,3 +208,20 @@ fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[Idle]) -> Result<
     let _ = writeln!(out, "{operations} operation{many}{with}; {} diagnostics", gateway.diagnostics().len());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_counts_without_the_others() {
+        let of = |text: &str| limits(&toml::from_str(&format!("[limits]\n{text}")).unwrap());
+        let rate = |text: &str| of(text).0.rate.map(|rate| (rate.calls, rate.burst));
+        let default = CallerLimits::new().rate.unwrap();
+        assert_eq!(rate(""), Some((default.calls, default.burst)));
+        assert_eq!(rate("burst = 5"), Some((default.calls, 5)));
+        assert_eq!(rate("calls-per-second = 3"), Some((3, 3)));
+        assert_eq!(rate("calls-per-second = 3\nburst = 5"), Some((3, 5)));
+        assert_eq!(of("in-flight = 2").0.max_in_flight, 2);
+    }
+}

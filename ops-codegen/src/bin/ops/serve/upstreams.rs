@@ -1,16 +1,20 @@
 //! What `ops serve` puts behind a gateway: documents, each with its client, and MCP servers.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ops_runtime::http::{Auth, HttpConfig, TokenExchange};
 use ops_runtime::mcp::McpConfig;
+use ops_runtime::spec::Diagnostic;
 
 use super::config::{Api, CallerToken, Config, Exchange};
+use super::folder::{self, Document};
 use crate::arguments::ServeArguments;
 use crate::failure::Failure;
 use crate::modules::is_url;
-use crate::server::is_config;
+use crate::report::Reporter;
+use crate::server::{is_config, namespace};
 
 /// Tells the servers that this command starts which files of servers have led to them: one of these files may start this
 /// command again, which would start its servers again, and so on without end.
@@ -35,11 +39,13 @@ impl Upstreams {
         for (namespace, api) in &config.apis {
             documents.push((config.location(&api.spec), client(config, namespace, api, has_secrets)?));
         }
-        let (named, configurations) = sources(&arguments.spec)?;
-        documents.extend(clients(arguments, named, has_secrets)?);
+        let (mut named, configurations) = sources(&arguments.spec)?;
         let own = config.mcp.config.as_ref().map(|file| config.path(file));
         let files: Vec<PathBuf> = own.into_iter().chain(configurations.into_iter().map(PathBuf::from)).collect();
         let servers = files.iter().try_fold(McpConfig::new(), |servers, file| merged(servers, file))?;
+        let taken = config.apis.keys().cloned().chain(servers.names().map(namespace));
+        tell_apart(&mut named, taken.map(|name| name.to_lowercase()).collect());
+        documents.extend(clients(arguments, named, has_secrets)?);
         Ok(Self { documents, servers: led_by(servers, &files)? })
     }
 }
@@ -136,20 +142,26 @@ fn exchanged(config: &Config, namespace: &str, said: &Exchange) -> Result<TokenE
 /// `github` from `GITHUB_TOKEN` and the like.
 fn clients(
     arguments: &ServeArguments,
-    documents: Vec<String>,
+    documents: Vec<Document>,
     has_secrets: bool,
 ) -> Result<Vec<(String, HttpConfig)>, Failure> {
     let is_for_one = arguments.credentials.is_given() || arguments.base_url.is_some() || arguments.namespace.is_some();
-    if is_for_one && documents.len() > 1 {
-        let message = "`--namespace`, `--base-url` and credentials are for one document, and there are several: name them, \
-                       each with its own, in a file for `--config`";
-        return Err(Failure::Usage(message.to_owned()));
+    if is_for_one && documents.len() != 1 {
+        let hint = match documents.len() {
+            0 => {
+                "the command line names none: a file for `--config` has those of its APIs, and an MCP server has its own"
+            }
+            _ => "there are several: name them, each with its own, in a file for `--config`",
+        };
+        return Err(Failure::Usage(format!(
+            "`--namespace`, `--base-url` and credentials are for one document, and {hint}"
+        )));
     }
     documents
         .into_iter()
-        .map(|location| {
+        .map(|Document { location, namespace }| {
             let mut client = HttpConfig::new();
-            if let Some(namespace) = &arguments.namespace {
+            if let Some(namespace) = arguments.namespace.as_ref().or(namespace.as_ref().map(|own| &own.name)) {
                 client = client.with_namespace(namespace);
             }
             if let Some(url) = &arguments.base_url {
@@ -167,32 +179,45 @@ fn clients(
 }
 
 /// The documents and the configurations of MCP servers among the arguments, those in folders included.
-fn sources(specs: &[String]) -> Result<(Vec<String>, Vec<String>), Failure> {
-    let mut files = Vec::new();
+///
+/// Tells the files of folders that are neither.
+fn sources(specs: &[String]) -> Result<(Vec<Document>, Vec<String>), Failure> {
+    let (mut documents, mut configurations, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for spec in specs {
-        if is_url(spec) || !Path::new(spec).is_dir() {
-            files.push(spec.clone());
-            continue;
+        if !is_url(spec) && Path::new(spec).is_dir() {
+            let found = folder::read(spec)?;
+            documents.extend(found.documents);
+            configurations.extend(found.configurations);
+            others.extend(found.others);
+        } else if !is_url(spec) && is_config(spec) {
+            configurations.push(spec.clone());
+        } else {
+            documents.push(Document::new(spec.clone()));
         }
-        let unreadable = |error: std::io::Error| Failure::Failed(format!("`{spec}` cannot be read: {error}"));
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(spec).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            // What is hidden is for other programs: `.mcp.json` may well start this very command.
-            let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            if !is_hidden
-                && path.extension().is_some_and(|ending| ending == "json" || ending == "yaml" || ending == "yml")
-            {
-                found.push(path.to_string_lossy().into_owned());
-            }
-        }
-        // The order of a folder is that of its disk.
-        found.sort();
-        files.extend(found);
     }
-    let is_config = |file: &String| !is_url(file) && is_config(file);
-    let (configurations, documents) = files.into_iter().partition(is_config);
+    Reporter::default().print_list(&others);
     Ok((documents, configurations))
+}
+
+/// Gives each document in a folder below a namespace that nothing else has. The others are named when they are read.
+fn tell_apart(documents: &mut [Document], mut taken: BTreeSet<String>) {
+    let mut longer = Vec::new();
+    for Document { location, namespace } in documents {
+        let Some(namespace) = namespace else { continue };
+        let wanted = namespace.name.clone();
+        let mut number = 2;
+        while !taken.insert(namespace.name.to_lowercase()) {
+            namespace.name = format!("{wanted}_{number}");
+            number += 1;
+        }
+        if namespace.name != namespace.short {
+            // Patterns and credentials that are meant for it by the short name would not be its own.
+            let message = format!("`{}` would be the namespace of this document and of another", namespace.short);
+            let told = format!("this one has the namespace `{}`", namespace.name);
+            longer.push(Diagnostic::warning("", message).with_help(told).with_document(location.as_str()));
+        }
+    }
+    Reporter::default().print_list(&longer);
 }
 
 /// The servers with those of a file.

@@ -1,0 +1,132 @@
+//! What `ops serve` reads, and what it refuses to read: each test has its folder, and runs the program.
+
+mod folder;
+
+use folder::{Folder, SHOP};
+
+#[test]
+fn options_for_a_document_need_one() {
+    let folder = Folder::new("for-one");
+    folder.write("shop.yaml", SHOP);
+    folder.write("mcp.json", r#"{ "mcpServers": { "x": { "command": "true" } } }"#);
+    folder.write("gateway.toml", "[apis.shop]\nspec = 'shop.yaml'\nbase-url = 'http://x.test'\n");
+    let options = [
+        ["--base-url", "http://127.0.0.1:9"],
+        ["--header", "X-Key: k"],
+        ["--bearer-env", "NOT_SET"],
+        ["--bearer-file", "shop.yaml"],
+        ["--namespace", "till"],
+    ];
+    for option in options {
+        for (sources, says) in [
+            (&["--config", "gateway.toml"][..], "the command line names none: a file for `--config` has those"),
+            (&["mcp.json"], "the command line names none"),
+            (&["mcp.json", "--config", "gateway.toml", "--print-config"], "the command line names none"),
+            (&["shop.yaml", "more/shop.yaml"], "there are several"),
+        ] {
+            folder.fails(2, &[&["serve"], sources, &option].concat(), &["are for one document, and", says]);
+        }
+    }
+    // One document beside others that are none.
+    let (_, told) = folder.good(&["serve", "shop.yaml", "--config", "gateway.toml", "--namespace", "till"]);
+    assert!(told.contains("6 operations"), "{told}");
+}
+
+/// Serves a host that goes away at once, without calling anything; gives the status, and what was told.
+fn served(folder: &Folder, arguments: &[&str]) -> (i32, String) {
+    let (status, _, told) = folder.ops(&[&["serve"], arguments, &["--mock", "--mcp", "stdio"]].concat());
+    (status, told)
+}
+
+#[test]
+fn folders_below_are_served_as_well() {
+    let folder = Folder::new("below");
+    let tools = r#"{"tools":[{"name":"double","inputSchema":{"type":"object"}}]}"#;
+    folder.write("apis/shop.yaml", SHOP);
+    folder.write("apis/v1/shop.yaml", SHOP);
+    folder.write("apis/v2/more/maths.json", tools);
+    folder.write("apis/.hidden/x.yaml", SHOP);
+    let (status, told) = served(&folder, &["apis"]);
+    assert_eq!((status, told.as_str()), (0, "7 operations, answered with examples; 0 diagnostics\n"));
+    // By the names that `ops inspect` shows.
+    let (shown, _) = folder.good(&["inspect", "apis"]);
+    for id in ["shop.showPet", "v1_shop.showPet", "v2_more_maths.double"] {
+        assert!(shown.contains(id), "{shown}");
+        let (status, told) = served(&folder, &["apis", "--include", id]);
+        assert!(status == 0 && told.starts_with("1 operation, "), "{id}: {told}");
+    }
+    // A document that cannot be read is one that is missing, as in the folder itself.
+    folder.write("apis/v1/bad.yaml", "a: [");
+    let (status, told) = served(&folder, &["apis"]);
+    assert!(status == 3 && told.contains("error: apis/v1/bad.yaml: ") && told.contains("7 operations"), "{told}");
+}
+
+#[test]
+fn namespaces_of_folders_do_not_collide_in_silence() {
+    let folder = Folder::new("collide");
+    for file in ["a/v1/shop.yaml", "b/v1/shop.yaml", "c/v1/shop.json", "c/v1/shop.yaml", "c/v1_x.yaml", "c/v1/x.yaml"] {
+        folder.write(file, SHOP);
+    }
+    for (arguments, longer, operations) in [
+        (&["a", "b"][..], &[("b/v1/shop.yaml", "v1_shop_2")][..], 6),
+        (&["c"], &[("c/v1/shop.json", "v1_shop_json"), ("c/v1/shop.yaml", "v1_shop_yaml")], 12),
+        (&["a", "--config", "gateway.toml"], &[("a/v1/shop.yaml", "v1_shop_2")], 6),
+        (&["a", "servers.json"], &[("a/v1/shop.yaml", "v1_shop_2")], 3),
+    ] {
+        folder.write("gateway.toml", "[apis.V1_Shop]\nspec = 'a/v1/shop.yaml'\n");
+        folder.write("servers.json", r#"{ "mcpServers": { "v1 shop": { "command": "/no/such/program" } } }"#);
+        let (_, told) = served(&folder, arguments);
+        for (file, namespace) in longer {
+            assert!(told.contains(&format!("--> {file}\n")), "{arguments:?}: {told}");
+            assert!(told.contains(&format!("this one has the namespace `{namespace}`")), "{arguments:?}: {told}");
+            let (_, only) = served(&folder, &[arguments, &["--include", &format!("{namespace}.*")]].concat());
+            assert!(only.contains("3 operations"), "{namespace}: {only}");
+        }
+        assert!(told.contains(&format!("{operations} operations")), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn what_is_no_document_is_told_and_left_out() {
+    let folder = Folder::new("others");
+    let shop = SHOP.replace("\"#/components/schemas/Pet\"", "\"parts/pet.yaml\"");
+    folder.write("apis/shop.yaml", &shop);
+    folder.write("apis/parts/pet.yaml", "type: object\nproperties: { owner: { $ref: owner.yaml } }\n");
+    folder.write("apis/parts/owner.yaml", "type: object\nproperties: { name: { $ref: '../common.yaml#/x' } }\n");
+    // A document of nothing but parts.
+    folder.write(
+        "apis/common.yaml",
+        "openapi: 3.1.0\ninfo: { title: x, version: '1' }\npaths: {}\nx: { type: string }\n",
+    );
+    folder.write("apis/package.json", r#"{ "name": "x", "keywords": ["openapi"] }"#);
+    folder.write("apis/spec.json", r#"{ "namespace": "a", "name": "b", "kind": "query", "inputSchema": {} }"#);
+    let servers = |name: &str| {
+        let own = serde_json::json!({ "command": "sh", "args": ["-c", format!("echo started > {name}")] });
+        serde_json::json!({ "mcpServers": { name: own } }).to_string()
+    };
+    folder.write("apis/tool/mcp.json", &servers("below"));
+    let (status, told) = served(&folder, &["apis"]);
+    assert!(status == 0 && told.ends_with("3 operations, answered with examples; 0 diagnostics\n"), "{told}");
+    for (file, says) in [
+        ("apis/package.json", "neither an OpenAPI document nor a list of tools nor a configuration of MCP servers"),
+        ("apis/spec.json", "an operation of a program"),
+        ("apis/tool/mcp.json", "name the file itself to start them"),
+    ] {
+        assert!(told.contains(&format!("--> {file}\n")) && told.contains(says), "{file}: {told}");
+    }
+    // What a document refers to is its part.
+    assert!(!told.contains("pet.yaml") && !told.contains("owner.yaml"), "{told}");
+    assert!(!folder.0.join("below").exists(), "{told}");
+    // Those in the folder itself are started, and those that are named.
+    folder.write("apis/mcp.json", &servers("beside"));
+    let (status, told) = served(&folder, &["apis", "apis/tool/mcp.json"]);
+    assert!(status == 3 && told.contains("error: below: ") && told.contains("error: beside: "), "{status}: {told}");
+    assert!(folder.0.join("below").exists() && folder.0.join("beside").exists(), "{told}");
+    // What cannot be read may be a document.
+    std::fs::write(folder.0.join("apis/latin.yaml"), b"openapi: 3.1.0\ninfo: { title: caf\xe9 }\n").unwrap();
+    let (status, told) = served(&folder, &["apis", "--exclude", "nothing"]);
+    assert!(status == 3 && told.contains("error: apis/latin.yaml: "), "{status}: {told}");
+    // A folder without documents.
+    folder.write("none/package.json", "{}");
+    folder.fails(2, &["serve", "none"], &["none/package.json", "there are no operations to serve"]);
+}
