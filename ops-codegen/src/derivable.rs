@@ -69,6 +69,26 @@ pub(crate) fn derive(
     }
 }
 
+/// Takes derives of the standard library from types whose parts have lost them.
+pub(crate) fn derive_less(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
+    let asked: Vec<Vec<Trait>> =
+        types.items.iter().map(|item| item.derives.iter().filter_map(Derive::std).collect()).collect();
+    let parents = parents(types);
+    for (_, known) in Trait::ALL {
+        if !asked.iter().any(|asked| asked.contains(&known)) {
+            continue;
+        }
+        let has = holders(types, known, &asked, &parents);
+        for (id, item) in types.items.iter_mut().enumerate() {
+            let loses = has.get(id) == Some(&false) && asked.get(id).is_some_and(|asked| asked.contains(&known));
+            if loses && !matches!(item.shape, Shape::Pending) {
+                diagnostics.push(left_out(item, known, &has));
+                item.derives.retain(|derive| *derive != Derive::Std(known));
+            }
+        }
+    }
+}
+
 /// True if a type is a struct or an enum of its own.
 fn has_derives(shape: &Shape) -> bool {
     !matches!(shape, Shape::Alias(_) | Shape::Pending)

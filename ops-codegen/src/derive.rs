@@ -49,6 +49,11 @@ impl Trait {
 }
 
 impl Derive {
+    /// The trait, if it is one of the standard library.
+    pub(crate) fn std(&self) -> Option<Trait> {
+        if let Self::Std(known) = self { Some(*known) } else { None }
+    }
+
     /// Reads a derive: the name of a trait of the standard library, or the path of a macro.
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
         let text = text.trim();

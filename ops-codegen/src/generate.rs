@@ -6,7 +6,7 @@ use ops_runtime::spec::{Api, Definitions, Diagnostic, OperationSpec};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
-use crate::derivable::derive;
+use crate::derivable::{derive, derive_less};
 use crate::derive::Derive;
 use crate::lower::Source;
 use crate::module::module;
@@ -324,22 +324,28 @@ impl Generator {
     /// says so.
     #[must_use]
     pub fn generate(&self, api: &Api) -> Generated {
-        let (mut generated, faults) = self.run(api, None);
+        let (mut generated, faults) = self.run(api, None, None);
         generated.diagnostics.splice(..0, faults.messages().map(|message| Diagnostic::error("", message)));
         generated
     }
 
-    /// Renders an API, with this server if there is one; returns what is wrong with the settings.
-    pub(crate) fn run(&self, api: &Api, server: Option<Serving>) -> (Generated, Faults) {
+    /// Renders an API, with this server if there is one, to a file of this name, by default its namespace; returns what is wrong
+    /// with the settings.
+    pub(crate) fn run(&self, api: &Api, server: Option<Serving>, file: Option<&str>) -> (Generated, Faults) {
         let (mut diagnostics, mut faults) = (Vec::new(), Faults::default());
         let source = Source::new(&api.definitions, &mut diagnostics);
         let settings = &Settings { server: server.or(self.settings.server), ..self.settings.clone() };
         let mut module = module(api, &source, settings, &mut diagnostics, &mut faults);
+        if let Some(file) = file {
+            file.clone_into(&mut module.file);
+        }
         rename(&mut module, settings, &source, &mut faults);
         derive(&mut module.types, &settings.derives, &mut faults, &mut diagnostics);
         if let Some(used) = &settings.only {
             module.names = names(&module);
             leave_out(&mut module, used, &source, &mut diagnostics);
+            // A field that may hold any JSON now lacks what its type had.
+            derive_less(&mut module.types, &mut diagnostics);
         }
         let source = render(&module, &self.runtime);
         Diagnostic::bound(&mut diagnostics);

@@ -16,6 +16,8 @@ use ops_runtime::spec::pointer;
 
 /// A module that is ready to be rendered.
 pub(crate) struct Module {
+    /// The name of its files, without their endings.
+    pub(crate) file: String,
     pub(crate) operations: Vec<Operation>,
     pub(crate) types: Types,
     /// The definitions that the operations reach, sorted by name.
@@ -313,7 +315,9 @@ fn name_all(
         name_members(&mut item.shape);
     }
     let (others, extra, names, errors) = (None, roots.others, HashSet::new(), errors.all);
-    Module { operations, webhooks, types, definitions, others, names, extra, errors, methods, server, scope }
+    let file =
+        operations.first().map(|operation: &Operation| operation.spec.namespace().to_owned()).unwrap_or_default();
+    Module { file, operations, webhooks, types, definitions, others, names, extra, errors, methods, server, scope }
 }
 
 fn name_reached(

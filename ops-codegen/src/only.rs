@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::lower::{Source, reached};
 use crate::module::{Module, Operation};
-use crate::types::{Default, Shape, Type};
+use crate::types::{Default, ItemId, Literal, Shape, Type, Types};
 
 /// The function that reads what was left out.
 const OTHERS: &str = "other_operations";
@@ -45,9 +45,9 @@ pub(crate) fn names(module: &Module) -> HashSet<String> {
 
 /// Leaves out of a module what is not used.
 ///
-/// A field keeps its type if the crate names the field or the type, if it has to be set, or if it has a default. Any other
-/// field holds any JSON, so that its type need not be there. A variant of a tagged union that nothing names is read as the
-/// union's last variant, which keeps the object.
+/// A field keeps its type if the crate names the field or the type, if it has to be set, or if it has a default or is a part
+/// of one. Any other field holds any JSON, so that its type need not be there. A variant of a tagged union that nothing names
+/// is read as the union's last variant, which keeps the object.
 pub(crate) fn leave_out(
     module: &mut Module,
     used: &HashSet<String>,
@@ -61,17 +61,20 @@ pub(crate) fn leave_out(
     module.webhooks.retain(|webhook| used.contains(&webhook.name));
     module.others = Some(others.into_iter().map(|operation| operation.spec).collect());
     let type_names: Vec<String> = module.types.items.iter().map(|item| item.name.clone()).collect();
-    for item in &mut module.types.items {
+    let written = Written::of(&module.types);
+    for (id, item) in module.types.items.iter_mut().enumerate() {
         match &mut item.shape {
             Shape::Record(record) => {
-                for field in &mut record.fields {
+                for (at, field) in record.fields.iter_mut().enumerate() {
                     let made = item.sent && (field.given || field.required);
                     let plain = !matches!(field.default, Default::None | Default::Told(_));
+                    let plain = plain || written.fields.contains(&(id, at));
                     if !made && !plain && !used.contains(&field.ident) && !is_there(&field.type_, &type_names, used) {
                         field.type_ = Type::Value;
                     }
                 }
             }
+            Shape::Tagged(_) if written.unions.contains(&id) => {}
             Shape::Tagged(tagged) => tagged.variants.retain(|tagged| {
                 let type_ = match &tagged.variant.type_ {
                     Type::Named(id) | Type::Boxed(id) => type_names.get(*id),
@@ -122,6 +125,48 @@ pub(crate) fn leave_out(
     }
 }
 
+/// What the defaults of fields are made of, which are written as code.
+#[derive(Default)]
+struct Written {
+    /// The fields, by their items and positions.
+    fields: HashSet<(ItemId, usize)>,
+    /// The unions, whose variants are written by their positions.
+    unions: HashSet<ItemId>,
+}
+
+impl Written {
+    fn of(types: &Types) -> Self {
+        let mut written = Self::default();
+        for item in &types.items {
+            let Shape::Record(record) = &item.shape else { continue };
+            for field in &record.fields {
+                if let Default::Fits(literal) = &field.default {
+                    written.add(literal);
+                }
+            }
+        }
+        written
+    }
+
+    fn add(&mut self, literal: &Literal) {
+        match literal {
+            Literal::Record { id, fields, extra } => {
+                self.fields.extend(fields.iter().map(|(at, _)| (*id, *at)));
+                fields.iter().for_each(|(_, inner)| self.add(inner));
+                extra.iter().for_each(|(_, inner)| self.add(inner));
+            }
+            Literal::Union(id, _, inner) => {
+                self.unions.insert(*id);
+                self.add(inner);
+            }
+            Literal::List(items) | Literal::Tuple(items) => items.iter().for_each(|inner| self.add(inner)),
+            Literal::Map(members) => members.iter().for_each(|(_, inner)| self.add(inner)),
+            Literal::Some(inner) => self.add(inner),
+            _ => {}
+        }
+    }
+}
+
 /// True if a module has nothing that a crate could name.
 fn is_empty(module: &Module) -> bool {
     let has_types = module.types.items.iter().any(|item| !matches!(item.shape, Shape::Pending));
@@ -139,6 +184,7 @@ fn is_there(type_: &Type, type_names: &[String], used: &HashSet<String>) -> bool
 mod tests {
     use ops_runtime::binding::{HttpBinding, HttpBody};
     use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec, Schema};
+    use serde_json::json;
 
     use crate::Generator;
 
@@ -163,6 +209,72 @@ mod tests {
         let source = |generator: Generator| generator.with_only(["Show".to_owned()].into()).generate(&api).source;
         assert!(!source(Generator::new()).contains("struct Feed;"));
         assert!(source(Generator::new().with_server()).contains("fn feed(&self, context: "));
+    }
+
+    #[test]
+    fn what_a_default_is_made_of_is_there() {
+        let mode = r#"{"type":"string","enum":["fast","slow"]}"#;
+        let settings =
+            r##"{"type":"object","properties":{"mode":{"$ref":"#/$defs/Mode"},"other":{"$ref":"#/$defs/Mode"}}}"##;
+        let shape = |kind: &str, size: &str| {
+            let own = json!({ "kind": { "const": kind }, (size): { "type": "integer" } });
+            Definition::from_value(
+                kind.to_owned(),
+                json!({ "type": "object", "required": ["kind"], "properties": own }),
+            )
+        };
+        let any = json!({ "oneOf": [{ "$ref": "#/$defs/Circle" }, { "$ref": "#/$defs/Square" }] });
+        let job = json!({ "type": "object", "properties": {
+            "settings": { "$ref": "#/$defs/Settings", "default": { "mode": "fast" } },
+            "shape": { "$ref": "#/$defs/Shape", "default": { "kind": "Square", "side": 1 } },
+        } });
+        let definitions = Definitions::new(vec![
+            shape("Circle", "radius"),
+            Definition::from_value("Job".to_owned(), job),
+            Definition::new("Mode", mode),
+            Definition::new("Settings", settings),
+            Definition::from_value("Shape".to_owned(), any),
+            shape("Square", "side"),
+        ]);
+        let show = OperationSpec::query("zoo.show").with_output(Schema::text(r##"{"$ref":"#/$defs/Job"}"##));
+        let api = Api::new(definitions, vec![show]);
+        let source = Generator::new().with_only(["Show".to_owned()].into()).generate(&api).source;
+        for (wanted, is_there) in [
+            ("pub mode: Option<Mode>", true),
+            ("pub other: Option<ops::Value>", true),
+            ("pub enum Mode {", true),
+            ("super::Shape::Square(super::Square {", true),
+            ("Circle(Circle)", true),
+        ] {
+            assert_eq!(source.contains(wanted), is_there, "{wanted}: {source}");
+        }
+    }
+
+    #[test]
+    fn a_field_of_any_json_takes_a_derive_with_it() {
+        let object = r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/Tag"}}}"##;
+        let tag = r#"{"type":"string","enum":["x"]}"#;
+        let definitions = Definitions::new(vec![Definition::new("Pet", object), Definition::new("Tag", tag)]);
+        let show = OperationSpec::query("zoo.show").with_output(Schema::text(r##"{"$ref":"#/$defs/Pet"}"##));
+        let api = Api::new(definitions, vec![show]);
+        for (used, has) in [(&["Show", "a"][..], true), (&["Show"], false)] {
+            let used = used.iter().map(|name| (*name).to_owned()).collect();
+            let generator = Generator::new().with_derive("*", "PartialOrd").unwrap();
+            let generated = generator.with_only(used).generate(&api);
+            assert_eq!(generated.source.contains("PartialOrd"), has, "{}", generated.source);
+            let told =
+                generated.diagnostics.iter().any(|told| told.message.contains("`Pet` can't derive `PartialOrd`"));
+            assert_eq!(told, !has, "{:?}", generated.diagnostics);
+        }
+    }
+
+    #[test]
+    fn the_file_of_others_is_called_like_the_module() {
+        let api = Api::new(Definitions::EMPTY, vec![OperationSpec::query("zoo.show")]);
+        for (module, file) in [(None, "zoo.others.json"), (Some("pets"), "pets.others.json")] {
+            let (generated, _) = Generator::new().with_only(["none".to_owned()].into()).run(&api, None, module);
+            assert!(generated.source.contains(file), "{}", generated.source);
+        }
     }
 
     #[test]

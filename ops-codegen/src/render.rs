@@ -144,7 +144,9 @@ impl Renderer<'_> {
             "String" => "::std::string::String",
             "Box" => "::std::boxed::Box",
             "Result" => "::std::result::Result",
+            "Into" => "::std::convert::Into",
             "Send" => "::std::marker::Send",
+            "Sized" => "::std::marker::Sized",
             "Sync" => "::std::marker::Sync",
             other => other,
         }

@@ -171,6 +171,15 @@ impl Type {
             _ => Vec::new(),
         }
     }
+
+    /// Of the named types that a value contains directly, those that are parts of a tuple.
+    pub(crate) fn held_in_tuples(&mut self) -> Vec<&mut Type> {
+        match self {
+            Self::Option(inner) => inner.held_in_tuples(),
+            Self::Tuple(_) => self.held(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// An object with known properties.

@@ -440,9 +440,11 @@ async fn a_status_tells_the_variant_of_no_other_union() {
 
 #[test]
 fn types_may_hold_themselves() {
-    use golden::recursion::{Expression, Json, Node, Tree};
+    use golden::recursion::{Chain, Expression, Formula, Json, Node, Tree};
     let _: Node = round_trip(json!({ "value": 1, "next": { "value": 2, "children": [{ "value": 3 }] } }));
     let _: Tree = round_trip(json!([[], [[]]]));
+    let _: Formula = round_trip(json!(["not", ["not", "x"]]));
+    let _: Chain = round_trip(json!(["a", ["b", null]]));
     let _: Json = round_trip(json!({ "a": [1.5, "x", { "b": true }] }));
     let leaf = json!({ "op": "literal", "value": 1 });
     let both: Expression = round_trip(json!({ "op": "and", "left": leaf, "right": leaf }));

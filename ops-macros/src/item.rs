@@ -64,10 +64,12 @@ pub(crate) fn is_ours(attribute: &Attribute) -> bool {
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let mut signature = self.signature.clone();
+        // What it would add has been refused.
+        let stays = |attribute: &Attribute| !is_ours(attribute) && !attribute.path().is_ident("cfg_attr");
         for parameter in &mut signature.inputs {
             match parameter {
-                FnArg::Typed(typed) => typed.attrs.retain(|attribute| !is_ours(attribute)),
-                FnArg::Receiver(receiver) => receiver.attrs.retain(|attribute| !is_ours(attribute)),
+                FnArg::Typed(typed) => typed.attrs.retain(stays),
+                FnArg::Receiver(receiver) => receiver.attrs.retain(stays),
             }
         }
         tokens.append_all(&self.attributes);

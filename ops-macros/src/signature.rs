@@ -136,7 +136,9 @@ fn field(parameter: &PatType, ty: Type, marks: &[&Attribute], errors: &mut Error
     for mark in marks {
         errors.take(says(mark, &mut default, &mut place));
     }
-    for cfg in parameter.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")) {
+    let is_conditional =
+        |attribute: &&Attribute| ["cfg", "cfg_attr"].iter().any(|name| attribute.path().is_ident(name));
+    for cfg in parameter.attrs.iter().filter(is_conditional) {
         errors.tokens(cfg, "a parameter of an operation cannot depend on `cfg`");
     }
     let is_forwarded = |a: &&Attribute| crate::item::is_ours(a) && !a.path().is_ident("input");

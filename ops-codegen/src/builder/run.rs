@@ -277,7 +277,7 @@ impl Run {
         let mut selections: Vec<&mut Selection> = own.into_iter().chain([&mut self.selection]).collect();
         select(&mut selections, &mut api, &mut diagnostics);
         let Some(settled) = self.generators.get_mut(self.current) else { return Ok(()) };
-        let (mut generated, faults) = settled.generator.run(&api, self.server);
+        let (mut generated, faults) = settled.generator.run(&api, self.server, Some(&namespace));
         settled.modules.push(self.modules.len());
         for miss in faults.misses {
             settled.misses.entry(miss.what.clone()).or_default().push((self.modules.len(), miss));

@@ -252,17 +252,14 @@ impl<'t> Parser<'t> {
             self.space();
             // Only a test in brackets or of existence can be negated.
             let wrong = self.wrong("a comparison is negated in brackets: `!(..)`");
-            let inner = if self.rest.starts_with('(') { self.brace()? } else { self.comparison()? };
+            let is_braced = self.rest.starts_with('(');
+            let inner = if is_braced { self.brace()? } else { self.comparison()? };
             return match inner {
-                Expression::Compare(..) if !self.text_before_ends_with(')') => Err(wrong),
+                Expression::Compare(..) if !is_braced => Err(wrong),
                 inner => Ok(Expression::Not(Box::new(inner))),
             };
         }
         if self.rest.starts_with('(') { self.brace() } else { self.comparison() }
-    }
-
-    fn text_before_ends_with(&self, c: char) -> bool {
-        self.text.get(..self.text.len() - self.rest.len()).is_some_and(|before| before.ends_with(c))
     }
 
     fn brace(&mut self) -> Parsed<Expression> {

@@ -80,6 +80,7 @@ fn what_is_no_query_says_where() {
         ("$[?@.* == 1]", 3, "only a path to one node can be compared: use no `*`, `..`, slice or filter in it"),
         ("$[?1]", 3, "a value alone is no filter: compare it, such as `@.name == 'x'`"),
         ("$[?!@.a == 1]", 4, "a comparison is negated in brackets: `!(..)`"),
+        ("$[?!@.a == length(@.b)]", 4, "a comparison is negated in brackets: `!(..)`"),
         (
             "$[?size(@) == 1]",
             3,

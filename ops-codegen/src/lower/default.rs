@@ -21,13 +21,13 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
             if literal.is_some() {
                 continue;
             }
-            let is_custom = is_custom(types, id, at);
+            let unwritten = unwritten(types, id, at);
             let Some((pointer, field)) = field(types, id, at) else { continue };
             if let Default::Raw(value) = std::mem::replace(&mut field.default, Default::None) {
                 let mut diagnostic = misfit(pointer, field, &value).with_help("the property has no default");
-                if is_custom {
+                if let Some(type_) = unwritten {
                     diagnostic.severity = Severity::Note;
-                    diagnostic.message = format!("the default {} is of a type of your own", shortened(&value));
+                    diagnostic.message = format!("the default {} is of {type_}", shortened(&value));
                 }
                 diagnostics.push(diagnostic);
             }
@@ -43,11 +43,15 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
     }
 }
 
-/// True if a property has a type of the user's, whose values only the user can make.
-fn is_custom(types: &Types, id: ItemId, at: usize) -> bool {
-    let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { return false };
-    let type_ = record.fields.get(at).map(|field| without_null(types, field.type_.clone()));
-    type_.is_some_and(|type_| matches!(types.resolve(&type_), Type::Custom(_)))
+/// The type of a property whose values are not written as code, in words.
+fn unwritten(types: &Types, id: ItemId, at: usize) -> Option<&'static str> {
+    let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { return None };
+    let type_ = without_null(types, record.fields.get(at)?.type_.clone());
+    match types.resolve(&type_) {
+        Type::Custom(_) => Some("a type of your own"),
+        Type::Format(_) => Some("a type that is read from text"),
+        _ => None,
+    }
 }
 
 /// Warns of documented defaults that are certainly no scalar of their types: the type may be wrong instead.

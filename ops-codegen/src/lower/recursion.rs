@@ -66,7 +66,7 @@ pub(crate) fn on_cycle(groups: &[usize], edges: &[Vec<usize>], from: ItemId, to:
 
 /// Puts a pointer wherever a type would contain itself.
 ///
-/// The variants of unions need no pointers: no cycle has only unions.
+/// The variants of unions need no pointers, as no cycle has only unions, but for what a tuple in them holds.
 pub(crate) fn insert_pointers(types: &mut Types) {
     let mut edges: Vec<Vec<usize>> = Vec::new();
     for item in &mut types.items {
@@ -79,15 +79,13 @@ pub(crate) fn insert_pointers(types: &mut Types) {
         types.items.iter().map(|item| matches!(item.shape, Shape::Alias(Type::Named(_)))).collect();
     let aliases: Vec<bool> = types.items.iter().map(|item| matches!(item.shape, Shape::Alias(_))).collect();
     for (from, item) in types.items.iter_mut().enumerate() {
-        let holds = match &item.shape {
-            Shape::Record(_) => true,
-            Shape::Alias(type_) => !matches!(type_, Type::Named(_)),
-            _ => false,
+        let held: fn(&mut Type) -> Vec<&mut Type> = match &item.shape {
+            Shape::Record(_) => Type::held,
+            Shape::Alias(type_) if !matches!(type_, Type::Named(_)) => Type::held,
+            Shape::Union(_) | Shape::Tagged(_) => Type::held_in_tuples,
+            _ => continue,
         };
-        if !holds {
-            continue;
-        }
-        for type_ in item.shape.types_mut().into_iter().flat_map(Type::held) {
+        for type_ in item.shape.types_mut().into_iter().flat_map(held) {
             let Type::Named(to) = *type_ else { continue };
             let served = aliases.get(to) == Some(&true) && renames.get(to) == Some(&false);
             if !served && on_cycle(&groups, &edges, from, to) {

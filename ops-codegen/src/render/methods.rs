@@ -15,7 +15,7 @@ impl Renderer<'_> {
         source.push_str(&self.index());
         // Whoever includes the module need not use all of them.
         source.push_str("#[allow(dead_code, deprecated)]\n");
-        source.push_str(&format!("pub trait {name}: ops::Caller + Sized {{\n"));
+        source.push_str(&format!("pub trait {name}: ops::Caller + {} {{\n", self.prelude("Sized")));
         for operation in &self.module.operations {
             source.push_str(&docs::inner(&self.method(operation)));
         }
@@ -32,7 +32,7 @@ impl Renderer<'_> {
         let made = if spec.kind == OperationKind::Subscription { "Open" } else { "Execute" };
         let (input, value) = match &operation.input {
             Type::Named(id) if self.is_empty(*id) => (String::new(), format!("{} {{}}", self.name(*id))),
-            input => (format!(", input: impl Into<{}>", self.type_(input)), "input".to_owned()),
+            input => (format!(", input: impl {}<{}>", self.prelude("Into"), self.type_(input)), "input".to_owned()),
         };
         source.push_str(&format!(
             "fn {method}(&self{input}) -> ops::{made}<'_, Self, {name}> {{\n    ops::{made}::new(self, {value})\n}}"

@@ -1,5 +1,7 @@
 //! Operations: the struct of each, its spec, and the lists of the module.
 
+use std::collections::HashSet;
+
 use ops_runtime::binding::{
     Binding, HttpBinding, HttpField, HttpFixed, HttpParameter, Literal, McpBinding, McpOutput, ParameterLocation,
     ParameterStyle, SecurityKind, SecurityScheme, StatusRange,
@@ -15,15 +17,19 @@ use crate::module::Operation;
 
 impl Renderer<'_> {
     pub(super) fn operations(&mut self) {
+        // Operations may share a type of input.
+        let mut converted = HashSet::new();
         for operation in &self.module.operations {
             self.operation(operation);
-            self.input_of(operation);
+            if converted.insert(&operation.input) {
+                self.input_of(operation);
+            }
         }
         let others = self.module.others.as_ref();
         let mut all =
             others.into_iter().flat_map(|others| others.iter().chain(self.module.operations.iter().map(|it| &it.spec)));
-        if let Some(first) = all.next() {
-            let file = string(&format!("{}.others.json", first.namespace()));
+        if all.next().is_some() {
+            let file = string(&format!("{}.others.json", self.module.file));
             self.lines("\n/// The operations that this module leaves out because nothing names them, for calls by id.");
             self.lines("///\n/// They are read at each call; the error is that of a file that was changed.");
             self.lines("#[allow(dead_code)]");

@@ -7,16 +7,18 @@ pub(crate) fn string(text: &str) -> String {
     format!("{text:?}")
 }
 
+/// The most `#` that a raw string literal may have.
+const MOST_HASHES: usize = 255;
+
 /// JSON as a raw string literal, with as many `#` as needed, in lines that one can read.
 pub(crate) fn json(value: &Value) -> String {
     let text = broken(&visible(&value.to_string()));
-    let mut hashes = String::new();
-    if text.contains('"') || text.contains('\\') {
-        hashes.push('#');
+    let behind_quotes = text.split('"').skip(1).map(|rest| rest.bytes().take_while(|byte| *byte == b'#').count());
+    let needed = behind_quotes.max().map_or_else(|| usize::from(text.contains('\\')), |longest| longest + 1);
+    if needed > MOST_HASHES {
+        return string(&text);
     }
-    while text.contains(&format!("\"{hashes}")) {
-        hashes.push('#');
-    }
+    let hashes = "#".repeat(needed);
     if hashes.is_empty() { format!("\"{text}\"") } else { format!("r{hashes}\"{text}\"{hashes}") }
 }
 

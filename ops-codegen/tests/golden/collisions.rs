@@ -116,6 +116,24 @@ static ALL2: ops::OperationSpec = ops::OperationSpec::query("collisions.all-")
         .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
     .with_definitions(DEFINITIONS);
 
+/// `POST /sized`
+pub struct Sized;
+
+impl ops::Operation for Sized {
+    type Input = SizedInput;
+    type Output = Into;
+    const SPEC: &'static ops::OperationSpec = &SIZED;
+}
+
+static SIZED: ops::OperationSpec = ops::OperationSpec::mutation("collisions.sized")
+    .with_description("POST /sized")
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"$ref":"#/$defs/Sized"}},"required":["body"]}"##))
+    .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Into"}"##))
+    .with_http(ops::HttpBinding::new("POST", "/sized")
+        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+        .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
+    .with_definitions(DEFINITIONS);
+
 /// All operations of this module, in the order of the document.
 pub fn operations() -> &'static [&'static ops::OperationSpec] {
     const { &[
@@ -125,15 +143,16 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
         <A2 as ops::Operation>::SPEC,
         <A3 as ops::Operation>::SPEC,
         <All2 as ops::Operation>::SPEC,
+        <Sized as ops::Operation>::SPEC,
     ] }
 }
 
 ops::methods! {
 /// The operations of this module as methods of clients, registries and mocks.
 #[allow(dead_code, deprecated)]
-pub trait Methods: ops::Caller + Sized {
+pub trait Methods: ops::Caller + ::std::marker::Sized {
     /// `POST /all`
-    fn all(&self, input: impl Into<AllInput>) -> ops::Execute<'_, Self, All> {
+    fn all(&self, input: impl ::std::convert::Into<AllInput>) -> ops::Execute<'_, Self, All> {
         ops::Execute::new(self, input)
     }
     /// `GET /none`
@@ -155,6 +174,10 @@ pub trait Methods: ops::Caller + Sized {
     /// `GET /all2`
     fn all_2(&self) -> ops::Execute<'_, Self, All2> {
         ops::Execute::new(self, AllInput2 {})
+    }
+    /// `POST /sized`
+    fn sized(&self, input: impl ::std::convert::Into<SizedInput>) -> ops::Execute<'_, Self, Sized> {
+        ops::Execute::new(self, input)
     }
 }
 impl<C: ops::Caller> Methods for C {}
@@ -765,6 +788,23 @@ pub struct AInput2 {}
 /// The input of `collisions.all-`.
 pub struct AllInput2 {}
 
+/// The input of `collisions.sized`.
+#[allow(missing_docs)]
+pub struct SizedInput {
+    pub body: Sized2,
+}
+
+#[allow(missing_docs)]
+pub struct Sized2 {
+    pub a: ::std::option::Option<::std::string::String>,
+}
+
+/// ############################################################################################################################################################################################################################################################################################################ Long banners end no literal.
+#[allow(missing_docs)]
+pub struct Into {
+    pub a: ::std::option::Option<::std::string::String>,
+}
+
 #[allow(dead_code, deprecated)]
 mod impls {
     use ::ops_runtime::record::prelude::*;
@@ -787,6 +827,14 @@ mod impls {
     impl ops::Call for super::A3 {}
 
     impl ops::Call for super::All2 {}
+
+    impl ops::Call for super::Sized {}
+
+    impl From<super::Sized2> for super::SizedInput {
+        fn from(value: super::Sized2) -> Self {
+            Self::new(value)
+        }
+    }
 
     const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;
 
@@ -2296,6 +2344,53 @@ mod impls {
     }
     ops::table!(super::AllInput2, Default);
 
+    impl Record for super::SizedInput {
+        const NAME: &'static str = "SizedInput";
+        const FIELDS: &'static [&'static str] = &["body"];
+        type Slots = (Required<super::Sized2>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
+        }
+    }
+    ops::table!(super::SizedInput);
+
+    impl super::SizedInput {
+        /// Sets every property.
+        #[must_use]
+        pub fn new(body: super::Sized2) -> Self {
+            Self { body }
+        }
+    }
+
+    impl Record for super::Sized2 {
+        const NAME: &'static str = "Sized2";
+        const FIELDS: &'static [&'static str] = &["a"];
+        type Slots = (Optional<String>,);
+        fn make((a,): Values<Self>) -> Self {
+            Self { a }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.a,)
+        }
+    }
+    ops::table!(super::Sized2, Default);
+
+    impl Record for super::Into {
+        const NAME: &'static str = "Into";
+        const FIELDS: &'static [&'static str] = &["a"];
+        type Slots = (Optional<String>,);
+        fn make((a,): Values<Self>) -> Self {
+            Self { a }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.a,)
+        }
+    }
+    ops::table!(super::Into, Default);
+
     ops::json_schemas!("collisions", super::DEFINITIONS {
         super::Option = "Option",
         super::String = "String",
@@ -2331,6 +2426,8 @@ mod impls {
         super::Operations = "operations",
         super::Holder = "Holder",
         super::HolderInner2 = "HolderInner",
+        super::Sized2 = "Sized",
+        super::Into = "Into",
     });
 }
 
@@ -2359,6 +2456,7 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Holder", r#"{"type":"object","properties":{"user-id":{"type":"string"},"user_id":{"type":"string"},"userId":{"type":"string"},"inner":{"type":"object",
 "properties":{"x":{"type":"integer"}}}}}"#),
     ops::Definition::new("HolderInner", r#"{"type":"object","properties":{"y":{"type":"integer"}}}"#),
+    ops::Definition::new("Into", "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}},\n\"description\":\"############################################################################################################################################################################################################################################################################################################ Long banners end no literal.\"}"),
     ops::Definition::new("M", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
 "m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
 "None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
@@ -2395,6 +2493,7 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("SerializeMap", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
 "m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
 "None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Sized", r#"{"type":"object","properties":{"a":{"type":"string"}}}"#),
     ops::Definition::new("Some", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
 "m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
 "None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),

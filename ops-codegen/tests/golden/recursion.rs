@@ -16,7 +16,8 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("recursion.all")
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Node":{"$ref":"#/$defs/Node"},"A":{"$ref":"#/$defs/A"},
 "B":{"$ref":"#/$defs/B"},"MaybeA":{"$ref":"#/$defs/MaybeA"},"Tree":{"$ref":"#/$defs/Tree"},"Json":{"$ref":"#/$defs/Json"},
 "Expression":{"$ref":"#/$defs/Expression"},"And":{"$ref":"#/$defs/And"},"Literal":{"$ref":"#/$defs/Literal"},
-"LoopA":{"$ref":"#/$defs/LoopA"},"LoopB":{"$ref":"#/$defs/LoopB"}}}},"required":["body"]}"##))
+"LoopA":{"$ref":"#/$defs/LoopA"},"LoopB":{"$ref":"#/$defs/LoopB"},"Formula":{"$ref":"#/$defs/Formula"},"Chain":{"$ref":"#/$defs/Chain"}}}},
+"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -61,6 +62,9 @@ pub struct AllInputBody {
     pub literal: Option<Literal>,
     pub loop_a: Option<LoopA>,
     pub loop_b: Option<LoopB>,
+    pub formula: Option<Formula>,
+    /// Exactly 2 items.
+    pub chain: Option<Chain>,
 }
 
 #[allow(missing_docs)]
@@ -128,6 +132,16 @@ pub type LoopA = ops::Value;
 #[allow(missing_docs)]
 pub type LoopB = ops::Value;
 
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum Formula {
+    String(String),
+    List((String, Box<Formula>)),
+}
+
+#[allow(missing_docs)]
+pub type Chain = ops::Value;
+
 #[allow(dead_code, deprecated)]
 mod impls {
     use ::ops_runtime::record::prelude::*;
@@ -167,7 +181,8 @@ mod impls {
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &[
-            "Node", "A", "B", "MaybeA", "Tree", "Json", "Expression", "And", "Literal", "LoopA", "LoopB",
+            "Node", "A", "B", "MaybeA", "Tree", "Json", "Expression", "And", "Literal", "LoopA", "LoopB", "Formula",
+            "Chain",
         ];
         type Slots = (
             (
@@ -175,14 +190,15 @@ mod impls {
                 Optional<super::JsonValue>, Optional<super::Expression>, Optional<super::And>,
             ),
             (
-                Optional<super::Literal>, Nullable<super::LoopA>, Nullable<super::LoopB>,
+                Optional<super::Literal>, Nullable<super::LoopA>, Nullable<super::LoopB>, Optional<super::Formula>,
+                Nullable<super::Chain>,
             ),
         );
         fn make((
-            (node, a, b, maybe_a, tree, json, expression, and), (literal, loop_a, loop_b),
+            (node, a, b, maybe_a, tree, json, expression, and), (literal, loop_a, loop_b, formula, chain),
         ): Values<Self>) -> Self {
             Self {
-                node, a, b, maybe_a, tree, json, expression, and, literal, loop_a, loop_b,
+                node, a, b, maybe_a, tree, json, expression, and, literal, loop_a, loop_b, formula, chain,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -190,7 +206,9 @@ mod impls {
                 (
                     &self.node, &self.a, &self.b, &self.maybe_a, &self.tree, &self.json, &self.expression, &self.and,
                 ),
-                (&self.literal, &self.loop_a, &self.loop_b),
+                (
+                    &self.literal, &self.loop_a, &self.loop_b, &self.formula, &self.chain,
+                ),
             )
         }
     }
@@ -367,6 +385,29 @@ mod impls {
         }
     }
 
+    ops::untagged!(super::Formula {
+        String => String,
+        Array => List,
+    });
+
+    impl From<&str> for super::Formula {
+        fn from(value: &str) -> Self {
+            Self::String(value.to_owned())
+        }
+    }
+
+    impl From<String> for super::Formula {
+        fn from(value: String) -> Self {
+            Self::String(value)
+        }
+    }
+
+    impl From<(String, Box<super::Formula>)> for super::Formula {
+        fn from(value: (String, Box<super::Formula>)) -> Self {
+            Self::List(value)
+        }
+    }
+
     ops::json_schemas!("recursion", super::DEFINITIONS {
         super::Node = "Node",
         super::A = "A",
@@ -376,6 +417,7 @@ mod impls {
         super::Expression = "Expression",
         super::And = "And",
         super::Literal = "Literal",
+        super::Formula = "Formula",
     });
 }
 
@@ -384,7 +426,9 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("And", r##"{"type":"object","properties":{"op":{"const":"and"},"left":{"$ref":"#/$defs/Expression"},"right":{"$ref":"#/$defs/Expression"}},
 "required":["op","left","right"]}"##),
     ops::Definition::new("B", r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/MaybeA"}},"required":["a"]}"##),
+    ops::Definition::new("Chain", r##"{"type":"array","prefixItems":[{"type":"string"},{"anyOf":[{"$ref":"#/$defs/Chain"},{"type":"null"}]}],"minItems":2,"maxItems":2}"##),
     ops::Definition::new("Expression", r##"{"oneOf":[{"$ref":"#/$defs/And"},{"$ref":"#/$defs/Literal"}],"discriminator":{"propertyName":"op"}}"##),
+    ops::Definition::new("Formula", r##"{"oneOf":[{"type":"string"},{"type":"array","prefixItems":[{"type":"string"},{"$ref":"#/$defs/Formula"}],"minItems":2,"maxItems":2}]}"##),
     ops::Definition::new("Json", r##"{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"null"},{"type":"array","items":{"$ref":"#/$defs/Json"}},
 {"type":"object","additionalProperties":{"$ref":"#/$defs/Json"}}]}"##),
     ops::Definition::new("Literal", r#"{"type":"object","properties":{"op":{"const":"literal"},"value":{"type":"integer"}},"required":["op","value"]}"#),

@@ -83,6 +83,44 @@ static PHOTO: ops::OperationSpec = ops::OperationSpec::mutation("tools.photo")
     .with_mcp(ops::McpBinding::new("photo", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
 
+/// Reads a label.
+///
+/// The tool `read_label`.
+pub struct ReadLabel;
+
+impl ops::Operation for ReadLabel {
+    type Input = Target;
+    type Output = Vec<ops::ContentBlock>;
+    const SPEC: &'static ops::OperationSpec = &READ_LABEL;
+}
+
+static READ_LABEL: ops::OperationSpec = ops::OperationSpec::query("tools.read_label")
+    .with_version("1.4.0")
+    .with_description("Reads a label.")
+    .with_input(ops::Schema::text(r##"{"$ref":"#/$defs/Target","type":"object"}"##))
+    .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
+    .with_mcp(ops::McpBinding::new("read_label", ops::McpOutput::Content))
+    .with_definitions(DEFINITIONS);
+
+/// Removes a label, which is named as for reading it.
+///
+/// The tool `remove_label`.
+pub struct RemoveLabel;
+
+impl ops::Operation for RemoveLabel {
+    type Input = Target;
+    type Output = Vec<ops::ContentBlock>;
+    const SPEC: &'static ops::OperationSpec = &REMOVE_LABEL;
+}
+
+static REMOVE_LABEL: ops::OperationSpec = ops::OperationSpec::mutation("tools.remove_label")
+    .with_version("1.4.0")
+    .with_description("Removes a label, which is named as for reading it.")
+    .with_input(ops::Schema::text(r##"{"$ref":"#/$defs/Target","type":"object"}"##))
+    .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
+    .with_mcp(ops::McpBinding::new("remove_label", ops::McpOutput::Content))
+    .with_definitions(DEFINITIONS);
+
 /// The stock by kind, or nothing.
 ///
 /// The tool `levels`.
@@ -109,6 +147,8 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
         <Count as ops::Operation>::SPEC,
         <MoveItem as ops::Operation>::SPEC,
         <Photo as ops::Operation>::SPEC,
+        <ReadLabel as ops::Operation>::SPEC,
+        <RemoveLabel as ops::Operation>::SPEC,
         <Levels as ops::Operation>::SPEC,
     ] }
 }
@@ -132,6 +172,14 @@ pub trait Methods: ops::Caller + Sized {
     /// Takes a photo.
     fn photo(&self) -> ops::Execute<'_, Self, Photo> {
         ops::Execute::new(self, PhotoInput {})
+    }
+    /// Reads a label.
+    fn read_label(&self, input: impl Into<Target>) -> ops::Execute<'_, Self, ReadLabel> {
+        ops::Execute::new(self, input)
+    }
+    /// Removes a label, which is named as for reading it.
+    fn remove_label(&self, input: impl Into<Target>) -> ops::Execute<'_, Self, RemoveLabel> {
+        ops::Execute::new(self, input)
     }
     /// The stock by kind, or nothing.
     fn levels(&self) -> ops::Execute<'_, Self, Levels> {
@@ -208,6 +256,11 @@ pub struct MoveItemPlace {
 /// The input of `tools.photo`.
 pub struct PhotoInput {}
 
+#[allow(missing_docs)]
+pub struct Target {
+    pub path: String,
+}
+
 /// The input of `tools.levels`.
 pub struct LevelsInput {}
 
@@ -235,6 +288,16 @@ mod impls {
     }
 
     impl ops::Call for super::Photo {}
+
+    impl ops::Call for super::ReadLabel {}
+
+    impl<T: Into<String>> From<T> for super::Target {
+        fn from(value: T) -> Self {
+            Self::new(value)
+        }
+    }
+
+    impl ops::Call for super::RemoveLabel {}
 
     impl ops::Call for super::Levels {}
 
@@ -395,6 +458,27 @@ mod impls {
     }
     ops::table!(super::PhotoInput, Default);
 
+    impl Record for super::Target {
+        const NAME: &'static str = "Target";
+        const FIELDS: &'static [&'static str] = &["path"];
+        type Slots = (Required<String>,);
+        fn make((path,): Values<Self>) -> Self {
+            Self { path }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.path,)
+        }
+    }
+    ops::table!(super::Target);
+
+    impl super::Target {
+        /// Sets every property.
+        #[must_use]
+        pub fn new(path: impl Into<String>) -> Self {
+            Self { path: path.into() }
+        }
+    }
+
     impl Record for super::LevelsInput {
         const NAME: &'static str = "LevelsInput";
         const FIELDS: &'static [&'static str] = &[];
@@ -411,6 +495,7 @@ mod impls {
         super::Item = "Item",
         super::Place = "Place",
         super::MoveItemPlace = "move_item_Place",
+        super::Target = "Target",
     });
 }
 
@@ -420,5 +505,6 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Item", r#"{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":"string"},"weight":{"anyOf":[{"type":"number"},{"type":"null"}]}},
 "required":["id","name"]}"#),
     ops::Definition::new("Place", r#"{"type":"object","properties":{"shelf":{"type":"string"}},"required":["shelf"]}"#),
+    ops::Definition::new("Target", r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#),
     ops::Definition::new("move_item_Place", r#"{"type":"object","properties":{"shelf":{"type":"string"},"row":{"type":"integer"}}}"#),
 ];

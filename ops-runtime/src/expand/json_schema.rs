@@ -65,11 +65,26 @@ fn renamed(definitions: &Definitions, namespace: &str, name: &str, names: &mut V
 }
 
 fn rename(object: &mut Map<String, Value>, namespace: &str, names: &mut Vec<String>) {
-    if let Some(Value::String(reference)) = object.get_mut("$ref")
-        && let Some(name) = reference.strip_prefix(pointer::DEFINITIONS)
-    {
-        names.push(pointer::unescaped(name).into_owned());
-        *reference = format!("#/$defs/{namespace}.{name}");
+    let mut refer = |reference: &mut Value| {
+        if let Value::String(reference) = reference
+            && let Some(path) = reference.strip_prefix(pointer::DEFINITIONS)
+        {
+            let name = path.split_once('/').map_or(path, |(name, _)| name);
+            names.push(pointer::unescaped(name).into_owned());
+            *reference = format!("#/$defs/{namespace}.{path}");
+        }
+    };
+    if let Some(reference) = object.get_mut("$ref") {
+        refer(reference);
+    }
+    // A discriminator.
+    if object.get("propertyName").is_some_and(Value::is_string) {
+        if let Some(Value::Object(mapping)) = object.get_mut("mapping") {
+            mapping.values_mut().for_each(&mut refer);
+        }
+        if let Some(other) = object.get_mut("defaultMapping") {
+            refer(other);
+        }
     }
 }
 
@@ -83,11 +98,16 @@ mod tests {
             "Pet",
             r##"{"type":"object","properties":{"in":{"$ref":"#/$defs/Cage"},"of":{"$ref":"#/$defs/Pet"}}}"##,
         ),
+        Definition::new(
+            "Stay",
+            r##"{"oneOf":[{"$ref":"#/$defs/Pet/properties/in"}],"discriminator":{"propertyName":"kind","mapping":{"pet":"#/$defs/Pet"},"defaultMapping":"#/$defs/Cage"}}"##,
+        ),
     ];
 
     struct Pet;
+    struct Stay;
 
-    crate::__json_schemas!("shop", DEFINITIONS { Pet = "Pet", });
+    crate::__json_schemas!("shop", DEFINITIONS { Pet = "Pet", Stay = "Stay", });
 
     #[test]
     fn a_generated_type_brings_what_it_refers_to() {
@@ -98,5 +118,18 @@ mod tests {
         assert_eq!(schema["$defs"]["shop.Pet"]["properties"]["in"]["$ref"], "#/$defs/shop.Cage");
         assert_eq!(schema["$defs"]["shop.Pet"]["properties"]["of"]["$ref"], "#/$defs/shop.Pet");
         assert_eq!(schema["$defs"]["shop.Cage"]["type"], "string");
+    }
+
+    #[test]
+    fn discriminators_and_parts_lead_to_what_is_there() {
+        let settings = schemars::generate::SchemaSettings::draft2020_12();
+        let schema = settings.into_generator().into_root_schema_for::<Vec<Stay>>().to_value();
+        let stay = &schema["$defs"]["shop.Stay"];
+        assert_eq!(stay["oneOf"][0]["$ref"], "#/$defs/shop.Pet/properties/in");
+        assert_eq!(stay["discriminator"]["mapping"]["pet"], "#/$defs/shop.Pet");
+        assert_eq!(stay["discriminator"]["defaultMapping"], "#/$defs/shop.Cage");
+        for name in ["shop.Pet", "shop.Cage", "shop.Stay"] {
+            assert!(schema["$defs"][name].is_object(), "{schema}");
+        }
     }
 }
