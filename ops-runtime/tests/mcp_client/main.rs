@@ -1,5 +1,6 @@
 //! The MCP client with real servers, and with servers that misbehave.
 
+mod asks;
 mod everything;
 mod faults;
 mod http;

@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::{
     NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle, RunningService, Service, ServiceError,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -144,8 +144,17 @@ impl Session {
         &self.runtime
     }
 
-    pub(super) fn asks(&self) -> &Asks {
-        &self.asks
+    /// Answers what a call asks, in the time that it has.
+    pub(super) async fn answers(
+        &self,
+        requests: &Map<String, Value>,
+        until: Option<Instant>,
+    ) -> Result<Map<String, Value>, CallError> {
+        let answers = self.asks.answer_all(requests);
+        match until {
+            None => answers.await,
+            Some(until) => timeout_at(until, answers).await.unwrap_or_else(|_| Err(self.too_late())),
+        }
     }
 
     /// The error of a call that has used up its time.
@@ -162,7 +171,7 @@ impl Session {
     pub(super) async fn call_tool(
         &self,
         tool: String,
-        arguments: serde_json::Map<String, Value>,
+        arguments: Map<String, Value>,
         progress: Option<ProgressSink>,
         until: Option<Instant>,
     ) -> Result<(Value, Arc<Slot>), CallError> {
@@ -176,7 +185,7 @@ impl Session {
             }
             // The server wants the call repeated, with the answers (2026-07-28, "Multi round-trip requests").
             let requests = result.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
-            params.input_responses = Some(self.asks.answer_all(&requests).await?.into_iter().collect());
+            params.input_responses = Some(self.answers(&requests, until).await?.into_iter().collect());
             params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
         }
         Err(CallError::execution(format!("the MCP server `{}` asked for more {ROUNDS} times", self.interceptor.server)))
@@ -432,7 +441,9 @@ impl Service<RoleClient> for Host {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
         let interceptor = self.interceptor.upgrade();
         let asking = interceptor.as_ref().map(|interceptor| interceptor.asks());
-        let answer = self.asks.answer(method, params).await;
+        // What the server has cancelled is no longer waited for, and its answer is not sent.
+        let answer = context.ct.run_until_cancelled(self.asks.answer(method, params)).await;
+        let answer = answer.unwrap_or_else(|| Err((-32800, "the server has cancelled its question".to_owned())));
         drop(asking);
         if let Some(interceptor) = &interceptor {
             interceptor.finished(&context.id);
