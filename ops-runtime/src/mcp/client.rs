@@ -16,10 +16,12 @@ mod auth;
 mod http;
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use session::McpServerInfo;
@@ -281,16 +283,25 @@ impl Inner {
         Ok(Arc::new(session))
     }
 
-    /// Lists the tools, within the timeout for connecting.
+    /// Lists the tools, within the timeout for connecting. The user may take longer to agree to that.
     async fn load(&self, session: &Session) -> Result<Arc<Catalog>, CallError> {
-        let loading = Catalog::load(session, self.namespace.as_deref());
-        tokio::time::timeout(self.config.connect_timeout, loading).await.unwrap_or_else(|_| {
-            let message = format!(
-                "the MCP server `{}` did not list its tools within {:?}: raise `with_connect_timeout`",
-                self.name, self.config.connect_timeout
-            );
-            Err(CallError::new(crate::ErrorCode::Timeout, message))
-        })
+        let limit = self.config.connect_timeout;
+        let mut loading = pin!(Catalog::load(session, self.namespace.as_deref()));
+        let mut since = Instant::now();
+        loop {
+            if let Ok(loaded) = timeout(limit.saturating_sub(since.elapsed()), &mut loading).await {
+                return loaded;
+            }
+            match session.interceptor.last_asked().filter(|asked| *asked > since) {
+                Some(asked) => since = asked,
+                None => break,
+            }
+        }
+        let message = format!(
+            "the MCP server `{}` did not list its tools within {limit:?}: raise `with_connect_timeout`",
+            self.name
+        );
+        Err(CallError::new(crate::ErrorCode::Timeout, message))
     }
 
     #[cfg(feature = "mcp-auth")]

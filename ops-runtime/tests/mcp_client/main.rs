@@ -1,6 +1,7 @@
 //! The MCP client with real servers, and with servers that misbehave.
 
 mod asks;
+mod authorization;
 mod everything;
 mod faults;
 mod http;

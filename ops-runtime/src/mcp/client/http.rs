@@ -66,8 +66,10 @@ type Failure = StreamableHttpError<CallError>;
 #[derive(Clone)]
 pub(super) struct Http {
     client: reqwest::Client,
-    interceptor: Arc<Interceptor>,
+    pub(super) interceptor: Arc<Interceptor>,
     pub(super) given: Arc<Given>,
+    /// True if tokens can be got for the server.
+    authorizes: bool,
     max_message: usize,
     /// True once the session's own stream is open, or is known not to open.
     opened: Arc<watch::Sender<bool>>,
@@ -137,10 +139,17 @@ impl Http {
             client,
             interceptor,
             given,
+            authorizes: false,
             max_message,
             opened: Arc::new(watch::Sender::new(false)),
             pace: Arc::new(Mutex::new(Pace { opened: 0, since: Instant::now() })),
         })
+    }
+
+    /// The client of a server for which tokens can be got.
+    #[cfg(feature = "mcp-auth")]
+    pub(super) fn with_authorization(self) -> Self {
+        Self { authorizes: true, ..self }
     }
 
     /// Waits until the server can send messages of its own. Some servers lose what they ask before that, during the
@@ -176,8 +185,10 @@ impl Http {
         let challenge = challenge.map(|challenge| self.given.text(challenge));
         let challenge = challenge.as_deref();
         match (status, challenge) {
-            (StatusCode::UNAUTHORIZED, Some(challenge)) => {
-                Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.to_owned())))
+            // Without a challenge, the authorization server is looked for where it is by default (2025-11-25).
+            (StatusCode::UNAUTHORIZED, challenge) if challenge.is_some() || self.authorizes => {
+                let challenge = challenge.unwrap_or_default().to_owned();
+                Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
             }
             (StatusCode::FORBIDDEN, Some(challenge)) => {
                 let scope = parameter(challenge, "scope");
@@ -508,7 +519,8 @@ fn parameter(challenge: &str, name: &str) -> Option<String> {
 pub(super) fn failure(error: &(dyn Error + Send + Sync + 'static)) -> Option<CallError> {
     let challenged = |status: StatusCode, challenge: &str| {
         let value = HeaderValue::from_str(challenge).ok()?;
-        Some(status_error(status, &HeaderMap::from_iter([(WWW_AUTHENTICATE, value)]), String::new()))
+        let challenge = (!value.is_empty()).then_some((WWW_AUTHENTICATE, value));
+        Some(status_error(status, &HeaderMap::from_iter(challenge), String::new()))
     };
     match error.downcast_ref::<Failure>()? {
         StreamableHttpError::Client(error) => Some(error.clone()),

@@ -75,6 +75,7 @@ async fn authorized(
     host: &Host,
     authorization: &Authorization,
 ) -> Result<Started, Elapsed> {
+    let mut granted = None;
     for _ in 0..3 {
         authorization.connected(false);
         let sent_after = authorization.granted();
@@ -84,15 +85,19 @@ async fn authorized(
             Err(StartError::Protocol(error)) => error.auth_challenge().map(str::to_owned),
             _ => None,
         };
-        let Some(challenge) = challenge else {
+        // What the user has just agreed to does not do if the same is demanded again.
+        let Some(challenge) = challenge.filter(|challenge| granted.as_ref() != Some(challenge)) else {
             authorization.connected(true);
             return Ok(started);
         };
-        if let Err(error) = authorization.authorize(&challenge, sent_after).await {
-            return Ok(Err(error.into()));
+        match authorization.authorize(&challenge, sent_after).await {
+            Ok(asked) => granted = asked.then_some(challenge),
+            Err(error) => return Ok(Err(error.into())),
         }
     }
-    timeout(config.connect_timeout, once(config, interceptor, given, host, Some(authorization))).await
+    let started = timeout(config.connect_timeout, once(config, interceptor, given, host, Some(authorization))).await;
+    authorization.connected(true);
+    started
 }
 
 /// Connects, without asking the user.
