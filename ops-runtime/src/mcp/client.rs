@@ -15,6 +15,7 @@ mod auth;
 #[cfg(feature = "mcp-http")]
 mod http;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -366,25 +367,23 @@ impl Inner {
     }
 
     fn update(self: &Arc<Self>, registry: &Registry, before: &Catalog, now: &Catalog) {
-        for gone in before.operations.iter().filter(|old| !now.operations.iter().any(|new| new.id == old.id)) {
-            if self.runs(registry, &gone.id)
-                && registry.spec(&gone.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_)))
-            {
-                registry.remove(&gone.id);
-            }
-        }
-        for (spec, registration) in now.operations.iter().zip(Remote(self.clone()).bind(now.operations.iter().cloned()))
-        {
-            let changed = match registry.spec(&spec.id) {
-                None => true,
-                // Operations of generated code stay.
-                Some(SpecRef::Static(_)) => false,
-                Some(SpecRef::Shared(there)) => *there != **spec && self.runs(registry, &spec.id),
-            };
-            if changed && let Err(error) = registry.replace(registration) {
-                tracing::warn!(server = %self.name, %error, "a tool can't be registered");
-            }
-        }
+        let ids: HashSet<&str> = now.operations.iter().map(|new| &*new.id).collect();
+        let is_gone = |old: &&SpecRef| {
+            !ids.contains(&*old.id)
+                && self.runs(registry, &old.id)
+                && registry.spec(&old.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_)))
+        };
+        let is_changed = |spec: &&SpecRef| match registry.spec(&spec.id) {
+            None => true,
+            // Operations of generated code stay.
+            Some(SpecRef::Static(_)) => false,
+            Some(SpecRef::Shared(there)) => *there != ***spec && self.runs(registry, &spec.id),
+        };
+        let gone: Vec<&str> = before.operations.iter().filter(is_gone).map(|gone| &*gone.id).collect();
+        let changed = Remote(self.clone()).bind(now.operations.iter().filter(is_changed).cloned());
+        registry.exchange(&gone, changed, |error| {
+            tracing::warn!(server = %self.name, %error, "a tool can't be registered");
+        });
     }
 
     fn runs(&self, registry: &Registry, id: &str) -> bool {
