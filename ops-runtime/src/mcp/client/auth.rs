@@ -12,7 +12,8 @@ use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, OAuthClientConfig,
+    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
+    OAuthClientConfig,
 };
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -143,20 +144,22 @@ impl Authorization {
         let other = manager(oauth, url, bound).await?;
         let current = std::mem::replace(&mut *shared.lock().await, other);
         let (current, answered) = ask(oauth, prompt, current, challenge).await;
-        *shared.lock().await = current;
-        answered?;
+        // Tokens that the other one is renewing must not take the place of the new ones.
+        let mut shared = shared.lock().await;
+        *shared = current;
+        exchange(&shared, &answered?).await.map_err(|error| failed(&error))?;
         granted.fetch_add(1, Ordering::AcqRel);
         Ok(true)
     }
 }
 
-/// Has the user agree to what the challenge demands, and gets the tokens.
+/// Has the user agree to what the challenge demands. Gives the URL that the user came back to.
 async fn ask(
     oauth: &McpOAuth,
     prompt: &Prompt,
     mut current: AuthorizationManager,
     challenge: &str,
-) -> (AuthorizationManager, Result<(), CallError>) {
+) -> (AuthorizationManager, Result<String, CallError>) {
     let metadata = match current.resolve_metadata_from_challenge(Some(challenge)).await {
         Ok(metadata) => metadata.metadata,
         Err(error) => return (current, Err(failed(&error))),
@@ -192,11 +195,14 @@ async fn ask(
             "authorization failed: the user is not sent to `{url}`, which is neither `https`, nor `http` on this machine"
         )))
     };
-    let exchanged = match answered.and_then(|callback| refusal(&callback).map_or(Ok(callback), Err)) {
-        Ok(callback) => session.handle_callback_url(&callback).await.map(drop).map_err(|error| failed(&error)),
-        Err(error) => Err(error),
-    };
-    (session.auth_manager, exchanged)
+    let answered = answered.and_then(|callback| refusal(&callback).map_or(Ok(callback), Err));
+    (session.auth_manager, answered)
+}
+
+/// Gets the tokens for the code that the user came back with.
+async fn exchange(manager: &AuthorizationManager, callback: &str) -> Result<(), AuthError> {
+    let AuthorizationCallback { code, csrf_token, issuer, .. } = AuthorizationCallback::from_redirect_url(callback)?;
+    manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref()).await.map(drop)
 }
 
 /// The error that the user was sent back with in place of a code (RFC 6749, section 4.1.2.1).
