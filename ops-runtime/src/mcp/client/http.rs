@@ -200,13 +200,17 @@ impl Http {
     }
 
     /// The answer to a message that was sent.
-    async fn answer(&self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
+    async fn answer(&self, response: Response, is_request: bool) -> Result<StreamableHttpPostResponse, Failure> {
         let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if is(&response, EVENTS) {
             return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
+        }
+        // Some servers say "ok", or send an empty result, where nothing is to be answered.
+        if !is_request {
+            return Ok(StreamableHttpPostResponse::Accepted);
         }
         let kind = content_type(response.headers());
         let is_json = is(&response, JSON);
@@ -361,24 +365,21 @@ impl StreamableHttpClient for Http {
         self.interceptor.outbound(&mut message);
         let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::DiscoverRequest(_)));
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         let body = serde_json::to_vec(&message)?;
         let request =
             self.client.post(&*uri).header(ACCEPT, [JSON, EVENTS].join(", ")).header(CONTENT_TYPE, JSON).body(body);
         let answered = async {
             let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
             if response.status().is_success() {
-                self.answer(response).await
+                self.answer(response, is_request).await
             } else {
                 self.refused(response, discovering).await
             }
         };
         if !discovering {
             // The caller of a request has its own timeout.
-            return if matches!(message, ClientJsonRpcMessage::Request(_)) {
-                answered.await
-            } else {
-                soon(ACCEPT_TIME, answered).await
-            };
+            return if is_request { answered.await } else { soon(ACCEPT_TIME, answered).await };
         }
         match tokio::time::timeout(DISCOVERY, answered).await {
             Ok(answered) => answered,
