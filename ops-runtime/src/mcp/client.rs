@@ -2,9 +2,11 @@
 
 mod caller;
 mod catalog;
+mod delay;
 mod given;
 mod interceptor;
 mod link;
+mod listen;
 mod session;
 mod start;
 mod stdio;
@@ -275,12 +277,12 @@ impl Inner {
         #[cfg(not(feature = "mcp-auth"))]
         let authorization = None;
         let session = Session::connect(&self.config, &self.name, self.changed.clone(), authorization).await?;
+        session.listen(self.changed.clone()).await;
         let loaded = self.load(&session).await;
         if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             session.close().await;
             return Err(error);
         }
-        session.listen(self.changed.clone());
         Ok(Arc::new(session))
     }
 
@@ -322,7 +324,7 @@ impl Inner {
 
     /// Lists the tools again, because the server says that they have changed.
     async fn refresh(self: &Arc<Self>) {
-        let Some(session) = lock(&self.link).session() else { return };
+        let Some(session) = self.settled().await else { return };
         let loaded = self.load(&session).await;
         if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             tracing::warn!(server = %self.name, %error, "the tools have changed, and can't be taken over");

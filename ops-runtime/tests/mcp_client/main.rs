@@ -2,6 +2,7 @@
 
 mod asks;
 mod authorization;
+mod changes;
 mod everything;
 mod faults;
 mod http;

@@ -1,15 +1,16 @@
 //! A server at a URL: streamable HTTP, under rmcp's transport, which knows sessions and resumes streams.
 
+mod events;
+mod standing;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use futures_core::Stream;
+use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use futures_util::{StreamExt, stream};
 use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::redirect::Policy;
@@ -25,8 +26,9 @@ use serde_json::{Value, json};
 use sse_stream::Sse;
 use tokio::sync::watch;
 
+pub(super) use self::standing::Standing;
 use super::given::Given;
-use super::interceptor::{Interceptor, Verdict, decode};
+use super::interceptor::Interceptor;
 use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
 use crate::mcp::follow::follow;
@@ -46,11 +48,11 @@ const MAX_ERROR: usize = 64 * 1024;
 /// How long the server may take to accept a message that needs no answer, or to open a stream.
 const ACCEPT_TIME: Duration = Duration::from_secs(60);
 
+/// How long a session may take to begin again, whatever is configured: rmcp adds it to the time of now.
+const LONGEST_RECOVERY: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How long the server may take to end a session.
 const END_TIME: Duration = Duration::from_secs(5);
-
-/// The limits of the delay that a server may ask for before a stream is opened again.
-const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
 
 /// How many streams may be opened in a row, beside one per waiting call, and how long until one more may be.
 const STREAMS: u32 = 16;
@@ -97,12 +99,18 @@ impl Pace {
     }
 }
 
-/// The transport of a server at a URL, by a client that may add tokens.
-pub(super) fn transport<C>(config: &Config, client: C) -> Result<StreamableHttpClientTransport<C>, CallError>
+/// The transport of a server at a URL, by a client that may add tokens. A session that the server has forgotten begins
+/// again within `recovery`.
+pub(super) fn transport<C>(
+    config: &Config,
+    recovery: Duration,
+    client: Standing<C>,
+) -> Result<StreamableHttpClientTransport<Standing<C>>, CallError>
 where
-    C: StreamableHttpClient + Sync,
+    C: StreamableHttpClient<Error = CallError> + Sync,
 {
-    Ok(StreamableHttpClientTransport::with_client(client, settings(config)?))
+    let settings = settings(config)?.session_recovery_timeout(recovery.min(LONGEST_RECOVERY));
+    Ok(StreamableHttpClientTransport::with_client(client, settings))
 }
 
 /// The configuration of rmcp's transport.
@@ -262,89 +270,9 @@ impl Http {
 
     /// Server-sent events, without those that rmcp does not need.
     fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-        let parser = SseParser::new().with_max_line(self.max_message).with_max_event(self.max_message);
         let bytes = response.bytes_stream().map(|chunk| chunk.map_err(reqwest::Error::without_url));
-        let events = Events {
-            bytes: bytes.boxed(),
-            parser,
-            interceptor: self.interceptor.clone(),
-            given: self.given.clone(),
-            id: String::new(),
-            retry: None,
-        };
-        stream::unfold(Some(events), |events| async move {
-            let mut events = events?;
-            match events.next().await {
-                Some(Ok(event)) => Some((Ok(event), Some(events))),
-                Some(Err(error)) => Some((Err(error), None)),
-                None => None,
-            }
-        })
-        .boxed()
-    }
-}
-
-/// A stream of events on its way to rmcp.
-struct Events<S> {
-    bytes: S,
-    parser: SseParser,
-    interceptor: Arc<Interceptor>,
-    given: Arc<Given>,
-    /// The last event id and the reconnection time that rmcp knows.
-    id: String,
-    retry: Option<Duration>,
-}
-
-impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
-    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
-        loop {
-            if let Some(event) = self.parser.next_event() {
-                if event.kind != "message" {
-                    continue;
-                }
-                let mut sse = self.seen(event.id.clone(), event.retry);
-                sse.data = self.data(event.data);
-                return Some(Ok(sse));
-            }
-            // Events without data only set the id and the delay for resuming.
-            let (id, retry) = (self.parser.last_event_id().to_owned(), self.parser.retry());
-            if id != self.id || retry != self.retry {
-                return Some(Ok(self.seen(id, retry)));
-            }
-            match self.bytes.next().await? {
-                Ok(chunk) => {
-                    if let Err(error) = self.parser.push(&chunk) {
-                        return Some(Err(SseError::Body(Box::new(error))));
-                    }
-                }
-                Err(error) => return Some(Err(SseError::Body(Box::new(error)))),
-            }
-        }
-    }
-
-    fn seen(&mut self, id: String, retry: Option<Duration>) -> Sse {
-        let [shortest, longest] = RETRY;
-        let retry = retry.map(|retry| retry.clamp(shortest, longest));
-        let retry = retry.map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
-        let sse = Sse { id: (!id.is_empty()).then(|| id.clone()), retry, ..Sse::default() };
-        self.id = id;
-        self.retry = self.parser.retry();
-        sse
-    }
-
-    fn data(&self, data: String) -> Option<String> {
-        if data.trim().is_empty() {
-            return None;
-        }
-        match self.interceptor.inbound(&data) {
-            Ok(Verdict::Pass) => Some(self.given.heard(&data).into_owned()),
-            Ok(verdict) => decode(verdict, &data).ok()?.and_then(|message| serde_json::to_string(&message).ok()),
-            Err(error) => {
-                let error = self.given.words(&error);
-                tracing::warn!(server = %self.interceptor.server, bytes = data.len(), error, "an event that is no message is skipped");
-                None
-            }
-        }
+        let parser = SseParser::new().with_max_line(self.max_message).with_max_event(self.max_message);
+        events::read(bytes.boxed(), parser, self.interceptor.clone(), self.given.clone())
     }
 }
 

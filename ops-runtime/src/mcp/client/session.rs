@@ -7,7 +7,7 @@ use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ClientResult, CustomResult,
     ErrorCode as RpcCode, ErrorData, GetExtensions, Implementation, ListToolsRequest, NumberOrString,
-    PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerRequest, ServerResult, SubscriptionFilter,
+    PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::service::{
     NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle, RunningService, Service, ServiceError,
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::given::Given;
-use super::interceptor::{Answer, Interceptor, RpcError, STATELESS, Slot, cost};
+use super::interceptor::{Answer, Interceptor, RpcError, Slot, cost};
 use super::start::{self, Authorization};
 use crate::mcp::ask::Asks;
 use crate::mcp::config::McpServerConfig;
@@ -265,29 +265,6 @@ impl Session {
         ))
     }
 
-    /// Asks the server to report changes of its tools, if it must be asked (2026-07-28). The task for that does not
-    /// keep the connection open.
-    pub(super) fn listen(&self, changed: Arc<Notify>) {
-        let says = self.info.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true));
-        if self.info.protocol_version != STATELESS || !says {
-            return;
-        }
-        let (peer, server, given) = (self.peer.clone(), self.interceptor.server.clone(), self.given.clone());
-        self.runtime.spawn(async move {
-            match peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
-                Ok(mut subscription) => {
-                    while let Ok(Some(_)) = subscription.next().await {
-                        changed.notify_one();
-                    }
-                }
-                Err(error) => {
-                    let error = given.words(&error);
-                    tracing::debug!(%server, error, "the server does not say when its tools change");
-                }
-            }
-        });
-    }
-
     /// Ends the connection, and the process or the session of the server.
     pub(super) async fn close(&self) {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -423,7 +400,8 @@ pub(super) struct Host {
     interceptor: Weak<Interceptor>,
     given: Arc<Given>,
     asks: Asks,
-    changed: Arc<Notify>,
+    /// Notified when the tools may have changed.
+    pub(super) changed: Arc<Notify>,
 }
 
 impl Service<RoleClient> for Host {
