@@ -92,12 +92,13 @@ fn may_be_opened(url: &str) -> bool {
         return true;
     }
     let Some(rest) = url.get("http://".len()..).filter(|_| has("http://")) else { return false };
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => return rest.starts_with("::1]"),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    matches!(host, "localhost" | "127.0.0.1")
+    // Some parsers take `\` for the end of the authority, others for a part of it. What stands before an `@` is no host.
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_port =
+        |port: &str| port.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    ["localhost", "127.0.0.1", "[::1]"]
+        .iter()
+        .any(|host| authority.strip_prefix(host).is_some_and(|port| port.is_empty() || is_port(port)))
 }
 
 /// A function of the user's that answers.
@@ -220,9 +221,15 @@ mod tests {
             ("HTTPS://a.example/x", "accept"),
             ("http://localhost:8080/x", "accept"),
             ("http://[::1]:80/x", "accept"),
+            ("http://127.0.0.1?x=a@b", "accept"),
             ("http://a.example/x", "decline"),
             ("http://127.0.0.1@a.example/x", "decline"),
-            ("http://localhost\\@a.example/x", "accept"),
+            ("http://localhost\\@a.example/x", "decline"),
+            ("http://localhost:x@a.example/", "decline"),
+            ("http://127.0.0.1:80@a.example", "decline"),
+            ("http://[::1]:x@a.example", "decline"),
+            ("http://[::1].a.example/", "decline"),
+            ("http://localhost.a.example/", "decline"),
             ("file:///etc/passwd", "decline"),
             ("javascript:alert(1)", "decline"),
             ("", "decline"),

@@ -2,9 +2,11 @@
 
 mod caller;
 mod catalog;
+mod delay;
 mod given;
 mod interceptor;
 mod link;
+mod listen;
 mod session;
 mod start;
 mod stdio;
@@ -15,11 +17,14 @@ mod auth;
 #[cfg(feature = "mcp-http")]
 mod http;
 
+use std::collections::HashSet;
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use session::McpServerInfo;
@@ -272,25 +277,34 @@ impl Inner {
         #[cfg(not(feature = "mcp-auth"))]
         let authorization = None;
         let session = Session::connect(&self.config, &self.name, self.changed.clone(), authorization).await?;
+        session.listen(self.changed.clone()).await;
         let loaded = self.load(&session).await;
         if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             session.close().await;
             return Err(error);
         }
-        session.listen(self.changed.clone());
         Ok(Arc::new(session))
     }
 
-    /// Lists the tools, within the timeout for connecting.
+    /// Lists the tools, within the timeout for connecting. The user may take longer to agree to that.
     async fn load(&self, session: &Session) -> Result<Arc<Catalog>, CallError> {
-        let loading = Catalog::load(session, self.namespace.as_deref());
-        tokio::time::timeout(self.config.connect_timeout, loading).await.unwrap_or_else(|_| {
-            let message = format!(
-                "the MCP server `{}` did not list its tools within {:?}: raise `with_connect_timeout`",
-                self.name, self.config.connect_timeout
-            );
-            Err(CallError::new(crate::ErrorCode::Timeout, message))
-        })
+        let limit = self.config.connect_timeout;
+        let mut loading = pin!(Catalog::load(session, self.namespace.as_deref()));
+        let mut since = Instant::now();
+        loop {
+            if let Ok(loaded) = timeout(limit.saturating_sub(since.elapsed()), &mut loading).await {
+                return loaded;
+            }
+            match session.interceptor.last_asked().filter(|asked| *asked > since) {
+                Some(asked) => since = asked,
+                None => break,
+            }
+        }
+        let message = format!(
+            "the MCP server `{}` did not list its tools within {limit:?}: raise `with_connect_timeout`",
+            self.name
+        );
+        Err(CallError::new(crate::ErrorCode::Timeout, message))
     }
 
     #[cfg(feature = "mcp-auth")]
@@ -310,7 +324,7 @@ impl Inner {
 
     /// Lists the tools again, because the server says that they have changed.
     async fn refresh(self: &Arc<Self>) {
-        let Some(session) = lock(&self.link).session() else { return };
+        let Some(session) = self.settled().await else { return };
         let loaded = self.load(&session).await;
         if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             tracing::warn!(server = %self.name, %error, "the tools have changed, and can't be taken over");
@@ -355,25 +369,23 @@ impl Inner {
     }
 
     fn update(self: &Arc<Self>, registry: &Registry, before: &Catalog, now: &Catalog) {
-        for gone in before.operations.iter().filter(|old| !now.operations.iter().any(|new| new.id == old.id)) {
-            if self.runs(registry, &gone.id)
-                && registry.spec(&gone.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_)))
-            {
-                registry.remove(&gone.id);
-            }
-        }
-        for (spec, registration) in now.operations.iter().zip(Remote(self.clone()).bind(now.operations.iter().cloned()))
-        {
-            let changed = match registry.spec(&spec.id) {
-                None => true,
-                // Operations of generated code stay.
-                Some(SpecRef::Static(_)) => false,
-                Some(SpecRef::Shared(there)) => *there != **spec && self.runs(registry, &spec.id),
-            };
-            if changed && let Err(error) = registry.replace(registration) {
-                tracing::warn!(server = %self.name, %error, "a tool can't be registered");
-            }
-        }
+        let ids: HashSet<&str> = now.operations.iter().map(|new| &*new.id).collect();
+        let is_gone = |old: &&SpecRef| {
+            !ids.contains(&*old.id)
+                && self.runs(registry, &old.id)
+                && registry.spec(&old.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_)))
+        };
+        let is_changed = |spec: &&SpecRef| match registry.spec(&spec.id) {
+            None => true,
+            // Operations of generated code stay.
+            Some(SpecRef::Static(_)) => false,
+            Some(SpecRef::Shared(there)) => *there != ***spec && self.runs(registry, &spec.id),
+        };
+        let gone: Vec<&str> = before.operations.iter().filter(is_gone).map(|gone| &*gone.id).collect();
+        let changed = Remote(self.clone()).bind(now.operations.iter().filter(is_changed).cloned());
+        registry.exchange(&gone, changed, |error| {
+            tracing::warn!(server = %self.name, %error, "a tool can't be registered");
+        });
     }
 
     fn runs(&self, registry: &Registry, id: &str) -> bool {

@@ -288,6 +288,32 @@ impl Registry {
         left
     }
 
+    /// Takes operations out, and puts others in or in the place of those with the same ids, as one change. An operation
+    /// that can't be registered is left out, and `refused` is told why.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn exchange(
+        &self,
+        removed: &[&str],
+        added: impl IntoIterator<Item = Registration>,
+        mut refused: impl FnMut(RegistryError),
+    ) {
+        let made = added.into_iter().map(|registration| self.entry(registration));
+        let entries: Vec<Arc<Entry>> = made.filter_map(|entry| entry.map_err(&mut refused).ok()).collect();
+        if removed.is_empty() && entries.is_empty() {
+            return;
+        }
+        let changed = self.change(|table| {
+            removed.iter().for_each(|id| drop(table.remove(id)));
+            entries.iter().try_for_each(|entry| {
+                table.remove(&entry.spec.id);
+                table.add(entry)
+            })
+        });
+        if let Err(error) = changed {
+            refused(error);
+        }
+    }
+
     /// An entry for [`replace_all`](Self::replace_all).
     #[cfg(feature = "gateway")]
     pub(crate) fn make_entry(&self, spec: SpecRef, handler: Option<Handler>) -> Result<Arc<Entry>, RegistryError> {

@@ -151,17 +151,8 @@ impl Schemas {
         }
         let declared = spec.input_schema().ok();
         let declared = declared.as_ref().and_then(|schema| schema.get("properties")?.as_object());
-        let told = |pointer: &String| {
-            let name = pointer.strip_prefix('/').filter(|name| !name.contains('/')).map(crate::pointer::unescaped);
-            let known = declared.into_iter().flat_map(Map::keys).map(String::as_str);
-            let meant = name.as_deref().map_or_else(String::new, |name| question(&nearest(name, known, PROPOSED)));
-            let shown = readable(name.as_deref().unwrap_or(pointer), 200);
-            format!("`{shown}` is not in the input of `{}`{meant}", spec.id)
-        };
-        let violation = |pointer: &String| json!({ "pointer": pointer, "message": told(pointer) });
-        let message = unknown.iter().take(TOLD).map(told).collect::<Vec<_>>().join("; ");
-        let all: Vec<Value> = unknown.iter().take(MAX_LISTED).map(violation).collect();
-        Err(CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": all })))
+        let known: Vec<&str> = declared.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        Err(undeclared(&spec.id, &unknown, &known))
     }
 
     /// What of an output does not match its schema.
@@ -203,6 +194,21 @@ fn kind(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+/// The error of members that the input of an operation may not have, by their pointers; `known` are those that it may.
+pub(crate) fn undeclared(id: &str, unknown: &[String], known: &[&str]) -> CallError {
+    let told = |pointer: &String| {
+        let name = pointer.strip_prefix('/').filter(|name| !name.contains('/')).map(crate::pointer::unescaped);
+        let meant = |name: &str| question(&nearest(name, known.iter().copied(), PROPOSED));
+        let meant = name.as_deref().map_or_else(String::new, meant);
+        let shown = readable(name.as_deref().unwrap_or(pointer), 200);
+        format!("`{shown}` is not in the input of `{id}`{meant}")
+    };
+    let violation = |pointer: &String| json!({ "pointer": pointer, "message": told(pointer) });
+    let message = unknown.iter().take(TOLD).map(told).collect::<Vec<_>>().join("; ");
+    let all: Vec<Value> = unknown.iter().take(MAX_LISTED).map(violation).collect();
+    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": all }))
 }
 
 /// What a violation says, as all errors say it: in lower case. That of the normaliser is the original's.

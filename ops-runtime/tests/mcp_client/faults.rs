@@ -16,17 +16,17 @@ use tokio::time::timeout;
 use crate::peers::{LONG, connect};
 
 /// The server that misbehaves.
-fn faulty(faults: &str) -> McpServerConfig {
+pub(crate) fn faulty(faults: &str) -> McpServerConfig {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/mcp/faulty.py");
     McpServerConfig::stdio("python3", ["-S", script]).with_env("FAULTY", faults).with_namespace("faulty")
 }
 
-async fn call(client: &McpClient, tool: &str, input: Value) -> Result<Value, CallError> {
+pub(crate) async fn call(client: &McpClient, tool: &str, input: Value) -> Result<Value, CallError> {
     let id = format!("faulty.{tool}");
     timeout(LONG, client.call(&id, input)).await.expect("an end in time").map(|envelope| envelope.data)
 }
 
-fn text(text: &str) -> Value {
+pub(crate) fn text(text: &str) -> Value {
     json!([{ "type": "text", "text": text }])
 }
 

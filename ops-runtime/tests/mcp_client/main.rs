@@ -1,5 +1,8 @@
 //! The MCP client with real servers, and with servers that misbehave.
 
+mod asks;
+mod authorization;
+mod changes;
 mod everything;
 mod faults;
 mod http;

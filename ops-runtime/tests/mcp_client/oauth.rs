@@ -18,15 +18,31 @@ use crate::peers::connect;
 
 /// An MCP server that is its own authorization server.
 #[derive(Clone, Default)]
-struct Server {
-    url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     seen: Arc<Mutex<Vec<String>>>,
     /// The number of the token that is good.
     good: Arc<Mutex<u32>>,
+    pub(crate) oddities: Arc<Mutex<Oddities>>,
+}
+
+/// What a server does otherwise.
+#[derive(Default)]
+pub(crate) struct Oddities {
+    /// It refuses without saying where to go.
+    pub(crate) has_no_challenge: bool,
+    /// The status with which it renews nothing.
+    pub(crate) renews_nothing: Option<u16>,
+    /// How many requests for metadata get what can't be read.
+    pub(crate) is_down: u32,
+    /// The secret of registered clients, without which it renews nothing.
+    pub(crate) secret: Option<&'static str>,
+    /// How many agreements the call of a tool takes that is named `deep`.
+    pub(crate) demands: u32,
 }
 
 impl Server {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = Self { url, ..Self::default() };
@@ -35,7 +51,7 @@ impl Server {
         server
     }
 
-    fn count(&self, what: &str) -> usize {
+    pub(crate) fn count(&self, what: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|seen| *seen == what).count()
     }
 }
@@ -59,7 +75,12 @@ async fn serve(
     let path = uri.path().to_owned();
     let seen = if form.contains("grant_type=refresh_token") { "renewed".to_owned() } else { path.clone() };
     server.seen.lock().unwrap().push(seen);
+    let mut oddities = server.oddities.lock().unwrap();
     match path.as_str() {
+        _ if oddities.is_down > 0 && path.starts_with("/.well-known") => {
+            oddities.is_down -= 1;
+            reply(200, &[], &Value::from("too long ".repeat(1 << 18)))
+        }
         "/.well-known/oauth-protected-resource/mcp" => {
             reply(200, &[], &json!({ "resource": format!("{url}/mcp"), "authorization_servers": [url] }))
         }
@@ -77,7 +98,11 @@ async fn serve(
         "/register" => {
             let asked: Value = serde_json::from_slice(&body).unwrap();
             assert_eq!(asked["client_name"], "the test");
-            reply(201, &[], &json!({ "client_id": "dynamic", "redirect_uris": asked["redirect_uris"] }))
+            let mut client = json!({ "client_id": "dynamic", "redirect_uris": asked["redirect_uris"] });
+            if let Some(secret) = oddities.secret {
+                client["client_secret"] = json!(secret);
+            }
+            reply(201, &[], &client)
         }
         "/authorize" => {
             let query: BTreeMap<_, _> =
@@ -92,6 +117,12 @@ async fn serve(
             let told = json!({ "error": "invalid_client", "error_description": format!("no {given} {form}") });
             reply(400, &[], &told)
         }
+        "/token" if form.contains("grant_type=refresh_token") && oddities.renews_nothing.is_some() => {
+            reply(oddities.renews_nothing.unwrap(), &[], &json!({ "error": "invalid_client" }))
+        }
+        "/token" if oddities.secret.is_some() && !headers.contains_key("authorization") => {
+            reply(401, &[], &json!({ "error": "invalid_client" }))
+        }
         "/token" => {
             let mut good = server.good.lock().unwrap();
             *good += 1;
@@ -104,18 +135,27 @@ async fn serve(
             let good = format!("Bearer token-{}", server.good.lock().unwrap());
             if headers.get("authorization").is_none_or(|given| given != good.as_str()) {
                 let challenge = format!("Bearer resource_metadata=\"{url}/.well-known/oauth-protected-resource/mcp\"");
-                return reply(401, &[("www-authenticate", &challenge)], &Value::Null);
+                let headers = [("www-authenticate", challenge.as_str())];
+                let headers = if oddities.has_no_challenge { &[][..] } else { &headers };
+                return reply(401, headers, &Value::Null);
             }
             if method != Method::POST {
                 return reply(405, &[], &Value::Null);
             }
             let message: Value = serde_json::from_slice(&body).unwrap();
+            if message["params"]["name"] == "deep" && *server.good.lock().unwrap() < oddities.demands {
+                let challenge = "Bearer error=\"insufficient_scope\", scope=\"deep\"";
+                return reply(403, &[("www-authenticate", challenge)], &Value::Null);
+            }
             let info = json!({ "name": "safe", "version": "1" });
             let result = match message["method"].as_str().unwrap() {
                 "initialize" => {
                     json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": info })
                 }
-                "tools/list" => json!({ "tools": [{ "name": "open", "inputSchema": { "type": "object" } }] }),
+                "tools/list" => {
+                    let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+                    json!({ "tools": [tool("open"), tool("deep")] })
+                }
                 "tools/call" => json!({ "content": [{ "type": "text", "text": "open" }] }),
                 "server/discover" => return reply(404, &[], &Value::Null),
                 _ => return reply(202, &[], &Value::Null),
@@ -128,7 +168,7 @@ async fn serve(
 
 /// A store as somebody might write it.
 #[derive(Clone, Default)]
-struct Drawer(Arc<Mutex<BTreeMap<String, String>>>);
+pub(crate) struct Drawer(pub(crate) Arc<Mutex<BTreeMap<String, String>>>);
 
 impl Drawer {
     fn done<T: Send + 'static>(value: T) -> BoxFuture<'static, Result<T, CallError>> {

@@ -130,6 +130,39 @@ async fn an_input_that_is_no_object_is_wrapped() {
 }
 
 #[tokio::test]
+async fn no_argument_is_passed_over() {
+    let registry = Registry::new();
+    registry.register(echo("odd.level", json!({ "type": "string" }), json!({}))).unwrap();
+    registry.register(echo("odd.none", json!({ "type": "null" }), json!({}))).unwrap();
+    let mut client = Client::connect(McpServer::new(registry), REVISIONS[1]).await;
+    for (tool, arguments, expected) in [
+        ("odd_level", json!({ "input": "high" }), json!("high")),
+        ("odd_none", json!({}), Value::Null),
+        (
+            "odd_level",
+            json!({ "input": "high", "dry_run": true }),
+            json!("`dry_run` is not in the input of `odd.level`"),
+        ),
+        (
+            "odd_none",
+            json!({ "dry/run": true, "b": 1 }),
+            json!("`dry/run` is not in the input of `odd.none`; `b` is not in the input of `odd.none`"),
+        ),
+    ] {
+        let result = client.call(tool, arguments).await;
+        let error = &result["_meta"]["ops/error"];
+        if result["isError"] == false {
+            assert_eq!(result["structuredContent"], expected, "{result}");
+            continue;
+        }
+        assert_eq!((&error["code"], &error["message"]), (&json!("VALIDATION_ERROR"), &expected), "{result}");
+        let violations = error["details"]["violations"].as_array().unwrap();
+        let place = violations[0]["pointer"].as_str().unwrap();
+        assert!(["/dry_run", "/dry~1run"].contains(&place), "{result}");
+    }
+}
+
+#[tokio::test]
 async fn blocks_are_served_as_they_are() {
     for revision in REVISIONS {
         let mut client = Client::connect(server(), revision).await;

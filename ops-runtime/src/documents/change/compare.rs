@@ -398,8 +398,11 @@ impl<'a> Comparer<'a> {
         let widens = kind == "integer" && !super::range::of_type(old).contains(super::range::of_type(new));
         for (key, is_lower) in LOWER.iter().map(|key| (*key, true)).chain(UPPER.iter().map(|key| (*key, false))) {
             let (old, new) = (old.get(key).and_then(Value::as_f64), new.get(key).and_then(Value::as_f64));
+            // A length or a number of items is at least 0 anyway.
+            let is_count = matches!(key, "minItems" | "minLength" | "minProperties");
+            let least = |limit: Option<f64>| limit.or(is_count.then_some(0.0));
             let message = match new {
-                _ if old == new => continue,
+                _ if least(old) == least(new) => continue,
                 Some(new) => format!("`{key}` is {new} now"),
                 None => format!("there is no `{key}` any more"),
             };

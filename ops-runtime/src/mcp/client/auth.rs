@@ -12,7 +12,8 @@ use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, OAuthClientConfig,
+    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
+    OAuthClientConfig,
 };
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -23,9 +24,10 @@ use super::http::Http;
 use crate::http::is_safe;
 use crate::mcp::config::Http as Config;
 use crate::mcp::invalid;
-use crate::mcp::oauth::McpOAuth;
 use crate::mcp::oauth::steps::{Bound, Steps};
 use crate::mcp::oauth::tokens::Store;
+use crate::mcp::oauth::{McpOAuth, Prompt};
+use crate::model::text::readable;
 use crate::{CallError, ErrorCode};
 
 /// How many new authorizations a request may cause before its refusal counts.
@@ -40,7 +42,9 @@ pub(in crate::mcp) struct Authorization(Arc<Inner>);
 struct Inner {
     oauth: McpOAuth,
     url: String,
-    manager: Arc<tokio::sync::Mutex<AuthorizationManager>>,
+    manager: tokio::sync::Mutex<AuthorizationManager>,
+    /// Held while the user is asked: other requests go on meanwhile with the tokens that there are.
+    asking: tokio::sync::Mutex<()>,
     /// The token endpoint that the tokens are from.
     bound: Arc<Bound>,
     /// How often the user has agreed; requests that were refused before may be sent again.
@@ -56,7 +60,8 @@ impl Authorization {
         Ok(Self(Arc::new(Inner {
             oauth: oauth.clone(),
             url: config.url.clone(),
-            manager: Arc::new(tokio::sync::Mutex::new(manager)),
+            manager: tokio::sync::Mutex::new(manager),
+            asking: tokio::sync::Mutex::default(),
             bound,
             granted: AtomicU64::new(0),
             connected: AtomicBool::new(false),
@@ -70,26 +75,43 @@ impl Authorization {
 
     /// The HTTP client that sends tokens.
     pub(super) fn client(&self, http: Http) -> Authorized {
-        Authorized { http, authorization: self.clone() }
+        Authorized { http: http.with_authorization(), authorization: self.clone() }
     }
 
-    /// The token to send; `None` if there is none.
+    /// The token to send; `None` if there is none, so that the server's refusal leads to the user.
     async fn token(&self) -> Result<Option<String>, AuthError> {
-        match self.0.manager.lock().await.get_access_token().await {
+        let mut manager = self.0.manager.lock().await;
+        let mut token = manager.get_access_token().await;
+        // It lacks the client if the authorization server did not answer when it was made.
+        if matches!(token, Err(AuthError::InternalError(_))) {
+            self.restore(&mut manager).await?;
+            token = manager.get_access_token().await;
+        }
+        match token {
             Ok(token) => Ok(Some(token)),
             Err(AuthError::AuthorizationRequired) => Ok(None),
-            Err(error) => Err(error),
+            Err(error @ AuthError::CredentialStoreError(_)) => Err(error),
+            // Without anybody to ask, the reason tells more than a refusal.
+            Err(error) if self.0.oauth.prompt.is_none() => Err(error),
+            Err(error) => {
+                tracing::debug!(%error, "an expired token can't be renewed");
+                Ok(None)
+            }
         }
     }
 
     /// Replaces a refused token without asking the user; true if there is a new one.
     async fn renew(&self, refused: &str) -> bool {
-        let manager = self.0.manager.lock().await;
+        let mut manager = self.0.manager.lock().await;
         // Another request may have been faster.
         if manager.get_access_token().await.is_ok_and(|token| token != refused) {
             return true;
         }
-        match manager.refresh_token().await {
+        let mut renewed = manager.refresh_token().await;
+        if matches!(renewed, Err(AuthError::InternalError(_))) && self.restore(&mut manager).await.is_ok() {
+            renewed = manager.refresh_token().await;
+        }
+        match renewed {
             Ok(_) => manager.get_access_token().await.is_ok_and(|token| token != refused),
             Err(error) => {
                 tracing::debug!(%error, "a token was refused, and can't be renewed");
@@ -98,67 +120,100 @@ impl Authorization {
         }
     }
 
+    async fn restore(&self, manager: &mut AuthorizationManager) -> Result<(), AuthError> {
+        restore(&self.0.oauth, &self.0.bound, manager).await
+    }
+
     pub(super) fn granted(&self) -> u64 {
         self.0.granted.load(Ordering::Acquire)
     }
 
-    /// Asks the user for what the challenge demands, unless the user has agreed to something since the request was
-    /// sent.
-    pub(super) async fn authorize(&self, challenge: &str, sent_after: u64) -> Result<(), CallError> {
-        let Inner { oauth, url, manager: shared, granted, bound, .. } = &*self.0;
+    /// Asks the user for what the challenge demands; false if the user has agreed to something since the request was
+    /// sent, and is not asked.
+    pub(super) async fn authorize(&self, challenge: &str, sent_after: u64) -> Result<bool, CallError> {
+        let Inner { oauth, url, manager: shared, asking, granted, bound, .. } = &*self.0;
         let prompt = oauth
             .prompt
             .as_ref()
             .ok_or_else(|| invalid("nobody can be asked for authorization: see `McpOAuth::with_prompt`"))?;
-        let mut shared = shared.lock().await;
+        let _asking = asking.lock().await;
         if self.granted() != sent_after {
-            return Ok(());
+            return Ok(false);
         }
-        let metadata = shared.resolve_metadata_from_challenge(Some(challenge)).await.map_err(|error| failed(&error))?;
-        if let Some(issuer) = &oauth.issuer
-            && metadata.metadata.issuer.as_ref() != Some(issuer)
-        {
-            let found = metadata.metadata.issuer.as_deref().unwrap_or("no issuer");
-            let found = crate::model::text::readable(found, 200);
-            return Err(CallError::execution(format!(
-                "authorization failed: the MCP server names the authorization server `{found}`, and `with_issuer` another"
-            )));
-        }
-        let mut current = std::mem::replace(&mut *shared, manager(oauth, url, bound).await?);
-        current.set_metadata(metadata.metadata);
-        let mut request = AuthorizationRequest::new(&oauth.redirect_uri)
-            .with_client_name(&oauth.client_name)
-            .with_scopes(&oauth.scopes)
-            .with_challenge(challenge);
-        if let Some((id, secret)) = &oauth.client {
-            request = request.with_preregistered_client(id);
-            request.client_secret = secret.as_ref().map(|secret| secret.expose().to_owned());
-        }
-        request.client_metadata_url.clone_from(&oauth.client_metadata_url);
-        let session = match AuthorizationSession::new(current, request).await {
-            Ok(session) => session,
-            Err((current, error)) => {
-                *shared = current;
-                return Err(failed(&error));
-            }
-        };
-        let answered = if url::Url::parse(&session.auth_url).is_ok_and(|url| is_safe(&url)) {
-            asked(oauth.user_timeout, prompt(session.auth_url.clone())).await
-        } else {
-            let url = crate::model::text::readable(&session.auth_url, 200);
-            Err(CallError::execution(format!(
-                "authorization failed: the user is not sent to `{url}`, which is neither `https`, nor `http` on this machine"
-            )))
-        };
-        let exchanged = match answered {
-            Ok(callback) => session.handle_callback_url(&callback).await.map_err(|error| failed(&error)),
-            Err(error) => Err(error),
-        };
-        *shared = session.auth_manager;
-        exchanged?;
+        // The one that asks knows which scopes were granted before; its place is taken by one for the others.
+        let other = manager(oauth, url, bound).await?;
+        let current = std::mem::replace(&mut *shared.lock().await, other);
+        let (current, answered) = ask(oauth, prompt, current, challenge).await;
+        // Tokens that the other one is renewing must not take the place of the new ones.
+        let mut shared = shared.lock().await;
+        *shared = current;
+        exchange(&shared, &answered?).await.map_err(|error| failed(&error))?;
         granted.fetch_add(1, Ordering::AcqRel);
-        Ok(())
+        Ok(true)
     }
+}
+
+/// Has the user agree to what the challenge demands. Gives the URL that the user came back to.
+async fn ask(
+    oauth: &McpOAuth,
+    prompt: &Prompt,
+    mut current: AuthorizationManager,
+    challenge: &str,
+) -> (AuthorizationManager, Result<String, CallError>) {
+    let metadata = match current.resolve_metadata_from_challenge(Some(challenge)).await {
+        Ok(metadata) => metadata.metadata,
+        Err(error) => return (current, Err(failed(&error))),
+    };
+    if let Some(issuer) = &oauth.issuer
+        && metadata.issuer.as_ref() != Some(issuer)
+    {
+        let found = readable(metadata.issuer.as_deref().unwrap_or("no issuer"), 200);
+        let error = CallError::execution(format!(
+            "authorization failed: the MCP server names the authorization server `{found}`, and `with_issuer` another"
+        ));
+        return (current, Err(error));
+    }
+    current.set_metadata(metadata);
+    let mut request = AuthorizationRequest::new(&oauth.redirect_uri)
+        .with_client_name(&oauth.client_name)
+        .with_scopes(&oauth.scopes)
+        .with_challenge(challenge);
+    if let Some((id, secret)) = &oauth.client {
+        request = request.with_preregistered_client(id);
+        request.client_secret = secret.as_ref().map(|secret| secret.expose().to_owned());
+    }
+    request.client_metadata_url.clone_from(&oauth.client_metadata_url);
+    let session = match AuthorizationSession::new(current, request).await {
+        Ok(session) => session,
+        Err((current, error)) => return (current, Err(failed(&error))),
+    };
+    let answered = if url::Url::parse(&session.auth_url).is_ok_and(|url| is_safe(&url)) {
+        asked(oauth.user_timeout, prompt(session.auth_url.clone())).await
+    } else {
+        let url = readable(&session.auth_url, 200);
+        Err(CallError::execution(format!(
+            "authorization failed: the user is not sent to `{url}`, which is neither `https`, nor `http` on this machine"
+        )))
+    };
+    let answered = answered.and_then(|callback| refusal(&callback).map_or(Ok(callback), Err));
+    (session.auth_manager, answered)
+}
+
+/// Gets the tokens for the code that the user came back with.
+async fn exchange(manager: &AuthorizationManager, callback: &str) -> Result<(), AuthError> {
+    let AuthorizationCallback { code, csrf_token, issuer, .. } = AuthorizationCallback::from_redirect_url(callback)?;
+    manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref()).await.map(drop)
+}
+
+/// The error that the user was sent back with in place of a code (RFC 6749, section 4.1.2.1).
+fn refusal(callback: &str) -> Option<CallError> {
+    let url = url::Url::parse(callback).ok()?;
+    let told = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| readable(&value, 300));
+    let error = told("error")?;
+    let description = told("error_description").map(|description| format!(": {description}")).unwrap_or_default();
+    Some(CallError::execution(format!(
+        "authorization failed: the authorization server sent the user back with `{error}`{description}"
+    )))
 }
 
 /// Waits for the user, up to the configured timeout.
@@ -178,16 +233,33 @@ async fn manager(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Result<Auth
     let has_secret = oauth.client.as_ref().is_some_and(|(_, secret)| secret.is_some());
     let steps = Steps::new(&server, oauth.destinations.clone(), oauth.step_timeout, has_secret, bound.clone())?;
     let store = Store { inner: oauth.store.clone(), server: url.to_owned(), bound: bound.clone(), has_secret };
-    stored(oauth, url, steps, store).await.map_err(|error| failed(&error))
+    stored(oauth, url, bound, steps, store).await.map_err(|error| failed(&error))
 }
 
-async fn stored(oauth: &McpOAuth, url: &str, steps: Steps, store: Store) -> Result<AuthorizationManager, AuthError> {
+async fn stored(
+    oauth: &McpOAuth,
+    url: &str,
+    bound: &Bound,
+    steps: Steps,
+    store: Store,
+) -> Result<AuthorizationManager, AuthError> {
     let mut manager = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(steps)).await?;
     manager.set_credential_store(store);
     // Stored tokens are tried first; the server refuses them if they are invalid.
+    restore(oauth, bound, &mut manager).await?;
+    Ok(manager)
+}
+
+/// Takes over the stored tokens, and the client that they were issued to.
+async fn restore(oauth: &McpOAuth, bound: &Bound, manager: &mut AuthorizationManager) -> Result<(), AuthError> {
     match manager.initialize_from_store().await {
         Ok(true) => {
-            if let Some((id, Some(secret))) = &oauth.client {
+            let id = manager.get_credentials().await?.0;
+            let (id, secret) = match &oauth.client {
+                Some((id, secret)) => (id.clone(), secret.clone()),
+                None => (id.clone(), bound.secret_of(&id)),
+            };
+            if let Some(secret) = secret {
                 let client = OAuthClientConfig::new(id, &oauth.redirect_uri);
                 manager.configure_client(client.with_client_secret(secret.expose()))?;
             }
@@ -196,12 +268,12 @@ async fn stored(oauth: &McpOAuth, url: &str, steps: Steps, store: Store) -> Resu
         Err(error @ AuthError::CredentialStoreError(_)) => return Err(error),
         Err(error) => tracing::debug!(%error, "stored tokens can't be used"),
     }
-    Ok(manager)
+    Ok(())
 }
 
 fn failed(error: &AuthError) -> CallError {
     // It may hold the server's whole response.
-    let why = crate::model::text::readable(CallError::from_error(error).message(), 2000);
+    let why = readable(CallError::from_error(error).message(), 2000);
     CallError::execution(format!("authorization failed: {why}"))
 }
 
@@ -220,7 +292,7 @@ impl Authorized {
         T: Send,
     {
         let authorization = &self.authorization;
-        let (mut renewed, mut attempts) = (false, 0);
+        let (mut renewed, mut attempts, mut granted) = (false, 0, None);
         loop {
             let sent_after = authorization.granted();
             let token = authorization.token().await?;
@@ -245,12 +317,21 @@ impl Authorized {
                 _ => return Err(refused),
             };
             // While the client connects, the timeout for that runs, so the user is not asked: see `Session::connect`.
-            let meets = authorization.0.connected.load(Ordering::Acquire) && authorization.0.oauth.prompt.is_some();
-            if !meets || attempts == ATTEMPTS {
+            // Nor is the user asked for streams of the server's that nobody waits for.
+            let interceptor = &self.http.interceptor;
+            let meets = authorization.0.connected.load(Ordering::Acquire)
+                && authorization.0.oauth.prompt.is_some()
+                && interceptor.pending() > 0;
+            // What the user has just agreed to does not do.
+            if !meets || attempts == ATTEMPTS || granted.as_ref() == Some(&challenge) {
                 return Err(refused);
             }
             attempts += 1;
-            authorization.authorize(&challenge, sent_after).await.map_err(StreamableHttpError::Client)?;
+            // Timeouts of calls pause until the user has answered.
+            let asking = interceptor.asks();
+            let asked = authorization.authorize(&challenge, sent_after).await.map_err(StreamableHttpError::Client)?;
+            drop(asking);
+            granted = asked.then_some(challenge);
         }
     }
 }

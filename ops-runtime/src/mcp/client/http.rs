@@ -1,15 +1,16 @@
 //! A server at a URL: streamable HTTP, under rmcp's transport, which knows sessions and resumes streams.
 
+mod events;
+mod standing;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use futures_core::Stream;
+use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use futures_util::{StreamExt, stream};
 use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::redirect::Policy;
@@ -25,8 +26,9 @@ use serde_json::{Value, json};
 use sse_stream::Sse;
 use tokio::sync::watch;
 
+pub(super) use self::standing::Standing;
 use super::given::Given;
-use super::interceptor::{Interceptor, Verdict, decode};
+use super::interceptor::Interceptor;
 use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
 use crate::mcp::follow::follow;
@@ -46,11 +48,11 @@ const MAX_ERROR: usize = 64 * 1024;
 /// How long the server may take to accept a message that needs no answer, or to open a stream.
 const ACCEPT_TIME: Duration = Duration::from_secs(60);
 
+/// How long a session may take to begin again, whatever is configured: rmcp adds it to the time of now.
+const LONGEST_RECOVERY: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How long the server may take to end a session.
 const END_TIME: Duration = Duration::from_secs(5);
-
-/// The limits of the delay that a server may ask for before a stream is opened again.
-const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
 
 /// How many streams may be opened in a row, beside one per waiting call, and how long until one more may be.
 const STREAMS: u32 = 16;
@@ -66,8 +68,10 @@ type Failure = StreamableHttpError<CallError>;
 #[derive(Clone)]
 pub(super) struct Http {
     client: reqwest::Client,
-    interceptor: Arc<Interceptor>,
+    pub(super) interceptor: Arc<Interceptor>,
     pub(super) given: Arc<Given>,
+    /// True if tokens can be got for the server.
+    authorizes: bool,
     max_message: usize,
     /// True once the session's own stream is open, or is known not to open.
     opened: Arc<watch::Sender<bool>>,
@@ -95,12 +99,18 @@ impl Pace {
     }
 }
 
-/// The transport of a server at a URL, by a client that may add tokens.
-pub(super) fn transport<C>(config: &Config, client: C) -> Result<StreamableHttpClientTransport<C>, CallError>
+/// The transport of a server at a URL, by a client that may add tokens. A session that the server has forgotten begins
+/// again within `recovery`.
+pub(super) fn transport<C>(
+    config: &Config,
+    recovery: Duration,
+    client: Standing<C>,
+) -> Result<StreamableHttpClientTransport<Standing<C>>, CallError>
 where
-    C: StreamableHttpClient + Sync,
+    C: StreamableHttpClient<Error = CallError> + Sync,
 {
-    Ok(StreamableHttpClientTransport::with_client(client, settings(config)?))
+    let settings = settings(config)?.session_recovery_timeout(recovery.min(LONGEST_RECOVERY));
+    Ok(StreamableHttpClientTransport::with_client(client, settings))
 }
 
 /// The configuration of rmcp's transport.
@@ -137,10 +147,17 @@ impl Http {
             client,
             interceptor,
             given,
+            authorizes: false,
             max_message,
             opened: Arc::new(watch::Sender::new(false)),
             pace: Arc::new(Mutex::new(Pace { opened: 0, since: Instant::now() })),
         })
+    }
+
+    /// The client of a server for which tokens can be got.
+    #[cfg(feature = "mcp-auth")]
+    pub(super) fn with_authorization(self) -> Self {
+        Self { authorizes: true, ..self }
     }
 
     /// Waits until the server can send messages of its own. Some servers lose what they ask before that, during the
@@ -176,8 +193,10 @@ impl Http {
         let challenge = challenge.map(|challenge| self.given.text(challenge));
         let challenge = challenge.as_deref();
         match (status, challenge) {
-            (StatusCode::UNAUTHORIZED, Some(challenge)) => {
-                Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.to_owned())))
+            // Without a challenge, the authorization server is looked for where it is by default (2025-11-25).
+            (StatusCode::UNAUTHORIZED, challenge) if challenge.is_some() || self.authorizes => {
+                let challenge = challenge.unwrap_or_default().to_owned();
+                Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
             }
             (StatusCode::FORBIDDEN, Some(challenge)) => {
                 let scope = parameter(challenge, "scope");
@@ -189,13 +208,17 @@ impl Http {
     }
 
     /// The answer to a message that was sent.
-    async fn answer(&self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
+    async fn answer(&self, response: Response, is_request: bool) -> Result<StreamableHttpPostResponse, Failure> {
         let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if is(&response, EVENTS) {
             return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
+        }
+        // Some servers say "ok", or send an empty result, where nothing is to be answered.
+        if !is_request {
+            return Ok(StreamableHttpPostResponse::Accepted);
         }
         let kind = content_type(response.headers());
         let is_json = is(&response, JSON);
@@ -247,89 +270,9 @@ impl Http {
 
     /// Server-sent events, without those that rmcp does not need.
     fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-        let parser = SseParser::new().with_max_line(self.max_message).with_max_event(self.max_message);
         let bytes = response.bytes_stream().map(|chunk| chunk.map_err(reqwest::Error::without_url));
-        let events = Events {
-            bytes: bytes.boxed(),
-            parser,
-            interceptor: self.interceptor.clone(),
-            given: self.given.clone(),
-            id: String::new(),
-            retry: None,
-        };
-        stream::unfold(Some(events), |events| async move {
-            let mut events = events?;
-            match events.next().await {
-                Some(Ok(event)) => Some((Ok(event), Some(events))),
-                Some(Err(error)) => Some((Err(error), None)),
-                None => None,
-            }
-        })
-        .boxed()
-    }
-}
-
-/// A stream of events on its way to rmcp.
-struct Events<S> {
-    bytes: S,
-    parser: SseParser,
-    interceptor: Arc<Interceptor>,
-    given: Arc<Given>,
-    /// The last event id and the reconnection time that rmcp knows.
-    id: String,
-    retry: Option<Duration>,
-}
-
-impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
-    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
-        loop {
-            if let Some(event) = self.parser.next_event() {
-                if event.kind != "message" {
-                    continue;
-                }
-                let mut sse = self.seen(event.id.clone(), event.retry);
-                sse.data = self.data(event.data);
-                return Some(Ok(sse));
-            }
-            // Events without data only set the id and the delay for resuming.
-            let (id, retry) = (self.parser.last_event_id().to_owned(), self.parser.retry());
-            if id != self.id || retry != self.retry {
-                return Some(Ok(self.seen(id, retry)));
-            }
-            match self.bytes.next().await? {
-                Ok(chunk) => {
-                    if let Err(error) = self.parser.push(&chunk) {
-                        return Some(Err(SseError::Body(Box::new(error))));
-                    }
-                }
-                Err(error) => return Some(Err(SseError::Body(Box::new(error)))),
-            }
-        }
-    }
-
-    fn seen(&mut self, id: String, retry: Option<Duration>) -> Sse {
-        let [shortest, longest] = RETRY;
-        let retry = retry.map(|retry| retry.clamp(shortest, longest));
-        let retry = retry.map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
-        let sse = Sse { id: (!id.is_empty()).then(|| id.clone()), retry, ..Sse::default() };
-        self.id = id;
-        self.retry = self.parser.retry();
-        sse
-    }
-
-    fn data(&self, data: String) -> Option<String> {
-        if data.trim().is_empty() {
-            return None;
-        }
-        match self.interceptor.inbound(&data) {
-            Ok(Verdict::Pass) => Some(self.given.heard(&data).into_owned()),
-            Ok(verdict) => decode(verdict, &data).ok()?.and_then(|message| serde_json::to_string(&message).ok()),
-            Err(error) => {
-                let error = self.given.words(&error);
-                tracing::warn!(server = %self.interceptor.server, bytes = data.len(), error, "an event that is no message is skipped");
-                None
-            }
-        }
+        let parser = SseParser::new().with_max_line(self.max_message).with_max_event(self.max_message);
+        events::read(bytes.boxed(), parser, self.interceptor.clone(), self.given.clone())
     }
 }
 
@@ -350,24 +293,21 @@ impl StreamableHttpClient for Http {
         self.interceptor.outbound(&mut message);
         let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::DiscoverRequest(_)));
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         let body = serde_json::to_vec(&message)?;
         let request =
             self.client.post(&*uri).header(ACCEPT, [JSON, EVENTS].join(", ")).header(CONTENT_TYPE, JSON).body(body);
         let answered = async {
             let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
             if response.status().is_success() {
-                self.answer(response).await
+                self.answer(response, is_request).await
             } else {
                 self.refused(response, discovering).await
             }
         };
         if !discovering {
             // The caller of a request has its own timeout.
-            return if matches!(message, ClientJsonRpcMessage::Request(_)) {
-                answered.await
-            } else {
-                soon(ACCEPT_TIME, answered).await
-            };
+            return if is_request { answered.await } else { soon(ACCEPT_TIME, answered).await };
         }
         match tokio::time::timeout(DISCOVERY, answered).await {
             Ok(answered) => answered,
@@ -508,7 +448,8 @@ fn parameter(challenge: &str, name: &str) -> Option<String> {
 pub(super) fn failure(error: &(dyn Error + Send + Sync + 'static)) -> Option<CallError> {
     let challenged = |status: StatusCode, challenge: &str| {
         let value = HeaderValue::from_str(challenge).ok()?;
-        Some(status_error(status, &HeaderMap::from_iter([(WWW_AUTHENTICATE, value)]), String::new()))
+        let challenge = (!value.is_empty()).then_some((WWW_AUTHENTICATE, value));
+        Some(status_error(status, &HeaderMap::from_iter(challenge), String::new()))
     };
     match error.downcast_ref::<Failure>()? {
         StreamableHttpError::Client(error) => Some(error.clone()),

@@ -5,7 +5,9 @@
 //! notification to a task of its own, which would mix up their order. Messages that rmcp cannot handle are kept from
 //! it: answers to no request, and the odd answers of old servers to `server/discover`.
 
-// Named by its place, so that a fuzz target can take this file as a module of its own.
+// Named by their places, so that a fuzz target can take this file as a module of its own.
+#[path = "interceptor/discovery.rs"]
+mod discovery;
 #[path = "interceptor/slot.rs"]
 mod slot;
 
@@ -15,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions, GetMeta,
-    NumberOrString, ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetExtensions, GetMeta, NumberOrString,
+    ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,6 +26,8 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+pub(super) use self::discovery::legacy;
+use self::discovery::{discovered, reports_changes};
 pub(super) use self::slot::{Answer, RpcError, Slot};
 use crate::Progress;
 use crate::model::separators::separators;
@@ -60,6 +64,8 @@ pub(super) struct Interceptor {
     end: OnceLock<String>,
     /// True if the server does not know the newest revision.
     is_old: AtomicBool,
+    /// True if the server says that it reports changes of its tools in the session.
+    reports_changes: AtomicBool,
     last_words: Mutex<VecDeque<String>>,
     /// True if an answer to a ping is an HTTP request of its own.
     over_http: AtomicBool,
@@ -86,7 +92,8 @@ struct Asking {
 /// The slot of a call belongs to its caller: when that is gone, so are the call and its entry.
 enum Pending {
     Discover,
-    /// A request whose answer only rmcp needs.
+    Initialize,
+    /// A request whose answer only rmcp needs, such as a subscription.
     Other,
     Call(Weak<Slot>),
     /// A call that was answered. If the answer is a task, its progress goes on under the number of the call.
@@ -141,6 +148,7 @@ impl Interceptor {
             pending: Mutex::default(),
             end: OnceLock::new(),
             is_old: AtomicBool::new(false),
+            reports_changes: AtomicBool::new(false),
             last_words: Mutex::default(),
             over_http: AtomicBool::new(false),
             asked: Mutex::default(),
@@ -225,6 +233,7 @@ impl Interceptor {
                 let NumberOrString::Number(id) = request.id else { return };
                 let pending = match &request.request {
                     ClientRequest::DiscoverRequest(_) => Pending::Discover,
+                    ClientRequest::InitializeRequest(_) => Pending::Initialize,
                     other => match other.extensions().get::<Arc<Slot>>() {
                         Some(slot) => {
                             slot.sent(self.me.clone(), id);
@@ -338,6 +347,10 @@ impl Interceptor {
         Ok(match pending {
             None | Some(Pending::Answered(_)) => self.stray(text),
             Some(Pending::Other) => Verdict::Pass,
+            Some(Pending::Initialize) => {
+                self.reports_changes.store(reports_changes(&frame), Ordering::Release);
+                Verdict::Pass
+            }
             Some(Pending::Discover) => {
                 let verdict = discovered(id, &frame);
                 self.is_old.store(matches!(verdict, Verdict::Failed(..)), Ordering::Release);
@@ -384,6 +397,12 @@ impl Interceptor {
         self.is_old.load(Ordering::Acquire)
     }
 
+    /// True if the server says that it reports changes of its tools in the session.
+    #[cfg(feature = "mcp-http")]
+    pub(super) fn reports_changes(&self) -> bool {
+        self.reports_changes.load(Ordering::Acquire)
+    }
+
     /// True while the server has not said which revisions it knows.
     pub(super) fn discovering(&self) -> bool {
         lock(&self.pending).values().any(|pending| matches!(pending, Pending::Discover))
@@ -392,8 +411,8 @@ impl Interceptor {
     /// The request that is pending while the client connects.
     fn connecting(&self) -> Option<i64> {
         let pending = lock(&self.pending);
-        let is_other = |pending: &Pending| matches!(pending, Pending::Discover | Pending::Other);
-        pending.iter().find(|(_, pending)| is_other(pending)).map(|(id, _)| *id)
+        let connects = |pending: &Pending| matches!(pending, Pending::Discover | Pending::Initialize);
+        pending.iter().find(|(_, pending)| connects(pending)).map(|(id, _)| *id)
     }
 
     fn progress(&self, params: Option<&RawValue>) -> Verdict {
@@ -449,36 +468,6 @@ pub(super) fn decode(verdict: Verdict, text: &str) -> Result<Option<ServerJsonRp
         Verdict::Failed(id, error) => Ok(Some(failed(id, error))),
         Verdict::Ping(_) | Verdict::Drop => Ok(None),
     }
-}
-
-/// A server of the newest revision says so, or that it prefers another version; any other answer means that it is an
-/// old one.
-fn discovered(id: i64, frame: &Frame<'_>) -> Verdict {
-    let speaks = |versions: Option<&Value>| {
-        versions.and_then(Value::as_array).is_some_and(|versions| versions.iter().any(|version| version == STATELESS))
-    };
-    if let Some(result) = frame.result {
-        let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
-        let readable = serde_json::from_value::<rmcp::model::DiscoverResult>(result.clone()).is_ok();
-        return if readable && speaks(result.get("supportedVersions")) {
-            Verdict::Pass
-        } else {
-            Verdict::Failed(id, legacy("an answer that does not fit"))
-        };
-    }
-    let error = read_error(frame.error);
-    let code = error.code.as_i64().and_then(|code| i32::try_from(code).ok()).map(ErrorCode);
-    match code {
-        Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION) if speaks(error.data.get("supported")) => Verdict::Pass,
-        // Refusals of servers that know the revision.
-        Some(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH) => Verdict::Pass,
-        _ => Verdict::Failed(id, legacy(error.message.as_str().unwrap_or("an error"))),
-    }
-}
-
-/// The error that makes rmcp go on with `initialize`.
-pub(super) fn legacy(what: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("the answer to `server/discover` was: {what}"), None)
 }
 
 /// A failed request, as rmcp takes it.

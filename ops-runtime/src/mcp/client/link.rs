@@ -1,25 +1,18 @@
 //! The connection as it comes and goes: one recovery for all calls that wait for it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::time::{Instant, sleep};
 
+use super::delay::{STABLE, delay};
 use super::session::Session;
 use super::{Inner, McpServerInfo, lock};
 use crate::{CallError, ErrorCode};
 
 /// How often a recovery tries to connect before the waiting calls fail.
 const ATTEMPTS: u32 = 5;
-
-/// A connection that lasted this long does not count as failed when it ends.
-const STABLE: Duration = Duration::from_secs(10);
-
-/// The delay after the first failure, doubled with each more up to the longest.
-const DELAY: Duration = Duration::from_millis(100);
-const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 type Recovery = Shared<BoxFuture<'static, Result<Arc<Session>, CallError>>>;
 
@@ -74,6 +67,17 @@ impl Inner {
             Now::Recovering(recovery) => recovery,
         };
         recovery.await
+    }
+
+    /// The connection, once a recovery that may be going on has ended: it listed the tools at some time before that.
+    /// `None` if there is none, so that the next one lists them.
+    pub(super) async fn settled(&self) -> Option<Arc<Session>> {
+        let recovery = match &*lock(&self.link) {
+            Link::Up { session, .. } => return Some(session.clone()),
+            Link::Recovering(recovery) => recovery.clone(),
+            Link::Down { .. } | Link::Closed => return None,
+        };
+        recovery.await.ok()
     }
 
     /// The current connection, or the recovery of one that has ended.
@@ -143,19 +147,4 @@ async fn recover(inner: Arc<Inner>, mut failures: u32) -> Result<Arc<Session>, C
         *link = Link::Down { failures };
     }
     Err(failure)
-}
-
-fn delay(failures: u32) -> Duration {
-    DELAY.saturating_mul(1 << (failures - 1).min(16)).min(LONGEST_DELAY)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn delays_grow_to_the_longest() {
-        let delays: Vec<_> = [1, 2, 5, 9, 10, 100, u32::MAX].map(|failures| delay(failures).as_millis()).into();
-        assert_eq!(delays, [100, 200, 1600, 25_600, 30_000, 30_000, 30_000]);
-    }
 }

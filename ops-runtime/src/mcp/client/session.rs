@@ -7,18 +7,18 @@ use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ClientResult, CustomResult,
     ErrorCode as RpcCode, ErrorData, GetExtensions, Implementation, ListToolsRequest, NumberOrString,
-    PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerRequest, ServerResult, SubscriptionFilter,
+    PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::service::{
     NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle, RunningService, Service, ServiceError,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::given::Given;
-use super::interceptor::{Answer, Interceptor, RpcError, STATELESS, Slot, cost};
+use super::interceptor::{Answer, Interceptor, RpcError, Slot, cost};
 use super::start::{self, Authorization};
 use crate::mcp::ask::Asks;
 use crate::mcp::config::McpServerConfig;
@@ -144,8 +144,17 @@ impl Session {
         &self.runtime
     }
 
-    pub(super) fn asks(&self) -> &Asks {
-        &self.asks
+    /// Answers what a call asks, in the time that it has.
+    pub(super) async fn answers(
+        &self,
+        requests: &Map<String, Value>,
+        until: Option<Instant>,
+    ) -> Result<Map<String, Value>, CallError> {
+        let answers = self.asks.answer_all(requests);
+        match until {
+            None => answers.await,
+            Some(until) => timeout_at(until, answers).await.unwrap_or_else(|_| Err(self.too_late())),
+        }
     }
 
     /// The error of a call that has used up its time.
@@ -162,7 +171,7 @@ impl Session {
     pub(super) async fn call_tool(
         &self,
         tool: String,
-        arguments: serde_json::Map<String, Value>,
+        arguments: Map<String, Value>,
         progress: Option<ProgressSink>,
         until: Option<Instant>,
     ) -> Result<(Value, Arc<Slot>), CallError> {
@@ -176,7 +185,7 @@ impl Session {
             }
             // The server wants the call repeated, with the answers (2026-07-28, "Multi round-trip requests").
             let requests = result.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
-            params.input_responses = Some(self.asks.answer_all(&requests).await?.into_iter().collect());
+            params.input_responses = Some(self.answers(&requests, until).await?.into_iter().collect());
             params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
         }
         Err(CallError::execution(format!("the MCP server `{}` asked for more {ROUNDS} times", self.interceptor.server)))
@@ -254,29 +263,6 @@ impl Session {
             "the list of tools of the MCP server `{}` has more than {} bytes, for which each value counts 32: raise `with_max_list`",
             self.interceptor.server, self.max_list
         ))
-    }
-
-    /// Asks the server to report changes of its tools, if it must be asked (2026-07-28). The task for that does not
-    /// keep the connection open.
-    pub(super) fn listen(&self, changed: Arc<Notify>) {
-        let says = self.info.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true));
-        if self.info.protocol_version != STATELESS || !says {
-            return;
-        }
-        let (peer, server, given) = (self.peer.clone(), self.interceptor.server.clone(), self.given.clone());
-        self.runtime.spawn(async move {
-            match peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
-                Ok(mut subscription) => {
-                    while let Ok(Some(_)) = subscription.next().await {
-                        changed.notify_one();
-                    }
-                }
-                Err(error) => {
-                    let error = given.words(&error);
-                    tracing::debug!(%server, error, "the server does not say when its tools change");
-                }
-            }
-        });
     }
 
     /// Ends the connection, and the process or the session of the server.
@@ -414,7 +400,8 @@ pub(super) struct Host {
     interceptor: Weak<Interceptor>,
     given: Arc<Given>,
     asks: Asks,
-    changed: Arc<Notify>,
+    /// Notified when the tools may have changed.
+    pub(super) changed: Arc<Notify>,
 }
 
 impl Service<RoleClient> for Host {
@@ -432,7 +419,9 @@ impl Service<RoleClient> for Host {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
         let interceptor = self.interceptor.upgrade();
         let asking = interceptor.as_ref().map(|interceptor| interceptor.asks());
-        let answer = self.asks.answer(method, params).await;
+        // What the server has cancelled is no longer waited for, and its answer is not sent.
+        let answer = context.ct.run_until_cancelled(self.asks.answer(method, params)).await;
+        let answer = answer.unwrap_or_else(|| Err((-32800, "the server has cancelled its question".to_owned())));
         drop(asking);
         if let Some(interceptor) = &interceptor {
             interceptor.finished(&context.id);

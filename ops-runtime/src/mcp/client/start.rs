@@ -75,6 +75,7 @@ async fn authorized(
     host: &Host,
     authorization: &Authorization,
 ) -> Result<Started, Elapsed> {
+    let mut granted = None;
     for _ in 0..3 {
         authorization.connected(false);
         let sent_after = authorization.granted();
@@ -84,15 +85,19 @@ async fn authorized(
             Err(StartError::Protocol(error)) => error.auth_challenge().map(str::to_owned),
             _ => None,
         };
-        let Some(challenge) = challenge else {
+        // What the user has just agreed to does not do if the same is demanded again.
+        let Some(challenge) = challenge.filter(|challenge| granted.as_ref() != Some(challenge)) else {
             authorization.connected(true);
             return Ok(started);
         };
-        if let Err(error) = authorization.authorize(&challenge, sent_after).await {
-            return Ok(Err(error.into()));
+        match authorization.authorize(&challenge, sent_after).await {
+            Ok(asked) => granted = asked.then_some(challenge),
+            Err(error) => return Ok(Err(error.into())),
         }
     }
-    timeout(config.connect_timeout, once(config, interceptor, given, host, Some(authorization))).await
+    let started = timeout(config.connect_timeout, once(config, interceptor, given, host, Some(authorization))).await;
+    authorization.connected(true);
+    started
 }
 
 /// Connects, without asking the user.
@@ -128,13 +133,13 @@ async fn once(
             let client = super::http::Http::new(config.max_message, interceptor.clone(), given.clone())?;
             #[cfg(feature = "mcp-auth")]
             if let Some(authorization) = authorization {
-                return serve(host, http, interceptor, authorization.client(client)).await;
+                return serve(config, host, http, interceptor, authorization.client(client)).await;
             }
             if http.oauth {
                 let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
                 return Err(crate::mcp::invalid(message).into());
             }
-            serve(host, http, interceptor, client).await
+            serve(config, host, http, interceptor, client).await
         }
         #[cfg(not(feature = "mcp-http"))]
         Target::Http(_) => {
@@ -146,16 +151,24 @@ async fn once(
 
 /// Connects to a server at a URL: by the newest revision, or else from the beginning by `initialize`.
 #[cfg(feature = "mcp-http")]
-async fn serve<C>(host: &Host, http: &crate::mcp::config::Http, interceptor: &Interceptor, client: C) -> Started
+async fn serve<C>(
+    config: &McpServerConfig,
+    host: &Host,
+    http: &crate::mcp::config::Http,
+    interceptor: &Arc<Interceptor>,
+    client: C,
+) -> Started
 where
-    C: rmcp::transport::streamable_http_client::StreamableHttpClient + Sync,
+    C: rmcp::transport::streamable_http_client::StreamableHttpClient<Error = CallError> + Sync,
 {
+    let transport = || {
+        let client = super::http::Standing::new(client.clone(), interceptor.clone(), host.changed.clone());
+        super::http::transport(http, config.connect_timeout, client)
+    };
     let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-    let transport = super::http::transport(http, client.clone())?;
-    match host.clone().serve_with_lifecycle(transport, lifecycle).await {
+    match host.clone().serve_with_lifecycle(transport()?, lifecycle).await {
         Err(_) if interceptor.is_old() => {
-            let transport = super::http::transport(http, client)?;
-            Ok(host.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await?)
+            Ok(host.clone().serve_with_lifecycle(transport()?, ClientLifecycleMode::Initialize).await?)
         }
         started => Ok(started?),
     }

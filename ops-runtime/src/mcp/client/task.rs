@@ -4,6 +4,7 @@
 //! client declares the extension, as this one does.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -55,7 +56,7 @@ impl Session {
     ) -> Result<Value, CallError> {
         let until = self.until();
         let is_earlier = self.info.protocol_version == EARLIER;
-        let (result, _progress) = match needs_task && is_earlier {
+        let (result, slot) = match needs_task && is_earlier {
             true => {
                 let slot = Slot::new(progress);
                 (self.request(request(&tool, &arguments), slot.clone(), until).await?, slot)
@@ -63,14 +64,21 @@ impl Session {
             false => self.call_tool(tool, arguments, progress, until).await?,
         };
         match task_of(&result, is_earlier) {
-            // In a box, so that other calls are not as large. Progress of the task comes under the number of its call.
-            Some(task) => Box::pin(self.ended(task, is_earlier, until)).await,
+            // In a box, so that other calls are not as large.
+            Some(task) => Box::pin(self.ended(task, &slot, is_earlier, until)).await,
             None => Ok(result),
         }
     }
 
     /// Waits until a task has ended, and gives the result of its call. If the caller stops waiting, the task is cancelled.
-    async fn ended(&self, mut task: Value, is_earlier: bool, until: Option<Instant>) -> Result<Value, CallError> {
+    /// Its progress comes under the number of the call, to the slot of that.
+    async fn ended(
+        &self,
+        mut task: Value,
+        call: &Arc<Slot>,
+        is_earlier: bool,
+        until: Option<Instant>,
+    ) -> Result<Value, CallError> {
         let id = task.get("taskId").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut open = OpenTask { peer: self.peer().clone(), runtime: self.runtime().clone(), id: Some(id.clone()) };
         let mut answered = HashSet::new();
@@ -81,7 +89,7 @@ impl Session {
                 "input_required" | "completed" | "failed" | "cancelled" if is_earlier => {
                     let params = json!({ "taskId": id });
                     let request = ClientRequest::CustomRequest(CustomRequest::new("tasks/result", Some(params)));
-                    let result = self.request(request, Slot::new(None), until).await;
+                    let result = self.request(request, Slot::of_task(call.clone()), until).await;
                     // Whoever waits no longer has the task cancelled. An error that the server answers with is its end.
                     if !result.as_ref().is_err_and(|error| *error.code() == ErrorCode::Timeout) {
                         open.id = None;
@@ -133,7 +141,7 @@ impl Session {
         if new.is_empty() {
             return Ok(());
         }
-        let answers = self.asks().answer_all(&new).await?;
+        let answers = self.answers(&new, until).await?;
         answered.extend(new.into_iter().map(|(key, _)| key));
         let params = UpdateTaskParams::new(id, answers.into_iter().collect());
         let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));

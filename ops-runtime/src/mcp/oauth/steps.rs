@@ -5,6 +5,7 @@
 //! it, a client's secret only to the first that got it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,10 +15,11 @@ use reqwest::Client;
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
 };
+use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use crate::CallError;
-use crate::http::{Destinations, Home, Resolver, builder, is_safe};
+use crate::http::{Destinations, Home, Resolver, Secret, builder, is_safe};
 use crate::model::secrets::{Secrets, names_a_secret};
 
 /// How many bytes a response may have.
@@ -25,17 +27,37 @@ const MAX_ANSWER: usize = 1024 * 1024;
 
 /// The token endpoint that tokens and the client's secret belong to.
 #[derive(Debug, Default)]
-pub(in crate::mcp) struct Bound(Mutex<Option<String>>);
+pub(in crate::mcp) struct Bound {
+    endpoint: Mutex<Option<String>>,
+    /// The secrets that authorization servers gave when the program was registered, by the ids of the clients.
+    registered: Mutex<BTreeMap<String, Secret>>,
+}
 
 impl Bound {
     /// The token endpoint that issued the tokens, or that knows the client's secret.
     pub(in crate::mcp) fn endpoint(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(in crate::mcp) fn set(&self, endpoint: Option<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = endpoint;
+        *self.endpoint.lock().unwrap_or_else(PoisonError::into_inner) = endpoint;
     }
+
+    /// The secret of a registered client.
+    pub(in crate::mcp) fn secret_of(&self, client: &str) -> Option<Secret> {
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner).get(client).cloned()
+    }
+
+    pub(in crate::mcp) fn register(&self, client: String, secret: Secret) {
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner).insert(client, secret);
+    }
+}
+
+/// A response to the registration of a client, as far as it is needed again after a restart.
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: String,
 }
 
 /// The client of one MCP server's OAuth.
@@ -85,7 +107,8 @@ impl Steps {
         }
         self.destinations.check(&self.home, &url).await?;
         let (grant, secrets) = (grant(&request), secrets(&request));
-        let is_grant = request.method() == Method::POST && grant.is_some();
+        let is_post = request.method() == Method::POST;
+        let is_grant = is_post && grant.is_some();
         if is_grant {
             self.check(grant.as_deref(), &request, &url)?;
         }
@@ -114,6 +137,15 @@ impl Steps {
         }
         if is_grant && answer.status().is_success() {
             self.bound.set(Some(url.into()));
+        }
+        // rmcp keeps no secret of a client that it has registered.
+        if is_post
+            && !is_grant
+            && answer.status().is_success()
+            && let Ok(Registered { client_id, client_secret }) = serde_json::from_slice(answer.body())
+            && !client_secret.is_empty()
+        {
+            self.bound.register(client_id, Secret::new(client_secret));
         }
         if !answer.status().is_success() {
             // It becomes the text of an error.

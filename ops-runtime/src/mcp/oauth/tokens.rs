@@ -70,11 +70,16 @@ struct Kept {
     /// The token endpoint that issued the tokens: they go to no other.
     token_endpoint: Option<String>,
     credentials: Option<StoredCredentials>,
+    /// The secret of the client that the tokens were issued to, if the authorization server gave it one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_secret: Option<String>,
 }
 
 impl Store {
     async fn keep(&self, credentials: Option<StoredCredentials>) -> Result<(), AuthError> {
-        let kept = Kept { token_endpoint: self.bound.endpoint(), credentials };
+        let secret = credentials.as_ref().and_then(|kept| self.bound.secret_of(&kept.client_id));
+        let client_secret = secret.map(|secret| secret.expose().to_owned());
+        let kept = Kept { token_endpoint: self.bound.endpoint(), credentials, client_secret };
         let text = serde_json::to_string(&kept).map_err(|error| store_error(&error))?;
         self.inner.save(&self.server, Secret::new(text)).await.map_err(|error| store_error(&error))
     }
@@ -99,6 +104,9 @@ impl CredentialStore for Store {
             let kept: Kept = serde_json::from_str(text.expose()).map_err(|error| store_error(&error))?;
             if let Some(endpoint) = kept.token_endpoint {
                 self.bound.set(Some(endpoint));
+            }
+            if let (Some(credentials), Some(secret)) = (&kept.credentials, kept.client_secret) {
+                self.bound.register(credentials.client_id.clone(), Secret::new(secret));
             }
             Ok(kept.credentials)
         })

@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{self, Kind};
 use crate::documents::tools::WRAPPED;
+use crate::pointer;
 use crate::run::registry::Entry;
+use crate::run::schemas::undeclared;
 use crate::{CallError, ErrorCode, McpOutput, OperationKind, OperationSpec};
 
 /// What a revision of the protocol allows as structured content.
@@ -102,15 +104,22 @@ impl Served {
     /// The input in the arguments of a call.
     pub(super) fn input_of(&self, arguments: Option<JsonObject>) -> Result<Value, CallError> {
         let mut arguments = arguments.unwrap_or_default();
-        match self.input {
-            Input::Object => Ok(Value::Object(arguments)),
-            Input::Nothing => Ok(Value::Null),
-            Input::Wrapped => arguments.remove("input").ok_or_else(|| {
-                let message = format!("the input of `{}` is invalid: the argument `input` is missing", self.spec().id);
-                let violation = json!({ "pointer": "", "message": "\"input\" is a required property" });
-                CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation] }))
-            }),
+        let (input, known) = match self.input {
+            Input::Object => return Ok(Value::Object(arguments)),
+            Input::Nothing => (Value::Null, &[][..]),
+            Input::Wrapped => (arguments.remove("input").ok_or_else(|| self.missing())?, &["input"][..]),
+        };
+        if arguments.is_empty() {
+            return Ok(input);
         }
+        let left: Vec<String> = arguments.keys().map(|name| format!("/{}", pointer::escaped(name))).collect();
+        Err(undeclared(&self.spec().id, &left, known))
+    }
+
+    fn missing(&self) -> CallError {
+        let message = format!("the input of `{}` is invalid: the argument `input` is missing", self.spec().id);
+        let violation = json!({ "pointer": "", "message": "\"input\" is a required property" });
+        CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation] }))
     }
 
     /// The structured content that stands for a result, if the revision allows it.

@@ -64,6 +64,17 @@ fn kinds_and_limits() {
         &[": `maxLength` is 9 now"],
         &[": `maxLength` is 9 now"],
     );
+    // A length is at least 0 anyway.
+    property(&string, &with("minLength", json!(0)), &[], &[]);
+    property(&with("minItems", json!(0)), &string, &[], &[]);
+    property(
+        &string,
+        &with("minProperties", json!(1)),
+        &["!: `minProperties` is 1 now"],
+        &[": `minProperties` is 1 now"],
+    );
+    let minimum = |value: i32| json!({ "type": "number", "minimum": value });
+    property(&number, &minimum(0), &["!: `minimum` is 0 now"], &[": `minimum` is 0 now"]);
     property(
         &with("minLength", json!(5)),
         &string,

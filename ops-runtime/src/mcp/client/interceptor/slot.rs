@@ -15,6 +15,8 @@ use crate::{Progress, ProgressSink};
 pub(in super::super) struct Slot {
     state: Mutex<SlotState>,
     progress: Option<ProgressSink>,
+    /// The slot of the call whose task is waited for, to which the progress comes.
+    call: Option<Arc<Self>>,
     sent: Sent,
     /// True if rmcp needs the answer, too.
     pub(super) shared: bool,
@@ -59,6 +61,11 @@ impl Slot {
         Arc::new(Self { progress, ..Self::default() })
     }
 
+    /// A slot for the result of a task that a call became.
+    pub(in super::super) fn of_task(call: Arc<Self>) -> Arc<Self> {
+        Arc::new(Self { call: Some(call), ..Self::default() })
+    }
+
     /// A slot for an answer that rmcp reads, too, whose result may have `room` bytes.
     pub(in super::super) fn shared(room: usize) -> Arc<Self> {
         Arc::new(Self { shared: true, room: Some(room), ..Self::default() })
@@ -70,7 +77,8 @@ impl Slot {
 
     /// When the server last reported progress, if it did.
     pub(in super::super) fn last_progress(&self) -> Option<Instant> {
-        self.state().last_progress
+        let of_call = self.call.as_ref().and_then(|call| call.last_progress());
+        self.state().last_progress.max(of_call)
     }
 
     /// Notes where the request is known, and by which number.

@@ -1,0 +1,292 @@
+//! The stream on which a server sends messages of its own: it is opened again as long as the session lives.
+//!
+//! rmcp gives such a stream up after a few tries, or if it does not open at once. A server whose stream is lost can't
+//! say that its tools have changed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use http::{HeaderName, HeaderValue, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::Value;
+use sse_stream::Sse;
+use tokio::sync::Notify;
+
+use super::{Failure, OPENING};
+use crate::CallError;
+use crate::mcp::client::delay::Reopening;
+use crate::mcp::client::interceptor::Interceptor;
+
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// A client whose standing stream is opened again, and that notes when a session takes the place of another.
+#[derive(Clone)]
+pub(in crate::mcp::client) struct Standing<C> {
+    client: C,
+    interceptor: Arc<Interceptor>,
+    /// Notified when the tools may have changed.
+    changed: Arc<Notify>,
+    /// True once a session has begun.
+    begun: Arc<AtomicBool>,
+}
+
+impl<C> Standing<C> {
+    pub(in crate::mcp::client) fn new(client: C, interceptor: Arc<Interceptor>, changed: Arc<Notify>) -> Self {
+        Self { client, interceptor, changed, begun: Arc::default() }
+    }
+}
+
+impl<C: StreamableHttpClient<Error = CallError> + Sync> StreamableHttpClient for Standing<C> {
+    type Error = CallError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let begins = matches!(&message, ClientJsonRpcMessage::Request(request)
+            if matches!(request.request, ClientRequest::InitializeRequest(_)));
+        let answer = self.client.post_message(uri, message, session_id, auth_header, headers).await?;
+        // rmcp begins again by itself when the server has forgotten the session, which may have other tools by then.
+        if begins && self.begun.swap(true, Ordering::AcqRel) {
+            self.changed.notify_one();
+        }
+        Ok(answer)
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        self.client.delete_session(uri, session_id, auth_header, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        let since = Instant::now();
+        let first = self.client.get_stream(
+            uri.clone(),
+            session.clone(),
+            last_event_id.clone(),
+            auth_header.clone(),
+            headers.clone(),
+        );
+        let first = first.await;
+        // With the id of an event, it is the stream of a call that is resumed.
+        if last_event_id.is_some() {
+            return first;
+        }
+        let mut reopening = Reopening::default();
+        let open = match first {
+            Ok(events) => {
+                reopening.opened();
+                // Requests did not wait that long for it.
+                if since.elapsed() >= OPENING {
+                    self.missed();
+                }
+                Some(events)
+            }
+            Err(error) if passes(&error) => None,
+            Err(error) => return Err(error),
+        };
+        let again = Again {
+            standing: self.clone(),
+            uri,
+            session,
+            auth_header,
+            headers,
+            id: None,
+            retry: Duration::ZERO,
+            reopening,
+        };
+        Ok(stream::unfold((again, open), |(mut again, open)| async move {
+            let (event, open) = again.next(open).await?;
+            Some((Ok(event), (again, Some(open))))
+        })
+        .boxed())
+    }
+}
+
+impl<C> Standing<C> {
+    /// Notes that the server could not say whether its tools have changed.
+    fn missed(&self) {
+        if self.interceptor.reports_changes() {
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// What it takes to open the stream again.
+struct Again<C> {
+    standing: Standing<C>,
+    uri: Arc<str>,
+    session: Option<Arc<str>>,
+    auth_header: Option<String>,
+    headers: HashMap<HeaderName, HeaderValue>,
+    /// The id of the last event.
+    id: Option<String>,
+    /// The delay that the server asks for.
+    retry: Duration,
+    reopening: Reopening,
+}
+
+impl<C: StreamableHttpClient<Error = CallError>> Again<C> {
+    /// The next event, with the stream that it came from. `None` if the server has no such stream any more.
+    async fn next(&mut self, mut open: Option<Events>) -> Option<(Sse, Events)> {
+        // True if the server could not report all changes.
+        let mut lost = open.is_none();
+        loop {
+            if let Some(mut events) = open.take() {
+                match events.next().await {
+                    Some(Ok(event)) => {
+                        self.retry = event.retry.map_or(self.retry, Duration::from_millis);
+                        if let Some(id) = event.id.clone() {
+                            self.id = Some(id);
+                            self.reopening.works();
+                        }
+                        return Some((event, events));
+                    }
+                    Some(Err(error)) => {
+                        self.tell(&error);
+                        lost = true;
+                    }
+                    // A server may end its stream at will if it goes on behind the last event.
+                    None => lost |= self.id.is_none(),
+                }
+            }
+            self.reopening.wait(self.retry).await;
+            let (uri, session, headers) = (self.uri.clone(), self.session.clone(), self.headers.clone());
+            let client = &self.standing.client;
+            match client.get_stream(uri, session, self.id.clone(), self.auth_header.clone(), headers).await {
+                Ok(events) => {
+                    self.reopening.opened();
+                    if std::mem::take(&mut lost) {
+                        self.standing.missed();
+                    }
+                    open = Some(events);
+                }
+                Err(StreamableHttpError::ServerDoesNotSupportSse) => return None,
+                Err(error) => {
+                    self.tell(&error);
+                    lost = true;
+                }
+            }
+        }
+    }
+
+    fn tell(&self, error: &dyn std::error::Error) {
+        let server = &self.standing.interceptor.server;
+        tracing::debug!(%server, error = CallError::from_error(error).message(), "the stream of the server's own messages broke off");
+    }
+}
+
+/// True if the server may open the stream when it is asked again.
+fn passes(error: &Failure) -> bool {
+    let StreamableHttpError::Client(error) = error else { return false };
+    let status =
+        error.details().get("statusCode").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
+    let Some(status) = status.and_then(|status| StatusCode::from_u16(status).ok()) else { return true };
+    let waits = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+    waits || (status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// A server that opens the stream at some tries.
+    #[derive(Clone, Default)]
+    struct Fake {
+        tries: Arc<AtomicUsize>,
+    }
+
+    impl StreamableHttpClient for Fake {
+        type Error = CallError;
+
+        async fn post_message(
+            &self,
+            _: Arc<str>,
+            _: ClientJsonRpcMessage,
+            _: Option<Arc<str>>,
+            _: Option<String>,
+            _: HashMap<HeaderName, HeaderValue>,
+        ) -> Result<StreamableHttpPostResponse, Failure> {
+            Ok(StreamableHttpPostResponse::Accepted)
+        }
+
+        async fn delete_session(
+            &self,
+            _: Arc<str>,
+            _: Arc<str>,
+            _: Option<String>,
+            _: HashMap<HeaderName, HeaderValue>,
+        ) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        async fn get_stream(
+            &self,
+            _: Arc<str>,
+            _: Option<Arc<str>>,
+            id: Option<String>,
+            _: Option<String>,
+            _: HashMap<HeaderName, HeaderValue>,
+        ) -> Result<Events, Failure> {
+            match self.tries.fetch_add(1, Ordering::Relaxed) {
+                0 => {
+                    let event = Sse { id: Some("7".to_owned()), data: Some("first".to_owned()), ..Sse::default() };
+                    Ok(stream::iter([Ok(event)]).boxed())
+                }
+                1..50 => Err(StreamableHttpError::Client(CallError::execution("the server is away"))),
+                50 => Ok(stream::iter([Ok(Sse { data: id, ..Sse::default() })]).boxed()),
+                _ => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_may_be_away_for_long() {
+        let (changed, client) = (Arc::new(Notify::new()), Fake::default());
+        let interceptor = Interceptor::new("s");
+        let standing = Standing::new(client.clone(), interceptor, changed);
+        let begun = tokio::time::Instant::now();
+        let events = standing.get_stream("http://x".into(), None, None, None, HashMap::new()).await.unwrap();
+        let events: Vec<_> = events.map(|event| event.unwrap().data.unwrap()).collect().await;
+        // It goes on behind the last event that came.
+        assert_eq!((events, client.tries.load(Ordering::Relaxed)), (vec!["first".to_owned(), "7".to_owned()], 52));
+        // The delays do not grow without end.
+        assert!((600..2000).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        let failed =
+            |details: Value| passes(&StreamableHttpError::Client(CallError::execution("x").with_details(details)));
+        for (status, expected) in [(400, false), (404, false), (429, true), (500, true), (501, false), (503, true)] {
+            assert_eq!(failed(serde_json::json!({ "statusCode": status })), expected, "{status}");
+        }
+        assert!(failed(Value::Null));
+        assert!(!passes(&StreamableHttpError::ServerDoesNotSupportSse));
+    }
+}

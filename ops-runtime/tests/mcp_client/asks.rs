@@ -1,0 +1,49 @@
+//! What a server asks during a call, and the time that this takes.
+
+use std::time::Duration;
+
+use ops_runtime::ErrorCode;
+use ops_runtime::mcp::ElicitationAnswer;
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+use crate::faults::{call, faulty, text};
+use crate::peers::connect;
+
+/// Longer than a call may take here, and shorter than the user thinks.
+const SOON: Duration = Duration::from_secs(10);
+
+/// A user who never answers.
+async fn thinks() -> ElicitationAnswer {
+    sleep(Duration::from_secs(600)).await;
+    ElicitationAnswer::Cancel
+}
+
+#[tokio::test]
+async fn a_question_that_the_server_cancels_stops_no_clock() {
+    let config = faulty("regrets").with_timeout(Duration::from_millis(500)).with_elicitation(|_| thinks());
+    let client = connect(config).await;
+    let error = timeout(SOON, call(&client, "ask", json!({}))).await.expect("an end in time").unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::Timeout);
+    assert!(error.message().contains("with_timeout"), "{error}");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn the_limit_of_the_whole_call_holds_while_the_user_thinks() {
+    for faults in ["", "new"] {
+        let limit = Duration::from_millis(500);
+        let client = connect(faulty(faults).with_total_timeout(limit).with_elicitation(|_| thinks())).await;
+        let error = timeout(SOON, call(&client, "ask", json!({}))).await.expect("an end in time").unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::Timeout);
+        assert!(error.message().contains("with_total_timeout"), "{error}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_has_asked_is_alive_while_it_makes_progress() {
+    let client = connect(faulty("tasks asks").with_timeout(Duration::from_millis(600))).await;
+    assert_eq!(call(&client, "job", json!({})).await, Ok(text("done")));
+    client.close().await;
+}

@@ -1,0 +1,163 @@
+//! When the user is asked for authorization, and what goes on meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ops_runtime::CallError;
+use ops_runtime::mcp::{McpClient, McpOAuth, McpServerConfig};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::oauth::{Drawer, Server};
+use crate::peers::{LONG, connect};
+
+/// A user who agrees, as often as there are permits.
+#[derive(Clone)]
+struct User {
+    asked: Arc<AtomicUsize>,
+    agrees: Arc<Semaphore>,
+}
+
+impl User {
+    fn new(agrees: usize) -> Self {
+        Self { asked: Arc::default(), agrees: Arc::new(Semaphore::new(agrees)) }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    fn oauth(&self, store: &Drawer) -> McpOAuth {
+        let user = self.clone();
+        McpOAuth::new("http://127.0.0.1:1/callback").with_client_name("the test").with_store(store.clone()).with_prompt(
+            move |url| {
+                let user = user.clone();
+                async move {
+                    user.asked.fetch_add(1, Ordering::SeqCst);
+                    user.agrees.acquire().await.unwrap().forget();
+                    Ok(format!("http://127.0.0.1:1/callback?code=c0de&state={}", state(&url)))
+                }
+            },
+        )
+    }
+}
+
+fn state(url: &str) -> String {
+    let url = url::Url::parse(url).unwrap();
+    url.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned()
+}
+
+fn config(server: &Server, oauth: McpOAuth) -> McpServerConfig {
+    McpServerConfig::http(format!("{}/mcp", server.url)).with_namespace("safe").with_oauth(oauth)
+}
+
+async fn call(client: &McpClient, tool: &str) -> Result<Value, CallError> {
+    let called = timeout(LONG, client.call(&format!("safe.{tool}"), json!({}))).await.expect("an end in time");
+    called.map(|envelope| envelope.data[0]["text"].clone())
+}
+
+/// A store with a token that has expired, of a user who was asked once.
+async fn expired(server: &Server, user: &User) -> Drawer {
+    let store = Drawer::default();
+    let client = connect(config(server, user.oauth(&store))).await;
+    client.close().await;
+    for tokens in store.0.lock().unwrap().values_mut() {
+        let mut kept: Value = serde_json::from_str(tokens).unwrap();
+        kept["credentials"]["token_received_at"] = json!(0);
+        *tokens = kept.to_string();
+    }
+    store
+}
+
+#[tokio::test]
+async fn an_expired_token_that_is_not_renewed_leads_to_the_user() {
+    for status in [400, 503] {
+        let (server, user) = (Server::start().await, User::new(2));
+        let store = expired(&server, &user).await;
+        server.oddities.lock().unwrap().renews_nothing = Some(status);
+        let client = connect(config(&server, user.oauth(&store))).await;
+        assert_eq!((call(&client, "open").await.unwrap(), user.asked()), (json!("open"), 2), "{status}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_authorization_server_that_is_down_at_first_renews_later() {
+    let (server, user) = (Server::start().await, User::new(1));
+    let store = expired(&server, &user).await;
+    server.oddities.lock().unwrap().is_down = 1;
+    let client = connect(config(&server, user.oauth(&store))).await;
+    assert_eq!((call(&client, "open").await.unwrap(), user.asked()), (json!("open"), 1));
+    assert_eq!((server.count("renewed"), server.oddities.lock().unwrap().is_down), (1, 0));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn the_secret_of_a_registered_client_is_kept() {
+    let (server, user) = (Server::start().await, User::new(1));
+    server.oddities.lock().unwrap().secret = Some("s3cret-of-registration");
+    let store = expired(&server, &user).await;
+    let client = connect(config(&server, user.oauth(&store))).await;
+    assert_eq!((call(&client, "open").await.unwrap(), user.asked()), (json!("open"), 1));
+    assert_eq!((server.count("renewed"), server.count("/register")), (1, 1));
+    client.close().await;
+    // The renewed tokens are kept with it, too.
+    assert!(store.0.lock().unwrap().values().all(|kept| kept.contains("s3cret-of-registration")));
+}
+
+#[tokio::test]
+async fn a_refusal_without_a_challenge_leads_to_the_user() {
+    let (server, user) = (Server::start().await, User::new(1));
+    server.oddities.lock().unwrap().has_no_challenge = true;
+    let client = connect(config(&server, user.oauth(&Drawer::default()))).await;
+    assert_eq!((call(&client, "open").await.unwrap(), user.asked()), (json!("open"), 1));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn other_calls_go_on_while_the_user_thinks() {
+    let (server, user) = (Server::start().await, User::new(1));
+    server.oddities.lock().unwrap().demands = 2;
+    let limit = Duration::from_millis(500);
+    let client = connect(config(&server, user.oauth(&Drawer::default())).with_timeout(limit)).await;
+    let deep = tokio::spawn({
+        let client = client.clone();
+        async move { call(&client, "deep").await }
+    });
+    while user.asked() < 2 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let other = timeout(Duration::from_secs(10), call(&client, "open")).await.expect("it waits for nobody");
+    assert_eq!(other.unwrap(), "open");
+    // The call that asks has more time than its timeout.
+    sleep(limit * 2).await;
+    assert!(!deep.is_finished());
+    user.agrees.add_permits(1);
+    assert_eq!(deep.await.unwrap().unwrap(), "open");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn what_the_user_has_just_agreed_to_is_not_asked_again() {
+    let (server, user) = (Server::start().await, User::new(9));
+    server.oddities.lock().unwrap().demands = 9;
+    let client = connect(config(&server, user.oauth(&Drawer::default()))).await;
+    let error = call(&client, "deep").await.unwrap_err();
+    assert_eq!((&error.details()["statusCode"], user.asked()), (&json!(403), 2), "{error:?}");
+    assert_eq!(call(&client, "open").await.unwrap(), "open");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn why_the_user_comes_back_without_a_code_is_told() {
+    let server = Server::start().await;
+    let oauth =
+        McpOAuth::new("http://127.0.0.1:1/callback").with_client_name("the test").with_prompt(|url| async move {
+            let told = "error=access_denied&error_description=not%0Atoday";
+            Ok(format!("http://127.0.0.1:1/callback?{told}&state={}", state(&url)))
+        });
+    let error = McpClient::connect(config(&server, oauth)).await.unwrap_err();
+    assert!(error.message().contains("`access_denied`: not today"), "{error}");
+}
