@@ -20,7 +20,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use tower_service::Service;
 use url::Url;
 
-use super::destinations::{Home, Resolver};
+use super::destinations::{Home, Refused, Resolver};
 use super::{Destinations, RequestBody, tls};
 use crate::{CallError, ErrorCode};
 
@@ -295,7 +295,7 @@ impl Led {
             match engines.get(host) {
                 Some(engine) => engine.clone(),
                 None => {
-                    let resolver = Resolver { destinations: self.destinations.clone(), home: Home::of(home) };
+                    let resolver = Resolver::new(self.destinations.clone(), Home::of(home));
                     let engine = HttpEngine::build(self.connecting.builder().dns_resolver(Arc::new(resolver)))?;
                     if engines.len() >= LED {
                         engines.clear();
@@ -381,6 +381,14 @@ fn is_transient(error: &(dyn Error + 'static)) -> bool {
         }
         if let Some(error) = error.downcast_ref::<std::io::Error>() {
             return matches!(
+    // An address that the rules do not allow is an error of connecting, too.
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<Refused>() {
+            return false;
+        }
+        next = error.source();
+    }
                 error.kind(),
                 ErrorKind::ConnectionRefused
                     | ErrorKind::ConnectionReset
@@ -410,4 +418,18 @@ pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
     }
     let reason = CallError::from_error(error);
     CallError::execution(format!("{what}: {}", reason.message()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_destination_that_is_not_allowed_is_not_tried_again() {
+        let led = Led::new(Destinations::standard(), Connecting::default());
+        let home = Url::parse("https://8.8.8.8").unwrap();
+        let request = Request::get("http://localhost:1/").body(RequestBody::default()).unwrap();
+        let failed = led.send(&home, request).await.unwrap_err();
+        assert!(!failed.transient && failed.error.message().contains("with_destinations"), "{}", failed.error);
+    }
 }
