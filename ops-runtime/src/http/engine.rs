@@ -11,7 +11,8 @@ use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Request, Response};
+use http::header::TRANSFER_ENCODING;
+use http::{HeaderValue, Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -318,8 +319,14 @@ impl Service<Request<RequestBody>> for HttpEngine {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+    fn call(&mut self, mut request: Request<RequestBody>) -> Self::Future {
         let client = self.0.clone();
+        // Over HTTP/1, the body of such a request is sent only if its length is known, or if this is said.
+        let body = request.body();
+        let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
+        if !has_length && [Method::GET, Method::HEAD].contains(request.method()) {
+            request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
         Box::pin(async move {
             // No message shows the URL: it may hold secrets.
             let request =
@@ -374,13 +381,6 @@ fn server(uri: &http::Uri) -> String {
 
 /// True if the connection could not be made or broke, so that a retry may succeed.
 fn is_transient(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<reqwest::Error>() {
-            return error.is_connect() || error.is_request();
-        }
-        if let Some(error) = error.downcast_ref::<std::io::Error>() {
-            return matches!(
     // An address that the rules do not allow is an error of connecting, too.
     let mut next = Some(error);
     while let Some(error) = next {
@@ -389,6 +389,13 @@ fn is_transient(error: &(dyn Error + 'static)) -> bool {
         }
         next = error.source();
     }
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+            return error.is_connect() || error.is_request();
+        }
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return matches!(
                 error.kind(),
                 ErrorKind::ConnectionRefused
                     | ErrorKind::ConnectionReset
