@@ -119,7 +119,7 @@ async fn fetch_with(
             Ok(Document { text, url, secrets: carried.kept() })
         }
         Collected::Cut(_) => Err(response::too_large(limit)),
-        Collected::Broken(error) => Err(error),
+        Collected::Broken(_, error) => Err(error),
     }
 }
 

@@ -167,7 +167,7 @@ pub(super) async fn ask<'a>(
     let json: Value = match collect(body, MAX_ANSWER).await {
         Collected::Whole(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
         Collected::Cut(_) => Value::Null,
-        Collected::Broken(error) => return Err(error),
+        Collected::Broken(_, error) => return Err(error),
     };
     let answer = Answer { started, json };
     if parts.status.is_success() {
