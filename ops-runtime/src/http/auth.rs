@@ -7,6 +7,8 @@ mod plan;
 mod secret;
 mod token;
 
+use std::fmt;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::AUTHORIZATION;
@@ -31,7 +33,7 @@ use secret::sensitive;
 /// cookie of that name, a token into `Authorization`. Otherwise they go where their own kind says. They are sent to the
 /// base URL or, without one, to the servers that the document names. A redirect to another scheme, host or port drops
 /// them from all parts of the request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {
     /// `Authorization: Bearer token` (RFC 6750).
@@ -95,7 +97,7 @@ impl Auth {
 
     /// A user and a password with a colon between them; without one, a user without a password.
     fn basic_of(text: &Secret) -> Self {
-        let (user, password) = text.expose().split_once(':').unwrap_or((text.expose(), ""));
+        let (user, password) = basic(text);
         Self::basic(user, password)
     }
 
@@ -174,9 +176,8 @@ impl Auth {
             Self::ApiKey { key, .. } => secrets.add(key.expose()),
             Self::Secret(text) => {
                 secrets.add(text.expose());
-                if let Some((user, password)) = text.expose().split_once(':') {
-                    secrets.add_basic(user, password);
-                }
+                let (user, password) = basic(text);
+                secrets.add_basic(user, password);
             }
             Self::ClientCredentials(credentials) => credentials.collect(secrets),
             Self::Exchange(exchange) => exchange.collect(secrets),
@@ -202,6 +203,32 @@ impl Auth {
             Self::ClientCredentials(_) | Self::Token(_) | Self::PassOn | Self::Exchange(_) => return Ok(None),
         };
         Ok(Some((name, sensitive(&value)?)))
+    }
+}
+
+/// The user and the password of a secret; without a colon, all of it is the user.
+fn basic(text: &Secret) -> (&str, &str) {
+    text.expose().split_once(':').unwrap_or((text.expose(), ""))
+}
+
+impl fmt::Debug for Auth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bearer(token) => f.debug_tuple("Bearer").field(token).finish(),
+            // A user without a password is itself the secret.
+            Self::Basic { password, .. } if password.expose().is_empty() => f.write_str("Basic"),
+            Self::Basic { user, password } => {
+                f.debug_struct("Basic").field("user", user).field("password", password).finish()
+            }
+            Self::ApiKey { header, prefix, key } => {
+                f.debug_struct("ApiKey").field("header", header).field("prefix", prefix).field("key", key).finish()
+            }
+            Self::ClientCredentials(credentials) => f.debug_tuple("ClientCredentials").field(credentials).finish(),
+            Self::Secret(text) => f.debug_tuple("Secret").field(text).finish(),
+            Self::Token(source) => f.debug_tuple("Token").field(source).finish(),
+            Self::PassOn => f.write_str("PassOn"),
+            Self::Exchange(exchange) => f.debug_tuple("Exchange").field(exchange).finish(),
+        }
     }
 }
 
@@ -264,8 +291,9 @@ mod tests {
         let exchange =
             TokenExchange::new("http://a:hush@h.test/hush").with_client("id", "hush").with_resource("x:hush");
         let exchange = Auth::exchange(exchange.with_parameter("actor_token", "hush"));
-        for auth in [Auth::bearer("hush"), Auth::basic("ann", "hush"), Auth::api_key("hush"), source, client, exchange]
-        {
+        let basic = [Auth::basic("ann", "hush"), Auth::basic("hush", ""), Auth::secret("hush")];
+        let others = [Auth::bearer("hush"), Auth::api_key("hush"), source, client, exchange];
+        for auth in basic.into_iter().chain(others) {
             assert!(!format!("{auth:?}").contains("hush"));
         }
     }

@@ -54,11 +54,11 @@ impl Input<'_> {
 }
 
 /// Writes the input's body in the content type that the input names, or else in the endpoint's first type that can
-/// represent it and does not refuse it by its description.
+/// represent it and does not refuse it by its description. A [`Body`] with a content type is sent with that one.
 ///
 /// # Errors
-/// If no content type can represent the body, if the endpoint does not take the type that the input names, or if the input
-/// has several bodies.
+/// If no content type can represent the body, if the endpoint does not take the type that the input names, if it does
+/// not take that of a [`Body`], or if the input has several bodies.
 pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
     let mut set = binding.bodies.iter().filter(|body| input.has(body));
     if let Some(first) = set.next()
@@ -73,15 +73,22 @@ pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<E
         return encode_as(binding, input, property, chosen);
     }
     let mut refused = None;
-    // A body that knows its own type is best sent with it.
+    let own = |body: &HttpBody| input.body(input.members.get(body.property.as_ref())?)?.content_type();
     let bodies = choose::by_value(input.spec, binding, input.members);
-    let (fitting, others): (Vec<_>, Vec<_>) = bodies.into_iter().partition(|body| {
-        let value = input.members.get(body.property.as_ref()).and_then(|value| input.body(value));
-        value.and_then(Body::content_type).is_some_and(|own| covers(&body.content_type, own))
-    });
+    // A body that knows its own type is sent with it.
+    let fits = |body: &&HttpBody| own(body).is_some_and(|own| covers(&body.content_type, own));
+    let (fitting, mut others): (Vec<_>, Vec<_>) = bodies.into_iter().partition(fits);
+    // It is not sent as another one, save as bytes of any type.
+    let is_other = |body: &&HttpBody| own(body).is_some() && takes_bytes(&essence(&body.content_type));
+    if let Some(body) = others.iter().find(|body| is_other(body)) {
+        let known = types(&binding.bodies);
+        let message = format!("the endpoint takes no body of type `{}`, but {known}", own(body).unwrap_or_default());
+        refused = Some(invalid(&body.pointer(), message));
+        others.retain(|body| own(body).is_none() || matches!(essence(&body.content_type).as_str(), "" | OCTETS));
+    }
     for body in fitting.into_iter().chain(others) {
         let Some(value) = value(binding, body, input)? else { continue };
-        match write(body, &body.content_type, &value, input) {
+        match write(body, None, &value, input) {
             Ok(Some(encoded)) => return Ok(Some(encoded)),
             Ok(None) => {}
             Err(error) => refused = refused.or(Some(error)),
@@ -101,8 +108,7 @@ fn encode_as(
     let body = binding.bodies.iter().find(same);
     let body = body.or_else(|| binding.bodies.iter().find(|body| covers(&body.content_type, text)));
     let Some(body) = body else {
-        let known: Vec<_> = binding.bodies.iter().map(|body| format!("`{}`", body.content_type)).collect();
-        let message = format!("the endpoint takes no body of that content type, but {}", known.join(", "));
+        let message = format!("the endpoint takes no body of that content type, but {}", types(&binding.bodies));
         return Err(invalid(&pointer(property), message));
     };
     let Some(value) = value(binding, body, input)? else {
@@ -111,7 +117,18 @@ fn encode_as(
             None => Ok(None),
         };
     };
-    write(body, text, &value, input)
+    write(body, Some(text), &value, input)
+}
+
+/// The content types of bodies, for a message.
+fn types(bodies: &[HttpBody]) -> String {
+    let types: Vec<_> = bodies.iter().map(|body| format!("`{}`", body.content_type)).collect();
+    types.join(", ")
+}
+
+/// True if a body of this type is sent as it is, and not written from a value.
+fn takes_bytes(essence: &str) -> bool {
+    form(essence) != Form::Json && essence != FORM && !essence.starts_with("multipart/")
 }
 
 /// The value of a body: the input's, with the properties that the operation sets.
@@ -153,16 +170,17 @@ fn header(content_type: &str) -> Result<HeaderValue, CallError> {
         .map_err(|_| CallError::execution(format!("`{}` is no content type", content_type.escape_debug())))
 }
 
-fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
+/// Writes a body in the content type that the input names, or else in the one that is described.
+fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
+    let content_type = named.unwrap_or(&body.content_type);
     let ready = |content_type: &str, body: RequestBody| Ok(Some(Encoded { content_type: header(content_type)?, body }));
     let essence = essence(content_type);
-    if form(&essence) != Form::Json
-        && essence != FORM
-        && !essence.starts_with("multipart/")
+    if takes_bytes(&essence)
         && let Some(given) = input.body(value)
     {
-        let own = given.content_type().filter(|_| essence.ends_with('*') || essence.is_empty());
-        let fallback = if essence.ends_with('*') || essence.is_empty() { OCTETS } else { content_type };
+        let is_open = essence.ends_with('*') || essence.is_empty();
+        let own = given.content_type().filter(|own| is_open || (named.is_none() && covers(&essence, own)));
+        let fallback = if is_open { OCTETS } else { content_type };
         return ready(own.unwrap_or(fallback), given.clone().into());
     }
     if is_range(&essence) {

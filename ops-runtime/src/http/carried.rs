@@ -36,6 +36,11 @@ impl Carried {
         Ok(applied)
     }
 
+    /// Gives up the tokens that the server has rejected.
+    pub(super) async fn forget(&self, rejected: &Applied) {
+        self.plan.forget(&self.settings, rejected).await;
+    }
+
     /// Notes the headers of requests as they were sent.
     pub(super) fn sent(&self, headers: Vec<HeaderMap>) {
         if !headers.is_empty() {

@@ -1,8 +1,9 @@
 //! Where servers may lead a client, by redirects and by OAuth metadata.
 
-use std::fmt;
+use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::{env, fmt};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
@@ -14,10 +15,10 @@ use crate::CallError;
 ///
 /// Hosts that the program names itself are always allowed. Among other hosts, the default allows public addresses. It
 /// allows private ones (RFC 1918, `fc00::/7`, `fec0::/10`, `100.64.0.0/10`) if the program's own URL leads to a private
-/// address or to this machine, and loopback ones if it leads to this machine. It never allows link-local addresses, such
-/// as those of cloud metadata services, nor other special ones. Names are looked up, and the client connects to an allowed
-/// address. Only addresses in URLs are checked behind a proxy that looks up names, and in a service of the program's
-/// own ([`HttpConfig::with_service`](super::HttpConfig::with_service)).
+/// address or to this machine, and loopback ones if it leads to this machine. It never allows link-local addresses, those of
+/// cloud metadata services, nor other special ones. Names are looked up, and the client connects to an allowed address.
+/// Only addresses in URLs, and the names of proxies, are checked behind a proxy that looks up names, and in a service of
+/// the program's own ([`HttpConfig::with_service`](super::HttpConfig::with_service)).
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -59,14 +60,26 @@ impl Destinations {
     /// # Errors
     /// If its host is an address that is not allowed, or names this machine where that is not allowed.
     pub(crate) async fn check(&self, home: &Home, to: &Url) -> Result<(), CallError> {
-        let address = match to.host() {
+        self.check_beside(&Proxies::of_environment(), home, to).await
+    }
+
+    async fn check_beside(&self, proxies: &Proxies, home: &Home, to: &Url) -> Result<(), CallError> {
+        let addresses = match to.host() {
             Some(host) if home.is(&host) => return Ok(()),
-            Some(Host::Ipv4(address)) => IpAddr::V4(address),
-            Some(Host::Ipv6(address)) => IpAddr::V6(address),
-            Some(Host::Domain(name)) if is_local(name) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Some(Host::Ipv4(address)) => vec![IpAddr::V4(address)],
+            Some(Host::Ipv6(address)) => vec![IpAddr::V6(address)],
+            Some(Host::Domain(name)) if is_local(name) => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+            // The resolver lets the name of a proxy pass.
+            Some(Host::Domain(name)) if proxies.has(name) => lookup_host((name, 0))
+                .await
+                .map_or_else(|_| Vec::new(), |found| found.map(|found| found.ip()).collect()),
             _ => return Ok(()),
         };
-        if self.allows(home, address).await { Ok(()) } else { Err(refused(to.host_str().unwrap_or_default())) }
+        let mut allowed = !addresses.is_empty();
+        for address in addresses {
+            allowed = allowed && self.allows(home, address).await;
+        }
+        if allowed { Ok(()) } else { Err(CallError::from_error(&Refused::of(to.host_str().unwrap_or_default()))) }
     }
 
     async fn allows(&self, home: &Home, address: IpAddr) -> bool {
@@ -93,11 +106,44 @@ impl fmt::Debug for Destinations {
     }
 }
 
-fn refused(host: &str) -> CallError {
-    CallError::execution(format!(
-        "the server led to `{}`, whose address is private: allow it by `with_destinations`",
-        crate::model::text::readable(host, 200)
-    ))
+/// A server led to a host whose address is not allowed.
+#[derive(Debug)]
+pub(super) struct Refused(String);
+
+impl Refused {
+    fn of(host: &str) -> Self {
+        Self(crate::model::text::readable(host, 200))
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the server led to `{}`, whose address is private: allow it by `with_destinations`", self.0)
+    }
+}
+
+impl Error for Refused {}
+
+/// The hosts of the proxies that the environment names. The program trusts them, and a client connects to them in the
+/// place of the hosts that servers lead to.
+#[derive(Debug, Default)]
+struct Proxies(Vec<String>);
+
+impl Proxies {
+    /// Reads the variables as the built-in engine does.
+    fn of_environment() -> Self {
+        // In a CGI script, a header of the request could set `HTTP_PROXY`.
+        if env::var_os("REQUEST_METHOD").is_some() {
+            return Self::default();
+        }
+        let variables = [["HTTP_PROXY", "http_proxy"], ["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]];
+        let urls = variables.iter().filter_map(|names| names.iter().find_map(|name| env::var(name).ok()));
+        Self(urls.filter_map(|url| Some(url.parse::<http::Uri>().ok()?.host()?.to_owned())).collect())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|host| host.eq_ignore_ascii_case(name))
+    }
 }
 
 /// The host that the program named itself.
@@ -137,24 +183,31 @@ impl Home {
 /// Looks up names, and gives only the addresses that a client may be led to.
 #[derive(Debug)]
 pub(crate) struct Resolver {
-    pub(crate) destinations: Destinations,
-    pub(crate) home: Home,
+    destinations: Destinations,
+    home: Home,
+    proxies: Proxies,
+}
+
+impl Resolver {
+    pub(crate) fn new(destinations: Destinations, home: Home) -> Self {
+        Self { destinations, home, proxies: Proxies::of_environment() }
+    }
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (destinations, home) = (self.destinations.clone(), self.home.clone());
+        let is_named = home.is(&Host::Domain(name.as_str())) || self.proxies.has(name.as_str());
         Box::pin(async move {
             let name = name.as_str();
-            let at_home = home.is(&Host::Domain(name));
             let mut allowed: Vec<SocketAddr> = Vec::new();
             for found in lookup_host((name, 0)).await? {
-                if at_home || destinations.allows(&home, found.ip()).await {
+                if is_named || destinations.allows(&home, found.ip()).await {
                     allowed.push(found);
                 }
             }
             if allowed.is_empty() {
-                return Err(Box::from(refused(name)));
+                return Err(Box::from(Refused::of(name)));
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
@@ -179,8 +232,13 @@ impl Class {
     }
 
     fn of_v4(address: Ipv4Addr) -> Self {
-        let [a, b, ..] = address.octets();
-        if address.is_loopback() {
+        let [a, b, c, _] = address.octets();
+        // Of protocols and of examples, where some clouds have their metadata services, as at one shared address.
+        if address == Ipv4Addr::new(100, 100, 100, 200)
+            || matches!([a, b, c], [192, 0, 0 | 2] | [198, 51, 100] | [203, 0, 113])
+        {
+            Self::Special
+        } else if address.is_loopback() {
             Self::Loopback
         } else if address.is_private() || (a == 100 && (64..128).contains(&b)) || (a == 198 && matches!(b, 18 | 19)) {
             Self::Private
@@ -208,6 +266,8 @@ impl Class {
                 }
             }
             [0x2002, ..] => v4(b, c),
+            // The metadata services of two clouds.
+            [0xfd00, 0xec2, 0, 0, 0, 0] | [0xfd20, 0xce, 0, 0, 0, 0] if [g, h] == [0, 0x254] => Self::Special,
             // Unique local, and site local, which RFC 3879 has given up and some networks have not.
             _ if a & 0xfe00 == 0xfc00 || a & 0xffc0 == 0xfec0 => Self::Private,
             _ if a & 0xffc0 == 0xfe80 || a & 0xff00 == 0xff00 => Self::Special,
@@ -240,6 +300,17 @@ mod tests {
             ("0.0.0.0", Class::Special),
             ("169.254.169.254", Class::Special),
             ("224.0.0.1", Class::Special),
+            ("192.0.0.192", Class::Special),
+            ("192.0.1.1", Class::Public),
+            ("192.0.2.1", Class::Special),
+            ("198.51.100.1", Class::Special),
+            ("203.0.113.1", Class::Special),
+            ("100.100.100.200", Class::Special),
+            ("100.100.100.201", Class::Private),
+            ("::ffff:192.0.0.192", Class::Special),
+            ("fd00:ec2::254", Class::Special),
+            ("fd20:ce::254", Class::Special),
+            ("fd20:ce::255", Class::Private),
             ("255.255.255.255", Class::Special),
             ("2606:4700::1111", Class::Public),
             ("::1", Class::Loopback),
@@ -289,13 +360,25 @@ mod tests {
 
     #[tokio::test]
     async fn names_are_looked_up_before_they_are_asked() {
-        let resolver = |home: &str| Resolver {
+        let resolver = |home: &str, proxies: &[&str]| Resolver {
             destinations: Destinations::standard(),
             home: Home::of(&Url::parse(home).unwrap()),
+            proxies: Proxies(proxies.iter().map(|host| (*host).to_owned()).collect()),
         };
         let name = || "localhost".parse::<Name>().unwrap();
-        assert!(resolver("https://8.8.8.8").resolve(name()).await.is_err());
-        assert!(resolver("https://127.0.0.1").resolve(name()).await.is_ok());
-        assert!(resolver("https://localhost").resolve(name()).await.is_ok());
+        assert!(resolver("https://8.8.8.8", &[]).resolve(name()).await.err().unwrap().is::<Refused>());
+        assert!(resolver("https://127.0.0.1", &[]).resolve(name()).await.is_ok());
+        assert!(resolver("https://localhost", &[]).resolve(name()).await.is_ok());
+        assert!(resolver("https://8.8.8.8", &["LocalHost"]).resolve(name()).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_url_of_a_proxy_is_looked_up_first() {
+        let (home, proxies) =
+            (Home::of(&Url::parse("https://8.8.8.8").unwrap()), Proxies(vec!["proxy.invalid".into()]));
+        for (to, is_allowed) in [("http://proxy.invalid", false), ("http://other.invalid", true)] {
+            let checked = Destinations::standard().check_beside(&proxies, &home, &Url::parse(to).unwrap()).await;
+            assert_eq!(checked.is_ok(), is_allowed, "{to}");
+        }
     }
 }

@@ -11,7 +11,8 @@ use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Request, Response};
+use http::header::TRANSFER_ENCODING;
+use http::{HeaderValue, Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -20,7 +21,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use tower_service::Service;
 use url::Url;
 
-use super::destinations::{Home, Resolver};
+use super::destinations::{Home, Refused, Resolver};
 use super::{Destinations, RequestBody, tls};
 use crate::{CallError, ErrorCode};
 
@@ -295,7 +296,7 @@ impl Led {
             match engines.get(host) {
                 Some(engine) => engine.clone(),
                 None => {
-                    let resolver = Resolver { destinations: self.destinations.clone(), home: Home::of(home) };
+                    let resolver = Resolver::new(self.destinations.clone(), Home::of(home));
                     let engine = HttpEngine::build(self.connecting.builder().dns_resolver(Arc::new(resolver)))?;
                     if engines.len() >= LED {
                         engines.clear();
@@ -318,8 +319,14 @@ impl Service<Request<RequestBody>> for HttpEngine {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+    fn call(&mut self, mut request: Request<RequestBody>) -> Self::Future {
         let client = self.0.clone();
+        // Over HTTP/1, the body of such a request is sent only if its length is known, or if this is said.
+        let body = request.body();
+        let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
+        if !has_length && [Method::GET, Method::HEAD].contains(request.method()) {
+            request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
         Box::pin(async move {
             // No message shows the URL: it may hold secrets.
             let request =
@@ -374,6 +381,14 @@ fn server(uri: &http::Uri) -> String {
 
 /// True if the connection could not be made or broke, so that a retry may succeed.
 fn is_transient(error: &(dyn Error + 'static)) -> bool {
+    // An address that the rules do not allow is an error of connecting, too.
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<Refused>() {
+            return false;
+        }
+        next = error.source();
+    }
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<reqwest::Error>() {
@@ -410,4 +425,18 @@ pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
     }
     let reason = CallError::from_error(error);
     CallError::execution(format!("{what}: {}", reason.message()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_destination_that_is_not_allowed_is_not_tried_again() {
+        let led = Led::new(Destinations::standard(), Connecting::default());
+        let home = Url::parse("https://8.8.8.8").unwrap();
+        let request = Request::get("http://localhost:1/").body(RequestBody::default()).unwrap();
+        let failed = led.send(&home, request).await.unwrap_err();
+        assert!(!failed.transient && failed.error.message().contains("with_destinations"), "{}", failed.error);
+    }
 }

@@ -12,7 +12,7 @@ use super::RequestBody;
 use super::carried::Carried;
 use super::engine::EngineResponse;
 use super::per_call::replace;
-use super::redirect::{self, Answer};
+use super::redirect;
 use super::response::Retries;
 use super::retry::{Schedule, is_repeatable, may_pass, retry_after};
 use super::send::{Label, Sent};
@@ -60,15 +60,22 @@ impl Exchange {
             self.put_own(request.headers_mut());
             let result = redirect::send(settings, request, &credentials, &self.label, &mut sent).await;
             self.carried.sent(sent.take_headers());
-            // After a redirect, it is not the request itself that was refused: it may have been carried out.
-            let repeats = |answer: &Answer| answer.url.is_none() || is_repeatable(&self.request);
-            let refused = result.as_ref().is_ok_and(|answer| answer.status() == 401 && repeats(answer));
-            if refused && std::mem::take(&mut may_renew) {
-                let renewed = self.carried.apply(Some(&credentials)).await?;
-                if !renewed.same_tokens(&credentials) {
-                    credentials = renewed;
-                    continue;
+            // Another origin, which got no credentials, rejects none.
+            if let Ok(answer) = &result
+                && answer.status() == 401
+                && answer.at_home
+            {
+                // After a redirect, it is not the request itself that was refused: it may have been carried out.
+                let repeats = answer.url.is_none() || is_repeatable(&self.request);
+                if repeats && std::mem::take(&mut may_renew) {
+                    let renewed = self.carried.apply(Some(&credentials)).await?;
+                    if !renewed.same_tokens(&credentials) {
+                        credentials = renewed;
+                        continue;
+                    }
                 }
+                // The next call must not send them again, even if this one cannot be repeated.
+                self.carried.forget(&credentials).await;
             }
             let asked = match &result {
                 Ok(answer) if may_pass(answer.status()) => Some(retry_after(answer.headers(), SystemTime::now())),

@@ -119,7 +119,7 @@ async fn fetch_with(
             Ok(Document { text, url, secrets: carried.kept() })
         }
         Collected::Cut(_) => Err(response::too_large(limit)),
-        Collected::Broken(error) => Err(error),
+        Collected::Broken(_, error) => Err(error),
     }
 }
 
@@ -134,7 +134,7 @@ async fn send_within(
     let (mut next, mut at) = (first, url.clone());
     for _ in 0..=settings.redirects {
         let response = send_one(settings, next, &Label::default(), &mut Sent::default()).await?;
-        let Some(location) = location(&response) else { return Ok(Answer { response, url: Some(at) }) };
+        let Some(location) = location(&response) else { return Ok(Answer { response, url: Some(at), at_home: true }) };
         let mut to = target(&at, &location?)?;
         if !same_origin(url, &to) {
             let message = "the server redirected to another host, where documents are not fetched from by reference";

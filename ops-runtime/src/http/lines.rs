@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
+use serde_json::json;
 
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::response::{meta, of_item};
@@ -46,7 +47,7 @@ struct Splitter {
     text: Vec<u8>,
     /// What is open in the unfinished text of a sequence.
     open: Open,
-    ready: VecDeque<Bytes>,
+    ready: VecDeque<Result<Bytes, CallError>>,
 }
 
 /// Where a text of JSON stands, as far as brackets and quotation marks tell. A text is parsed once they say that it may be
@@ -129,10 +130,22 @@ impl Splitter {
         let text = std::mem::take(&mut self.text);
         let trimmed = text.trim_ascii();
         let trimmed = trimmed.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(trimmed);
-        if !trimmed.is_empty() {
-            self.ready.push_back(Bytes::copy_from_slice(trimmed));
+        if trimmed.is_empty() {
+            return;
         }
+        let is_ended = text.last().is_some_and(u8::is_ascii_whitespace);
+        self.ready.push_back(if self.framing == Framing::Sequence && !is_ended && has_no_end(trimmed) {
+            let message = "a text of the sequence was cut off: no line feed ends it";
+            Err(CallError::execution(message).with_details(json!({ "raw": String::from_utf8_lossy(trimmed) })))
+        } else {
+            Ok(Bytes::copy_from_slice(trimmed))
+        });
     }
+}
+
+/// True for a text of JSON that does not show where it ends: a number, `true`, `false` or `null` (RFC 7464, section 2.4).
+fn has_no_end(text: &[u8]) -> bool {
+    matches!(text, [b'0'..=b'9' | b'-' | b't' | b'f' | b'n', ..])
 }
 
 struct Source {
@@ -166,7 +179,7 @@ impl Source {
     async fn next(&mut self) -> Option<Result<ResponseEnvelope<Payload>, CallError>> {
         loop {
             if let Some(text) = self.splitter.ready.pop_front() {
-                return Some(Ok(ResponseEnvelope::http(Payload::Json(text), of_item(&mut self.meta))));
+                return Some(text.map(|text| ResponseEnvelope::http(Payload::Json(text), of_item(&mut self.meta))));
             }
             if let Some(error) = self.error.take() {
                 self.ended = true;
@@ -197,7 +210,21 @@ mod tests {
         let mut splitter = Splitter::new(framing, 20);
         text.as_bytes().chunks(size).for_each(|chunk| splitter.push(chunk).unwrap());
         splitter.finish();
-        splitter.ready.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+        let told = |text: &Result<Bytes, CallError>| match text {
+            Ok(text) => String::from_utf8_lossy(text).into_owned(),
+            Err(error) => format!("cut off: {}", error.details()["raw"].as_str().unwrap()),
+        };
+        splitter.ready.iter().map(told).collect()
+    }
+
+    #[test]
+    fn what_may_be_the_beginning_of_another_text_of_a_sequence_is_no_data() {
+        let sequence = "\u{1e}12\u{1e}34\n\u{1e}{}\u{1e}tru\u{1e}\"a\"\u{1e}-1 \u{1e}5";
+        let expected = ["cut off: 12", "34", "{}", "cut off: tru", "\"a\"", "-1", "cut off: 5"];
+        for size in [1, 2, 3, 7, 100] {
+            assert_eq!(split(Framing::Sequence, sequence, size), expected);
+        }
+        assert_eq!(split(Framing::Lines, "1\n2", 9), ["1", "2"]);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(super) struct Answer {
     /// `None` if no redirect was followed.
     #[cfg_attr(not(feature = "openapi"), allow(dead_code, reason = "only documents care where they are"))]
     pub(super) url: Option<Url>,
+    /// True if all redirects stayed on the request's own origin, so that the response is to the credentials.
+    pub(super) at_home: bool,
 }
 
 impl Answer {
@@ -54,7 +56,8 @@ pub(super) async fn send(
     sent: &mut Sent,
 ) -> Result<Answer, SendError> {
     if settings.redirects == 0 {
-        return Ok(Answer { response: send_one(settings, first, label, sent).await?, url: None });
+        let response = send_one(settings, first, label, sent).await?;
+        return Ok(Answer { response, url: None, at_home: true });
     }
     let mut next = first;
     let mut url: Option<Url> = None;
@@ -65,7 +68,7 @@ pub(super) async fn send(
         let (method, headers, body) = (next.method().clone(), next.headers().clone(), next.body().clone());
         let led = home.as_ref().filter(|home| url.as_ref().is_some_and(|url| url.host() != home.host()));
         let response = send_led(settings, led, next, label, sent).await?;
-        let Some(location) = location(&response) else { return Ok(Answer { response, url }) };
+        let Some(location) = location(&response) else { return Ok(Answer { response, url, at_home }) };
         let from = match url {
             Some(url) => url,
             None => Url::parse(&uri.to_string()).map_err(|_| leads_nowhere())?,

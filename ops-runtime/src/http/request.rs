@@ -72,7 +72,8 @@ pub(super) fn encode(
     if let Some(encoded) = body::encode(binding, input)? {
         headers.insert(CONTENT_TYPE, encoded.content_type);
         body = encoded.body;
-    } else if [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
+    }
+    if body.is_empty() && [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
         // Some servers insist on it (RFC 9110, section 8.6).
         headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }

@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::engine::{EngineResponse, failure};
+use super::engine::{EngineResponse, ResponseBody, failure};
 use super::media::{self, Described, Form, charset};
 use crate::model::media::{Media, essence};
 use crate::model::parameters::{self, parameter};
@@ -32,6 +32,9 @@ const MAX_ERROR: usize = 1024 * 1024;
 /// How much of an unexpected stream is read, and for how long, to show it in an error.
 const MAX_BEGINNING: usize = 4 * 1024;
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long the body of an error may be silent before what came of it is all that is told.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// How often the request of a response was sent again, kept in the response's extensions.
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +101,7 @@ pub(super) async fn read(
             Ok(ResponseEnvelope::http(data, meta))
         }
         Collected::Cut(_) => Err(too_large(limit)),
-        Collected::Broken(error) => Err(error),
+        Collected::Broken(_, error) => Err(error),
     }
 }
 
@@ -156,8 +159,8 @@ pub(super) enum Collected {
     Whole(Bytes),
     /// As much as the limit allows.
     Cut(Bytes),
-    /// The connection broke.
-    Broken(CallError),
+    /// What came before the connection broke.
+    Broken(Bytes, CallError),
 }
 
 /// Reads a body up to a limit, and nothing beyond.
@@ -172,7 +175,10 @@ where
         let data = match frame.map(http_body::Frame::into_data) {
             Ok(Ok(data)) => data,
             Ok(Err(_trailers)) => continue,
-            Err(error) => return Collected::Broken(failure("the response broke off", &*error).transient()),
+            Err(error) => {
+                let read = if rest.is_empty() { first } else { rest.freeze() };
+                return Collected::Broken(read, failure("the response broke off", &*error).transient());
+            }
         };
         if first.is_empty() && rest.is_empty() {
             first = data;
@@ -272,14 +278,11 @@ fn json_text(meta: &HttpMeta, bytes: Bytes) -> Bytes {
 }
 
 /// The error of a status that is not a success, with as much of the body as can be read.
-pub(super) async fn status_error<B>(meta: HttpMeta, body: B, limit: usize) -> CallError
-where
-    B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Unpin,
-{
+pub(super) async fn status_error(meta: HttpMeta, body: ResponseBody, limit: usize) -> CallError {
+    let body = body.with_idle_timeout(Some(SILENCE));
     let (bytes, cut) = match collect(body, limit.min(MAX_ERROR)).await {
         Collected::Whole(bytes) => (bytes, false),
-        Collected::Cut(bytes) => (bytes, true),
-        Collected::Broken(_) => (Bytes::new(), true),
+        Collected::Cut(bytes) | Collected::Broken(bytes, _) => (bytes, true),
     };
     let status = meta.status_code;
     let mut details = json!({

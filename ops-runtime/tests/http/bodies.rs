@@ -88,7 +88,7 @@ async fn big() -> impl IntoResponse {
 
 async fn client() -> HttpClient {
     let app = Router::new()
-        .route("/count", put(count))
+        .route("/count", put(count).get(count))
         .route("/parts", post(parts).layer(DefaultBodyLimit::disable()))
         .route("/big", get(big))
         .route("/gone", get(|| async { (StatusCode::GONE, "it is gone") }))
@@ -138,6 +138,40 @@ async fn an_upload_is_never_in_memory_as_a_whole() {
     client.execute::<Put>(Upload { body: body.clone() }).await.unwrap();
     let error = client.execute::<Put>(Upload { body }).await.unwrap_err();
     assert!(error.message().contains("read already"), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_has_a_length_too() {
+    let client = client().await;
+    let path = std::env::temp_dir().join(format!("ops-empty-{}.bin", std::process::id()));
+    std::fs::write(&path, "").unwrap();
+    for body in [Body::from(""), Body::file(&path), Body::stream(stream::empty()).with_length(0)] {
+        let seen = client.execute::<Put>(Upload { body }).await.unwrap().data;
+        assert_eq!(seen, json!({ "length": "0", "type": "application/octet-stream", "bytes": 0 }));
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+struct Search;
+
+impl Operation for Search {
+    type Input = Upload;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("t.search").with_http(
+        HttpBinding::new("GET", "/count").with_bodies(const { &[HttpBody::new("application/octet-stream")] }),
+    );
+}
+
+impl Call for Search {}
+
+#[tokio::test]
+async fn a_body_of_unknown_length_is_sent_with_get_too() {
+    let client = client().await;
+    for (body, length) in [(Pieces::new().body(2), None), (Pieces::new().body(2).with_length(131_072), Some("131072"))]
+    {
+        let seen = client.execute::<Search>(Upload { body }).await.unwrap().data;
+        assert_eq!((&seen["length"], &seen["bytes"]), (&json!(length), &json!(2 * PIECE)));
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,11 @@
 //! A `reqwest` client of the user's in the place of the built-in engine.
 
+use std::process::Command;
+
 use axum::Router;
 use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use axum::routing::any;
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, HttpEngine};
 use ops_runtime::spec::OperationKind;
@@ -54,4 +58,34 @@ async fn redirects_are_followed_by_our_rules() {
     assert!(!format!("{error:?}").contains("hush"));
     // Without a redirect, its policy does not matter.
     assert_eq!(call(config(Policy::default()), "/echo/z".to_owned()).await.unwrap()["uri"], "/echo/z");
+}
+
+/// What tells the process that it is the one behind a proxy.
+const BEHIND: &str = "OPS_TEST_BEHIND_A_PROXY";
+
+#[tokio::test]
+async fn a_redirect_to_another_host_goes_through_the_proxy_too() {
+    let name = "engines::a_redirect_to_another_host_goes_through_the_proxy_too";
+    // A process cannot safely set variables of its own, so this one starts itself with those of a proxy.
+    if std::env::var_os(BEHIND).is_none() {
+        let proxy = Router::new().fallback(any(|request: Request| async move {
+            match request.uri().host() {
+                Some("first.test") => (StatusCode::FOUND, [("location", "http://second.test/y")]).into_response(),
+                _ => axum::Json(json!(request.uri().to_string())).into_response(),
+            }
+        }));
+        // Its name leads to this machine, whither no server may lead.
+        let url = serve(proxy).await.replace("127.0.0.1", "localhost");
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", name, "--nocapture"]).env(BEHIND, "1").env("http_proxy", url);
+        for variable in ["HTTP_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "REQUEST_METHOD"] {
+            again.env_remove(variable);
+        }
+        let run = tokio::task::spawn_blocking(move || again.output().unwrap()).await.unwrap();
+        let said = [run.stdout, run.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert!(run.status.success() && said[0].contains("1 passed"), "{}", said.join("\n"));
+        return;
+    }
+    let config = HttpConfig::new().with_base_url("http://first.test");
+    assert_eq!(call(config, "/x".to_owned()).await.unwrap(), json!("http://second.test/y"));
 }

@@ -143,3 +143,26 @@ async fn a_download_may_take_longer_than_a_call_but_not_be_silent() {
     assert!(error.to_string().contains("raise `with_idle_timeout`"), "{error}");
     assert!(start.elapsed() > Duration::from_millis(300) && start.elapsed() < Duration::from_secs(5));
 }
+
+#[tokio::test]
+async fn an_error_whose_body_does_not_end_keeps_its_status() {
+    let body = |stalls: bool| {
+        let begun = stream::iter([Ok(Bytes::from_static(b"{\"why\":"))]);
+        let broken = stream::once(async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            Err(std::io::Error::other("broken"))
+        });
+        let rest = if stalls { stream::pending().left_stream() } else { broken.right_stream() };
+        axum::body::Body::from_stream(begun.chain(rest))
+    };
+    let answer = move |stalls| move || async move { (axum::http::StatusCode::CONFLICT, body(stalls)) };
+    let app = Router::new().route("/stalls", axum::routing::get(answer(true)));
+    let url = serve(app.route("/breaks", axum::routing::get(answer(false)))).await;
+    for name in ["stalls", "breaks"] {
+        let start = Instant::now();
+        let error = call(HttpConfig::new().with_base_url(&url), name).await.unwrap_err();
+        assert_eq!((error.status(), &error.details()["body"]), (Some(409), &json!("{\"why\":")), "{name}: {error}");
+        assert_eq!(error.details()["truncated"], true);
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+}

@@ -10,6 +10,7 @@ mod engines;
 mod failures;
 mod hooks;
 mod options;
+mod rejected;
 mod resilience;
 mod script;
 mod secrets;

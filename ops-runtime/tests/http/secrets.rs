@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
 use ops_runtime::CallOptions;
+use ops_runtime::binding::{SecurityKind, SecurityRequirement, SecurityScheme};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, Reconnect};
 use ops_runtime::spec::{OperationKind, Schema};
 use serde_json::{Value, json};
@@ -71,4 +72,26 @@ async fn the_errors_of_a_stream_hold_none() {
     assert_eq!(errors[0]["raw"], "Bearer ***");
     assert_eq!(errors[1]["body"]["sent"], json!(["Bearer ***", ""]));
     assert_eq!(errors.len(), 2);
+}
+
+#[tokio::test]
+async fn a_key_in_the_place_of_a_user_is_hidden() {
+    async fn refuse(request: Request) -> Response {
+        let sent = header(&request, "authorization");
+        (StatusCode::FORBIDDEN, format!("{sent}: `sk_live_1` may not")).into_response()
+    }
+    let url = serve(Router::new().route("/x", get(refuse))).await;
+    let config = || HttpConfig::new().with_base_url(&url);
+    let in_url = HttpConfig::new().with_base_url(url.replace("http://", "http://sk_live_1@"));
+    let secret = config().with_credentials("s", Auth::secret("sk_live_1"));
+    for config in [config().with_auth(Auth::basic("sk_live_1", "")), in_url, secret] {
+        let client = HttpClient::new(config).unwrap();
+        let mut binding = get_of("/x");
+        let mut requirement = SecurityRequirement::default();
+        requirement.schemes = vec![SecurityScheme::of("s", SecurityKind::Basic)].into();
+        binding.security = vec![requirement].into();
+        client.add([spec(OperationKind::Query, "x", binding)]).unwrap();
+        let error = client.call("t.x", json!({})).await.unwrap_err();
+        assert_eq!(error.details()["body"], "Basic ***: `***` may not");
+    }
 }

@@ -9,7 +9,7 @@ use ring::digest::{Context, SHA256};
 use url::Url;
 
 use super::secret::Secret;
-use super::token::{Answer, Client, Form, Refusal, Slot, Token, ask, collect_parameters, parse_url, valid};
+use super::token::{Answer, Client, Form, Refusal, Slot, Token, ask, collect_parameters, forget, parse_url, valid};
 use crate::access::CallerToken;
 use crate::http::invalid;
 use crate::http::settings::Settings;
@@ -278,8 +278,23 @@ impl Exchanged {
         rejected: Option<&Secret>,
     ) -> Result<Secret, CallError> {
         let scopes = exchange.scopes.as_deref().unwrap_or(scopes).join(" ");
-        let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner).slot(key(subject, &scopes));
-        valid(&slot, rejected, exchange.exchange(subject, settings, &scopes)).await
+        valid(&self.slot(subject, &scopes), rejected, exchange.exchange(subject, settings, &scopes)).await
+    }
+
+    /// Gives up the token for this caller that the server rejected.
+    pub(super) async fn forget(
+        &self,
+        exchange: &TokenExchange,
+        subject: &CallerToken,
+        scopes: &[String],
+        rejected: &Secret,
+    ) {
+        let scopes = exchange.scopes.as_deref().unwrap_or(scopes).join(" ");
+        forget(&self.slot(subject, &scopes), rejected).await;
+    }
+
+    fn slot(&self, subject: &CallerToken, scopes: &str) -> Slot {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).slot(key(subject, scopes))
     }
 }
 

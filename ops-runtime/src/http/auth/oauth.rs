@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use url::Url;
 
 use super::secret::Secret;
-use super::token::{Client, Form, Slot, Token, ask, collect_parameters, parse_url, valid, without_user};
+use super::token::{Client, Form, Slot, Token, ask, collect_parameters, forget, parse_url, valid, without_user};
 use crate::http::address::{is_http, same_origin};
 use crate::http::settings::Settings;
 use crate::model::secrets::Secrets;
@@ -154,11 +154,27 @@ impl Tokens {
     ) -> Result<Secret, CallError> {
         let url = credentials.url(settings, of_document)?;
         let scopes = credentials.scopes.as_deref().unwrap_or(scopes).join(" ");
-        let slot = {
-            let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            slots.entry((url.to_string(), scopes.clone())).or_default().clone()
-        };
-        valid(&slot, rejected, fetch(credentials, settings, &url, &scopes)).await
+        valid(&self.slot(&url, &scopes), rejected, fetch(credentials, settings, &url, &scopes)).await
+    }
+
+    /// Gives up the token that the server rejected.
+    pub(super) async fn forget(
+        &self,
+        credentials: &ClientCredentials,
+        settings: &Settings,
+        of_document: Option<&str>,
+        scopes: &[String],
+        rejected: &Secret,
+    ) {
+        let scopes = credentials.scopes.as_deref().unwrap_or(scopes).join(" ");
+        if let Ok(url) = credentials.url(settings, of_document) {
+            forget(&self.slot(&url, &scopes), rejected).await;
+        }
+    }
+
+    fn slot(&self, url: &Url, scopes: &str) -> Slot {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.entry((url.to_string(), scopes.to_owned())).or_default().clone()
     }
 }
 
@@ -211,8 +227,31 @@ impl TokenSource {
         Self(Arc::new(move |request| Box::pin(source(request))))
     }
 
-    pub(super) async fn get(&self, request: TokenRequest) -> Result<Secret, CallError> {
-        (self.0)(request).await
+    /// A token for this request, which says that the last one was rejected if that is noted.
+    pub(super) async fn get(&self, mut request: TokenRequest, noted: &Rejected) -> Result<Secret, CallError> {
+        let at_last = TokenRequest { rejected: true, ..request.clone() };
+        request.rejected |= noted.lock().contains(&at_last);
+        let token = (self.0)(request).await?;
+        noted.lock().retain(|noted| *noted != at_last);
+        Ok(token)
+    }
+}
+
+/// The requests to a [`TokenSource`] whose last token the server rejected.
+#[derive(Default)]
+pub(super) struct Rejected(Mutex<Vec<TokenRequest>>);
+
+impl Rejected {
+    /// Notes a request as it is to be made next.
+    pub(super) fn note(&self, request: TokenRequest) {
+        let mut noted = self.lock();
+        if !noted.contains(&request) {
+            noted.push(request);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<TokenRequest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -14,7 +14,7 @@ use http::{HeaderName, Uri};
 use url::Url;
 
 use super::exchange::Exchanged;
-use super::oauth::Tokens;
+use super::oauth::{Rejected, Tokens};
 use super::secret::sensitive;
 use super::{Auth, Environment, Secret, TokenRequest};
 use crate::access::CallerToken;
@@ -50,6 +50,7 @@ struct Source {
     auth: Auth,
     tokens: Tokens,
     exchanged: Exchanged,
+    rejected: Rejected,
 }
 
 /// How many names a message proposes.
@@ -63,7 +64,8 @@ impl Source {
             Auth::Exchange(exchange) => exchange.check()?,
             _ => {}
         }
-        Ok(Arc::new(Self { auth, tokens: Tokens::default(), exchanged: Exchanged::default() }))
+        let (tokens, exchanged, rejected) = (Tokens::default(), Exchanged::default(), Rejected::default());
+        Ok(Arc::new(Self { auth, tokens, exchanged, rejected }))
     }
 
     /// True if these credentials, which were not set for a scheme by name, fit it.
@@ -316,12 +318,29 @@ impl Step {
                 let (tokens, url) = (&self.source.tokens, self.token_url.as_deref());
                 tokens.get(credentials, settings, url, &self.scopes, rejected).await?
             }
-            Auth::Token(source) => {
-                let (scheme, scopes) = (self.scheme.clone(), self.scopes.clone());
-                source.get(TokenRequest { scheme, scopes, rejected: rejected.is_some() }).await?
-            }
+            Auth::Token(source) => source.get(self.request(rejected.is_some()), &self.source.rejected).await?,
             _ => return Ok(None),
         }))
+    }
+
+    /// Gives up the token that the server rejected.
+    async fn forget(&self, settings: &Settings, caller: Option<&CallerToken>, rejected: &Secret) {
+        match (&self.source.auth, caller) {
+            (Auth::Exchange(exchange), Some(subject)) => {
+                self.source.exchanged.forget(exchange, subject, &self.scopes, rejected).await;
+            }
+            (Auth::ClientCredentials(credentials), _) => {
+                let (tokens, url) = (&self.source.tokens, self.token_url.as_deref());
+                tokens.forget(credentials, settings, url, &self.scopes, rejected).await;
+            }
+            (Auth::Token(_), _) => self.source.rejected.note(self.request(true)),
+            _ => {}
+        }
+    }
+
+    /// What a function of the user's is asked for.
+    fn request(&self, rejected: bool) -> TokenRequest {
+        TokenRequest { scheme: self.scheme.clone(), scopes: self.scopes.clone(), rejected }
     }
 }
 
@@ -389,6 +408,15 @@ impl Plan {
     pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
         self.caller.iter().for_each(|token| secrets.add(token.expose()));
         self.steps.iter().for_each(|step| step.source.auth.collect(secrets));
+    }
+
+    /// Gives up the tokens that the server has rejected.
+    pub(in crate::http) async fn forget(&self, settings: &Settings, rejected: &Applied) {
+        for (step, token) in self.steps.iter().zip(&rejected.tokens) {
+            if let Some(token) = token {
+                step.forget(settings, self.caller.as_ref(), token).await;
+            }
+        }
     }
 
     /// Fetches the tokens that are needed; `rejected` are the credentials that the server has just rejected.

@@ -52,6 +52,14 @@ pub(super) async fn valid(
     Ok(slot.insert(fetch.await?).value.clone())
 }
 
+/// Empties a slot that still holds the token that the server rejected.
+pub(super) async fn forget(slot: &Slot, rejected: &Secret) {
+    let mut slot = slot.lock().await;
+    if slot.as_ref().is_some_and(|token| token.value == *rejected) {
+        *slot = None;
+    }
+}
+
 /// The id and the secret of a client of a token endpoint.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Client {
@@ -159,7 +167,7 @@ pub(super) async fn ask<'a>(
     let json: Value = match collect(body, MAX_ANSWER).await {
         Collected::Whole(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
         Collected::Cut(_) => Value::Null,
-        Collected::Broken(error) => return Err(error),
+        Collected::Broken(_, error) => return Err(error),
     };
     let answer = Answer { started, json };
     if parts.status.is_success() {

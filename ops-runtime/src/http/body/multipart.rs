@@ -108,9 +108,17 @@ impl Parts<'_> {
             .and_then(|field| field.content_type.as_deref())
             .map_or_else(Vec::new, |types| types.split(',').map(str::trim).filter(|kind| !kind.is_empty()).collect());
         if let Some(body) = self.input.body(value) {
-            let own =
-                body.content_type().filter(|own| described.is_empty() || described.iter().any(|d| covers(d, own)));
-            let kind = own.or_else(|| concrete(&described)).unwrap_or(OCTETS).to_owned();
+            let fits = |own: &str| described.is_empty() || described.iter().any(|kind| covers(kind, own));
+            let kind = match body.content_type() {
+                Some(own) if fits(own) => own.to_owned(),
+                // All bytes are octets.
+                Some(_) if described.iter().any(|kind| essence(kind) == OCTETS) => OCTETS.to_owned(),
+                Some(own) => {
+                    let message = format!("a part of type `{own}` is not taken, but `{}`", described.join("`, `"));
+                    return Err(invalid(&self.pointer(name), message));
+                }
+                None => concrete(&described).unwrap_or(OCTETS).to_owned(),
+            };
             let file_name = body.file_name().or(name).map(str::to_owned);
             let body = body.clone();
             self.head(name, file_name.as_deref(), Some(&kind))?;

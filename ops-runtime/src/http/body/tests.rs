@@ -1,6 +1,7 @@
 //! The body that is sent for a value, in each content type.
 
 mod choice;
+mod own_type;
 
 use futures_util::FutureExt;
 use http_body_util::BodyExt;

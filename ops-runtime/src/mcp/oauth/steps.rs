@@ -81,7 +81,7 @@ impl Steps {
         bound: Arc<Bound>,
     ) -> Result<Self, CallError> {
         let home = Home::of(server);
-        let resolver = Arc::new(Resolver { destinations: destinations.clone(), home: home.clone() });
+        let resolver = Arc::new(Resolver::new(destinations.clone(), home.clone()));
         let client = |redirects: reqwest::redirect::Policy| {
             let built = builder().redirect(redirects).timeout(timeout).dns_resolver(resolver.clone()).build();
             built.map_err(|error| {

@@ -119,11 +119,13 @@ impl Secrets {
         let _ = scheme;
     }
 
-    /// Adds a password, and the pair of user and password as basic authentication sends it.
+    /// Adds a password, and the pair of user and password as basic authentication sends it. A user without a password is
+    /// itself the secret: many services take a key so.
     pub(crate) fn add_basic(&mut self, user: &str, password: &str) {
-        self.add(password);
+        let secret = if password.is_empty() { user } else { password };
+        self.add(secret);
         #[cfg(feature = "http")]
-        if !password.is_empty() {
+        if !secret.is_empty() {
             use base64::Engine;
             use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
             let pair = format!("{user}:{password}");
@@ -131,11 +133,9 @@ impl Secrets {
             self.add(&STANDARD_NO_PAD.encode(&pair));
             self.add(&URL_SAFE_NO_PAD.encode(&pair));
         }
-        #[cfg(not(feature = "http"))]
-        let _ = user;
     }
 
-    /// Adds what may be secret of a URL: its password, the values of its query, and parts of its path that look like keys.
+    /// Adds what may be secret of a URL: its password, or its user without one, the values of its query, and parts of its path that look like keys.
     pub(crate) fn add_url(&mut self, url: &str) {
         let Some((_, after)) = url.split_once("://") else { return };
         let after = after.split('#').next().unwrap_or_default();
@@ -148,9 +148,8 @@ impl Secrets {
         // Some servers are called by a URL that is itself the key.
         let is_key = |part: &&str| part.len() >= SHORTEST_KEY && part.bytes().any(|byte| byte.is_ascii_digit());
         parts.filter(is_key).for_each(|part| self.add(part));
-        let Some((user, password)) = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')) else {
-            return;
-        };
+        let Some((user, _)) = authority.rsplit_once('@') else { return };
+        let (user, password) = user.split_once(':').unwrap_or((user, ""));
         self.add_basic(user, password);
         let meant = |text: &str| String::from_utf8(plain(text)).ok();
         if let (Some(user), Some(password)) = (meant(user), meant(password)) {

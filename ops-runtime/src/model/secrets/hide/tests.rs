@@ -105,6 +105,22 @@ fn pairs_of_basic_authentication_are_secrets() {
     }
 }
 
+#[cfg(feature = "http")]
+#[test]
+fn a_user_without_a_password_is_a_secret() {
+    let mut secrets = Secrets::default();
+    secrets.add_header("Authorization", "Basic c2tfbGl2ZT8/Og==");
+    for text in ["sk_live??", "c2tfbGl2ZT8/Og==", "c2tfbGl2ZT8_Og", "sk_live%3F%3F"] {
+        assert_eq!(secrets.text(text), "***", "{text}");
+    }
+    let mut secrets = Secrets::default();
+    secrets.add_url("https://sk%5Flive@api.test/v1");
+    assert_eq!(secrets.text("sk_live c2tfbGl2ZTo= api.test"), "*** *** api.test");
+    let mut secrets = Secrets::default();
+    secrets.add_basic("", "");
+    assert!(secrets.is_empty());
+}
+
 #[test]
 fn hostile_texts_cost_in_proportion() {
     let mut secrets = Secrets::default();

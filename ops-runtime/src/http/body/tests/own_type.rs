@@ -1,0 +1,80 @@
+//! Bodies that know their own content type.
+
+use super::*;
+
+/// The content type in which a body of text is sent, or the error.
+fn kind(binding: &HttpBinding, own: Option<&str>, named: Option<&str>) -> Result<String, CallError> {
+    let mut bodies = Bodies::default();
+    let body = Body::from("text");
+    let placeholder = bodies.put(own.into_iter().fold(body, |body, own| body.with_content_type(own)));
+    let input = json!({ "body": placeholder, "as": named });
+    let spec = OperationSpec::mutation("t.t");
+    let encoded =
+        encode(binding, Input { spec: &spec, members: input.as_object().unwrap(), bodies: &bodies })?.unwrap();
+    assert_eq!(encoded.body.in_memory().unwrap(), "text");
+    Ok(encoded.content_type.to_str().unwrap().to_owned())
+}
+
+fn any_of(types: &[&'static str]) -> HttpBinding {
+    let mut binding = HttpBinding::new("POST", "/").with_content_type("as");
+    binding.bodies = types.iter().map(|kind| HttpBody::new(*kind)).collect::<Vec<_>>().into();
+    binding
+}
+
+#[test]
+fn a_body_is_sent_with_its_own_type_as_it_is() {
+    const LATIN: &str = "text/csv; charset=iso-8859-1";
+    for (types, own, named, expected) in [
+        (&["text/csv"][..], Some(LATIN), None, LATIN),
+        (&["text/csv; charset=utf-8"], Some("Text/CSV"), None, "Text/CSV"),
+        (&["text/plain", "text/csv"], Some(LATIN), None, LATIN),
+        (&["text/*"], Some(LATIN), None, LATIN),
+        (&["*/*"], Some("image/webp"), None, "image/webp"),
+        (&[""], Some("image/webp"), None, "image/webp"),
+        // What the input names wins.
+        (&["text/csv"], Some(LATIN), Some("text/csv"), "text/csv"),
+        (&["image/png"], Some("image/webp"), Some("image/png"), "image/png"),
+        // All bytes are octets, whatever stands before.
+        (&[OCTETS], Some("image/webp"), None, OCTETS),
+        (&["image/png", OCTETS], Some("image/webp"), None, OCTETS),
+        (&["text/csv", "image/png"], None, None, "text/csv"),
+        (&["image/*"], None, None, OCTETS),
+    ] {
+        let found = kind(&any_of(types), own, named).unwrap();
+        assert_eq!(found, expected, "{own:?} as {named:?} to {types:?}");
+    }
+}
+
+#[test]
+fn a_body_is_not_sent_as_another_type() {
+    for types in [&["image/png", "image/jpeg"][..], &["image/png", "image/jpeg", "application/json"], &["text/*"]] {
+        let error = kind(&any_of(types), Some("image/webp"), None).unwrap_err();
+        let known: Vec<_> = types.iter().map(|kind| format!("`{kind}`")).collect();
+        let message = format!("the endpoint takes no body of type `image/webp`, but {}", known.join(", "));
+        assert_eq!(error.details()["violations"], json!([{ "pointer": "/body", "message": message }]));
+    }
+}
+
+#[test]
+fn a_part_is_sent_with_its_own_type_or_not_at_all() {
+    const FIELDS: &[HttpField] = &[
+        HttpField::new("image").with_content_type("image/png, image/jpeg"),
+        HttpField::new("any").with_content_type("image/png, application/octet-stream"),
+    ];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+    let part = |name: &str, own: &str| {
+        let mut bodies = Bodies::default();
+        let body = bodies.put(Body::from("x").with_content_type(own));
+        let input = json!({ "body": { name: body } });
+        let spec = OperationSpec::mutation("t.t");
+        let encoded = encode(&binding, Input { spec: &spec, members: input.as_object().unwrap(), bodies: &bodies });
+        let body = encoded.map_err(|error| error.details()["violations"][0].clone())?.unwrap().body;
+        let text = String::from_utf8(body.in_memory().unwrap().to_vec()).unwrap();
+        Ok::<_, Value>(text.lines().find_map(|line| line.strip_prefix("Content-Type: ")).unwrap().to_owned())
+    };
+    assert_eq!(part("image", "image/jpeg; q=1"), Ok("image/jpeg; q=1".to_owned()));
+    assert_eq!(part("any", "image/webp"), Ok(OCTETS.to_owned()));
+    let message = "a part of type `image/webp` is not taken, but `image/png`, `image/jpeg`";
+    assert_eq!(part("image", "image/webp"), Err(json!({ "pointer": "/body/image", "message": message })));
+}
