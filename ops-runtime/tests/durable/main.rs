@@ -46,7 +46,7 @@ macro_rules! conformance {
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
                     with_its_steps, by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
-                    another_input_is_a_conflict, a_step_that_failed, more_than_may_wait,
+                    another_input_is_a_conflict, of_several_calls, a_step_that_failed, more_than_may_wait,
                     nested_with_one_that_may_wait, given_back_by_a_drain,
                     their_worker_dies, in_a_plain_call, in_the_lane_of_their_job, left_behind;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
