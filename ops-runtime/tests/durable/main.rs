@@ -29,7 +29,8 @@ const AT_ONCE: usize = 16;
 macro_rules! conformance {
     ($trials:expr, $name:literal, $harness:ty) => {
             conformance!(@cases $trials, $name, $harness;
-                engine: an_id_is_submitted_once, one_ending_wins, a_lease_ends, what_is_given_back, never_too_many,
+                engine: an_id_is_submitted_once, one_ending_wins, a_lease_ends, an_ending_after_the_lease,
+                    fresh_jobs_hold_up_no_other, what_is_given_back, never_too_many,
                     steps_are_kept_once, what_is_listed;
                 submit: typed_and_by_id, taken_up_by_its_id, waits_for_a_worker, many_at_once, there_is_no_such_job,
                     of_another_operation, big_inputs_and_results, access_is_checked_when_it_runs,
@@ -95,7 +96,12 @@ fn main() {
         Ok(())
     }));
     #[cfg(feature = "jetstream")]
-    trials.push(trial("jetstream::cancelled_without_a_notice", jetstream::cancelled_without_a_notice));
+    trials.extend([
+        trial("jetstream::cancelled_without_a_notice", jetstream::cancelled_without_a_notice),
+        trial("jetstream::what_is_left_of_dead_letters_does_not_run", jetstream::what_is_left_of_dead_letters_does_not_run),
+        trial("jetstream::tries_are_kept_as_long_as_their_job", jetstream::tries_are_kept_as_long_as_their_job),
+        trial("jetstream::a_schedule_that_cannot_be_read", jetstream::a_schedule_that_cannot_be_read),
+    ]);
     // The longest first.
     #[cfg(feature = "jetstream")]
     conformance!(trials, "jetstream_of_three_conforms", crate::jetstream::JetStreamHarness<3>);

@@ -111,7 +111,7 @@ impl State {
     /// Puts a job into its lane, without tries.
     fn open(&mut self, job: &JobRecord) {
         self.number += 1;
-        let place = Place::Waits { due: job.not_before.unwrap_or_default(), number: self.number };
+        let place = Place::Waits { due: job.start(), number: self.number };
         let open = Open { job: job.clone(), tries: Tries::default(), deliveries: 0, place };
         self.enter(&job.id, &open.place);
         self.jobs.insert(job.id.clone(), Kept::Open(Box::new(open)));

@@ -100,7 +100,7 @@ impl Core {
         let subjects = self.list(stream.clone(), self.subjects.schedules()).await?;
         let read = stream::iter(subjects).map(async |subject| {
             let Some(last) = self.last_in(stream.clone(), &subject).await? else { return Ok(None) };
-            from_json(&last.payload, &last.subject).map(Some)
+            Ok::<_, CallError>(readable(from_json(&last.payload, &last.subject)))
         });
         let read = read.buffered(READ).try_filter_map(async |schedule| Ok(schedule));
         let mut schedules: Vec<ScheduleRecord> = read.try_collect().await?;
