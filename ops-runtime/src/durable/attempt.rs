@@ -107,6 +107,7 @@ impl Attempted<'_> {
         let attempt = tries.attempts.saturating_add(1);
         let verdict = match self.refusal(&mut tries) {
             Some(verdict) => verdict,
+            None if self.is_orphan().await => Verdict::End(Outcome::Cancelled),
             None => {
                 let mut meter = Meter::start(&job.operation);
                 let (verdict, outcome) = match Box::pin(self.attempt(attempt)).await {
@@ -226,7 +227,7 @@ impl Attempted<'_> {
                 tracing::warn!(parent: &span, "the job has ended or is another worker's: its handler is dropped");
                 // The notice that it was cancelled may have been lost; the server may be as well.
                 let close = async {
-                    if !steps.is_empty() && self.is_cancelled().await {
+                    if !steps.is_empty() && self.is_cancelled(&job.id).await {
                         self.close(steps).await;
                     }
                 };
@@ -307,6 +308,8 @@ impl Attempted<'_> {
         loop {
             tokio::time::sleep(every).await;
             match self.engine().extend(self.delivery).await {
+                // No worker had its job when that was cancelled. This is told to the handler like any other cancellation.
+                Ok(true) if self.is_orphan().await => self.close(vec![self.delivery.job.id.clone()]).await,
                 Ok(true) => {}
                 Ok(false) => return,
                 // Nobody else may have the job either. If one has, the first ending counts.
@@ -315,8 +318,16 @@ impl Attempted<'_> {
         }
     }
 
-    async fn is_cancelled(&self) -> bool {
-        let stored = self.engine().read(&self.delivery.job.id).await;
+    /// True if this is a step of a job that was cancelled.
+    async fn is_orphan(&self) -> bool {
+        match &self.delivery.job.parent {
+            Some(parent) => self.is_cancelled(parent).await,
+            None => false,
+        }
+    }
+
+    async fn is_cancelled(&self, id: &JobId) -> bool {
+        let stored = self.engine().read(id).await;
         matches!(stored, Ok(Some(Stored::Ended(ended))) if matches!(ended.outcome, Outcome::Cancelled))
     }
 

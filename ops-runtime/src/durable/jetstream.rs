@@ -51,7 +51,8 @@
 //! - **Limits**: inputs and results have to be half of the server's `max_payload` (1 MiB by default) or less.
 //!
 //! A submit takes one write, an ending one write and an acknowledgement. Nothing is read on the way, unless the job could
-//! have been run before: it is older than 250 ms, was delivered before, or the connection was lost.
+//! have been run before: it is older than 250 ms, was delivered before, or the connection was lost. Before a step begins, it
+//! is read whether its job was cancelled.
 //!
 //! # Permissions
 //!

@@ -55,6 +55,9 @@ pub struct JobRecord {
     /// In whose name the operation runs; access is checked then. `None` for the owner of the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
+    /// The job of which this is a step. If that was cancelled, this does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<JobId>,
     /// True if access is not checked: for steps, whose job was checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
@@ -105,6 +108,7 @@ impl JobRecord {
             nonce: String::new(),
             tenant: None,
             identity: None,
+            parent: None,
             trusted: false,
             unknown: false,
             via: None,

@@ -50,6 +50,7 @@ impl Context {
             retry: Op::SPEC.retry(),
             // A repeated attempt finds it there, though the lanes may be more by then.
             lane: Some(parent.id.lane()),
+            parent: Some(&parent.id),
             trusted: true,
             ..Origin::default()
         };

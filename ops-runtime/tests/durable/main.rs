@@ -45,7 +45,8 @@ macro_rules! conformance {
                     codes_that_the_policy_names, policies_by_pattern, policies_of_operations,
                     deadlines_of_operations, errors_of_any_size_are_kept, waits_grow, a_panic_is_a_failure;
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
-                    with_its_steps, by_many_at_once;
+                    with_its_steps, with_its_steps_while_it_waits, with_its_steps_after_their_worker_died,
+                    by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
                     another_input_is_a_conflict, of_several_calls, a_step_that_failed, more_than_may_wait,
                     nested_with_one_that_may_wait, given_back_by_a_drain,
