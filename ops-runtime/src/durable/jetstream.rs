@@ -307,8 +307,12 @@ impl Engine for JetStream {
         Box::pin(self.core.discard(id))
     }
 
-    fn keep_schedule<'a>(&'a self, schedule: &'a ScheduleRecord) -> EngineResult<'a, ()> {
-        Box::pin(self.core.keep_schedule(schedule))
+    fn keep_schedule<'a>(
+        &'a self,
+        schedule: &'a ScheduleRecord,
+        known: Option<&'a ScheduleRecord>,
+    ) -> EngineResult<'a, bool> {
+        Box::pin(self.core.keep_schedule(schedule, known))
     }
 
     fn remove_schedule<'a>(&'a self, name: &'a str) -> EngineResult<'a, bool> {

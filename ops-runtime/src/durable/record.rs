@@ -271,6 +271,9 @@ pub struct Ended {
 
 impl Ended {
     /// The ending of a job at a time, after so many attempts.
+    ///
+    /// It is kept from when the job was submitted, if that is later: that of a schedule counts from its own time, until which it
+    /// must not be submitted again.
     pub fn new(job: &JobRecord, at: u64, attempts: u32, outcome: Outcome) -> Self {
         let failed = outcome.error().and_then(CallError::operation).filter(|failed| *failed != job.operation);
         Self {
@@ -282,7 +285,7 @@ impl Ended {
             submitted: job.submitted,
             at,
             attempts,
-            retention: job.retention,
+            retention: job.retention.saturating_add(job.submitted.saturating_sub(at)),
             outcome,
         }
     }
@@ -363,7 +366,7 @@ impl DeadLetter {
 pub struct ScheduleRecord {
     /// The name.
     pub name: String,
-    /// When: a cron expression of five or six fields in UTC, or `@every 90s`.
+    /// When: a cron expression of five or six fields in UTC, or `@every 90000ms`.
     pub when: String,
     /// When the schedule was made; intervals count from here.
     pub since: u64,

@@ -58,7 +58,8 @@ macro_rules! conformance {
                     older_ones_end_nothing_that_they_do_not_know,
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
                     a_slow_job_keeps_its_lease;
-                schedules: each_time_once, replaced_and_removed, missed_and_removed, by_cron, of_others, what_cannot_be_scheduled;
+                schedules: each_time_once, replaced_and_removed, missed_and_removed, set_by_many_at_once,
+                    one_time_is_cancelled, by_cron, of_others, what_cannot_be_scheduled;
             );
     };
     (@cases $trials:expr, $name:literal, $harness:ty; $($module:ident: $($case:ident),+;)+) => {$($(
