@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span, field};
@@ -32,6 +33,9 @@ use crate::{
 const PASSED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long a job that was given back while it waited for steps stays in its queue.
 const SUSPENDED: Duration = Duration::from_secs(1);
+
+/// What marks the error of an attempt whose worker died, in its details.
+const DIED: &str = "workerDied";
 
 /// What ends an attempt from outside.
 #[derive(Clone, Default)]
@@ -143,8 +147,7 @@ impl Attempted<'_> {
         let mut tries = tries.clone();
         let known = u64::from(tries.attempts).saturating_add(u64::from(tries.passes)).saturating_add(1);
         for _ in 0..deliveries.saturating_sub(known).min(u64::from(u16::MAX)) {
-            let error = CallError::new(ErrorCode::Aborted, "the worker died or lost its connection during the attempt");
-            self.fail(&mut tries, error);
+            self.fail(&mut tries, death());
         }
         tries
     }
@@ -407,6 +410,18 @@ impl Attempted<'_> {
             let _ = self.engine().extend(self.delivery).await;
         }
     }
+}
+
+/// The error of an attempt whose worker died.
+fn death() -> CallError {
+    let message = "the worker died or lost its connection during the attempt";
+    CallError::new(ErrorCode::Aborted, message).with_details(json!({ DIED: true }))
+}
+
+/// True if the error is that of an attempt whose worker died. Handlers give errors of the same code, such as those of calls.
+#[cfg(feature = "mcp-server")]
+pub(crate) fn is_death(error: &CallError) -> bool {
+    *error.code() == ErrorCode::Aborted && error.details().get(DIED).is_some()
 }
 
 fn outcome(verdict: &Verdict) -> &'static str {

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ops_runtime::CallError;
 use ops_runtime::durable::engine::Engine;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, Outcome, Stored, Tries};
 use ops_runtime::durable::{JobId, Schedule, SubmitOptions};
-use ops_runtime::CallError;
 use serde_json::value::to_raw_value;
 use tokio::sync::OnceCell;
 
@@ -94,7 +94,8 @@ pub(crate) async fn what_is_left_of_dead_letters_does_not_run() {
         engine.submit(&job).await.unwrap();
         let letter = DeadLetter::new(job.clone(), engine.now(), Tries::default(), CallError::execution("no"));
         let dead = Ended::new(&job, engine.now(), 1, Outcome::Dead(Box::new(letter)));
-        let (subject, text) = (format!("{}.queue.{}.end.dead", harness.prefix, job.id), serde_json::to_vec(&dead).unwrap());
+        let (subject, text) =
+            (format!("{}.queue.{}.end.dead", harness.prefix, job.id), serde_json::to_vec(&dead).unwrap());
         server().await.publish(subject, text.into()).await.unwrap().await.unwrap();
         jobs.push(job);
     }
@@ -143,9 +144,8 @@ pub(crate) async fn a_schedule_that_cannot_be_read() {
     let subjects = stream.get_first_raw_message_by_subject(format!("{}.schedule.*", set.harness.prefix), 1).await;
     let first = subjects.unwrap().subject;
     server().await.publish(first, "{}".into()).await.unwrap().await.unwrap();
-    let names = async || -> Vec<_> {
-        set.jobs.schedules().await.unwrap().into_iter().map(|schedule| schedule.name).collect()
-    };
+    let names =
+        async || -> Vec<_> { set.jobs.schedules().await.unwrap().into_iter().map(|schedule| schedule.name).collect() };
     assert_eq!(names().await, ["b"]);
     let worker = set.worker().await;
     eventually("the other runs", || set.probe.starts("b") >= 2).await;

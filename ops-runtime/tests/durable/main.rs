@@ -100,7 +100,10 @@ fn main() {
     #[cfg(feature = "jetstream")]
     trials.extend([
         trial("jetstream::cancelled_without_a_notice", jetstream::cancelled_without_a_notice),
-        trial("jetstream::what_is_left_of_dead_letters_does_not_run", jetstream::what_is_left_of_dead_letters_does_not_run),
+        trial(
+            "jetstream::what_is_left_of_dead_letters_does_not_run",
+            jetstream::what_is_left_of_dead_letters_does_not_run,
+        ),
         trial("jetstream::tries_are_kept_as_long_as_their_job", jetstream::tries_are_kept_as_long_as_their_job),
         trial("jetstream::a_schedule_that_cannot_be_read", jetstream::a_schedule_that_cannot_be_read),
     ]);
