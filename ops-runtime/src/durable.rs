@@ -120,6 +120,8 @@ pub use self::worker::{Worker, WorkerHandle};
 pub use crate::spec::RetryPolicy;
 
 #[cfg(feature = "mcp-server")]
+pub(crate) use self::attempt::is_death;
+#[cfg(feature = "mcp-server")]
 pub(crate) use self::jobs::Origin;
 #[cfg(feature = "mcp-server")]
 pub(crate) use self::scope::Scope;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span, field};
@@ -32,6 +33,9 @@ use crate::{
 const PASSED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long a job that was given back while it waited for steps stays in its queue.
 const SUSPENDED: Duration = Duration::from_secs(1);
+
+/// What marks the error of an attempt whose worker died, in its details.
+const DIED: &str = "workerDied";
 
 /// What ends an attempt from outside.
 #[derive(Clone, Default)]
@@ -107,6 +111,7 @@ impl Attempted<'_> {
         let attempt = tries.attempts.saturating_add(1);
         let verdict = match self.refusal(&mut tries) {
             Some(verdict) => verdict,
+            None if self.is_orphan().await => Verdict::End(Outcome::Cancelled),
             None => {
                 let mut meter = Meter::start(&job.operation);
                 let (verdict, outcome) = match Box::pin(self.attempt(attempt)).await {
@@ -142,8 +147,7 @@ impl Attempted<'_> {
         let mut tries = tries.clone();
         let known = u64::from(tries.attempts).saturating_add(u64::from(tries.passes)).saturating_add(1);
         for _ in 0..deliveries.saturating_sub(known).min(u64::from(u16::MAX)) {
-            let error = CallError::new(ErrorCode::Aborted, "the worker died or lost its connection during the attempt");
-            self.fail(&mut tries, error);
+            self.fail(&mut tries, death());
         }
         tries
     }
@@ -226,7 +230,7 @@ impl Attempted<'_> {
                 tracing::warn!(parent: &span, "the job has ended or is another worker's: its handler is dropped");
                 // The notice that it was cancelled may have been lost; the server may be as well.
                 let close = async {
-                    if !steps.is_empty() && self.is_cancelled().await {
+                    if !steps.is_empty() && self.is_cancelled(&job.id).await {
                         self.close(steps).await;
                     }
                 };
@@ -307,6 +311,8 @@ impl Attempted<'_> {
         loop {
             tokio::time::sleep(every).await;
             match self.engine().extend(self.delivery).await {
+                // No worker had its job when that was cancelled. This is told to the handler like any other cancellation.
+                Ok(true) if self.is_orphan().await => self.close(vec![self.delivery.job.id.clone()]).await,
                 Ok(true) => {}
                 Ok(false) => return,
                 // Nobody else may have the job either. If one has, the first ending counts.
@@ -315,8 +321,16 @@ impl Attempted<'_> {
         }
     }
 
-    async fn is_cancelled(&self) -> bool {
-        let stored = self.engine().read(&self.delivery.job.id).await;
+    /// True if this is a step of a job that was cancelled.
+    async fn is_orphan(&self) -> bool {
+        match &self.delivery.job.parent {
+            Some(parent) => self.is_cancelled(parent).await,
+            None => false,
+        }
+    }
+
+    async fn is_cancelled(&self, id: &JobId) -> bool {
+        let stored = self.engine().read(id).await;
         matches!(stored, Ok(Some(Stored::Ended(ended))) if matches!(ended.outcome, Outcome::Cancelled))
     }
 
@@ -396,6 +410,18 @@ impl Attempted<'_> {
             let _ = self.engine().extend(self.delivery).await;
         }
     }
+}
+
+/// The error of an attempt whose worker died.
+fn death() -> CallError {
+    let message = "the worker died or lost its connection during the attempt";
+    CallError::new(ErrorCode::Aborted, message).with_details(json!({ DIED: true }))
+}
+
+/// True if the error is that of an attempt whose worker died. Handlers give errors of the same code, such as those of calls.
+#[cfg(feature = "mcp-server")]
+pub(crate) fn is_death(error: &CallError) -> bool {
+    *error.code() == ErrorCode::Aborted && error.details().get(DIED).is_some()
 }
 
 fn outcome(verdict: &Verdict) -> &'static str {

@@ -131,11 +131,15 @@ pub trait Engine: Send + Sync + 'static {
     /// Removes a dead letter, and frees its id. Returns `false` if there is no such dead letter.
     fn discard<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool>;
 
-    /// Keeps a schedule under its name, in the place of one with that name.
+    /// Keeps a schedule under its name, in the place of `known`, which was read; `None` if the name must be free.
     ///
-    /// An engine only keeps them: workers submit what is due as jobs with `not_before`, under ids made of the name and the
+    /// Returns `false` if another is kept by now: of several at once, one gets `true`. An engine only keeps them: workers submit what is due as jobs with `not_before`, under ids made of the name and the
     /// time.
-    fn keep_schedule<'a>(&'a self, schedule: &'a ScheduleRecord) -> EngineResult<'a, ()>;
+    fn keep_schedule<'a>(
+        &'a self,
+        schedule: &'a ScheduleRecord,
+        known: Option<&'a ScheduleRecord>,
+    ) -> EngineResult<'a, bool>;
 
     /// Removes a schedule. Returns `false` if there is none of the name.
     fn remove_schedule<'a>(&'a self, name: &'a str) -> EngineResult<'a, bool>;

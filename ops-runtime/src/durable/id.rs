@@ -1,5 +1,6 @@
 //! The ids of jobs.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -112,6 +113,13 @@ impl FromStr for JobId {
         let is_token = |token: &str| token.len() == TOKEN && token.bytes().all(is_digit);
         let is_id = queue.is_some_and(is_queue) && lane.is_some_and(is_lane) && token.is_some_and(is_token);
         if is_id && parts.next().is_none() { Ok(Self { text: text.into() }) } else { Err(InvalidJobId) }
+    }
+}
+
+/// The text, by which collections are looked through.
+impl Borrow<str> for JobId {
+    fn borrow(&self) -> &str {
+        &self.text
     }
 }
 

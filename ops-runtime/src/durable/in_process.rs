@@ -24,6 +24,7 @@ use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPa
 use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::retry::{after, millis};
+use crate::durable::schedule::is_same;
 use crate::registry::Progress;
 
 /// How many closed jobs wait for a worker that is slow to hear of them.
@@ -251,9 +252,17 @@ impl Engine for InProcess {
         ready(self.state().0.discard(id))
     }
 
-    fn keep_schedule<'a>(&'a self, schedule: &'a ScheduleRecord) -> EngineResult<'a, ()> {
-        self.state().0.schedules.insert(schedule.name.clone(), schedule.clone());
-        ready(())
+    fn keep_schedule<'a>(
+        &'a self,
+        schedule: &'a ScheduleRecord,
+        known: Option<&'a ScheduleRecord>,
+    ) -> EngineResult<'a, bool> {
+        let (mut state, _) = self.state();
+        let is_known = is_same(state.schedules.get(&schedule.name), known);
+        if is_known {
+            state.schedules.insert(schedule.name.clone(), schedule.clone());
+        }
+        ready(is_known)
     }
 
     fn remove_schedule<'a>(&'a self, name: &'a str) -> EngineResult<'a, bool> {

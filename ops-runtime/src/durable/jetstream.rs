@@ -51,7 +51,8 @@
 //! - **Limits**: inputs and results have to be half of the server's `max_payload` (1 MiB by default) or less.
 //!
 //! A submit takes one write, an ending one write and an acknowledgement. Nothing is read on the way, unless the job could
-//! have been run before: it is older than 250 ms, was delivered before, or the connection was lost.
+//! have been run before: it is older than 250 ms, was delivered before, or the connection was lost. Before a step begins, it
+//! is read whether its job was cancelled.
 //!
 //! # Permissions
 //!
@@ -306,8 +307,12 @@ impl Engine for JetStream {
         Box::pin(self.core.discard(id))
     }
 
-    fn keep_schedule<'a>(&'a self, schedule: &'a ScheduleRecord) -> EngineResult<'a, ()> {
-        Box::pin(self.core.keep_schedule(schedule))
+    fn keep_schedule<'a>(
+        &'a self,
+        schedule: &'a ScheduleRecord,
+        known: Option<&'a ScheduleRecord>,
+    ) -> EngineResult<'a, bool> {
+        Box::pin(self.core.keep_schedule(schedule, known))
     }
 
     fn remove_schedule<'a>(&'a self, name: &'a str) -> EngineResult<'a, bool> {

@@ -202,7 +202,8 @@ impl AnyJob {
     }
 
     /// Cancels the job, wherever it is. A handler that runs is dropped where it stands, and so is the attempt; steps that
-    /// it waits for are cancelled with it.
+    /// it waits for are cancelled with it. If no worker has the job, its steps are cancelled when they would begin, or within a
+    /// third of a lease if they run.
     ///
     /// Returns `false` if the job has ended already.
     ///

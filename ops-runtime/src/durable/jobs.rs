@@ -60,6 +60,8 @@ pub(crate) struct Origin<'a> {
     pub(crate) retry: Option<&'a RetryPolicy>,
     /// The lane, in the place of that of the tenant.
     pub(crate) lane: Option<u16>,
+    /// The job of which it is a step.
+    pub(crate) parent: Option<&'a JobId>,
     /// True if access is not checked.
     pub(crate) trusted: bool,
     /// True if the caller is not known, so that only operations without access rules run.
@@ -318,8 +320,8 @@ impl Jobs {
             job.nonce = format!("{:016x}", random::unique());
             job.digest = crate::record::from_str(job.input.get()).map(|input| digest(&input)).unwrap_or_default();
         }
-        job.identity = self.identity.as_deref().cloned();
-        (job.trusted, job.unknown) = (origin.trusted, origin.unknown);
+        job.identity = self.identity.as_deref().map(without_token);
+        (job.parent, job.trusted, job.unknown) = (origin.parent.cloned(), origin.trusted, origin.unknown);
         job.via = origin.via.map(str::to_owned);
         job.submitted = now;
         job.not_before = options.start.map(|start| start.millis(now)).filter(|start| *start > now);
@@ -380,6 +382,14 @@ impl Jobs {
         meter::submitted(job.id.queue(), known.is_none());
         Ok((AnyJob::new(self.clone(), job.id, known.is_none()), known))
     }
+}
+
+/// The identity of a job: no engine keeps a token, also one that keeps records as they are.
+fn without_token(identity: &Identity) -> Identity {
+    let mut kept = Identity::new(&identity.id);
+    kept.scopes.clone_from(&identity.scopes);
+    kept.resources.clone_from(&identity.resources);
+    kept
 }
 
 /// The name of a queue, if it is one: engines may make more of other texts.

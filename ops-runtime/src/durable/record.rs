@@ -55,6 +55,9 @@ pub struct JobRecord {
     /// In whose name the operation runs; access is checked then. `None` for the owner of the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
+    /// The job of which this is a step. If that was cancelled, this does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<JobId>,
     /// True if access is not checked: for steps, whose job was checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
@@ -105,6 +108,7 @@ impl JobRecord {
             nonce: String::new(),
             tenant: None,
             identity: None,
+            parent: None,
             trusted: false,
             unknown: false,
             via: None,
@@ -267,6 +271,9 @@ pub struct Ended {
 
 impl Ended {
     /// The ending of a job at a time, after so many attempts.
+    ///
+    /// It is kept from when the job was submitted, if that is later: that of a schedule counts from its own time, until which it
+    /// must not be submitted again.
     pub fn new(job: &JobRecord, at: u64, attempts: u32, outcome: Outcome) -> Self {
         let failed = outcome.error().and_then(CallError::operation).filter(|failed| *failed != job.operation);
         Self {
@@ -278,7 +285,7 @@ impl Ended {
             submitted: job.submitted,
             at,
             attempts,
-            retention: job.retention,
+            retention: job.retention.saturating_add(job.submitted.saturating_sub(at)),
             outcome,
         }
     }
@@ -359,7 +366,7 @@ impl DeadLetter {
 pub struct ScheduleRecord {
     /// The name.
     pub name: String,
-    /// When: a cron expression of five or six fields in UTC, or `@every 90s`.
+    /// When: a cron expression of five or six fields in UTC, or `@every 90000ms`.
     pub when: String,
     /// When the schedule was made; intervals count from here.
     pub since: u64,

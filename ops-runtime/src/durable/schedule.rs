@@ -28,6 +28,8 @@ use crate::{Call, CallError, ErrorCode};
 const LOOK: u64 = 5_000;
 /// For how many of the last times of a schedule a job is looked for when it is removed.
 const PASSED: usize = 16;
+/// How often a schedule is set that others set at the same time.
+const TIMES: usize = 20;
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest pattern, in bytes.
@@ -161,6 +163,19 @@ impl ScheduleRecord {
         std::iter::successors(schedule.last_before(self.since, now.saturating_add(1)), before).take(most).collect()
     }
 
+    /// True if it submits the same jobs at the same times, but for when it was made.
+    fn repeats(&self, known: &Self) -> bool {
+        let mut then = self.clone();
+        let (own, job) = (&self.job, &mut then.job);
+        job.deadline = own.deadline.map(|at| at.saturating_sub(own.submitted).saturating_add(known.job.submitted));
+        job.submitted = known.job.submitted;
+        if (own.id.queue(), own.id.lane()) == (known.job.id.queue(), known.job.id.lane()) {
+            job.id = known.job.id.clone();
+        }
+        then.since = known.since;
+        is_same(Some(&then), Some(known))
+    }
+
     /// The job that is due at a time.
     fn job_at(&self, at: u64) -> JobRecord {
         let mut job = self.job.clone();
@@ -175,10 +190,18 @@ impl ScheduleRecord {
     }
 }
 
+/// True if two records are the same JSON.
+pub(super) fn is_same(one: Option<&ScheduleRecord>, other: Option<&ScheduleRecord>) -> bool {
+    serde_json::to_value(one).ok() == serde_json::to_value(other).ok()
+}
+
 /// Schedules.
 impl Jobs {
     /// Submits a job of an operation at each time of a schedule, in the place of a schedule of that name. The next job of that
     /// one is cancelled; those that are due already, such as while no worker was there, run.
+    ///
+    /// A schedule that is set again as it is stays: every process of a system may do so when it starts. Intervals go on counting
+    /// from when it was made.
     ///
     /// The handler finds the time, in milliseconds since the Unix epoch, in the metadata as `scheduledAt`. A timeout of the
     /// options counts from that time.
@@ -252,24 +275,38 @@ impl Jobs {
                 format!("the schedule `{name}` submits many jobs, which can't share a key, a start or a deadline");
             return Err(invalid(message));
         }
-        let known = self.engine().schedules().await?.into_iter().find(|known| known.name == name);
-        if let Some(known) = &known
-            && !self.sees(known.job.owner())
-        {
-            let message = format!("the name `{name}` is taken by a schedule of another");
-            return Err(CallError::new(ErrorCode::AccessDenied, message));
-        }
         let job = self.record(operation, input, options, &origin)?;
         let now = self.engine().now();
         let record = ScheduleRecord { name: name.to_owned(), when: schedule.to_string(), since: now, job };
         let next = record.next(now).filter(|next| next.saturating_sub(now) <= millis(LONGEST));
-        let next = next.ok_or_else(|| invalid(format!("the schedule `{schedule}` has no next time")))?;
-        self.engine().keep_schedule(&record).await?;
-        if let Some(known) = known {
-            self.close_next(&known).await?;
+        if next.is_none() {
+            return Err(invalid(format!("the schedule `{schedule}` has no next time")));
         }
-        self.engine().submit(&record.job_at(next)).await?;
-        Ok(())
+        for _ in 0..TIMES {
+            let known = self.engine().schedules().await?.into_iter().find(|known| known.name == name);
+            if let Some(known) = &known {
+                if !self.sees(known.job.owner()) {
+                    let message = format!("the name `{name}` is taken by a schedule of another");
+                    return Err(CallError::new(ErrorCode::AccessDenied, message));
+                }
+                if record.repeats(known) {
+                    return self.submit_next(known, now).await;
+                }
+                // First, as nobody knows of it later.
+                self.close_next(known).await?;
+            }
+            if self.engine().keep_schedule(&record, known.as_ref()).await? {
+                return self.submit_next(&record, now).await;
+            }
+        }
+        Err(CallError::execution(format!("the schedule `{name}` is changed by others all the time: try again")))
+    }
+
+    async fn submit_next(&self, schedule: &ScheduleRecord, now: u64) -> Result<(), CallError> {
+        match schedule.next(now) {
+            Some(next) => self.engine().submit(&schedule.job_at(next)).await.map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Cancels the next job of a schedule that is no more.

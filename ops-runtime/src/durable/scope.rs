@@ -1,5 +1,6 @@
 //! What a running job and its worker know of each other.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +11,8 @@ use crate::durable::engine::Delivery;
 use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
 use crate::durable::record::JobRecord;
+use crate::model::request_id::Number;
+use crate::{CallError, Context, ErrorCode};
 
 /// How many jobs a worker runs in a queue, and how many of them wait for steps.
 ///
@@ -98,6 +101,15 @@ impl Drop for Place {
     }
 }
 
+/// What a name is the name of. The two kinds of steps share none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Step {
+    /// An operation.
+    Operation,
+    /// A closure.
+    Closure,
+}
+
 /// A running job, for its handler and those that this calls.
 pub(crate) struct Scope {
     /// The jobs in whose name it was submitted.
@@ -108,17 +120,38 @@ pub(crate) struct Scope {
     gate: Arc<Gate>,
     /// The steps that it waits for.
     steps: Mutex<Vec<JobId>>,
+    /// Which call of this attempt, the job's own or one below it, uses each name of a step.
+    names: Mutex<HashMap<(Step, String), Number>>,
     /// Set when the job is given back, to go on when its steps are done.
     pub(super) suspended: CancellationToken,
 }
 
 impl Scope {
     pub(super) fn new(jobs: Jobs, delivery: Arc<Delivery>, deadline: Option<u64>, gate: Arc<Gate>) -> Self {
-        Self { jobs, delivery, deadline, gate, steps: Mutex::default(), suspended: CancellationToken::new() }
+        let (steps, names) = (Mutex::default(), Mutex::default());
+        Self { jobs, delivery, deadline, gate, steps, names, suspended: CancellationToken::new() }
     }
 
     pub(crate) fn job(&self) -> &JobRecord {
         &self.delivery.job
+    }
+
+    /// Gives a step its name, which is that of the call from now on.
+    ///
+    /// Which of several calls used it in an earlier attempt cannot be known: their order may be another.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` if another call of this attempt has a step of that name: it would get what that one gave.
+    pub(super) fn name(&self, step: Step, name: &str, context: &Context) -> Result<(), CallError> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if *names.entry((step, name.to_owned())).or_insert(context.request) == context.request {
+            return Ok(());
+        }
+        let message = format!(
+            "another call of this job has a step `{name}`, and would share its result: make its name from what tells the \
+             calls apart, such as a member of the input"
+        );
+        Err(CallError::new(ErrorCode::ValidationError, message))
     }
 
     /// The steps that the job waits for.

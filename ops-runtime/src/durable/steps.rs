@@ -8,7 +8,7 @@ use serde_core::de::DeserializeOwned;
 use crate::durable::jobs::Origin;
 use crate::durable::options::{SubmitOptions, When};
 use crate::durable::record::Stored;
-use crate::durable::scope::Scope;
+use crate::durable::scope::{Scope, Step};
 use crate::run::payload::to_text;
 use crate::{Call, CallError, Context, ErrorCode, ResponseEnvelope};
 
@@ -16,16 +16,19 @@ use crate::{Call, CallError, Context, ErrorCode, ResponseEnvelope};
 impl Context {
     /// Runs an operation as a step of this job: a job of its own, which a repeated attempt attaches to.
     ///
-    /// The name is the step's own within the job. The step runs in the name of this job, like a call by
-    /// [`env`](Self::env), with retries of its own; whoever waits for it holds no place of the worker. Its result is kept for
-    /// 30 days ([`Jobs::with_step_retention`](crate::durable::Jobs::with_step_retention)). A step that has become a dead letter stays one until it is retried or discarded, and its error is given to
-    /// every attempt until then.
+    /// The name is the step's own within the job. Calls that the handler makes by [`env`](Self::env) are part of the job: an
+    /// operation that is called several times gives its steps names that tell the calls apart.
+    ///
+    /// The step runs in the name of this job, like a call by `env`, with retries of its own; whoever waits for it holds no place
+    /// of the worker. Its result is kept for 30 days
+    /// ([`Jobs::with_step_retention`](crate::durable::Jobs::with_step_retention)). A step that has become a dead letter stays one
+    /// until it is retried or discarded, and its error is given to every attempt until then.
     ///
     /// In a call that is no job, this just runs the operation.
     ///
     /// # Errors
     /// The error of the operation. `KEY_CONFLICT` if an earlier attempt gave the step another input: compute inputs from
-    /// the job's own input and from other steps.
+    /// the job's own input and from other steps. `VALIDATION_ERROR` if another call of this attempt has a step of the name.
     pub async fn once<Op: Call>(
         &self,
         name: &str,
@@ -34,6 +37,7 @@ impl Context {
         let Some(scope) = self.extension::<Arc<Scope>>().cloned() else {
             return self.env().execute::<Op>(input).await;
         };
+        scope.name(Step::Operation, name, self)?;
         let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
         let parent = scope.job();
         let mut options = SubmitOptions::new().with_retention(scope.jobs.step_retention());
@@ -46,6 +50,7 @@ impl Context {
             retry: Op::SPEC.retry(),
             // A repeated attempt finds it there, though the lanes may be more by then.
             lane: Some(parent.id.lane()),
+            parent: Some(&parent.id),
             trusted: true,
             ..Origin::default()
         };
@@ -70,18 +75,20 @@ impl Context {
     ///
     /// If the worker dies between the closure's effect and the keeping, the closure runs again: use
     /// [`once`](Self::once), or give [`idempotency_key`](Self::idempotency_key) to what it calls. An error is not kept. What
-    /// is kept is kept for 30 days.
+    /// is kept is kept for 30 days. For the name, the same holds as for that of `once`.
     ///
     /// In a call that is no job, this just runs the closure.
     ///
     /// # Errors
-    /// Those of the closure, and of the engine. `VALIDATION_ERROR` if an earlier attempt kept a value of another type.
+    /// Those of the closure, and of the engine. `VALIDATION_ERROR` if an earlier attempt kept a value of another type, or if
+    /// another call of this attempt has a step of the name.
     pub async fn step<T, F>(&self, name: &str, run: impl FnOnce() -> F + Send) -> Result<T, CallError>
     where
         T: Serialize + DeserializeOwned + Send,
         F: Future<Output = Result<T, CallError>> + Send,
     {
         let Some(scope) = self.extension::<Arc<Scope>>() else { return run().await };
+        scope.name(Step::Closure, name, self)?;
         let (engine, id, key) = (scope.jobs.engine(), &scope.job().id, scope.job().step_name(name));
         let kept = match engine.step(id, &key).await? {
             Some(kept) => kept,

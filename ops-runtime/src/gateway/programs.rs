@@ -107,8 +107,7 @@ impl JournalStore for Recent {
 
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async move {
-            let bytes = journal.to_json().map_or(0, |json| json.len());
-            for gone in self.touch(name, bytes) {
+            for gone in self.touch(name, journal.bytes()) {
                 self.journals.remove(&gone).await?;
             }
             self.journals.save(name, journal).await

@@ -7,7 +7,10 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use wasmi::{Caller, Config, Engine, Error, Linker, Memory, Module, Store, TrapCode, TypedFunc, TypedResumableCall};
+use wasmi::{
+    Caller, CompilationMode, Config, Engine, Error, Linker, Memory, Module, Store, TrapCode, TypedFunc,
+    TypedResumableCall,
+};
 use wasmi::{Instance as Wasm, TypedResumableCallOutOfFuel};
 
 use crate::program::functions::Functions;
@@ -63,6 +66,8 @@ impl Template {
     fn new() -> Result<Self, Error> {
         let mut config = Config::default();
         config.consume_fuel(true).set_max_recursion_depth(MAX_DEPTH).set_max_stack_height(MAX_STACK);
+        // At once: a function that is translated when it is first called takes fuel, and to lack that is an error.
+        config.compilation_mode(CompilationMode::Eager);
         let engine = Engine::new(&config);
         let module = Module::new(&engine, ENGINE)?;
         let linker = linker(&engine)?;
@@ -157,10 +162,10 @@ impl Instance {
         self.store.data_mut()
     }
 
-    /// Gives the script a message. It is heard by [`advance`](Self::advance).
+    /// Gives the script a message. It is heard by [`advance`](Self::advance): without fuel, the call stops where it begins.
     pub(super) fn give(&mut self, message: &str) -> Result<(), Failure> {
         let text = self.write(message).map_err(|error| self.failure(&error))?;
-        let call = self.store.set_fuel(SLICE).and_then(|()| self.deliver.call_resumable(&mut self.store, text));
+        let call = self.store.set_fuel(0).and_then(|()| self.deliver.call_resumable(&mut self.store, text));
         self.ran(call).map(drop)
     }
 
@@ -220,5 +225,24 @@ impl Instance {
             _ if self.store.data().memory.refused => Failure::out_of_memory(),
             _ => Failure::new(Reason::Engine, format!("the engine failed: {error}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::program::guest;
+
+    #[test]
+    fn a_message_is_heard_when_it_is_the_turn_of_its_program() {
+        let guest = Guest::new(Functions::new().into(), Limits::new().into(), Default::default(), 0);
+        let message = guest::start("return 1", &Value::Null, &[1; 4], false, false, &guest.mark);
+        let mut instance = Instance::new(guest).unwrap();
+        instance.give(&message).unwrap();
+        assert!(instance.guest().outbox.is_empty());
+        assert!(instance.advance(Duration::from_secs(60)).unwrap());
+        assert_eq!(instance.guest().outbox.len(), 1);
     }
 }

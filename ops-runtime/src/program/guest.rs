@@ -15,6 +15,7 @@ use crate::program::exact::Mark;
 use crate::program::functions::Functions;
 use crate::program::limits::Limits;
 use crate::program::outcome::{Failure, Log, Reason};
+use crate::record::{DecodeError, from_str};
 
 /// The bytes of the longest path of names whose answer is kept.
 const KEPT: usize = 300;
@@ -176,11 +177,8 @@ impl Guest {
         self.count(text)?;
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         let head = values.next().and_then(Result::ok).ok_or_else(unexpected)?;
-        let mut input = match values.next() {
-            Some(Ok(input)) => input,
-            Some(Err(error)) => return Err(too_deep("the input of a call", &error)),
-            None => return Err(unexpected()),
-        };
+        let input = text.get(values.byte_offset()..).filter(|input| !input.is_empty()).ok_or_else(unexpected)?;
+        let mut input = from_str(input).map_err(|error| too_deep("the input of a call", &error))?;
         let head = head.as_array().map(Vec::as_slice);
         let Some([number, namespace, name]) = head else { return Err(unexpected()) };
         let (Some(number), Some(namespace), Some(name)) = (number.as_u64(), namespace.as_str(), name.as_str()) else {
@@ -222,7 +220,7 @@ impl Guest {
                 format!("returned {bytes} bytes of JSON, more than {most}: return less, such as a part or a sum");
             return Err(Failure::limit(Reason::Output, reached, "with_output"));
         }
-        let mut value = serde_json::from_str(text).map_err(|error| too_deep("the result", &error))?;
+        let mut value = from_str(text).map_err(|error| too_deep("the result", &error))?;
         self.mark.take(&mut value);
         Ok(value)
     }
@@ -247,7 +245,7 @@ fn thrown(text: &str) -> Result<Failure, Failure> {
     Ok(Failure::thrown(&told))
 }
 
-fn too_deep(what: &str, error: &serde_json::Error) -> Failure {
+fn too_deep(what: &str, error: &DecodeError) -> Failure {
     Failure::new(Reason::Depth, format!("{what} cannot be read: {error}: make it flatter if it nests deep"))
 }
 

@@ -1,6 +1,8 @@
 //! What happened in a run of a program, so that it can go on where it was.
 
-use serde::{Deserialize, Serialize};
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -26,7 +28,17 @@ pub struct Journal {
     pub(super) seed: [u32; 4],
     /// Milliseconds since 1970.
     pub(super) started: u64,
-    pub(super) calls: Vec<Entry>,
+    /// Shared by the copies that stores keep: a journal is saved twice for each call that changes something.
+    #[serde(serialize_with = "write_calls", deserialize_with = "read_calls")]
+    pub(super) calls: Vec<Arc<Entry>>,
+}
+
+fn write_calls<S: Serializer>(calls: &[Arc<Entry>], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(calls.iter().map(|entry| &**entry))
+}
+
+fn read_calls<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Arc<Entry>>, D::Error> {
+    Ok(Vec::<Entry>::deserialize(d)?.into_iter().map(Arc::new).collect())
 }
 
 /// A call that a program made.
@@ -48,12 +60,35 @@ pub(super) struct Entry {
     /// When the program was told, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<u64>,
+    #[serde(skip)]
+    bytes: Measured,
+}
+
+/// What was measured once. It is no part of what a call is.
+#[derive(Debug, Clone, Default)]
+struct Measured(OnceLock<usize>);
+
+impl PartialEq for Measured {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Entry {
     /// A call without an answer.
     pub(super) fn new(id: String, input: Value, state: State) -> Self {
-        Self { id, input, state, approved: false, answer: None, order: None, at: None }
+        let bytes = Measured::default();
+        Self { id, input, state, approved: false, answer: None, order: None, at: None, bytes }
+    }
+
+    /// Notes what the program was told, as which of the answers, and when.
+    pub(super) fn tell(&mut self, answer: Answer, order: usize, at: u64) {
+        (self.answer, self.order, self.at) = (Some(answer), Some(order), Some(at));
+        self.bytes = Measured::default();
+    }
+
+    fn bytes(&self) -> usize {
+        *self.bytes.0.get_or_init(|| serde_json::to_string(self).map_or(0, |json| json.len()))
     }
 
     fn say(&mut self, yes: bool) {
@@ -146,6 +181,16 @@ impl Journal {
         serde_json::to_string(self).map_err(|error| InvalidJournal(error.to_string()))
     }
 
+    /// About how many bytes the calls have as JSON. Each is measured once, and again when it has an answer.
+    pub fn bytes(&self) -> usize {
+        self.calls.iter().map(|entry| entry.bytes()).fold(0, usize::saturating_add)
+    }
+
+    /// A call, to be changed. Copies of the journal keep it as it was.
+    pub(super) fn call(&mut self, at: usize) -> Option<&mut Entry> {
+        self.calls.get_mut(at).map(Arc::make_mut)
+    }
+
     /// The operations of the calls that were started, a call each.
     #[cfg(feature = "gateway")]
     pub(crate) fn started(&self) -> impl Iterator<Item = &str> {
@@ -177,14 +222,14 @@ impl Journal {
 
     fn decide(&mut self, key: &str, yes: bool) -> Result<(), UnknownAsk> {
         let at = (0..self.calls.len()).find(|at| self.key(*at) == key);
-        let entry = at.and_then(|at| self.calls.get_mut(at)).filter(|entry| entry.state == State::Asked);
+        let entry = at.and_then(|at| self.call(at)).filter(|entry| entry.state == State::Asked);
         entry.ok_or(UnknownAsk)?.say(yes);
         Ok(())
     }
 
     /// Takes an answer, unless the same is there already.
     pub(super) fn answer(&mut self, key: &str, yes: bool) -> Result<(), UnknownAsk> {
-        let known = (0..self.calls.len()).find(|at| self.key(*at) == key).and_then(|at| self.calls.get_mut(at));
+        let known = (0..self.calls.len()).find(|at| self.key(*at) == key).and_then(|at| self.call(at));
         let entry = known.ok_or(UnknownAsk)?;
         match (entry.state, yes) {
             (State::Asked, yes) => entry.say(yes),
@@ -257,3 +302,25 @@ impl std::fmt::Display for UnknownAsk {
 }
 
 impl std::error::Error for UnknownAsk {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn copies_share_the_calls_that_do_not_change() {
+        let mut journal = Journal::new(String::new(), 0);
+        for number in 0..2 {
+            journal.calls.push(Arc::new(Entry::new("t.echo".to_owned(), json!(number), State::Started)));
+        }
+        let (saved, before) = (journal.clone(), journal.bytes());
+        journal.call(1).unwrap().tell(Answer::Value(json!("x".repeat(100))), 0, 7);
+        assert!(Arc::ptr_eq(&journal.calls[0], &saved.calls[0]));
+        assert_eq!((saved.calls[1].answer.is_none(), saved.bytes()), (true, before));
+        assert!(journal.bytes() > before + 100);
+        let read = Journal::from_json(&journal.to_json().unwrap()).unwrap();
+        assert_eq!((read.bytes(), &read), (journal.bytes(), &journal));
+    }
+}

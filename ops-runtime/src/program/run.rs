@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -181,6 +182,10 @@ impl<'a> Run<'a> {
     /// Lets the program run until it has nothing more to do, and hears what it says.
     async fn turns(&mut self) -> Result<(), Failure> {
         loop {
+            // Waiting for what is there already does not look at the clock.
+            if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Err(self.out_of_time());
+            }
             let Some(mut instance) = self.instance.take() else { return Err(gone()) };
             let ran = self.turn(move || {
                 let start = Instant::now();
@@ -260,9 +265,9 @@ impl<'a> Run<'a> {
             _ => State::Allowed,
         };
         let state = self.sort(at, state, &id, &input);
-        match self.journal.calls.get_mut(at) {
+        match self.journal.call(at) {
             Some(entry) => entry.state = state,
-            None => self.journal.calls.push(Entry::new(id, input, state)),
+            None => self.journal.calls.push(Arc::new(Entry::new(id, input, state))),
         }
         Ok(())
     }
@@ -296,7 +301,7 @@ impl<'a> Run<'a> {
     async fn start_queued(&mut self) -> Result<(), Failure> {
         while self.in_flight.len() < self.sandbox.limits.calls_in_flight.max(1) {
             let Some(at) = self.queue.pop_front() else { break };
-            let Some(entry) = self.journal.calls.get_mut(at) else { return Err(gone()) };
+            let Some(entry) = self.journal.call(at) else { return Err(gone()) };
             entry.state = State::Started;
             let (id, input, host) = (entry.id.clone(), entry.input.clone(), self.host);
             if !is_query(host, &id) {
@@ -360,10 +365,8 @@ impl<'a> Run<'a> {
     }
 
     fn record(&mut self, at: usize, answer: &Answer, time: u64) {
-        if let Some(entry) = self.journal.calls.get_mut(at) {
-            entry.answer = Some(answer.clone());
-            entry.order = Some(self.told);
-            entry.at = Some(time);
+        if let Some(entry) = self.journal.call(at) {
+            entry.tell(answer.clone(), self.told, time);
             self.told += 1;
         }
     }

@@ -1,13 +1,18 @@
 //! The engine on NATS `JetStream`: one server, and a cluster of three. Each case has a prefix of its own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use ops_runtime::CallError;
+use ops_runtime::durable::engine::Engine;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
-use ops_runtime::durable::record::{Ended, Outcome, Stored};
+use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, Outcome, Stored, Tries};
+use ops_runtime::durable::{JobId, Schedule, SubmitOptions};
+use serde_json::value::to_raw_value;
 use tokio::sync::OnceCell;
 
 use crate::harness::{Harness, LEASE, MAX_SIZE, Set, attempts, eventually};
-use crate::operations::{Waits, WaitsInput};
+use crate::operations::{Waits, WaitsInput, Work, named};
 use crate::servers::Servers;
 
 /// Jobs on so many servers, which all cases share.
@@ -56,6 +61,11 @@ impl<const SERVERS: usize> Harness for JetStreamHarness<SERVERS> {
     }
 }
 
+/// One server, without an engine.
+async fn server() -> async_nats::jetstream::Context {
+    async_nats::jetstream::new(async_nats::connect(servers(1).await.url()).await.unwrap())
+}
+
 /// A worker that has heard nothing of a cancellation learns of it by its lease, and cancels the steps.
 pub(crate) async fn cancelled_without_a_notice() {
     let set = Set::<JetStreamHarness<1>>::start().await;
@@ -64,12 +74,84 @@ pub(crate) async fn cancelled_without_a_notice() {
     eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
     let Stored::Open { job: record, .. } = job.stored().await.unwrap() else { panic!("it is open") };
     let cancelled = Ended::new(&record, record.submitted, 0, Outcome::Cancelled);
-    let client = async_nats::connect(servers(1).await.url()).await.unwrap();
     let subject = format!("{}.queue.{}.end.done", set.harness.prefix, job.id());
     let text = serde_json::to_vec(&cancelled).unwrap();
-    async_nats::jetstream::new(client).publish(subject, text.into()).await.unwrap().await.unwrap();
+    server().await.publish(subject, text.into()).await.unwrap().await.unwrap();
     eventually("both handlers are dropped", || set.probe.alive() == 0).await;
     assert!(!job.cancel().await.unwrap());
     set.settled().await;
+    worker.drain().await;
+}
+
+/// Who wrote a dead letter may die before the job itself is removed.
+pub(crate) async fn what_is_left_of_dead_letters_does_not_run() {
+    let harness = JetStreamHarness::<1>::start().await;
+    let engine = harness.engine().await;
+    let mut jobs = Vec::new();
+    for number in [1, 2] {
+        let id: JobId = format!("jobs.0.{number:032x}").parse().unwrap();
+        let job = JobRecord::new(id, "test.any", to_raw_value(&number).unwrap());
+        engine.submit(&job).await.unwrap();
+        let letter = DeadLetter::new(job.clone(), engine.now(), Tries::default(), CallError::execution("no"));
+        let dead = Ended::new(&job, engine.now(), 1, Outcome::Dead(Box::new(letter)));
+        let (subject, text) =
+            (format!("{}.queue.{}.end.dead", harness.prefix, job.id), serde_json::to_vec(&dead).unwrap());
+        server().await.publish(subject, text.into()).await.unwrap().await.unwrap();
+        jobs.push(job);
+    }
+    let [discarded, mut retried] = <[JobRecord; 2]>::try_from(jobs).unwrap();
+    assert!(engine.discard(&discarded.id).await.unwrap());
+    assert!(engine.read(&discarded.id).await.unwrap().is_none());
+    retried.submitted = engine.now();
+    assert!(engine.retry(&retried).await.unwrap());
+    let mut pulled = Vec::new();
+    for _ in 0..5 {
+        pulled.extend(engine.pull("jobs", 8, LEASE / 2).await.unwrap());
+    }
+    let submitted: Vec<_> = pulled.iter().map(|delivery| (&delivery.job.id, delivery.job.submitted)).collect();
+    assert!(submitted.iter().all(|job| *job == (&retried.id, retried.submitted)), "{submitted:?}");
+    assert!(!submitted.is_empty());
+}
+
+/// A job may wait for a worker longer than anything that has a time of its own is kept.
+pub(crate) async fn tries_are_kept_as_long_as_their_job() {
+    let harness = JetStreamHarness::<1>::start().await;
+    let engine = harness.engine().await;
+    let id: JobId = format!("jobs.0.{:032x}", 1).parse().unwrap();
+    engine.submit(&JobRecord::new(id.clone(), "test.any", to_raw_value(&1).unwrap())).await.unwrap();
+    let delivery = engine.pull("jobs", 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+    let mut tries = Tries::default();
+    tries.passes = 1;
+    engine.again(&delivery, &tries, Duration::ZERO).await.unwrap();
+    let stream = server().await.get_stream(format!("{}-queue-jobs", harness.prefix)).await.unwrap();
+    let subject = format!("{}.queue.{id}.try", harness.prefix);
+    let kept = stream.get_last_raw_message_by_subject(&subject).await.unwrap();
+    assert!(kept.headers.get("Nats-TTL").is_none(), "{:?}", kept.headers);
+    // They go with it.
+    let delivery = engine.pull("jobs", 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+    let ended = Ended::new(&delivery.job, engine.now(), 1, Outcome::Cancelled);
+    assert!(engine.end(&delivery, &ended).await.unwrap());
+    assert!(stream.get_last_raw_message_by_subject(&subject).await.is_err());
+}
+
+/// One schedule that cannot be read, such as one of a later version, stops no other.
+pub(crate) async fn a_schedule_that_cannot_be_read() {
+    let set = Set::<JetStreamHarness<1>>::start().await;
+    let often = || Schedule::every(Duration::from_secs(1));
+    set.jobs.schedule::<Work>("a", often(), named("a"), SubmitOptions::new()).await.unwrap();
+    set.jobs.schedule::<Work>("b", often(), named("b"), SubmitOptions::new()).await.unwrap();
+    let stream = server().await.get_stream(format!("{}-schedules", set.harness.prefix)).await.unwrap();
+    let subjects = stream.get_first_raw_message_by_subject(format!("{}.schedule.*", set.harness.prefix), 1).await;
+    let first = subjects.unwrap().subject;
+    server().await.publish(first, "{}".into()).await.unwrap().await.unwrap();
+    let names =
+        async || -> Vec<_> { set.jobs.schedules().await.unwrap().into_iter().map(|schedule| schedule.name).collect() };
+    assert_eq!(names().await, ["b"]);
+    let worker = set.worker().await;
+    eventually("the other runs", || set.probe.starts("b") >= 2).await;
+    // It is replaced.
+    set.jobs.schedule::<Work>("a", often(), named("a"), SubmitOptions::new()).await.unwrap();
+    assert_eq!(names().await, ["a", "b"]);
+    assert!(set.jobs.unschedule("a").await.unwrap() && set.jobs.unschedule("b").await.unwrap());
     worker.drain().await;
 }

@@ -29,7 +29,8 @@ const AT_ONCE: usize = 16;
 macro_rules! conformance {
     ($trials:expr, $name:literal, $harness:ty) => {
             conformance!(@cases $trials, $name, $harness;
-                engine: an_id_is_submitted_once, one_ending_wins, a_lease_ends, what_is_given_back, never_too_many,
+                engine: an_id_is_submitted_once, one_ending_wins, a_lease_ends, an_ending_after_the_lease,
+                    fresh_jobs_hold_up_no_other, what_is_given_back, never_too_many,
                     steps_are_kept_once, what_is_listed;
                 submit: typed_and_by_id, taken_up_by_its_id, waits_for_a_worker, many_at_once, there_is_no_such_job,
                     of_another_operation, big_inputs_and_results, access_is_checked_when_it_runs,
@@ -44,9 +45,10 @@ macro_rules! conformance {
                     codes_that_the_policy_names, policies_by_pattern, policies_of_operations,
                     deadlines_of_operations, errors_of_any_size_are_kept, waits_grow, a_panic_is_a_failure;
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
-                    with_its_steps, by_many_at_once;
+                    with_its_steps, with_its_steps_while_it_waits, with_its_steps_after_their_worker_died,
+                    by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
-                    another_input_is_a_conflict, a_step_that_failed, more_than_may_wait,
+                    another_input_is_a_conflict, of_several_calls, a_step_that_failed, more_than_may_wait,
                     nested_with_one_that_may_wait, given_back_by_a_drain,
                     their_worker_dies, in_a_plain_call, in_the_lane_of_their_job, left_behind;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
@@ -56,7 +58,8 @@ macro_rules! conformance {
                     older_ones_end_nothing_that_they_do_not_know,
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
                     a_slow_job_keeps_its_lease;
-                schedules: each_time_once, replaced_and_removed, missed_and_removed, by_cron, of_others, what_cannot_be_scheduled;
+                schedules: each_time_once, replaced_and_removed, missed_and_removed, set_by_many_at_once,
+                    one_time_is_cancelled, by_cron, of_others, what_cannot_be_scheduled;
             );
     };
     (@cases $trials:expr, $name:literal, $harness:ty; $($module:ident: $($case:ident),+;)+) => {$($(
@@ -95,7 +98,15 @@ fn main() {
         Ok(())
     }));
     #[cfg(feature = "jetstream")]
-    trials.push(trial("jetstream::cancelled_without_a_notice", jetstream::cancelled_without_a_notice));
+    trials.extend([
+        trial("jetstream::cancelled_without_a_notice", jetstream::cancelled_without_a_notice),
+        trial(
+            "jetstream::what_is_left_of_dead_letters_does_not_run",
+            jetstream::what_is_left_of_dead_letters_does_not_run,
+        ),
+        trial("jetstream::tries_are_kept_as_long_as_their_job", jetstream::tries_are_kept_as_long_as_their_job),
+        trial("jetstream::a_schedule_that_cannot_be_read", jetstream::a_schedule_that_cannot_be_read),
+    ]);
     // The longest first.
     #[cfg(feature = "jetstream")]
     conformance!(trials, "jetstream_of_three_conforms", crate::jetstream::JetStreamHarness<3>);

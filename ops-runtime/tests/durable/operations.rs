@@ -236,6 +236,31 @@ pub(crate) async fn order(context: &Context, name: String, fails: u32) -> Result
     Ok(json!({ "charged": charged, "label": label, "attempt": attempt }))
 }
 
+/// Ships a parcel by a step and a closure, which are named after it if it is told to.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn ship(context: &Context, parcel: String, named: bool) -> Result<Value, CallError> {
+    let name = if named { parcel.as_str() } else { "parcel" };
+    // The same call may use its names twice: it gets what it got.
+    let mut labels = Vec::new();
+    for _ in 0..2 {
+        labels.push(context.step(name, || std::future::ready(Ok(format!("label of {parcel}")))).await?);
+    }
+    let charge = || WorkInput { name: "charge".into(), fails: None, code: None, millis: None };
+    let charged = [context.once::<Work>(name, charge()).await?.data, context.once::<Work>(name, charge()).await?.data];
+    Ok(json!({ "labels": labels, "charged": charged }))
+}
+
+/// Ships two parcels by calls, and fails the first attempt after that.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn parcels(context: &Context, named: bool) -> Result<Vec<Value>, CallError> {
+    let mut shipped = Vec::new();
+    for parcel in ["a", "b"] {
+        shipped.push(context.env().execute::<Ship>(ShipInput { parcel: parcel.into(), named }).await?.data);
+    }
+    fail_first(context, Some(1), None)?;
+    Ok(shipped)
+}
+
 /// A step whose input is another in each attempt.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn fickle(context: &Context) -> Result<i64, CallError> {
@@ -326,6 +351,8 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Who).unwrap();
     registry.register(Report).unwrap();
     registry.register(Order).unwrap();
+    registry.register(Ship).unwrap();
+    registry.register(Parcels).unwrap();
     registry.register(Fickle).unwrap();
     registry.register(Nest).unwrap();
     registry.register(Fan).unwrap();

@@ -88,6 +88,14 @@ async fn whole_numbers_beyond_2_to_the_53rd_are_exact() {
 }
 
 #[tokio::test]
+async fn numbers_are_exact() {
+    // Readers that are a little faster miss them by one in the last place.
+    let numbers = json!([31.245270191439438, 121.48791951161945]);
+    let source = format!("return [{numbers}, await ops.t.echo({numbers})]");
+    assert_eq!(value(&source).await, json!([numbers, numbers]));
+}
+
+#[tokio::test]
 async fn an_error_that_was_caught_is_data() {
     let told =
         json!({ "name": "CallError", "message": "no pets left", "code": "OUT_OF_STOCK", "details": { "left": 0 } });
@@ -201,6 +209,14 @@ async fn each_limit_ends_a_program_with_an_error_that_names_it() {
             "while it waited for t.sleep (`Limits::with_time`)",
         ),
         (small().with_cpu(Duration::from_millis(100)), "for (;;) {}", Reason::Cpu, "with_cpu"),
+        // What never waits is ended in time, too.
+        (small().with_cpu(Duration::from_secs(20)), "for (;;) {}", Reason::Time, "with_time"),
+        (
+            small().with_cpu(Duration::from_secs(20)).with_calls(usize::MAX).with_traffic(usize::MAX),
+            "for (;;) await ops.t.echo(1)",
+            Reason::Time,
+            "with_time",
+        ),
         (
             Limits::new().with_memory(4 << 20),
             "const a = []; for (;;) a.push('x'.repeat(1000) + a.length)",

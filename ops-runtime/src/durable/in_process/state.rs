@@ -1,6 +1,7 @@
 //! The jobs of the engine in this process.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -111,7 +112,7 @@ impl State {
     /// Puts a job into its lane, without tries.
     fn open(&mut self, job: &JobRecord) {
         self.number += 1;
-        let place = Place::Waits { due: job.not_before.unwrap_or_default(), number: self.number };
+        let place = Place::Waits { due: job.start(), number: self.number };
         let open = Open { job: job.clone(), tries: Tries::default(), deliveries: 0, place };
         self.enter(&job.id, &open.place);
         self.jobs.insert(job.id.clone(), Kept::Open(Box::new(open)));
@@ -287,9 +288,9 @@ impl State {
     }
 
     pub(super) fn dead_letters(&self, queue: &str, after: Option<&JobId>, most: usize) -> Vec<DeadLetter> {
-        let dead = self.queues.get(queue).into_iter().flat_map(|queue| &queue.dead);
-        let letters = dead.filter(|id| after.is_none_or(|after| *id > after)).filter_map(|id| self.dead(id));
-        letters.take(most).cloned().collect()
+        let from = (after.map_or(Unbounded, Excluded), Unbounded);
+        let dead = self.queues.get(queue).into_iter().flat_map(|queue| queue.dead.range::<JobId, _>(from));
+        dead.filter_map(|id| self.dead(id)).take(most).cloned().collect()
     }
 
     fn dead(&self, id: &JobId) -> Option<&DeadLetter> {
@@ -349,9 +350,10 @@ impl State {
             Kept::Open(open) => what == if open.is_due(now) { Listed::Due } else { Listed::Delayed },
             Kept::Ended(ended) => what == Listed::Ended && !ended.is_dead(),
         };
-        let listed = self.jobs.iter().filter(|(id, kept)| {
-            id.queue() == queue && after.is_none_or(|after| id.as_str() > after) && is_listed(kept)
-        });
+        let first = format!("{queue}.");
+        let from = after.map_or(Included(&*first), Excluded);
+        let all = self.jobs.range::<str, _>((from, Unbounded)).take_while(|(id, _)| id.queue() == queue);
+        let listed = all.filter(|(_, kept)| is_listed(kept));
         let jobs: Vec<_> = listed.take(most).filter_map(|(id, _)| Some((id.clone(), self.read(id)?))).collect();
         let next = jobs.last().filter(|_| jobs.len() == most).map(|(id, _)| id.to_string());
         JobPage::new(jobs, next)

@@ -185,7 +185,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
                 if let Some(next) = tries.next.filter(|next| *next > now.saturating_add(EARLY)) {
                     let wait = Duration::from_millis(next - now);
                     // This delivery does not count.
-                    core.write_tries(&job.id, &tries, (delivered, deliveries.saturating_sub(1)), wait, place).await?;
+                    core.write_tries(&job.id, &tries, (delivered, deliveries.saturating_sub(1)), place).await?;
                     give_up(&message, wait).await;
                     return Ok(None);
                 }

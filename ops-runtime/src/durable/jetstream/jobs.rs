@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 use async_nats::header::{NATS_ROLLUP, NATS_SCHEDULE, NATS_SCHEDULE_TARGET};
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::message::StreamMessage;
-use async_nats::{HeaderMap, HeaderName, HeaderValue};
+use async_nats::{HeaderMap, HeaderName, HeaderValue, Subject};
 use bytes::Bytes;
 use serde::Deserialize;
 
 use super::clock::{millis, rfc3339};
 use super::core::{Core, DELIVERED, Put, from_json, to_json};
-use super::held::Lease;
 use super::notes::WITH_ENDING;
 use super::write::{Write, note, signed};
 use crate::CallError;
@@ -31,8 +30,6 @@ const READS: usize = 20;
 const SETTLE: Duration = Duration::from_millis(20);
 /// For how many leases an ending is kept at least.
 const LEASES: u32 = 3;
-/// For how long tries are kept beyond the next delivery, in milliseconds, should their job be removed without them.
-const TRIES: u64 = 7 * 24 * 60 * 60 * 1_000;
 
 impl Core {
     /// Keeps a job. `None` if it is new.
@@ -98,22 +95,42 @@ impl Core {
         Err(changes(id))
     }
 
-    /// Ends a job that this process has.
+    /// Ends a job that this process has, or had: after an outage of a lease, the result must not be lost with the lease.
     pub(super) async fn end(&self, delivery: &Delivery, end: &Ended) -> Result<bool, CallError> {
         let id = &delivery.job.id;
-        let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(false) };
+        let held = self.held.get(id, &delivery.receipt);
+        let is_held = held.is_some();
+        let open = match held {
+            Some(lease) => Some((lease.sequence, lease.note)),
+            None => Box::pin(self.open_place(&delivery.job)).await?,
+        };
+        let Some((job, inbox)) = open else { return Ok(false) };
         let payload = signed(end, random::unique(), None)?;
-        let (is_ended, place) = self.write_end(id, end, payload.clone(), lease.sequence).await?;
-        // What comes now is a service: a job that is delivered again is found to have ended.
-        self.acknowledge(&lease, AckKind::Ack).await;
-        if delivery.tries != Tries::default() {
+        let (is_ended, place) = self.write_end(id, end, payload.clone(), job).await?;
+        // Before the job is acknowledged, and is not delivered again: tries have no end of their own.
+        if !is_held || delivery.tries != Tries::default() {
             self.remove_open(id, place).await?;
         }
+        // What comes now is a service: a job that is delivered again is found to have ended.
+        self.acknowledge(delivery.receipt.as_str().into(), AckKind::Ack).await;
         self.held.remove(id, &delivery.receipt);
-        if let Some(inbox) = lease.note.filter(|_| is_ended) {
+        if let Some(inbox) = inbox.filter(|_| is_ended) {
             self.tell_ended(&inbox, id, end, payload).await;
         }
         Ok(is_ended)
+    }
+
+    /// The place of a job that is open, and where its submitter hears of its end. `None` if it has ended, also if it was
+    /// submitted again or retried since then.
+    async fn open_place(&self, job: &JobRecord) -> Result<Option<(u64, Option<String>)>, CallError> {
+        let Some((last, open)) = self.newest(&job.id).await? else { return Ok(None) };
+        let open = open.unwrap_or(last);
+        if open.subject.contains(".end.") {
+            return Ok(None);
+        }
+        let known: JobRecord = from_json(&open.payload, &open.subject)?;
+        let inbox = note(&open.payload).map(str::to_owned);
+        Ok((known.submitted == job.submitted).then_some((open.sequence, inbox)))
     }
 
     /// Ends a job from outside.
@@ -211,33 +228,33 @@ impl Core {
         let id = &delivery.job.id;
         // A job that was lost is with another already, or has ended.
         let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(()) };
-        self.write_tries(id, tries, (lease.delivered, delivery.deliveries), wait, lease.last).await?;
+        self.write_tries(id, tries, (lease.delivered, delivery.deliveries), lease.last).await?;
         self.held.remove(id, &delivery.receipt);
-        self.acknowledge(&lease, AckKind::Nak(Some(wait.min(LONGEST)))).await;
+        self.acknowledge(lease.receipt, AckKind::Nak(Some(wait.min(LONGEST)))).await;
         Ok(())
     }
 
     /// Writes tries, if what was last kept of the job is still that. If not, another worker has it, or it has ended, and tries
     /// that came late would stand behind its end.
+    ///
+    /// They are kept as long as the job: without them, what the server has delivered would count as attempts.
     pub(super) async fn write_tries(
         &self,
         id: &JobId,
         tries: &Tries,
         delivered: (u64, u64),
-        wait: Duration,
         last: u64,
     ) -> Result<(), CallError> {
         let write = Write::new(self.subjects.of(id, "try"), to_json(tries)?)
             .after(self.subjects.of(id, ">"), last)
             .with(NATS_ROLLUP, "sub".to_owned())
-            .with(DELIVERED, format!("{} {}", delivered.0, delivered.1))
-            .keep(millis(wait).saturating_add(TRIES));
+            .with(DELIVERED, format!("{} {}", delivered.0, delivered.1));
         self.put(&write).await.map(drop)
     }
 
     /// Tells the server about a delivery. What gets lost is as if the worker had died.
-    async fn acknowledge(&self, lease: &Lease, kind: AckKind) {
-        if let Err(error) = self.client.publish(lease.receipt.clone(), kind.into()).await {
+    async fn acknowledge(&self, receipt: Subject, kind: AckKind) {
+        if let Err(error) = self.client.publish(receipt, kind.into()).await {
             tracing::debug!(%error, "an acknowledgement is lost");
         }
     }
@@ -269,6 +286,7 @@ impl Core {
         if !dead.subject.ends_with(".end.dead") {
             return Ok(false);
         }
+        self.remove_open(id, dead.sequence).await?;
         // Only if the dead letter is still the last that there is of the job.
         let write = self.write(job)?.after(all.clone(), dead.sequence);
         if let Put::Refused = self.put(&write).await? {
@@ -282,10 +300,13 @@ impl Core {
         Ok(true)
     }
 
-    /// Removes a dead letter.
+    /// Removes a dead letter. Before it, what may be left of the job: without an ending, that would be delivered and run.
     pub(super) async fn discard(&self, id: &JobId) -> Result<bool, CallError> {
         match self.newest(id).await? {
-            Some((last, _)) if last.subject.ends_with(".end.dead") => self.delete(id.queue(), last.sequence).await,
+            Some((dead, _)) if dead.subject.ends_with(".end.dead") => {
+                self.remove_open(id, dead.sequence).await?;
+                self.delete(id.queue(), dead.sequence).await
+            }
             _ => Ok(false),
         }
     }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::core::{Core, from_json, to_json};
+use super::core::{Core, Put, from_json, to_json};
 use super::failure::Patience;
 use super::jobs::stored;
 use super::write::Write;
@@ -20,6 +20,7 @@ use crate::CallError;
 use crate::durable::JobId;
 use crate::durable::engine::{JobPage, Listed, QueueStats};
 use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, ScheduleRecord, Stored};
+use crate::durable::schedule::is_same;
 use crate::nats::unusable;
 
 /// How many messages are read at a time.
@@ -85,9 +86,26 @@ impl Core {
         letters.buffered(READ.min(most.max(1))).try_filter_map(async |letter| Ok(letter)).take(most).try_collect().await
     }
 
-    pub(super) async fn keep_schedule(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
-        let subject = self.subjects.schedule(&schedule.name);
-        self.put(&Write::new(subject, to_json(schedule)?)).await.map(drop)
+    pub(super) async fn keep_schedule(
+        &self,
+        schedule: &ScheduleRecord,
+        known: Option<&ScheduleRecord>,
+    ) -> Result<bool, CallError> {
+        let (stream, subject) = (self.subjects.schedules_stream(), self.subjects.schedule(&schedule.name));
+        let last = self.last_in(stream.clone(), &subject).await?;
+        // One that can't be read is known to nobody, and replaced.
+        let kept = last.as_ref().and_then(|last| readable(from_json(&last.payload, &last.subject)));
+        if !is_same(kept.as_ref(), known) {
+            return Ok(false);
+        }
+        let place = last.map_or(0, |last| last.sequence);
+        let write = Write::new(subject.clone(), to_json(schedule)?).after(subject.clone(), place);
+        if let Put::Stored(_) = self.put(&write).await? {
+            return Ok(true);
+        }
+        // The first write may have come through, and its acknowledgement was lost.
+        let last = self.last_in(stream, &subject).await?;
+        Ok(last.is_some_and(|last| last.payload == write.payload))
     }
 
     pub(super) async fn remove_schedule(&self, name: &str) -> Result<bool, CallError> {
@@ -100,7 +118,7 @@ impl Core {
         let subjects = self.list(stream.clone(), self.subjects.schedules()).await?;
         let read = stream::iter(subjects).map(async |subject| {
             let Some(last) = self.last_in(stream.clone(), &subject).await? else { return Ok(None) };
-            from_json(&last.payload, &last.subject).map(Some)
+            Ok::<_, CallError>(readable(from_json(&last.payload, &last.subject)))
         });
         let read = read.buffered(READ).try_filter_map(async |schedule| Ok(schedule));
         let mut schedules: Vec<ScheduleRecord> = read.try_collect().await?;

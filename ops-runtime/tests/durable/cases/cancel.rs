@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use ops_runtime::durable::{AnyJob, JobError, JobStatus, RetryPolicy, SubmitOptions};
+use ops_runtime::durable::{AnyJob, JobError, JobStatus, RetryPolicy, SubmitOptions, Worker};
 
 use crate::harness::{Harness, LEASE, Set, attempts, eventually, is_running, pause, reaches};
 use crate::operations::*;
@@ -130,6 +130,33 @@ pub(crate) async fn with_its_steps<H: Harness>() {
     eventually("both handlers are dropped", || set.probe.alive() == 0).await;
     set.settled().await;
     worker.drain().await;
+}
+
+/// A job that no worker has is cancelled with its steps, too.
+pub(crate) async fn with_its_steps_while_it_waits<H: Harness>() {
+    let set = Set::<H>::start().await;
+    // It finds no place to wait for its step, and is given back.
+    let worker = Worker::new(set.others().await, set.registry()).with_max_waiting(0).start();
+    let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, attempts(1)).await.unwrap();
+    eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
+    cancelled(&job).await;
+    eventually("the step is dropped", || set.probe.alive() == 0).await;
+    set.settled().await;
+    worker.drain().await;
+}
+
+/// Its step, whose worker died as well, does not begin again.
+pub(crate) async fn with_its_steps_after_their_worker_died<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let first = set.worker().await;
+    let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, attempts(3)).await.unwrap();
+    eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
+    drop(first);
+    cancelled(&job).await;
+    let second = set.worker().await;
+    set.settled().await;
+    assert_eq!((set.probe.starts("a"), set.probe.starts("a-gate")), (1, 1));
+    second.drain().await;
 }
 
 pub(crate) async fn by_many_at_once<H: Harness>() {

@@ -109,6 +109,75 @@ pub(crate) async fn a_lease_ends<H: Harness>() {
     assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
 }
 
+/// A result that could not be written before the lease was over counts, unless another came first.
+pub(crate) async fn an_ending_after_the_lease<H: Harness>() {
+    let harness = H::start().await;
+    let (engine, other) = (harness.engine().await, harness.engine().await);
+    let lost = || pause(u64::try_from(LEASE.as_millis()).unwrap() + 500);
+    // Nobody else has it, this process has it once more, and another does.
+    for (number, again) in [(1, None), (2, Some(&engine)), (3, Some(&other))] {
+        let job = job(number);
+        engine.submit(&job).await.unwrap();
+        let first = pull_one(&engine).await;
+        lost().await;
+        // Who writes endings keeps trying to have the lease meanwhile.
+        let _ = engine.extend(&first).await.unwrap();
+        let second = match again {
+            Some(again) => Some(pull_one(again).await),
+            None => None,
+        };
+        assert!(engine.end(&first, &done(&engine, &job, number)).await.unwrap(), "{number}");
+        if let Some((second, by)) = second.zip(again) {
+            assert!(!by.extend(&second).await.unwrap());
+            assert!(!by.end(&second, &done(by, &job, 9)).await.unwrap());
+        }
+        assert_eq!(data(&other, &job).await, Some(number));
+        assert!(!engine.end(&first, &done(&engine, &job, 9)).await.unwrap());
+    }
+    // What is submitted again is another job.
+    let mut next = job(4);
+    engine.submit(&next).await.unwrap();
+    let first = pull_one(&engine).await;
+    lost().await;
+    let _ = engine.extend(&first).await.unwrap();
+    let letter = DeadLetter::new(next.clone(), engine.now(), Tries::default(), CallError::execution("no"));
+    let dead = Ended::new(&next, engine.now(), 1, Outcome::Dead(Box::new(letter)));
+    assert!(other.close(&next.id, &dead).await.unwrap());
+    assert!(!engine.end(&first, &done(&engine, &next, 9)).await.unwrap());
+    next.submitted = engine.now();
+    assert!(other.retry(&next).await.unwrap());
+    let second = pull_one(&other).await;
+    assert!(other.end(&second, &done(&other, &next, 4)).await.unwrap());
+    assert_eq!(data(&engine, &next).await, Some(4));
+    assert!(other.pull("jobs", 1, LEASE + Duration::from_millis(500)).await.unwrap().is_empty());
+    assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
+}
+
+/// A job that is given back has its turn, however many others are submitted.
+pub(crate) async fn fresh_jobs_hold_up_no_other<H: Harness>() {
+    let harness = H::start().await;
+    let engine = harness.engine().await;
+    let job = |number| {
+        let mut job = job(number);
+        job.submitted = engine.now();
+        job
+    };
+    engine.submit(&job(0)).await.unwrap();
+    let first = pull_one(&engine).await;
+    engine.again(&first, &Tries::default(), Duration::from_millis(50)).await.unwrap();
+    engine.submit(&job(1)).await.unwrap();
+    for number in 2..200 {
+        engine.submit(&job(number)).await.unwrap();
+        let delivery = pull_one(&engine).await;
+        if delivery.job.id == first.job.id {
+            return;
+        }
+        assert!(engine.end(&delivery, &done(&engine, &delivery.job, 1)).await.unwrap());
+        pause(10).await;
+    }
+    panic!("the first job was never delivered again");
+}
+
 pub(crate) async fn what_is_given_back<H: Harness>() {
     let harness = H::start().await;
     let (engine, other) = (harness.engine().await, harness.engine().await);

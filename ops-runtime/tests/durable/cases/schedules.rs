@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};
 
+use futures_util::TryStreamExt;
+use futures_util::future::try_join_all;
 use ops_runtime::ErrorCode;
 use ops_runtime::access::Identity;
-use ops_runtime::durable::{Schedule, SubmitOptions};
+use ops_runtime::durable::engine::Listed;
+use ops_runtime::durable::{Jobs, Schedule, SubmitOptions};
 
 use crate::harness::{Harness, Set, eventually, pause};
 use crate::operations::*;
@@ -83,6 +86,53 @@ pub(crate) async fn missed_and_removed<H: Harness>() {
     set.probe.open();
     set.settled().await;
     assert_eq!(set.probe.starts("old"), 0);
+    worker.drain().await;
+}
+
+/// Each process of a system sets its schedules when it starts.
+pub(crate) async fn set_by_many_at_once<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let far = || Schedule::every(Duration::from_secs(3_600));
+    let replicas = [set.others().await, set.others().await, set.others().await];
+    let options = || SubmitOptions::new().with_timeout(Duration::from_secs(60)).with_metadata("ratio", 0.1);
+    let all = async |name: &str| {
+        let set = replicas.iter().map(|jobs| jobs.schedule::<Work>("a", far(), named(name), options()));
+        try_join_all(set).await.unwrap();
+        let schedules = set_of(&replicas[0]).await;
+        assert_eq!(replicas[0].stats("jobs").await.unwrap().open, 1, "{schedules:?}");
+        schedules
+    };
+    let first = all("old").await;
+    pause(50).await;
+    // Nothing has changed, and the next time is the same.
+    assert_eq!(all("old").await, first);
+    assert_ne!(all("new").await, first);
+    assert!(set.jobs.unschedule("a").await.unwrap());
+    set.settled().await;
+}
+
+/// Since when there is each schedule.
+async fn set_of(jobs: &Jobs) -> Vec<(String, u64)> {
+    let schedules = jobs.schedules().await.unwrap();
+    schedules.into_iter().map(|schedule| (schedule.name, schedule.since)).collect()
+}
+
+/// A job of a schedule that was cancelled before its time is not submitted again when its ending would be over.
+pub(crate) async fn one_time_is_cancelled<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let options = SubmitOptions::new().with_retention(Duration::from_secs(1));
+    let started = Instant::now();
+    set.jobs.schedule::<Work>("a", Schedule::every(Duration::from_secs(12)), named("a"), options).await.unwrap();
+    let delayed: Vec<_> = set.jobs.list("jobs", Listed::Delayed).try_collect().await.unwrap();
+    let [(id, _)] = &delayed[..] else { panic!("{delayed:?}") };
+    assert!(set.jobs.job_by_id(id.clone()).cancel().await.unwrap());
+    // Longer than endings are kept, which is three leases on some engines.
+    pause(8_000).await;
+    let worker = set.worker().await;
+    pause(u64::try_from(Duration::from_secs(15).saturating_sub(started.elapsed()).as_millis()).unwrap()).await;
+    assert_eq!(set.probe.starts("a"), 0);
+    assert!(set.jobs.unschedule("a").await.unwrap());
+    set.settled().await;
     worker.drain().await;
 }
 

@@ -1,10 +1,10 @@
 //! Steps: what a repeated attempt does not repeat.
 
 use futures_util::TryStreamExt;
-use ops_runtime::Context;
 use ops_runtime::durable::engine::{Engine, Listed};
 use ops_runtime::durable::record::JobRecord;
 use ops_runtime::durable::{JobError, JobStatus, SubmitOptions, Worker};
+use ops_runtime::{Context, ErrorCode};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
@@ -78,6 +78,27 @@ pub(crate) async fn another_input_is_a_conflict<H: Harness>() {
     let error = job.result().await.unwrap_err();
     assert!(matches!(JobError::of(&error), Some(JobError::Conflict { .. })), "{error}");
     assert!(matches!(job.status().await.unwrap(), JobStatus::Failed(_)));
+    set.settled().await;
+    worker.drain().await;
+}
+
+/// Two calls of one operation share no step: the second would get what the first got.
+pub(crate) async fn of_several_calls<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Parcels>(ParcelsInput { named: false }, attempts(3)).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::ValidationError);
+    assert!(error.message().starts_with("another call of this job has a step `parcel`"), "{error}");
+    assert_eq!(set.probe.starts("charge"), 1);
+    // Those with names of their own are kept over attempts.
+    let job = set.jobs.submit::<Parcels>(ParcelsInput { named: true }, attempts(3)).await.unwrap();
+    let shipped = |parcel| {
+        let label = format!("label of {parcel}");
+        json!({ "labels": [label, label], "charged": [1, 1] })
+    };
+    assert_eq!(job.result().await.unwrap().data, [shipped("a"), shipped("b")]);
+    assert_eq!(set.probe.starts("charge"), 3);
     set.settled().await;
     worker.drain().await;
 }

@@ -1,10 +1,13 @@
 //! Submitting jobs and reading their results.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use ops_runtime::ErrorCode;
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::durable::record::Stored;
 use ops_runtime::durable::{JobError, JobStatus, Jobs, SubmitOptions};
 use ops_runtime::registry::Progress;
 use ops_runtime::spec::OperationSpec;
@@ -140,6 +143,12 @@ pub(crate) async fn access_is_checked_when_it_runs<H: Harness>() {
     assert_eq!(of(&ann).await.unwrap().data.as_deref(), Some("ann"));
     assert_eq!(of(&bob).await.unwrap_err().code(), &ErrorCode::AccessDenied);
     assert_eq!(of(&set.jobs).await.unwrap().data, None);
+    // No engine keeps the token.
+    let later = SubmitOptions::new().with_delay(Duration::from_secs(60));
+    let later = ann.submit::<Work>(named("a"), later).await.unwrap();
+    let Stored::Open { job, .. } = later.stored().await.unwrap() else { panic!("it is open") };
+    assert!(job.identity.unwrap().token().is_none());
+    assert!(later.cancel().await.unwrap());
     // What a handler does by steps is its own business.
     let errand = bob.submit::<Errand>(ErrandInput {}, SubmitOptions::new()).await.unwrap();
     assert_eq!(errand.result().await.unwrap().data.as_deref(), Some("bob"));

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ops_runtime::durable::RetryPolicy;
+use ops_runtime::durable::engine::EngineLimits;
+use ops_runtime::durable::{InProcess, Jobs, RetryPolicy};
 use ops_runtime::mcp::{McpServer, McpServerOptions};
 use serde_json::{Value, json};
 
@@ -74,6 +75,21 @@ async fn in_2026_07_28_questions_are_polled() {
     let update = json!({ "taskId": task["taskId"], "inputResponses": { "first": accept("Eve") } });
     assert_eq!(client.request("tasks/update", update).await["result"], json!({ "resultType": "complete" }));
     assert_eq!(client.of_task("tasks/get", &task).await["result"], done);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_big_is_refused() {
+    let engine = InProcess::new().with_limits(EngineLimits::DEFAULT.with_max_result(4_000));
+    let jobs = Jobs::new(engine).with_retry("*", RetryPolicy::once());
+    let _worker = worker(&jobs);
+    let mut client = Client::connect_with(server(&jobs), REVISIONS[1], capable()).await;
+    let task = client.request("tools/call", json!({ "name": "job_ask", "arguments": {} })).await["result"].clone();
+    client.until(&task, "input_required").await;
+    let long = accept(&"x".repeat(5_000));
+    let update = json!({ "taskId": task["taskId"], "inputResponses": { "first": long, "second": long } });
+    let refused = client.request("tasks/update", update).await;
+    assert_eq!(code(&refused), -32602, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("keeps up to 4000"), "{refused}");
 }
 
 #[tokio::test]

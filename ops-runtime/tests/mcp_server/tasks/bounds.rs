@@ -132,6 +132,18 @@ async fn a_task_whose_workers_die_has_an_error_of_the_protocol() {
     assert_eq!(client.of_task("tasks/get", &task).await["result"]["status"], "failed");
 }
 
+/// The error of what a handler calls has the same code, and is an answer.
+#[tokio::test]
+async fn a_handler_may_say_that_it_was_aborted() {
+    let jobs = jobs();
+    let _worker = worker(&jobs);
+    let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
+    let task = client.begin("job_fail", json!({ "code": "ABORTED" })).await;
+    let result = client.of_task("tasks/result", &task).await;
+    assert_eq!(result["result"]["isError"], true, "{result}");
+    assert!(result["result"]["content"].to_string().contains("there is none"), "{result}");
+}
+
 #[tokio::test]
 async fn what_is_too_big_is_refused() {
     let jobs = jobs();

@@ -26,7 +26,7 @@ async fn what_is_declared() {
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
         tool["execution"]["taskSupport"].as_str().unwrap().to_owned()
     };
-    assert_eq!((tools.len(), listed["result"].get("resultType")), (9, None), "{listed}");
+    assert_eq!((tools.len(), listed["result"].get("resultType")), (10, None), "{listed}");
     assert_eq!([support("job_work"), support("job_greet"), support("job_must")], ["optional", "forbidden", "required"]);
 
     // An earlier revision has no tasks, and ignores what is said of them.
@@ -94,6 +94,16 @@ async fn a_task_gives_what_the_call_would_have_given() {
     let told = client.notifications.iter().filter(|told| told["method"] == "notifications/tasks/status");
     let ends: Vec<_> = told.map(|told| told["params"]["status"].as_str().unwrap()).collect();
     assert!(ends.len() >= 5 && ends.iter().all(|end| ["completed", "failed"].contains(end)), "{ends:?}");
+}
+
+#[tokio::test]
+async fn numbers_are_exact() {
+    let jobs = jobs();
+    let _worker = worker(&jobs);
+    let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
+    let task = client.begin("job_exact", json!({})).await;
+    let result = client.of_task("tasks/result", &task).await;
+    assert_eq!(result["result"]["content"][0]["text"], "31.245270191439438", "{result}");
 }
 
 #[tokio::test]

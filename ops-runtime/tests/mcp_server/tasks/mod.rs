@@ -77,6 +77,12 @@ async fn greet(name: String) -> String {
     format!("Hello, {name}!")
 }
 
+/// Gives a number that readers which are a little faster miss by one in the last place.
+#[operation(namespace = "job", kind = query)]
+async fn exact() -> f64 {
+    31.245270191439438
+}
+
 /// Is always a task.
 #[operation(namespace = "job", kind = mutation)]
 async fn must(number: i64) -> i64 {
@@ -125,6 +131,7 @@ fn registry() -> Registry {
     registry.register(Fail).unwrap();
     registry.register(Leak).unwrap();
     registry.register(Greet).unwrap();
+    registry.register(Exact).unwrap();
     registry.register(Must).unwrap();
     registry.register(Guard).unwrap();
     registry.register(Report).unwrap();

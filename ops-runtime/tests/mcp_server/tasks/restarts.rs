@@ -53,6 +53,19 @@ impl Drop for Process {
 }
 
 #[tokio::test]
+async fn a_task_that_may_have_begun() {
+    let mut servers = Servers::start(1, "2m").await;
+    let jobs = on(servers.engine(config().with_patience(Duration::from_millis(100))).await);
+    let mut client = Client::connect(McpServer::new(registry()).with_tasks(tasks(&jobs)), REVISIONS[0]).await;
+    client.begin("job_must", json!({ "number": 1 })).await;
+    servers.kill(0);
+    let params = json!({ "name": "job_must", "arguments": { "number": 1 }, "task": {} });
+    let failed = client.request("tools/call", params).await;
+    assert_eq!(code(&failed), -32603, "{failed}");
+    assert!(failed["error"]["message"].as_str().unwrap().contains("may have begun"), "{failed}");
+}
+
+#[tokio::test]
 async fn a_task_survives_its_server_and_its_worker() {
     let servers = Servers::start(1, "2m").await;
     let connect = async |who: &str, revision| {

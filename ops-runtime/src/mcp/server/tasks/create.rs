@@ -189,6 +189,14 @@ async fn plain(
     legacy(call::run(server, params, context).await?.into())
 }
 
+/// The error of a task that may have begun: what the engine did with its job is not known.
+fn uncertain(error: &CallError) -> ErrorData {
+    tracing::warn!(%error, "it is not known whether a task was begun");
+    let message = "tasks can't be written now: this one may have begun all the same. Find out what it has done before you call \
+                   it again";
+    ErrorData::internal_error(message, None)
+}
+
 /// Submits the job of a call. The inner error is one of the call itself.
 async fn begin(
     asker: &Asker<'_>,
@@ -225,7 +233,7 @@ async fn begin(
         Ok(record) => record,
         Err(error) => return Ok(Err(error)),
     };
-    let job = jobs.put_record(record.clone()).await.map_err(|error| unreachable(&error))?;
+    let job = jobs.put_record(record.clone()).await.map_err(|error| uncertain(&error))?;
     follow::count(job.clone(), counted);
     let stored = Stored::Open { job: Box::new(record), tries: Tries::default() };
     let begun = Seen::begun(job.id().clone(), tool.clone(), stored);

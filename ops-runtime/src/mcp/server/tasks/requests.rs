@@ -18,6 +18,7 @@ use super::create::{called, is_earlier};
 use super::list::listed;
 use super::state::{Asker, Seen, unreachable};
 use super::wire::{PREFIX, RELATED, legacy};
+use crate::ErrorCode;
 use crate::durable::JobId;
 use crate::mcp::server::call;
 use crate::mcp::server::question::send;
@@ -217,7 +218,11 @@ pub(in crate::mcp::server) async fn extension_update(
         return Ok(());
     }
     let answered = ask::answer_all(asker.engine(), &seen.id, params.input_responses).await;
-    answered.map_err(|error| unreachable(&error))
+    answered.map_err(|error| match error.code() {
+        // It would be no smaller if it came again.
+        ErrorCode::ValidationError => ErrorData::invalid_params(error.message().to_owned(), None),
+        _ => unreachable(&error),
+    })
 }
 
 /// Cancels a task of 2026-07-28; one that has ended stays as it is.

@@ -9,16 +9,17 @@ use serde_json::{Map, Value, json};
 
 use super::ask::{self, Client, Question};
 use super::config::{McpTasks, millis};
-use crate::durable::JobId;
 use crate::durable::engine::Engine;
 use crate::durable::record::{Ended, Outcome, Stored};
+use crate::durable::{JobId, is_death};
 use crate::mcp::server::result;
 use crate::mcp::server::shared::Shared;
 use crate::mcp::server::tool::{Served, StructuredContent};
 use crate::model::request_id::RequestId;
+use crate::record::from_str;
 use crate::run::principal::Principal;
 use crate::run::shown;
-use crate::{CallError, ErrorCode, ResponseEnvelope};
+use crate::{CallError, ResponseEnvelope};
 
 /// What marks the jobs of callers who are known, and of those who are not.
 const VIA: [&str; 2] = ["mcp", "mcp-unknown"];
@@ -110,7 +111,7 @@ impl<'a> Asker<'a> {
     pub(super) fn outcome(&self, seen: &Seen) -> Option<Result<CallToolResult, ErrorData>> {
         let Stored::Ended(ended) = &seen.stored else { return None };
         Some(match &ended.outcome {
-            Outcome::Done(envelope) => match serde_json::from_str::<ResponseEnvelope<Value>>(envelope.get()) {
+            Outcome::Done(envelope) => match from_str::<ResponseEnvelope<Value>>(envelope.get()) {
                 Ok(envelope) => Ok(result::success(&seen.tool, self.structure, envelope)),
                 Err(error) => {
                     tracing::error!(%error, task = seen.id.as_str(), "the result of a task can't be read");
@@ -120,7 +121,7 @@ impl<'a> Asker<'a> {
             Outcome::Cancelled => Err(ErrorData::new(CANCELLED, "the task was cancelled", None)),
             Outcome::Failed(error) => Ok(self.failure(seen, ended, error)),
             // No attempt has come to an end.
-            Outcome::Dead(letter) if *letter.error.code() == ErrorCode::Aborted => {
+            Outcome::Dead(letter) if is_death(&letter.error) => {
                 Err(ErrorData::internal_error("the workers of the task died until its attempts were used up", None))
             }
             Outcome::Dead(letter) => Ok(self.failure(seen, ended, &letter.error)),
@@ -192,14 +193,14 @@ impl Seen {
             _ => TaskStatus::Failed,
         };
         match &ended.outcome {
-            Outcome::Done(envelope) => match serde_json::from_str::<ResponseEnvelope<Value>>(envelope.get()) {
+            Outcome::Done(envelope) => match from_str::<ResponseEnvelope<Value>>(envelope.get()) {
                 Ok(envelope) if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => failed(true),
                 Ok(_) => TaskStatus::Completed,
                 Err(_) => failed(false),
             },
             Outcome::Cancelled => TaskStatus::Cancelled,
             Outcome::Failed(_) => failed(true),
-            Outcome::Dead(letter) => failed(*letter.error.code() != ErrorCode::Aborted),
+            Outcome::Dead(letter) => failed(!is_death(&letter.error)),
         }
     }
 
