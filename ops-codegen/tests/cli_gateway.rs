@@ -131,6 +131,22 @@ fn a_model_works_over_two_documents() {
     assert_eq!(host.call("execute", json!({ "code": code })), "ACCESS_DENIED");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_ends_though_its_audit_log_fails() {
+    let folder = folder("full");
+    std::fs::write(folder.join("shop.json"), document(4)).unwrap();
+    let arguments = ["shop.json", "--mock", "--tools", "search", "--audit", "/dev/full"];
+    let mut host = Host::start(&arguments, &folder);
+    assert_eq!(host.call("call", json!({ "id": "shop.showThing1" })), r#"{"number":1}"#);
+    let begun = std::time::Instant::now();
+    host.stdin = None;
+    while host.child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "the command has not ended");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_program_goes_on_after_its_server_was_killed() {
     let folder = folder("journal");

@@ -156,7 +156,10 @@ impl Gateway {
         })
     }
 
-    /// Waits until the audit log, if there is one, has written all calls that have ended.
+    /// Waits until the audit log, if there is one, has written all calls that have ended: at the end of a process.
+    ///
+    /// It waits 5 seconds at most, and does not wait for a log that fails and is not
+    /// [required](AuditOptions::with_required). What is lost then is counted in an error that is logged.
     pub async fn flush(&self) {
         self.core.gate.rules().flush().await;
     }
@@ -390,7 +393,7 @@ impl GatewayBuilder {
                 None => None,
             }
         };
-        let others = self.servers.iter().flat_map(McpConfig::names).map(str::to_lowercase).collect();
+        let others = self.servers.iter().flat_map(upstream::namespaces_of_servers).collect();
         let own = registry.list().iter().map(|spec| spec.namespace().to_lowercase()).collect();
         let taken = upstream::Taken { others, own };
         let reading = upstream::read(self.documents, taken, self.credentials_from_env);

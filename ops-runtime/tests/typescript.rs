@@ -88,7 +88,15 @@ fn schemas_become_types() {
         (json!({ "additionalProperties": { "type": "number" } }), "{ [key: string]: number }"),
         (
             json!({ "patternProperties": { "^a": { "type": "number" }, "^b": { "type": "string" } } }),
-            "{ [key: string]: number | string }",
+            "{ [key: string]: unknown /* number | string */ }",
+        ),
+        (
+            json!({ "patternProperties": { "^a": { "type": "number" } }, "additionalProperties": false }),
+            "{ [key: string]: number }",
+        ),
+        (
+            json!({ "patternProperties": { "^a": { "type": "number" } }, "required": ["b"] }),
+            "{\n    b: unknown;\n    [key: string]: unknown; // number\n  }",
         ),
         (
             json!({ "properties": { "a": { "type": "string" } }, "additionalProperties": { "type": "number" } }),
@@ -265,6 +273,22 @@ fn directions_make_two_types_of_a_definition_where_they_differ() {
     assert!(text.contains("type PetInput = {\n  name: string;\n  secret?: string;\n  kind?: Kind;\n};"), "{text}");
     assert!(text.contains("type Pet = {\n  id: number;\n  name: string;\n  kind?: Kind;\n};"), "{text}");
     assert_eq!(text.matches("type Kind = ").count(), 1, "{text}");
+}
+
+#[test]
+fn what_is_for_the_other_side_is_not_required_of_this_one() {
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "a", "version": "1" },
+        "components": { "schemas": { "Stored": { "type": "object", "properties": {
+            "id": { "type": "integer", "readOnly": true } } } } },
+        "paths": { "/pets": { "post": { "operationId": "add", "requestBody": { "required": true, "content": {
+            "application/json": { "schema": { "required": ["id", "name"], "properties": { "name": { "type": "string" } },
+                "allOf": [{ "$ref": "#/components/schemas/Stored" }] } } } },
+            "responses": { "204": { "description": "ok" } } } } },
+    });
+    let api = openapi::read(&document, &ReadOptions::new().with_namespace("a")).unwrap().0;
+    let text = body(&api.operations[0], Detail::Whole);
+    assert!(text.contains("name: string") && !text.contains("id"), "{text}");
 }
 
 /// One type that several functions hold in their schemas is one type; another of the same name is another.

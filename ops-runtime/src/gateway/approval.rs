@@ -39,7 +39,8 @@ pub(super) struct Approved;
 #[derive(Default)]
 pub(super) struct Waiting(Mutex<VecDeque<Call>>);
 
-struct Call {
+/// A call that waits.
+pub(super) struct Call {
     key: String,
     since: Instant,
     caller: CallerId,
@@ -72,13 +73,20 @@ impl Waiting {
         key
     }
 
-    /// True if that very call of that caller waits under the key; it then waits no longer.
-    pub(super) fn redeem(&self, key: &str, caller: &CallerId, id: &str, input: &Value) -> bool {
+    /// That very call of that caller, if it waits under the key; it then waits no longer.
+    pub(super) fn redeem(&self, key: &str, caller: &CallerId, id: &str, input: &Value) -> Option<Call> {
         let about = about(id, input);
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = waiting.iter().position(|call| call.key == key && call.caller == *caller && call.about == about);
         let call = found.and_then(|index| waiting.remove(index));
-        call.is_some_and(|call| call.since.elapsed() < PATIENCE)
+        call.filter(|call| call.since.elapsed() < PATIENCE)
+    }
+
+    /// Lets a call wait again, as if it had never been redeemed.
+    pub(super) fn put_back(&self, call: Call) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = waiting.partition_point(|other| other.since <= call.since);
+        waiting.insert(place, call);
     }
 }
 
@@ -176,11 +184,11 @@ mod tests {
         let input = json!({ "petId": 7 });
         let [ann, bob] = ["ann", "bob"].map(CallerId::connection);
         let key = waiting.add(&ann, "shop.deletePet", &input);
-        assert!(!waiting.redeem(&key, &bob, "shop.deletePet", &input));
-        assert!(!waiting.redeem(&key, &ann, "shop.deletePet", &json!({ "petId": 8 })));
-        assert!(!waiting.redeem(&key, &ann, "shop.deleteShop", &input));
-        assert!(waiting.redeem(&key, &ann, "shop.deletePet", &input));
-        assert!(!waiting.redeem(&key, &ann, "shop.deletePet", &input));
+        assert!(waiting.redeem(&key, &bob, "shop.deletePet", &input).is_none());
+        assert!(waiting.redeem(&key, &ann, "shop.deletePet", &json!({ "petId": 8 })).is_none());
+        assert!(waiting.redeem(&key, &ann, "shop.deleteShop", &input).is_none());
+        assert!(waiting.redeem(&key, &ann, "shop.deletePet", &input).is_some());
+        assert!(waiting.redeem(&key, &ann, "shop.deletePet", &input).is_none());
     }
 
     #[test]
@@ -190,9 +198,9 @@ mod tests {
         let long = json!("x".repeat(100_000));
         let of_bob = waiting.add(&bob, "shop.deletePet", &long);
         let keys: Vec<String> = (0..=WAITING_OF_ONE).map(|n| waiting.add(&ann, "shop.deletePet", &json!(n))).collect();
-        assert!(!waiting.redeem(&keys[0], &ann, "shop.deletePet", &json!(0)));
-        assert!(waiting.redeem(&keys[1], &ann, "shop.deletePet", &json!(1)));
-        assert!(waiting.redeem(&of_bob, &bob, "shop.deletePet", &long));
+        assert!(waiting.redeem(&keys[0], &ann, "shop.deletePet", &json!(0)).is_none());
+        assert!(waiting.redeem(&keys[1], &ann, "shop.deletePet", &json!(1)).is_some());
+        assert!(waiting.redeem(&of_bob, &bob, "shop.deletePet", &long).is_some());
     }
 
     fn question(spec: OperationSpec, input: &Value) -> String {

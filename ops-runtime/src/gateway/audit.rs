@@ -13,7 +13,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
@@ -27,6 +27,12 @@ use crate::{CallError, ErrorCode};
 pub use self::entry::{Approval, AuditEntry};
 pub use self::redact::AuditInputs;
 pub use self::writer::AuditSink;
+
+/// How long a process that ends waits for the log.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it waits for one attempt to write an entry, and a further one.
+const ATTEMPT: Duration = Duration::from_millis(300);
 
 /// The outcome of a call that has a result.
 const OK: &str = "ok";
@@ -85,10 +91,10 @@ impl AuditOptions {
 ///  "outcome":"ok","durationMs":12.25,"inputBytes":11,"outputBytes":52,"approval":{"state":"approved","by":"bob"}}
 /// ```
 ///
-/// (in one line). `outcome` is `ok` or the code of the error; it is `ABORTED` for a call that was dropped. A member that is
-/// not known is left out; `caller` is `null` for a caller without an identity. Results are never written, and inputs only
-/// as [`AuditInputs`] says. Of a file in an input, a gateway writes the name, the type and the size, as far as they are
-/// known: `{"fileName":"cat.png","contentType":"image/png","bytes":20480}`.
+/// (in one line). `outcome` is `ok` or the code of the error; it is `ABORTED` for a call that was dropped, and `TIMEOUT` if
+/// its deadline had passed then. A member that is not known is left out; `caller` is `null` for a caller without an identity.
+/// Results are never written, and inputs only as [`AuditInputs`] says. Of a file in an input, a gateway writes the name, the
+/// type and the size, as far as they are known: `{"fileName":"cat.png","contentType":"image/png","bytes":20480}`.
 ///
 /// Calls do not wait for the log. If the sink fails, its entry is tried again every 200 ms, and those that come meanwhile
 /// wait in a queue. An entry that finds the queue full is lost; the next one that is written has their number as
@@ -182,7 +188,8 @@ impl AuditLog {
             let fits = size_of(&told, inputs.max_bytes).is_some();
             (entry.input, entry.input_omitted) = (fits.then(|| inputs.redact(&told)), !fits);
         }
-        Ok(AuditRecord { log: self.clone(), entry: Some(Box::new(entry)), started: Instant::now(), place })
+        let started = Instant::now();
+        Ok(AuditRecord { log: self.clone(), entry: Some(Box::new(entry)), started, deadline: None, place })
     }
 
     /// Waits until all entries that are finished by now are written, however long that takes.
@@ -190,6 +197,22 @@ impl AuditLog {
         let (done, written) = oneshot::channel();
         if self.queue.send(Message::Flush(done)).await.is_ok() {
             let _ = written.await;
+        }
+    }
+
+    /// As [`flush`](Self::flush), for a process that ends, which no sink may keep from ending.
+    ///
+    /// It waits 5 seconds at most. A log that is not required and whose sink fails gets one further attempt alone.
+    pub(super) async fn flush_for_end(&self) {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        let mut flushing = std::pin::pin!(self.flush());
+        while tokio::time::timeout(ATTEMPT, &mut flushing).await.is_err() {
+            if tokio::time::Instant::now() < until && (self.options.required || self.state.failure().is_none()) {
+                continue;
+            }
+            let (lost, why) = (self.state.unwritten(), self.state.failure());
+            tracing::error!(lost, why, "the process ends without entries that the audit log has not written");
+            return;
         }
     }
 
@@ -211,9 +234,17 @@ impl AuditLog {
 
     fn write(&self, entry: Box<AuditEntry>, place: Option<OwnedPermit<Message>>) {
         match place {
-            Some(place) => drop(place.send(Message::Entry(entry))),
-            None if self.queue.try_send(Message::Entry(entry)).is_err() => self.state.drop_one(),
-            None => {}
+            Some(place) => {
+                self.state.queue_one();
+                drop(place.send(Message::Entry(entry)));
+            }
+            None => match self.queue.try_reserve() {
+                Ok(place) => {
+                    self.state.queue_one();
+                    place.send(Message::Entry(entry));
+                }
+                Err(_) => self.state.drop_one(),
+            },
         }
     }
 }
@@ -224,18 +255,27 @@ impl fmt::Debug for AuditLog {
     }
 }
 
-/// The entry of a call that has begun. If it is dropped, the call counts as `ABORTED`.
+/// The entry of a call that has begun. If it is dropped, the call counts as `ABORTED`, or as `TIMEOUT` if it had a deadline
+/// that has passed.
 #[derive(Debug)]
 pub struct AuditRecord {
     log: AuditLog,
     /// `None` once it is written.
     entry: Option<Box<AuditEntry>>,
     started: Instant,
+    /// When its caller gives up.
+    deadline: Option<Instant>,
     /// Its place in the queue, if the log is required.
     place: Option<OwnedPermit<Message>>,
 }
 
 impl AuditRecord {
+    /// Counts the call as timed out, and not as aborted, if it is dropped after this.
+    pub(super) fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
     /// Sets what became of asking for approval; the last one counts.
     pub fn set_approval(&mut self, approval: Approval) {
         if let Some(entry) = &mut self.entry {
@@ -267,7 +307,9 @@ impl AuditRecord {
 
 impl Drop for AuditRecord {
     fn drop(&mut self) {
-        self.end(ErrorCode::Aborted.as_str(), None);
+        let is_late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        let code = if is_late { ErrorCode::Timeout } else { ErrorCode::Aborted };
+        self.end(code.as_str(), None);
     }
 }
 

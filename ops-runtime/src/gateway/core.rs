@@ -45,6 +45,21 @@ pub(super) struct Core {
     making: Mutex<()>,
 }
 
+/// What a user has agreed to, to be kept if the call is not made: it was refused for coming too soon, say, or dropped.
+struct Yes<'a> {
+    waiting: &'a Waiting,
+    call: Option<approval::Call>,
+    made_by: &'a MadeBy,
+}
+
+impl Drop for Yes<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.take().filter(|_| !self.made_by.is_made()) {
+            self.waiting.put_back(call);
+        }
+    }
+}
+
 /// How calls that somebody has to agree to are asked about.
 pub(super) struct Approvals {
     pub(super) waiting: Waiting,
@@ -112,12 +127,14 @@ impl Core {
                 Err(error) => answer(true, error.to_string()),
             };
         };
-        let is_approved = approval.is_some_and(|key| self.approvals.waiting.redeem(key, caller, id, &input));
-        if is_approved {
-            options = options.with_extension(Approved);
-        }
         let made_by = MadeBy::new(caller);
-        options = options.with_extension(made_by.clone());
+        let agreed = approval.and_then(|key| self.approvals.waiting.redeem(key, caller, id, &input));
+        // A yes is good for a call that is made: until then, its key is kept.
+        let _yes = agreed.map(|call| {
+            options.extensions.insert_own(Approved);
+            Yes { waiting: &self.approvals.waiting, call: Some(call), made_by: &made_by }
+        });
+        options.extensions.insert_own(made_by.clone());
         options.extensions.insert_own(Exact);
         options.progress = context.progress().cloned();
         let invocation = principal.forward(context, self.gate.registry(), options);
@@ -171,6 +188,7 @@ impl Core {
             ResponseMeta::Mcp(meta) if meta.structured_content.is_none() || meta.is_error => {
                 (meta.is_error, self.fit_blocks(caller, meta.content))
             }
+            ResponseMeta::Mcp(meta) => (false, self.fit_beside(caller, data, meta.content)),
             _ => (false, self.fit(caller, data)),
         };
         content.extend(misfits(&warnings).map(ContentBlock::text));
@@ -183,7 +201,14 @@ impl Core {
 
     /// A value as text; what is too long is cut, and a second block says how to read on.
     pub(super) fn fit(&self, caller: &CallerId, value: Value) -> Vec<ContentBlock> {
-        as_text(self.results.fit(caller, value))
+        self.as_text(self.results.fit(caller, value))
+    }
+
+    /// A value as text, and the content blocks beside it that are more than text.
+    fn fit_beside(&self, caller: &CallerId, value: Value, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
+        let mut content = self.fit(caller, value);
+        content.extend(blocks.into_iter().filter(|block| text_of(block).is_none()));
+        content
     }
 
     /// Content blocks whose texts have the room of one result together: if that is too little, they become a list, which is
@@ -195,18 +220,38 @@ impl Core {
             1 => texts.pop().unwrap_or_default(),
             _ => Value::Array(texts),
         };
-        let fitted = self.results.fit(caller, all);
-        if fitted.note.is_none() {
-            return blocks;
+        if self.results.fits(&all) { blocks } else { self.fit_beside(caller, all, blocks) }
+    }
+
+    /// The name by which a model reads on: an operation, or where there is no `call`, the input of `execute`.
+    fn reads_by(&self) -> &'static str {
+        #[cfg(feature = "program")]
+        if self.programs.is_some() {
+            return "read";
         }
-        let mut content = as_text(fitted);
-        content.extend(blocks.into_iter().filter(|block| text_of(block).is_none()));
+        READ_ON
+    }
+
+    /// A result, or what fits of it, and how to read on.
+    fn as_text(&self, fitted: Fitted) -> Vec<ContentBlock> {
+        let text = match fitted.shown {
+            Value::String(text) => text,
+            shown => shown.to_string(),
+        };
+        let mut content = vec![ContentBlock::text(text)];
+        if let Some(note) = fitted.note {
+            let how = fitted.cursor.map(|cursor| match self.reads_by() {
+                READ_ON => format!(" To read on, `call` {}", json!({ "id": READ_ON, "input": { "cursor": cursor } })),
+                name => format!(" To read on, `execute` {}", json!({ name: { "cursor": cursor } })),
+            });
+            content.push(ContentBlock::text(format!("{note}{}", how.unwrap_or_default())));
+        }
         content
     }
 
     /// Reads on in a result that was cut.
-    fn read_on(&self, caller: &CallerId, input: &Value) -> ResponseEnvelope<Payload> {
-        if let Some(wrong) = not_to_read_on(input) {
+    pub(super) fn read_on(&self, caller: &CallerId, input: &Value) -> ResponseEnvelope<Payload> {
+        if let Some(wrong) = not_to_read_on(input, self.reads_by()) {
             return answer(true, format!("{}: {wrong}", ErrorCode::ValidationError));
         }
         let mut at = ReadAt::new();
@@ -214,7 +259,7 @@ impl Core {
         at.from = input.get("from").and_then(Value::as_u64).and_then(|from| usize::try_from(from).ok());
         let cursor = input.get("cursor").and_then(Value::as_str).unwrap_or_default();
         match self.results.read(caller, cursor, &at) {
-            Ok(fitted) => blocks(false, as_text(fitted)),
+            Ok(fitted) => blocks(false, self.as_text(fitted)),
             Err(error) => answer(true, format!("{}: {}", error.code(), error.message())),
         }
     }
@@ -280,8 +325,8 @@ pub(super) fn misfits(warnings: &[Warning]) -> Option<String> {
     (!told.is_empty()).then(|| format!("Not as described, in {} places: {}", warnings.len(), told.join("; ")))
 }
 
-/// What is wrong with the input of [`READ_ON`].
-fn not_to_read_on(input: &Value) -> Option<String> {
+/// What is wrong with the input of [`READ_ON`], or of what has another name.
+fn not_to_read_on(input: &Value, name_of_it: &str) -> Option<String> {
     const TAKEN: [&str; 3] = ["cursor", "from", "pointer"];
     let members = input.as_object().into_iter().flatten();
     // Models write `null` for what they leave out.
@@ -291,15 +336,15 @@ fn not_to_read_on(input: &Value) -> Option<String> {
             "from" => value.is_u64(),
             _ => {
                 let meant = question(&nearest(name, TAKEN, 1));
-                return Some(format!("`{READ_ON}` takes `cursor`, `pointer` and `from`, and no `{name}`{meant}"));
+                return Some(format!("`{name_of_it}` takes `cursor`, `pointer` and `from`, and no `{name}`{meant}"));
             }
         };
         if !fits {
-            return Some(format!("`{name}` of `{READ_ON}` is a text, or for `from` a whole number from 0"));
+            return Some(format!("`{name}` of `{name_of_it}` is a text, or for `from` a whole number from 0"));
         }
     }
     let is_missing = input.get("cursor").is_none_or(Value::is_null);
-    is_missing.then(|| format!("`{READ_ON}` needs the `cursor` that the result came with"))
+    is_missing.then(|| format!("`{name_of_it}` needs the `cursor` that the result came with"))
 }
 
 /// The text of a block, or a resource that has one; `None` for what a model looks at, listens to or follows.
@@ -312,21 +357,6 @@ fn text_of(block: &ContentBlock) -> Option<Value> {
         }
         _ => None,
     }
-}
-
-/// A result, or what fits of it, and how to read on.
-fn as_text(fitted: Fitted) -> Vec<ContentBlock> {
-    let text = match fitted.shown {
-        Value::String(text) => text,
-        shown => shown.to_string(),
-    };
-    let mut content = vec![ContentBlock::text(text)];
-    if let Some(note) = fitted.note {
-        let read_on = fitted.cursor.map(|cursor| json!({ "id": READ_ON, "input": { "cursor": cursor } }));
-        let how = read_on.map(|call| format!(" To read on, `call` {call}"));
-        content.push(ContentBlock::text(format!("{note}{}", how.unwrap_or_default())));
-    }
-    content
 }
 
 /// The first items of a subscription, as a list, and whether these are all; `public` makes what its caller may see of the error of an item.

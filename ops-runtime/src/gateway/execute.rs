@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::answer::{answer, blocks, text_of};
+use super::answer::{answer, blocks, text_of, wrong};
 use super::approval;
 use super::caller::CallerId;
 use super::core::Core;
@@ -28,14 +28,19 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
          `ops.<namespace>.<operation>(input)` for each operation, as `describe` shows them: each gives the data itself, and \
          throws an Error with `code`, `message` and `details`. Whole numbers beyond 2^53 are BigInts. Also `search(words)`, \
          `describe(id, detail)` and `console.log`. No network, no files, no timers. Call in parallel by `Promise.all`, and return \
-         only what you need. A call that changes something may stop the program until the user agrees.",
+         only what you need. A call that changes something may stop the program until the user agrees. A result that is too \
+         long is cut; its last line says how to read on.",
     )
     .with_input(Schema::text(
-        r#"{"type":"object","additionalProperties":false,"required":["code"],"properties":{
+        r#"{"type":"object","additionalProperties":false,"properties":{
             "code":{"type":"string","description":"The program"},
             "resume":{"type":"string","description":"The key of a program that waited, given with the same code"},
             "approve":{"type":"array","items":{"type":"string"},"description":"The keys of its calls that the user agreed to"},
-            "decline":{"type":"array","items":{"type":"string"},"description":"The keys of those that the user refused"}}}"#,
+            "decline":{"type":"array","items":{"type":"string"},"description":"The keys of those that the user refused"},
+            "read":{"type":"object","description":"In place of `code`: reads on in a result that was cut","properties":{
+                "cursor":{"type":"string","description":"As the result came with it"},
+                "pointer":{"type":"string","description":"The JSON pointer of another place"},
+                "from":{"type":"integer","description":"How many items or characters of it to leave out"}}}}}"#,
     ));
 
 /// What stands before the key of a question that a program asks.
@@ -79,9 +84,18 @@ async fn execute(
     context: Context,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
     let Some(programs) = &core.programs else { return Err(CallError::execution("there is no sandbox")) };
+    let caller = caller_of(&principal);
+    if let Some(read) = input.get("read") {
+        // A program beside it would be one that the model takes for run.
+        let is_alone = input.len() == 1;
+        return if is_alone {
+            Ok(core.read_on(&caller, read))
+        } else {
+            Err(wrong("`read` stands alone: run `code` by itself"))
+        };
+    }
     let source = text_of(input, "code")?;
     let view = core.view().await?;
-    let caller = caller_of(&principal);
     let peer = McpPeer::of(&context).filter(|peer| peer.supports("elicitation"));
     let functions = view.functions(&core.gate, &principal);
     let program = Program::new(source, functions);
@@ -95,7 +109,9 @@ async fn execute(
     let key = resumed.clone().unwrap_or_else(|| random::bytes::<16>().iter().fold(String::new(), hex));
     // The journals of one caller are no other's.
     let name = format!("{caller:?}/{key}");
-    let mut kept = Kept::new(&*programs.store, &name);
+    let known = Kept::new(&*programs.store, &name);
+    // What has been resumed meanwhile, and is done, does not begin again.
+    let mut kept = if resumed.is_some() { known.existing() } else { known };
     if resumed.is_none() && (input.contains_key("approve") || input.contains_key("decline")) {
         // It would run from its start, and make once more what it has made.
         let message = "`approve` and `decline` are for a program that waits: give its key as `resume`, too";
@@ -143,7 +159,7 @@ async fn execute(
         let Some(peer) = &peer else {
             return Ok(waits(core, &key, &waiting.asks, report.logs.len()));
         };
-        kept = Kept::new(&*programs.store, &name);
+        kept = Kept::new(&*programs.store, &name).existing();
         for ask in &waiting.asks {
             let Some(entry) = find::entry(&core.gate, &host.principal, &ask.id) else {
                 kept = kept.with_no(&ask.key);
@@ -213,7 +229,7 @@ fn ended(
         Outcome::Failed(failure) if resumed && failure.reason == Reason::Journal && report.calls == 0 => {
             let text = format!(
                 "The program did not go on: {failure}. What it has done stays done, so do not run it from its start. To see what it \
-                 asks, call `execute` with the same code and with `resume` alone."
+                 asks, if it still waits, call `execute` with the same code and with `resume` alone."
             );
             (true, vec![ContentBlock::text(text)])
         }

@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::rules::Rules;
 use crate::adapter::Bodies;
 use crate::run::handler::{Erased, InputForm};
+use crate::run::pipeline::{Guard, Limits, StreamGuard};
 use crate::run::registry::{Entry, WeakRegistry};
 use crate::{
     BoxFuture, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registry, ResponseEnvelope,
@@ -130,6 +132,7 @@ impl Gate {
                 inner: handler.erased.clone(),
                 behind: self.behind.downgrade(),
             })
+            .keeping_time()
         });
         // The registry behind has the same spec, so it is one that can be registered.
         self.registry.make_entry(behind.spec.clone(), handler).ok()
@@ -156,6 +159,8 @@ impl Gated {
     /// The context for the handler behind the gate: calls that it makes are its own, and no longer the caller's.
     fn context(&self, mut context: Context) -> Result<Context, CallError> {
         context.registry = self.behind.upgrade().ok_or_else(|| CallError::execution("the gateway has ended"))?;
+        // What it waits for before it begins, such as the user's answer, counts for the caller's deadline alone.
+        context.timeout = self.operation.spec.timeout;
         Ok(context)
     }
 
@@ -172,12 +177,17 @@ impl Gated {
         };
         Box::pin(async move {
             if let Payload::Value(input) = &input {
-                operation.check_members(input, &context)?;
+                rules.check_members(&operation, input, &context)?;
             }
             let spec = &*operation.spec;
-            let check = |input: &Value| inner.check(spec, input, &inside);
+            let check = |input: &Value| operation.check_by_handler(input, &inside);
             let passed = rules.admit(&operation, &input, &context, check).await?;
-            let answer = run(&*inner, spec, input, inside).await;
+            let answer = match Guard::start(Limits::of(&inside), || run(&*inner, spec, input, inside)) {
+                Ok(running) => running.await,
+                Err(error) => Err(error),
+            };
+            // As the caller gets it.
+            let answer = answer.map_err(|error| error.with_declared_code(&spec.errors));
             passed.end(&answer);
             answer
         })
@@ -206,19 +216,28 @@ impl Endpoint for Gated {
             Err(error) => return Box::pin(ready(Err(error))),
         };
         Box::pin(async move {
-            operation.check_members(&input, &context)?;
+            rules.check_members(&operation, &input, &context)?;
             let input = Payload::Value(input);
             let spec = &*operation.spec;
-            let check = |input: &Value| inner.check(spec, input, &inside);
+            let check = |input: &Value| operation.check_by_handler(input, &inside);
             let passed = rules.admit(&operation, &input, &context, check).await?;
             let Payload::Value(input) = input else { return Err(CallError::execution("the input is no JSON value")) };
-            let stream = inner.subscribe(spec, input, inside).await;
-            passed.follow(stream)
+            let (first, rest) = Limits::of_subscription(&inside);
+            let stream = match Guard::start(first, || inner.subscribe(spec, input, inside)) {
+                Ok(opening) => opening.await,
+                Err(error) => Err(error),
+            };
+            let stream = stream.map_err(|error| error.with_declared_code(&spec.errors));
+            passed.follow(stream.map(|stream| StreamGuard::new(stream, rest).boxed()))
         })
     }
 
     fn check(&self, _: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
         self.operation.check_by_handler(input, context)
+    }
+
+    fn refused(&self, _: &OperationSpec, input: &Value, context: &Context, error: &CallError) {
+        self.rules.refused(&self.operation, input, context, error);
     }
 
     fn input_form(&self) -> InputForm {

@@ -106,7 +106,9 @@ impl Host for ModelHost {
             let entry = find::entry(&self.core.gate, &self.principal, id).ok_or_else(unknown)?;
             // The sandbox has asked already, where there was something to ask.
             let made_by = MadeBy::new(&self.caller);
-            let mut options = CallOptions::new().with_extension(Approved).with_extension(made_by.clone());
+            let mut options = CallOptions::new();
+            options.extensions.insert_own(Approved);
+            options.extensions.insert_own(made_by.clone());
             options.extensions.insert_own(Exact);
             let is_mutation = entry.spec.kind == OperationKind::Mutation;
             let _noting = is_mutation.then_some(Noting { noted: &self.noted, id, made_by: &made_by });

@@ -123,9 +123,14 @@ impl Results {
         Self(Arc::new(Inner { limits, store: Mutex::default() }))
     }
 
+    /// True if a result is shown as a whole.
+    pub(super) fn fits(&self, result: &Value) -> bool {
+        size_of(result, self.shown()).is_some()
+    }
+
     /// Shows a result as far as it fits, and keeps it for the caller if it does not.
     pub fn fit(&self, caller: &CallerId, result: Value) -> Fitted {
-        if size_of(&result, self.shown()).is_some() {
+        if self.fits(&result) {
             return Fitted { shown: result, parts: Vec::new(), cursor: None, note: None };
         }
         let result = Arc::new(result);

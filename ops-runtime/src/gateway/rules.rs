@@ -54,8 +54,13 @@ impl MadeBy {
         Self { caller: caller.clone(), is_met: Arc::default(), is_let: Arc::default() }
     }
 
+    /// The mark of a call; of one that has none, a new one with its identity.
+    fn of(context: &Context) -> Self {
+        let marked = context.extension::<Self>().cloned();
+        marked.unwrap_or_else(|| Self::new(&CallerId::of(context.identity())))
+    }
+
     /// True if the operation was run, whatever came of it.
-    #[cfg(feature = "program")]
     pub(super) fn is_made(&self) -> bool {
         self.is_let.load(Ordering::Relaxed)
     }
@@ -71,10 +76,10 @@ impl Rules {
         self.policy.decide(spec)
     }
 
-    /// Waits until the audit log has written all calls that have ended.
+    /// Waits until the audit log has written all calls that have ended, as long as a process that ends should.
     pub(super) async fn flush(&self) {
         if let Some(log) = &self.audit {
-            log.flush().await;
+            log.flush_for_end().await;
         }
     }
 
@@ -91,25 +96,22 @@ impl Rules {
         check: impl Fn(&Value) -> Result<(), CallError> + Send,
     ) -> Result<Passed, CallError> {
         let spec = &*operation.spec;
-        let made_by = context.extension::<MadeBy>();
-        let caller = made_by.map_or_else(|| CallerId::of(context.identity()), |made_by| made_by.caller.clone());
-        if let Some(made_by) = made_by {
-            made_by.is_met.store(true, Ordering::Relaxed);
-        }
+        let made_by = MadeBy::of(context);
+        let caller = made_by.caller.clone();
+        made_by.is_met.store(true, Ordering::Relaxed);
         let mut record = match &self.audit {
             None => None,
             Some(log) => {
                 let entry = AuditEntry::new(context.request_id(), spec.id.clone(), spec.kind).with_caller(&caller);
-                let (input, context) = (value(input), Some(context));
-                Some(log.begin_as(entry, files::size(&input, context), || files::told(operation, &input, context))?)
+                let (input, of) = (value(input), Some(context));
+                let record = log.begin_as(entry, files::size(&input, of), || files::told(operation, &input, of))?;
+                Some(record.with_deadline(context.deadline))
             }
         };
         let admitted = self.pass(operation, input, context, check, &caller, &mut record).await;
         match admitted {
             Ok(permit) => {
-                if let Some(made_by) = made_by {
-                    made_by.is_let.store(true, Ordering::Relaxed);
-                }
+                made_by.is_let.store(true, Ordering::Relaxed);
                 Ok(Passed { record, _permit: permit })
             }
             Err(error) => {
@@ -121,11 +123,21 @@ impl Rules {
         }
     }
 
-    /// Tells of a call of a model that was refused before it came as far as the rules: for its input, say.
+    /// Checks that a handler passes over no member of an input, and tells of the call if it would.
+    pub(super) fn check_members(&self, operation: &Entry, input: &Value, context: &Context) -> Result<(), CallError> {
+        operation.check_members(input, context).inspect_err(|error| self.refused(operation, input, context, error))
+    }
+
+    /// Tells of a call that was refused before it came as far as the rules: for its input, say.
+    pub(super) fn refused(&self, operation: &Entry, input: &Value, context: &Context, error: &CallError) {
+        self.note_refused(&MadeBy::of(context), context.request_id(), operation, input, error);
+    }
+
+    /// Tells of a call that was refused before it came as far as the rules, by whom it is of.
     pub(super) fn note_refused(
         &self,
         made_by: &MadeBy,
-        request: String,
+        request: impl Into<String>,
         operation: &Entry,
         input: &Value,
         error: &CallError,

@@ -87,7 +87,7 @@ pub(super) fn registry(core: &Arc<Core>, unknown_is_owner: bool) -> Result<Regis
 pub(super) fn own(core: &Arc<Core>) -> Result<Registry, RegistryError> {
     let behind = core.gate.registry();
     let registry = Registry::builder().with_policy(behind.policy()).build();
-    let own = |spec: SpecRef| Registration::new(spec, Handler::endpoint(Own(core.clone())));
+    let own = |spec: SpecRef| Registration::new(spec, Handler::endpoint(Own(core.clone())).keeping_time());
     registry.register_all(behind.list().into_iter().map(own))?;
     Ok(registry)
 }
@@ -98,8 +98,8 @@ struct Own(Arc<Core>);
 impl Own {
     fn invocation(&self, context: &Context) -> Invocation {
         let principal = Principal::of(context, true);
-        let made_by = MadeBy::new(&caller_of(&principal));
-        let mut options = CallOptions::default().with_extension(made_by);
+        let mut options = CallOptions::default();
+        options.extensions.insert_own(MadeBy::new(&caller_of(&principal)));
         options.extensions.insert_own(Exact);
         options.progress = context.progress().cloned();
         principal.forward(context, self.0.gate.registry(), options)
@@ -107,6 +107,13 @@ impl Own {
 }
 
 impl Endpoint for Own {
+    fn refused(&self, spec: &OperationSpec, input: &Value, context: &Context, error: &CallError) {
+        let made_by = MadeBy::new(&caller_of(&Principal::of(context, true)));
+        if let Some(entry) = self.0.gate.registry().table().get(&spec.id) {
+            self.0.gate.rules().note_refused(&made_by, context.request_id(), entry, input, error);
+        }
+    }
+
     fn call(
         &self,
         spec: &OperationSpec,

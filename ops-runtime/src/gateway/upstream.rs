@@ -11,6 +11,7 @@ use crate::documents::dir::dir_namespaces;
 use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::FileSource;
 use crate::http::import::{Imported, from_openapi_file, from_openapi_url};
+use crate::mcp::McpConfig;
 use crate::{
     BoxFuture, CallError, Context, Diagnostic, Endpoint, Handler, HttpClient, HttpConfig, OperationSpec, Payload,
     Registration, ResponseEnvelope, Value,
@@ -53,6 +54,11 @@ pub(super) type Outcome = (String, Result<Read, CallError>);
 impl Document {
     fn is_url(&self) -> bool {
         self.location.starts_with("https://") || self.location.starts_with("http://")
+    }
+
+    /// The namespace that its configuration gives it, as ids have it, in lower case.
+    fn namespace(&self) -> Option<String> {
+        effective(self.config.namespace())
     }
 
     fn read(self) -> Result<Read, CallError> {
@@ -151,7 +157,20 @@ fn mocked(specs: Vec<OperationSpec>) -> Vec<Registration> {
     specs.into_iter().map(crate::mock::examples).collect()
 }
 
-/// Namespaces that are not those of documents, in lower case.
+/// A namespace as ids have it, in lower case; `None` if a configuration names none.
+fn effective(namespace: Option<&str>) -> Option<String> {
+    namespace.filter(|name| !name.is_empty()).map(|name| name.replace('.', "_").to_lowercase())
+}
+
+/// The namespaces of the servers of a configuration, as [`Taken`] has them.
+pub(super) fn namespaces_of_servers(config: &McpConfig) -> impl Iterator<Item = String> {
+    config.names().filter_map(|name| {
+        let configured = config.server(name).ok().and_then(|server| server.namespace.as_deref());
+        effective(configured.or(Some(name)))
+    })
+}
+
+/// Namespaces that are not those of documents, as ids have them, in lower case.
 pub(super) struct Taken {
     /// Of MCP servers.
     pub(super) others: BTreeSet<String>,
@@ -175,7 +194,7 @@ pub(super) async fn read(
             document.config = std::mem::take(&mut document.config).with_credentials_from_env(prefix);
         }
     }
-    let named: Vec<bool> = documents.iter().map(|document| document.config.namespace().is_some()).collect();
+    let named: Vec<bool> = documents.iter().map(|document| document.namespace().is_some()).collect();
     let (urls, files): (Vec<_>, Vec<_>) =
         documents.into_iter().enumerate().partition(|(_, document)| document.is_url());
     let reading = tokio::task::spawn_blocking(move || read_files(files));
@@ -207,9 +226,9 @@ fn check_namespace(read: &mut Result<Read, CallError>, taken: &mut BTreeSet<Stri
 /// Gives a namespace to each file that has none: that of its name, longer if several would have the same, with the name of
 /// the folder if the whole names are alike. Returns all that are taken, in lower case.
 fn name(documents: &mut [Document], mut taken: BTreeSet<String>) -> BTreeSet<String> {
-    taken.extend(documents.iter().filter_map(|document| document.config.namespace()).map(str::to_lowercase));
+    taken.extend(documents.iter().filter_map(Document::namespace));
     let unnamed: Vec<&mut Document> =
-        documents.iter_mut().filter(|document| document.config.namespace().is_none() && !document.is_url()).collect();
+        documents.iter_mut().filter(|document| document.namespace().is_none() && !document.is_url()).collect();
     let paths: Vec<PathBuf> = unnamed.iter().map(|document| PathBuf::from(&document.location)).collect();
     let files: Vec<PathBuf> = paths.iter().map(|path| path.file_name().unwrap_or_default().into()).collect();
     let names = dir_namespaces(Path::new(""), &files, |_| true);

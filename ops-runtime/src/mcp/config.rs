@@ -130,7 +130,7 @@ impl McpConfig {
 #[derive(Clone)]
 pub struct McpServerConfig {
     pub(super) target: Target,
-    pub(super) namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) total_timeout: Option<Duration>,
     pub(super) connect_timeout: Duration,

@@ -149,6 +149,7 @@ impl Sandbox {
             let mut journal = match kept.store.load(kept.name).await {
                 Ok(Some(journal)) if !journal.is_of(&program.hash()) => return differs(),
                 Ok(Some(journal)) => journal,
+                Ok(None) if kept.must_exist => return failed("there is no such journal, or no longer".to_owned()),
                 Ok(None) => self.journal(program),
                 Err(error) => return failed(format!("the journal cannot be read: {error}")),
             };

@@ -52,13 +52,21 @@ impl std::fmt::Debug for Hold {
 pub struct Kept<'a> {
     pub(super) store: &'a dyn JournalStore,
     pub(super) name: &'a str,
+    pub(super) must_exist: bool,
     pub(super) answers: Vec<(String, bool)>,
 }
 
 impl<'a> Kept<'a> {
     /// The journal with the name, which is made if there is none.
     pub fn new(store: &'a dyn JournalStore, name: &'a str) -> Self {
-        Self { store, name, answers: Vec::new() }
+        Self { store, name, must_exist: false, answers: Vec::new() }
+    }
+
+    /// Refuses to run the program if there is no journal of that name: it would run from its start.
+    #[must_use]
+    pub fn existing(mut self) -> Self {
+        self.must_exist = true;
+        self
     }
 
     /// Says yes to the call with this key.

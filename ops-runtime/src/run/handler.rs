@@ -91,6 +91,12 @@ pub trait Endpoint: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Hears of a call that is refused before it gets here: by access rules, with `null` for its input, or for its input.
+    #[doc(hidden)]
+    fn refused(&self, spec: &OperationSpec, input: &Value, context: &Context, error: &CallError) {
+        let _ = (spec, input, context, error);
+    }
+
     /// What becomes of the input in [`call_payload`](Self::call_payload).
     #[doc(hidden)]
     fn input_form(&self) -> InputForm {
@@ -146,6 +152,8 @@ pub struct Handler {
     // The operation whose types the code takes, and whether it streams; none if it takes any JSON.
     pub(crate) operation: Option<Typed>,
     pub(crate) streams: Option<bool>,
+    /// True if the operation's own timeout is for the code to keep.
+    pub(crate) keeps_time: bool,
 }
 
 /// An operation by its type.
@@ -177,7 +185,7 @@ impl Handler {
         Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
     {
         let run = Box::new(move |input, context| -> BoxFuture<'static, _> { Box::pin(run(input, context)) });
-        Self { erased: Arc::new(TypedCall::<Op>(run)), operation: Some(Typed::of::<Op>()), streams: Some(false) }
+        Self::of(Arc::new(TypedCall::<Op>(run)), Some(Typed::of::<Op>()), Some(false))
     }
 
     /// A handler of a subscription that takes and gives the operation's types.
@@ -192,7 +200,7 @@ impl Handler {
             let future = run(input, context);
             Box::pin(async move { Ok(Box::pin(future.await?) as BoxStream<'static, _>) })
         });
-        Self { erased: Arc::new(TypedStream::<Op>(run)), operation: Some(Typed::of::<Op>()), streams: Some(true) }
+        Self::of(Arc::new(TypedStream::<Op>(run)), Some(Typed::of::<Op>()), Some(true))
     }
 
     /// A handler of a query or a mutation that takes and gives any JSON.
@@ -204,7 +212,7 @@ impl Handler {
         Fut: Future<Output = Result<Value, CallError>> + Send + 'static,
     {
         let run = Box::new(move |input, context| -> BoxFuture<'static, _> { Box::pin(run(input, context)) });
-        Self { erased: Arc::new(DynamicCall(run)), operation: None, streams: Some(false) }
+        Self::of(Arc::new(DynamicCall(run)), None, Some(false))
     }
 
     /// A handler of a subscription that takes and gives any JSON.
@@ -218,7 +226,7 @@ impl Handler {
             let future = run(input, context);
             Box::pin(async move { Ok(Box::pin(future.await?) as BoxStream<'static, _>) })
         });
-        Self { erased: Arc::new(DynamicStream(run)), operation: None, streams: Some(true) }
+        Self::of(Arc::new(DynamicStream(run)), None, Some(true))
     }
 
     /// Whether something else runs the operation, which decides itself what it takes.
@@ -228,7 +236,17 @@ impl Handler {
 
     /// A handler that passes the call to an endpoint.
     pub fn endpoint(endpoint: impl Endpoint) -> Self {
-        Self { erased: Arc::new(endpoint), operation: None, streams: None }
+        Self::of(Arc::new(endpoint), None, None)
+    }
+
+    pub(crate) fn of(erased: Arc<dyn Erased>, operation: Option<Typed>, streams: Option<bool>) -> Self {
+        Self { erased, operation, streams, keeps_time: false }
+    }
+
+    /// Leaves the operation's own timeout to the code, which may have to wait before the operation begins.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn keeping_time(self) -> Self {
+        Self { keeps_time: true, ..self }
     }
 }
 

@@ -32,10 +32,10 @@ use crate::{
 };
 #[cfg(feature = "webhooks")]
 use crate::{SpecRef, run::schemas::DefinitionCache};
-use guard::{Guard, Limits, StreamGuard};
 
 pub use by_id::CallFuture;
 pub(crate) use by_id::{call, check_input, stream};
+pub(crate) use guard::{Guard, Limits, StreamGuard};
 pub(crate) use invocation::{Invocation, not_found};
 
 /// Reads what another program sent as the output of an operation, as the policy says.
@@ -309,7 +309,7 @@ fn start_served(
     let (entry, handler) = call.admit(&entry.spec.id, Some(entry))?;
     let by_type = is_trusted(handler.erased.input_form()) && call.policy != OutputPolicy::Strict;
     if let Payload::Value(input) = &input {
-        entry.check_members(input, &call.context)?;
+        entry.check_members(input, &call.context).map_err(|error| call.refused(entry, input, error))?;
     }
     if by_type && entry.schemas.input_is_its_type() {
         let limits = call.limits();
@@ -317,7 +317,7 @@ fn start_served(
         return Ok((Guard::start(limits, start)?, true));
     }
     let input = with_json_bodies(handler, input::value(&entry.spec, input)?, &call.context)?;
-    entry.check_input(&input, &call.context)?;
+    entry.check_input(&input, &call.context).map_err(|error| call.refused(entry, &input, error))?;
     Ok((start_erased(call, entry, input)?, false))
 }
 

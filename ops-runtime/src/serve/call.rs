@@ -114,7 +114,7 @@ impl Incoming<'_> {
     }
 
     /// A call in the sender's name.
-    fn invocation(&self, identity: Option<Arc<Identity>>, is_stream: bool) -> Invocation {
+    pub(super) fn invocation(&self, identity: Option<Arc<Identity>>, is_stream: bool) -> Invocation {
         let registry = &self.server.registry;
         let metadata = metadata(&self.parts.headers, is_stream);
         let deadline = self.server.options.timeout.filter(|_| !is_stream).and_then(deadline_after);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::CONTENT_ENCODING;
 use http::request::Parts;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::accept::Accept;
@@ -20,7 +21,7 @@ use crate::model::request_id::Number;
 use crate::model::unauthorized::Unauthorized;
 use crate::run::door::Door;
 use crate::run::registry::Entry;
-use crate::{HttpBinding, Identity, ParameterLocation, Registry, SecurityScheme};
+use crate::{CallError, ErrorCode, HttpBinding, Identity, ParameterLocation, Registry, SecurityScheme};
 
 /// What all requests of a server share.
 pub(super) struct Shared {
@@ -80,7 +81,12 @@ impl Incoming<'_> {
     /// Refuses a caller who may not run the operation, before anything is read for it.
     pub(super) fn admit(&self, entry: &Entry, identity: Option<&Identity>) -> Result<(), Problem> {
         self.meter.operation(&entry.spec.id);
-        identity::check(&entry.spec, identity).map_err(|lack| self.lacking(lack))
+        identity::check(&entry.spec, identity).map_err(|lack| {
+            let call = self.invocation(identity.cloned().map(Arc::new), false);
+            let error = CallError::new(ErrorCode::AccessDenied, "the caller may not run the operation");
+            call.refused(entry, &Value::Null, error);
+            self.lacking(lack)
+        })
     }
 
     pub(super) fn lacking(&self, lack: Lack) -> Problem {

@@ -40,6 +40,13 @@ pub(super) struct Lower<'s, 'a> {
 
 type Node = Map<String, Value>;
 
+/// A property that a schema describes.
+enum Found {
+    Of(Type),
+    /// It is not for this side.
+    Omitted,
+}
+
 impl<'s, 'a> Lower<'s, 'a> {
     pub(super) fn new(scope: &'s mut Scope<'a>, table: usize, side: Side) -> Self {
         Self { scope, table, side, depth: 0, is_part: false, budget: Cell::new(LOOKS) }
@@ -156,24 +163,24 @@ impl<'s, 'a> Lower<'s, 'a> {
         let told = if keys.is_empty() { Type::String } else { Type::union(keys) };
         let target = Map::from_iter([("$ref".to_owned(), target.into())]);
         let is_open = match self.property(variant, tag, 0) {
-            Some((_, found)) => found == Type::String && told != Type::String,
+            Some(Found::Of(found)) => found == Type::String && told != Type::String,
+            Some(Found::Omitted) => false,
             None => !self.may_be_other(&target, "object", 0),
         };
         if !is_open {
             return type_;
         }
         let tag = Property { name: tag.to_owned(), is_optional: true, type_: told, doc: Doc::default() };
-        Type::intersection([type_, Type::Object(Object { properties: vec![tag], others: None })])
+        Type::intersection([type_, Type::Object(Object { properties: vec![tag], ..Object::default() })])
     }
 
-    /// The type of a property, wherever a schema describes it, and whether the schema requires it there.
-    fn property(&mut self, schema: &Value, name: &str, hops: usize) -> Option<(bool, Type)> {
+    /// The type of a property, wherever a schema describes it.
+    fn property(&mut self, schema: &Value, name: &str, hops: usize) -> Option<Found> {
         if hops > HOPS || !self.looks(1) {
             return None;
         }
         if let Some(property) = schema.get("properties").and_then(|all| all.get(name)) {
-            let is_required = list(schema.as_object()?, "required").any(|required| required == name);
-            return Some((is_required, self.schema(property)));
+            return Some(if self.is_omitted(property) { Found::Omitted } else { Found::Of(self.schema(property)) });
         }
         if let Some(target) = schema.get("$ref").and_then(Value::as_str)
             && let Some(held) = self.scope.target(self.table, target)
@@ -261,14 +268,17 @@ impl<'s, 'a> Lower<'s, 'a> {
         let others = match additional {
             Some(Value::Bool(false)) | None if patterns.is_empty() => None,
             Some(Value::Bool(false)) | None => {
-                let types: Vec<Type> = patterns.into_iter().map(|schema| self.schema(schema)).collect();
+                let types: Vec<Type> = patterns.iter().map(|schema| self.schema(schema)).collect();
                 Some(Type::union(types))
             }
             Some(schema) => {
-                let types: Vec<Type> = patterns.into_iter().chain([schema]).map(|schema| self.schema(schema)).collect();
+                let types: Vec<Type> =
+                    patterns.iter().copied().chain([schema]).map(|schema| self.schema(schema)).collect();
                 Some(Type::union(types))
             }
         };
+        // Names that match no pattern may be anything.
+        let is_open = additional.is_none() && others.is_some();
         // What is required and not described: it is described elsewhere, or has the type of all others.
         let mut seen = HashSet::new();
         for name in list(node, "required").filter_map(Value::as_str) {
@@ -278,17 +288,21 @@ impl<'s, 'a> Lower<'s, 'a> {
             let aside = node.get("$ref").map(|reference| serde_json::json!({ "$ref": reference }));
             let aside = aside.iter().chain(list(node, "allOf").take(HOPS));
             let found = aside.cloned().collect::<Vec<_>>().iter().find_map(|part| self.property(part, name, 1));
-            let type_ = found.map(|(_, type_)| type_).or_else(|| others.clone()).unwrap_or(Type::Unknown);
+            let type_ = match found {
+                Some(Found::Omitted) => continue,
+                Some(Found::Of(type_)) => type_,
+                None => others.clone().filter(|_| !is_open).unwrap_or(Type::Unknown),
+            };
             properties.push(Property { name: name.to_owned(), is_optional: false, type_, doc: Doc::default() });
         }
         if properties.is_empty() && others.is_none() {
             return match (additional, described) {
                 // Nothing is allowed; or all that is described is for the other side.
-                (Some(_), _) => Type::Object(Object { properties, others: Some(Box::new(Type::Never)) }),
+                (Some(_), _) => Type::Object(Object { properties, others: Some(Box::new(Type::Never)), is_open }),
                 _ => Type::bare_object(),
             };
         }
-        Type::Object(Object { properties, others: others.map(Box::new) })
+        Type::Object(Object { properties, others: others.map(Box::new), is_open })
     }
 
     /// True if a property is not for this side: it says so, or what it refers to does.

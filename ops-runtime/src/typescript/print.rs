@@ -168,6 +168,10 @@ impl<'p> Printer<'p> {
         }
         let others = object.others.as_deref();
         if let (Some(others), []) = (others, object.properties.as_slice()) {
+            if object.is_open {
+                let told = told(scope, others).map(|told| format!(" /* {told} */"));
+                return self.out.push_str(&format!("{{ [key: string]: unknown{} }}", told.unwrap_or_default()));
+            }
             self.out.push_str("{ [key: string]: ");
             self.within(scope, others, Place { indent: place.indent, ..inside }, Tight::Not);
             self.out.push_str(" }");

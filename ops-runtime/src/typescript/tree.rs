@@ -29,6 +29,8 @@ pub(super) struct Object {
     pub(super) properties: Vec<Property>,
     /// The type of all others; `None` if the schema says nothing of others, or allows none.
     pub(super) others: Option<Box<Type>>,
+    /// True if that is the type of some of the others, by their names, and the rest may be anything.
+    pub(super) is_open: bool,
 }
 
 /// A property of an object.
@@ -60,7 +62,7 @@ pub(super) const MAX_UNION: usize = 10_000;
 impl Type {
     /// The object that the schema says nothing of.
     pub(super) fn bare_object() -> Self {
-        Self::Object(Object { properties: Vec::new(), others: Some(Box::new(Self::Unknown)) })
+        Self::Object(Object { others: Some(Box::new(Self::Unknown)), ..Object::default() })
     }
 
     fn is_bare_object(&self) -> bool {

@@ -1,11 +1,18 @@
 //! Calls that somebody has to agree to.
 
-use ops_runtime::Registry;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
 use ops_runtime::access::CallPolicy;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpBody};
-use ops_runtime::gateway::{Gateway, Tools};
+use ops_runtime::gateway::{AuditEntry, AuditLog, AuditOptions, CallerLimits, Gateway, Tools};
 use ops_runtime::http::{HttpClient, HttpConfig};
 use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Context, Registry};
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};
@@ -164,6 +171,92 @@ async fn a_policy_holds_whichever_way_a_call_comes() {
     }
     let misspelt = Shop::new().gateway().with_policy(CallPolicy::new().with_deny("DELTE *")).build().await.unwrap_err();
     assert!(misspelt.message().contains("did you mean `DELETE`?"), "{misspelt}");
+}
+
+/// The key of a call that waits.
+fn key(waits: &Value) -> &str {
+    let (_, key) = text(waits).split_once("\"approval\": \"").unwrap_or_else(|| panic!("{waits}"));
+    key.split_once('"').unwrap().0
+}
+
+#[tokio::test]
+async fn a_user_has_more_time_than_the_operation() {
+    static CLEAN: OperationSpec = OperationSpec::mutation("shop.clean").with_timeout(Duration::from_millis(400));
+    let shop = Shop::new();
+    let clean = |input: Value, _| async move {
+        tokio::time::sleep(Duration::from_millis(input["ms"].as_u64().unwrap())).await;
+        Ok(json!("clean"))
+    };
+    shop.registry.register(Registration::new(&CLEAN, Handler::dynamic(clean))).unwrap();
+    let gateway = shop.gateway().build().await.unwrap();
+    let can_ask = json!({ "elicitation": {} });
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], can_ask).await;
+    for (ms, told) in [(0, "clean"), (5_000, "TIMEOUT: ")] {
+        let arguments = json!({ "id": "shop.clean", "input": { "ms": ms } });
+        let call = client.send("tools/call", json!({ "name": "call", "arguments": arguments })).await;
+        let question = client.receive().await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        client.respond(&question["id"], json!({ "action": "accept" })).await;
+        let answer = client.answer(call).await["result"].clone();
+        assert!(text(&answer).starts_with(told), "{answer}");
+    }
+    // Neither does it wait for its turn in its own time.
+    let limits = CallerLimits::new().with_max_in_flight(1).with_max_waiting(10, Duration::from_secs(30));
+    let policy = CallPolicy::new().with_allow("*");
+    let gateway = shop.gateway().with_tools(Tools::All).with_policy(policy).with_limits(limits);
+    let gateway = gateway.build().await.unwrap();
+    for registry in [&gateway.tools(), gateway.registry()] {
+        let call = || registry.call("shop.clean", json!({ "ms": 250 }));
+        let (one, two) = futures_util::join!(call(), call());
+        assert_eq!((one.unwrap().data, two.unwrap().data), (json!("clean"), json!("clean")));
+    }
+}
+
+#[tokio::test]
+async fn a_yes_is_kept_if_the_call_was_not_made() {
+    let (shop, fails) = (Shop::new(), Arc::new(AtomicBool::new(false)));
+    let failing = fails.clone();
+    let sink = move |_: &AuditEntry| if failing.load(SeqCst) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) };
+    let log = AuditLog::to_sink(AuditOptions::new().with_required(), sink).unwrap();
+    let gateway = shop.gateway().with_audit(log).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let mut agreed = rename();
+    agreed["approval"] = json!(key(&client.call("call", rename()).await));
+    for is_failing in [true, false] {
+        fails.store(is_failing, SeqCst);
+        // Until the log knows.
+        let show = json!({ "id": "shop.showPet", "input": { "petId": 7 } });
+        while client.call("call", show.clone()).await["isError"] != is_failing {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let answer = client.call("call", agreed.clone()).await;
+        let told = if is_failing { "the audit log cannot be written" } else { r#"{"renamed":"Max"}"# };
+        assert!(text(&answer).contains(told), "{answer}");
+    }
+    // Once.
+    assert!(text(&client.call("call", agreed).await).starts_with("The approval is not one of"));
+    assert_eq!(shop.renamed(), 1);
+}
+
+#[tokio::test]
+async fn a_yes_is_not_one_to_further_calls() {
+    static TIDY: OperationSpec = OperationSpec::mutation("zoo.tidy");
+    let shop = Shop::new();
+    let inner = shop.gateway().with_tools(Tools::All).build().await.unwrap();
+    // An operation of another gateway, which calls one of the first.
+    let registry = inner.tools();
+    let tidy = |_, context: Context| async move {
+        let renamed = context.env().call("shop.renamePet", json!({ "petId": 7, "name": "Max" })).await;
+        Ok(renamed.map_or_else(|error| json!(error.code().as_str()), |renamed| renamed.data))
+    };
+    registry.register(Registration::new(&TIDY, Handler::dynamic(tidy))).unwrap();
+    let outer = Gateway::builder().with_registry(registry).with_tools(Tools::Search).build().await.unwrap();
+    let mut client = owner(&outer).await;
+    let mut call = json!({ "id": "zoo.tidy" });
+    call["approval"] = json!(key(&client.call("call", call.clone()).await));
+    let answer = client.call("call", call).await;
+    assert_eq!((text(&answer), shop.renamed()), ("APPROVAL_NEEDED", 0), "{answer}");
 }
 
 #[tokio::test]

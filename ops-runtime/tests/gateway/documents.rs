@@ -5,6 +5,7 @@ use axum::{Json, Router};
 use ops_runtime::Registry;
 use ops_runtime::gateway::{Gateway, GatewayBuilder, Tools};
 use ops_runtime::http::{Auth, HttpConfig};
+use ops_runtime::mcp::{McpConfig, McpServerConfig};
 use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -40,6 +41,20 @@ async fn a_document_takes_the_namespace_of_no_other() {
     let (served, told) = built(builder).await;
     assert_eq!(served, ["git_hub.showPet"]);
     assert_eq!(told, ["it calls itself `git_hub`, and so does another document or server: give it a namespace"]);
+    // A namespace has no dots, whatever a configuration says.
+    let dotted = HttpConfig::new().with_namespace("Git.Hub");
+    let builder = Gateway::builder().with_document(&first, dotted).with_document(&second, HttpConfig::new());
+    let (served, told) = built(builder).await;
+    assert_eq!((served, told.len()), (vec!["Git_Hub.showPet".to_owned()], 1), "{told:?}");
+    let gone = McpServerConfig::stdio("/no/such/server", ["x"]);
+    for (name, server) in [("git.hub", gone.clone()), ("other", gone.with_namespace("git.hub"))] {
+        let builder = Gateway::builder().with_mcp_servers(McpConfig::new().with_server(name, server));
+        let (served, told) = built(builder.with_document(&second, HttpConfig::new())).await;
+        assert!(
+            served.is_empty() && told.iter().any(|told| told.starts_with("it calls itself")),
+            "{served:?} {told:?}"
+        );
+    }
     // Neither says what it is called: the first that does has the name.
     let builder = Gateway::builder().with_document(&first, HttpConfig::new()).with_document(&second, HttpConfig::new());
     let (served, told) = built(builder).await;

@@ -5,6 +5,7 @@
 mod client;
 
 mod approval;
+mod audit;
 mod callers;
 mod documents;
 mod files;

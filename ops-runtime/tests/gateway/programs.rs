@@ -1,13 +1,16 @@
 //! Programs of models: many calls in one, and what stops them.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use ops_runtime::CallError;
 use ops_runtime::access::CallPolicy;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::gateway::{CallerLimits, Rate, Tools};
-use ops_runtime::program::{FolderStore, Limits};
+use ops_runtime::program::{FolderStore, Hold, Journal, JournalStore, Limits, MemoryStore};
 use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
@@ -183,6 +186,51 @@ async fn many_programs_run_at_once() {
         run.await.unwrap();
     }
     assert_eq!(shop.renamed(), 100);
+}
+
+/// A store in which the journal of a program is removed just before the program goes on: as by one that was faster.
+#[derive(Clone, Default)]
+struct Overtaken(Arc<MemoryStore>, Arc<AtomicBool>);
+
+impl JournalStore for Overtaken {
+    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Option<Journal>>> {
+        self.0.load(name)
+    }
+
+    fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
+        self.0.save(name, journal)
+    }
+
+    fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>> {
+        Box::pin(async move {
+            if self.1.load(Ordering::SeqCst) {
+                self.0.remove(name).await?;
+            }
+            self.0.hold(name).await
+        })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        self.0.remove(name)
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_resumed_twice_does_not_begin_again() {
+    let (shop, store) = (Shop::new(), Overtaken::default());
+    let policy = CallPolicy::new().with_allow("shop.renamePet").with_ask("shop.showPet");
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(policy).with_program_store(store.clone());
+    let gateway = gateway.build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "await ops.shop.renamePet({ petId: 7, name: 'Max' }); return await ops.shop.showPet({ petId: 7 })";
+    let waits = client.call("execute", json!({ "code": code })).await;
+    let (_, key) = text(&waits).split_once("\"resume\": \"").unwrap_or_else(|| panic!("{waits}"));
+    let key = key.split('"').next().unwrap();
+    assert_eq!(shop.renamed(), 1);
+    store.1.store(true, Ordering::SeqCst);
+    let late = client.call("execute", json!({ "code": code, "resume": key })).await;
+    assert!(text(&late).starts_with("The program did not go on: "), "{late}");
+    assert_eq!((shop.renamed(), &late["isError"]), (1, &json!(true)));
 }
 
 #[tokio::test]

@@ -5,6 +5,8 @@ use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::content::ContentBlock;
 use ops_runtime::envelope::McpMeta;
 use ops_runtime::gateway::ResultLimits;
+#[cfg(feature = "program")]
+use ops_runtime::gateway::Tools;
 use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
@@ -34,6 +36,50 @@ async fn a_long_result_is_read_in_parts() {
     assert_eq!(ids, (0..2_000).collect::<Vec<u64>>());
     let wrong = client.call("call", json!({ "id": "results.read", "input": { "cursor": "x" } })).await;
     assert_eq!(wrong["isError"], true, "{wrong}");
+}
+
+#[cfg(feature = "program")]
+#[tokio::test]
+async fn a_long_result_of_a_program_is_read_in_parts() {
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).with_results(ResultLimits::new().with_max_shown(8_000));
+    let mut client = owner(&gateway.build().await.unwrap()).await;
+    let mut result = client.call("execute", json!({ "code": "return await ops.shop.listPets()" })).await;
+    let mut ids = Vec::new();
+    loop {
+        let parts = texts(&result);
+        let shown: Vec<Value> = serde_json::from_str(parts[0]).unwrap();
+        ids.extend(shown.iter().filter_map(|pet| pet["id"].as_u64()));
+        let Some((_, arguments)) = parts.get(1).and_then(|note| note.split_once("`execute` ")) else { break };
+        result = client.call("execute", serde_json::from_str(arguments).unwrap()).await;
+    }
+    assert_eq!(ids, (0..2_000).collect::<Vec<u64>>());
+    for (arguments, told) in [
+        (json!({ "read": {} }), "`read` needs the `cursor`"),
+        (json!({ "read": { "cursr": "x" } }), "no `cursr`: did you mean `cursor`?"),
+        (json!({ "read": { "cursor": "x" } }), "no result has this cursor"),
+        (json!({ "read": { "cursor": "x" }, "code": "return 1" }), "`read` stands alone"),
+        (json!({}), "`code` has to be a text"),
+    ] {
+        let wrong = client.call("execute", arguments.clone()).await;
+        assert!(texts(&wrong)[0].contains(told), "{arguments}: {wrong}");
+        assert_eq!(wrong["isError"], true, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn images_beside_a_structured_result_are_shown() {
+    static PHOTO: OperationSpec = OperationSpec::query("shop.photo");
+    let answer = |_, _| async {
+        let content = vec![ContentBlock::text(r#"{"pet":7}"#), ContentBlock::image("aGk=", "image/png")];
+        let mut meta = McpMeta::new(false, content);
+        meta.structured_content = Some(json!({ "pet": 7 }));
+        Ok(serde_json::to_value(ResponseEnvelope::mcp(json!({ "pet": 7 }), meta)).unwrap())
+    };
+    let shop = Shop::new();
+    shop.registry.register(Registration::new(&PHOTO, Handler::dynamic(answer))).unwrap();
+    let gateway = shop.gateway().build().await.unwrap();
+    let result = owner(&gateway).await.call("call", json!({ "id": "shop.photo" })).await;
+    assert_eq!((texts(&result), &result["content"][1]["type"]), (vec![r#"{"pet":7}"#], &json!("image")), "{result}");
 }
 
 #[tokio::test]

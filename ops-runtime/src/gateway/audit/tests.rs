@@ -193,6 +193,38 @@ async fn a_full_disk() {
     }
 }
 
+#[tokio::test]
+async fn a_process_ends_though_its_log_fails() {
+    let kept = Kept::default();
+    kept.failures.store(usize::MAX, Ordering::SeqCst);
+    let log = kept.log(AuditOptions::new().with_max_queued(3));
+    for request in 0..10 {
+        log.begin(entry(request), &Value::Null).unwrap().finish(Ok(&Value::Null));
+    }
+    let ending = tokio::time::timeout(Duration::from_secs(4), log.flush_for_end());
+    ending.await.expect("the log that fails was waited for");
+    assert_eq!(log.state.unwritten(), 10);
+    // What can be written is.
+    {
+        let _closed = kept.gate.lock();
+        kept.failures.store(0, Ordering::SeqCst);
+    }
+    log.flush().await;
+    log.flush_for_end().await;
+    assert_eq!((log.state.unwritten(), kept.requests().is_empty()), (0, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_waits_longer_for_a_log_that_is_required() {
+    let kept = Kept::default();
+    kept.failures.store(usize::MAX, Ordering::SeqCst);
+    let log = kept.log(AuditOptions::new().with_required());
+    log.begin(entry(1), &Value::Null).unwrap().finish(Ok(&Value::Null));
+    let begun = tokio::time::Instant::now();
+    log.flush_for_end().await;
+    assert!(begun.elapsed() >= PATIENCE && begun.elapsed() < 2 * PATIENCE, "{:?}", begun.elapsed());
+}
+
 /// A disk that takes some bytes of a line, and is then full until there is room again.
 struct Disk {
     text: Arc<Mutex<Vec<u8>>>,

@@ -75,6 +75,8 @@ pub(super) enum Message {
 pub(super) struct State {
     /// The entries that found the queue full since one was written.
     dropped: AtomicU64,
+    /// The entries that are in the queue, or with the sink.
+    queued: AtomicU64,
     /// Why the sink fails now.
     failure: Mutex<Option<String>>,
 }
@@ -84,6 +86,15 @@ impl State {
         if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
             tracing::error!("entries of the audit log are lost: its queue is full");
         }
+    }
+
+    pub(super) fn queue_one(&self) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many entries are lost if the process ends now.
+    pub(super) fn unwritten(&self) -> u64 {
+        self.queued.load(Ordering::Relaxed).saturating_add(self.dropped.load(Ordering::Relaxed))
     }
 
     /// Why the log cannot be written; `None` if it can.
@@ -119,8 +130,10 @@ fn run(mut sink: Box<dyn AuditSink>, mut queue: Receiver<Message>, state: &State
             }
         };
         loop {
-            entry.dropped = entry.dropped.saturating_add(state.dropped.swap(0, Ordering::Relaxed));
+            entry.dropped = state.dropped.load(Ordering::Relaxed);
             let Err(why) = write(&mut *sink, &entry) else {
+                state.dropped.fetch_sub(entry.dropped, Ordering::Relaxed);
+                state.queued.fetch_sub(1, Ordering::Relaxed);
                 state.set_failure(None);
                 break;
             };

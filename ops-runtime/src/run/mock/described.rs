@@ -40,7 +40,7 @@ const ITEMS: usize = 3;
 pub fn examples(spec: impl Into<SpecRef>) -> Registration {
     let spec = spec.into();
     let streams = Some(spec.kind == OperationKind::Subscription);
-    Registration::new(spec, Handler { erased: Arc::new(Examples::default()), operation: None, streams })
+    Registration::new(spec, Handler::of(Arc::new(Examples::default()), None, streams))
 }
 
 /// What an operation answers with, as far as it has been made.

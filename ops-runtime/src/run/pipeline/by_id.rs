@@ -68,8 +68,8 @@ fn start(mut call: Invocation, id: &str, mut input: Value) -> Result<State, Call
             call.context = call.context.with_bodies(bodies.with_output(false));
         }
     }
-    entry.check_input(&input, &call.context)?;
-    entry.check_members(&input, &call.context)?;
+    let checked = entry.check_input(&input, &call.context).and_then(|()| entry.check_members(&input, &call.context));
+    checked.map_err(|error| call.refused(entry, &input, error))?;
     Ok(State::Running(start_erased(call, entry, input)?, entry.clone(), policy))
 }
 
@@ -102,8 +102,8 @@ async fn start_dynamic_stream(
         input = with_json_bodies(handler, input, &call.context)?;
         entry.clone()
     };
-    entry.check_input(&input, &call.context)?;
-    entry.check_members(&input, &call.context)?;
+    let checked = entry.check_input(&input, &call.context).and_then(|()| entry.check_members(&input, &call.context));
+    checked.map_err(|error| call.refused(&entry, &input, error))?;
     let stream = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {
         item.and_then(|item| output::dynamic(&entry, policy, item)).map_err(|error| named(error, &entry.spec))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::guard::Limits;
 use crate::model::nearest::{nearest, question};
@@ -58,10 +58,19 @@ impl Invocation {
         let handler =
             entry.handler.as_ref().ok_or_else(|| not_found(id, "no handler is registered for the operation"))?;
         if self.checked {
-            self.authorise(entry)?;
+            self.authorise(entry).map_err(|error| self.refused(entry, &Value::Null, error))?;
         }
-        self.context.timeout = entry.spec.timeout;
+        self.context.timeout = if handler.keeps_time { None } else { entry.spec.timeout };
         Ok((entry, handler))
+    }
+
+    /// Tells the operation's handler of a call that does not get to it.
+    #[cold]
+    pub(crate) fn refused(&self, entry: &Entry, input: &Value, error: CallError) -> CallError {
+        if let Some(handler) = &entry.handler {
+            handler.erased.refused(&entry.spec, input, &self.context, &error);
+        }
+        error
     }
 
     /// The error of an id that is not registered, with those that may be meant of the operations that its caller may run.

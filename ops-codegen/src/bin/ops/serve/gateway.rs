@@ -11,7 +11,7 @@ use ops_runtime::program::FolderStore;
 use ops_runtime::spec::Diagnostic;
 
 use super::config::Config;
-use super::listening::Listening;
+use super::listening::{Listening, asked_to_end};
 use super::upstreams::Upstreams;
 use crate::arguments::{ServeArguments, ToolsChoice};
 use crate::failure::Failure;
@@ -36,8 +36,11 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         }
         tell(&gateway, arguments, &idle)?;
         let served = listening.serve(&gateway).await;
-        // What callers have done is told to the end.
-        gateway.flush().await;
+        // What callers have done is told to the end, unless there is no time for it.
+        tokio::select! {
+            () = gateway.flush() => {}
+            () = asked_to_end() => {}
+        }
         let unread = gateway.failures().len();
         served.and_then(|()| Failure::of_unreadable(unread, None))
     });

@@ -141,7 +141,7 @@ fn asks(spec: &OperationSpec) -> bool {
 }
 
 /// Waits for a signal to end: Ctrl-C, or `SIGTERM`.
-async fn asked_to_end() {
+pub(super) async fn asked_to_end() {
     // Where signals can't be heard, they end the process as they always do.
     let interrupted = async {
         if tokio::signal::ctrl_c().await.is_err() {

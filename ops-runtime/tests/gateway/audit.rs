@@ -1,0 +1,132 @@
+//! What the audit log says of calls that fail.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::gateway::{AuditEntry, AuditLog, AuditOptions, CallerLimits, Gateway, Tools};
+use ops_runtime::spec::{ErrorDefinition, OperationSpec};
+use ops_runtime::{CallError, CallOptions, Registry};
+use serde_json::{Value, json};
+
+use crate::fixture::{Shop, owner, text};
+
+/// The entries of a log.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Value>>>);
+
+impl Kept {
+    fn log(&self) -> AuditLog {
+        let kept = self.0.clone();
+        let keep = move |entry: &AuditEntry| {
+            kept.lock().unwrap().push(entry.to_json());
+            Ok(())
+        };
+        AuditLog::to_sink(AuditOptions::new(), keep).unwrap()
+    }
+
+    /// The outcomes of the calls that have ended, each with its operation.
+    async fn outcomes(&self, gateway: &Gateway) -> Vec<String> {
+        gateway.flush().await;
+        let told =
+            |entry: Value| format!("{} {}", entry["operation"].as_str().unwrap(), entry["outcome"].as_str().unwrap());
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(told).collect()
+    }
+}
+
+static WAIT: OperationSpec = OperationSpec::query("shop.wait");
+static SLOW: OperationSpec = OperationSpec::query("shop.slow").with_timeout(Duration::from_millis(50));
+static PANIC: OperationSpec = OperationSpec::query("shop.panic");
+static SELL: OperationSpec = OperationSpec::query("shop.sell").with_errors(const { &[ErrorDefinition::new("SOLD")] });
+
+/// Adds operations that fail in many ways.
+fn add_failing(registry: &Registry) {
+    let wait = |_, _| async {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        Ok(json!(null))
+    };
+    let sold = |_, _| async { Err(CallError::execution("SOLD: an hour ago")) };
+    let panic = |_, _| async { panic!("as a handler may") };
+    registry.register(Registration::new(&WAIT, Handler::dynamic(wait))).unwrap();
+    registry.register(Registration::new(&SLOW, Handler::dynamic(wait))).unwrap();
+    registry.register(Registration::new(&PANIC, Handler::dynamic(panic))).unwrap();
+    registry.register(Registration::new(&SELL, Handler::dynamic(sold))).unwrap();
+}
+
+#[tokio::test]
+async fn an_outcome_is_the_code_that_the_caller_gets() {
+    let (shop, kept) = (Shop::new(), Kept::default());
+    add_failing(&shop.registry);
+    let limits = CallerLimits::new().with_max_in_flight(1).with_max_waiting(10, Duration::from_secs(30));
+    let gateway = shop.gateway().with_limits(limits).with_audit(kept.log()).build().await.unwrap();
+    let soon = || CallOptions::new().with_timeout(Duration::from_millis(50));
+    for (id, code, options) in [
+        ("shop.wait", "TIMEOUT", soon()),
+        ("shop.slow", "TIMEOUT", CallOptions::new()),
+        ("shop.panic", "UNKNOWN_ERROR", CallOptions::new()),
+        ("shop.sell", "SOLD", CallOptions::new()),
+    ] {
+        let error = gateway.registry().call_with(id, json!({}), options).await.unwrap_err();
+        assert_eq!(error.code().as_str(), code, "{id}");
+        assert_eq!(kept.outcomes(&gateway).await, [format!("{id} {code}")]);
+    }
+    // One that waits for another call until its caller gives up; the other is dropped.
+    let other = gateway.registry().call("shop.wait", json!({}));
+    let late = gateway.registry().call_with("shop.panic", json!({}), soon());
+    tokio::select! {
+        biased;
+        ended = other => panic!("{ended:?}"),
+        ended = late => assert_eq!(ended.unwrap_err().code().as_str(), "TIMEOUT"),
+    }
+    let mut outcomes = kept.outcomes(&gateway).await;
+    outcomes.sort();
+    assert_eq!(outcomes, ["shop.panic TIMEOUT", "shop.wait ABORTED"]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_is_told_whichever_way_it_comes() {
+    let (shop, kept) = (Shop::new(), Kept::default());
+    let gateway = shop.gateway().with_tools(Tools::All).with_audit(kept.log()).build().await.unwrap();
+    let (wrong, refused) = (json!({ "petId": 0 }), ["shop.showPet VALIDATION_ERROR"]);
+
+    let answer = owner(&gateway).await.call("shop_showPet", wrong.clone()).await;
+    assert!(text(&answer).starts_with("VALIDATION_ERROR"), "{answer}");
+    assert_eq!(kept.outcomes(&gateway).await, refused);
+    for registry in [&gateway.tools(), gateway.registry()] {
+        registry.call("shop.showPet", wrong.clone()).await.unwrap_err();
+        assert_eq!(kept.outcomes(&gateway).await, refused);
+        let error = registry.scoped(Identity::new("bob")).call("books.total", json!({})).await.unwrap_err();
+        assert_eq!(error.code().as_str(), "ACCESS_DENIED");
+        assert_eq!(kept.outcomes(&gateway).await, ["books.total ACCESS_DENIED"]);
+        // A check of an input is no call.
+        registry.check_input("shop.showPet", &wrong).unwrap_err();
+        assert_eq!(kept.outcomes(&gateway).await, [""; 0]);
+    }
+}
+
+#[cfg(feature = "http-server")]
+#[tokio::test]
+async fn a_call_that_is_refused_over_http_is_told() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let (shop, kept) = (Shop::new(), Kept::default());
+    let gateway = shop.gateway().with_audit(kept.log()).build().await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(gateway.http_server().serve_listener(listener));
+    for (path, body, status, told) in [
+        ("shop/showPet", r#"{"petId":0}"#, 422, "shop.showPet VALIDATION_ERROR"),
+        ("books/total", "{}", 401, "books.total ACCESS_DENIED"),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let head = format!("POST /operations/{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+        let length = body.len();
+        let rest = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+        stream.write_all(format!("{head}{rest}").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert_eq!(kept.outcomes(&gateway).await, [told], "{answer}");
+    }
+}
