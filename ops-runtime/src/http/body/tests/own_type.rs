@@ -6,7 +6,7 @@ use super::*;
 fn kind(binding: &HttpBinding, own: Option<&str>, named: Option<&str>) -> Result<String, CallError> {
     let mut bodies = Bodies::default();
     let body = Body::from("text");
-    let placeholder = bodies.put(own.into_iter().fold(body, |body, own| body.with_content_type(own)));
+    let placeholder = bodies.put(own.into_iter().fold(body, Body::with_content_type));
     let input = json!({ "body": placeholder, "as": named });
     let spec = OperationSpec::mutation("t.t");
     let encoded =
@@ -17,7 +17,7 @@ fn kind(binding: &HttpBinding, own: Option<&str>, named: Option<&str>) -> Result
 
 fn any_of(types: &[&'static str]) -> HttpBinding {
     let mut binding = HttpBinding::new("POST", "/").with_content_type("as");
-    binding.bodies = types.iter().map(|kind| HttpBody::new(*kind)).collect::<Vec<_>>().into();
+    binding.bodies = types.iter().map(|kind| HttpBody::new(kind)).collect::<Vec<_>>().into();
     binding
 }
 
