@@ -26,14 +26,11 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub(super) use self::discovery::legacy;
-use self::discovery::{discovered, reports_changes};
+pub(super) use self::discovery::{STATELESS, legacy};
+use self::discovery::{reports_changes, unknown};
 pub(super) use self::slot::{Answer, RpcError, Slot};
 use crate::Progress;
 use crate::model::separators::separators;
-
-/// The newest revision, which needs no `initialize`.
-pub(super) const STATELESS: &str = "2026-07-28";
 
 /// How many lines of standard error are kept, to explain why a server did not start.
 pub(super) const LAST_WORDS: usize = 10;
@@ -348,13 +345,14 @@ impl Interceptor {
             None | Some(Pending::Answered(_)) => self.stray(text),
             Some(Pending::Other) => Verdict::Pass,
             Some(Pending::Initialize) => {
-                self.reports_changes.store(reports_changes(&frame), Ordering::Release);
+                self.reports_changes.store(frame.result.is_some_and(reports_changes), Ordering::Release);
                 Verdict::Pass
             }
             Some(Pending::Discover) => {
-                let verdict = discovered(id, &frame);
-                self.is_old.store(matches!(verdict, Verdict::Failed(..)), Ordering::Release);
-                verdict
+                let RpcError { code, message, data } = read_error(frame.error);
+                let unknown = unknown(frame.result, &code, &message, &data);
+                self.is_old.store(unknown.is_some(), Ordering::Release);
+                unknown.map_or(Verdict::Pass, |error| Verdict::Failed(id, error))
             }
             Some(Pending::Call(slot)) => {
                 let Some(slot) = slot.upgrade() else { return Ok(self.stray(text)) };

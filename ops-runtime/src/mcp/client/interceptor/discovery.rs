@@ -2,31 +2,29 @@
 
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::{Frame, STATELESS, Verdict, read_error};
+/// The newest revision, which needs no `initialize`.
+pub(in super::super) const STATELESS: &str = "2026-07-28";
 
-/// A server of the newest revision says so, or that it prefers another version; any other answer means that it is an
-/// old one.
-pub(super) fn discovered(id: i64, frame: &Frame<'_>) -> Verdict {
+/// The error for rmcp if the server does not know the newest revision. One that does says so, or that it prefers another
+/// version; any other answer means that it is an old one.
+pub(super) fn unknown(result: Option<&RawValue>, code: &Value, message: &Value, data: &Value) -> Option<ErrorData> {
     let speaks = |versions: Option<&Value>| {
         versions.and_then(Value::as_array).is_some_and(|versions| versions.iter().any(|version| version == STATELESS))
     };
-    if let Some(result) = frame.result {
+    if let Some(result) = result {
         let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
         let readable = serde_json::from_value::<rmcp::model::DiscoverResult>(result.clone()).is_ok();
-        return if readable && speaks(result.get("supportedVersions")) {
-            Verdict::Pass
-        } else {
-            Verdict::Failed(id, legacy("an answer that does not fit"))
-        };
+        let knows = readable && speaks(result.get("supportedVersions"));
+        return (!knows).then(|| legacy("an answer that does not fit"));
     }
-    let error = read_error(frame.error);
-    let code = error.code.as_i64().and_then(|code| i32::try_from(code).ok()).map(ErrorCode);
+    let code = code.as_i64().and_then(|code| i32::try_from(code).ok()).map(ErrorCode);
     match code {
-        Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION) if speaks(error.data.get("supported")) => Verdict::Pass,
+        Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION) if speaks(data.get("supported")) => None,
         // Refusals of servers that know the revision.
-        Some(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH) => Verdict::Pass,
-        _ => Verdict::Failed(id, legacy(error.message.as_str().unwrap_or("an error"))),
+        Some(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH) => None,
+        _ => Some(legacy(message.as_str().unwrap_or("an error"))),
     }
 }
 
@@ -35,8 +33,8 @@ pub(in super::super) fn legacy(what: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("the answer to `server/discover` was: {what}"), None)
 }
 
-/// True if the answer to `initialize` says that the server reports changes of its tools.
-pub(super) fn reports_changes(frame: &Frame<'_>) -> bool {
-    let result = frame.result.and_then(|result| serde_json::from_str::<Value>(result.get()).ok());
-    result.and_then(|result| result.pointer("/capabilities/tools/listChanged")?.as_bool()).unwrap_or_default()
+/// True if the result of `initialize` says that the server reports changes of its tools.
+pub(super) fn reports_changes(result: &RawValue) -> bool {
+    let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    result.pointer("/capabilities/tools/listChanged") == Some(&Value::Bool(true))
 }
