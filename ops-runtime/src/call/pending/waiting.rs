@@ -105,3 +105,72 @@ impl Stream for Subscription {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use futures_util::StreamExt;
+
+    use super::*;
+    use crate::call::Link;
+    use crate::{BoxFuture, ErrorCode};
+
+    /// Keeps what is sent; has no room for another request if `is_full`.
+    #[derive(Default)]
+    struct Kept {
+        is_full: bool,
+        sent: Mutex<Vec<Frame>>,
+    }
+
+    impl Link for Kept {
+        fn send(&self, frame: Frame) -> Result<(), Unsent> {
+            self.sent.lock().unwrap().push(frame);
+            Ok(())
+        }
+
+        fn ready(&self) -> Option<BoxFuture<'static, ()>> {
+            self.is_full.then(|| Box::pin(std::future::pending()) as BoxFuture<'static, ()>)
+        }
+    }
+
+    fn request(milliseconds: u64) -> CallRequest {
+        CallRequest::new("a.b", serde_json::Value::Null).with_timeout(Duration::from_millis(milliseconds))
+    }
+
+    #[tokio::test]
+    async fn a_link_without_room_holds_nobody_beyond_the_deadline() {
+        let pending = PendingRequests::new(Arc::new(Kept { is_full: true, ..Kept::default() }));
+        assert_eq!(*pending.call(request(20)).await.unwrap_err().code(), ErrorCode::Timeout);
+        assert_eq!(*pending.subscribe(request(20)).await.err().unwrap().code(), ErrorCode::Timeout);
+    }
+
+    #[tokio::test]
+    async fn a_subscription_ends_at_its_deadline() {
+        let pending = PendingRequests::new(Arc::new(Kept::default()));
+        let request = request(50).with_idle_timeout(Duration::from_secs(60));
+        let items: Vec<_> = pending.subscribe(request).await.unwrap().collect().await;
+        let [Err(error)] = &*items else { panic!("{items:?}") };
+        assert_eq!((error.code(), error.message()), (&ErrorCode::Timeout, "the deadline passed"));
+        assert_eq!(pending.pending_count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_subscription_that_is_asked_for_again_has_less_time_left() {
+        let link = Arc::new(Kept::default());
+        let pending = PendingRequests::resubscribing(link.clone());
+        let mut items = pending.subscribe(request(60_000)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        pending.interrupt(&gone("lost"));
+        pending.resume();
+        assert!(items.next().await.unwrap().is_err(), "the gap is told");
+        assert!(futures_util::poll!(items.next()).is_pending());
+        let left = |frame: &Frame| match frame {
+            Frame::Event(CallEvent::Requested(request)) => request.time_left.unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let left: Vec<u64> = link.sent.lock().unwrap().iter().map(left).collect();
+        assert!(left.len() == 2 && left[1] + 30 <= left[0], "{left:?}");
+    }
+}
