@@ -51,6 +51,9 @@ worker.stop().await;
 //! not know `more` takes it for the end of the subscription and aborts it at the next item. An error that is the last item
 //! is sent without `more` if the worker knows that nothing follows.
 //!
+//! A request with `windowBytes` asks for a subscription. A worker refuses it if the operation gives one result; a caller
+//! refuses what does not fit the kind that was announced.
+//!
 //! - **The deadline** is of a call or of a subscription as a whole, and enforced on both sides. The caller sends
 //!   `timeLeft`, the milliseconds until then when the request is sent, and for peers that do not know it `deadline`, in
 //!   milliseconds since the Unix epoch. A worker goes by `timeLeft` if it is there, so that clocks may differ. Over Redis
@@ -89,8 +92,8 @@ worker.stop().await;
 //! ([`CallHandler::with_max_bytes`]), and so have the requests that are run: 16,384 of a peer
 //! ([`CallHandler::with_max_running`]), 65,536 of all ([`CallHandler::with_max_running_in_all`]). What is beyond fails with
 //! an `EXECUTION_ERROR` whose details are `{ "limit" }` and can be tried again later. A peer announces up to 20,000
-//! operations in up to 32 MiB; those beyond are kept without their schemas. An id of a request that is longer than
-//! 1,024 bytes is not repeated in errors. Messages whose `metadata`, `details`, `meta` or specs are more than 400,000
+//! operations in up to 32 MiB; those beyond are kept without their schemas. A message with an id of a request that is longer
+//! than 1,024 bytes cannot be read, and errors do not repeat the id. Messages whose `metadata`, `details`, `meta` or specs are more than 400,000
 //! values are refused, or read without them.
 //!
 //! # What callers are shown

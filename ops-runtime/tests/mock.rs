@@ -377,6 +377,17 @@ async fn numbers_that_json_has_not_are_errors() {
     assert!(error.message().ends_with("JSON has no number for NaN"), "{error}");
 }
 
+#[tokio::test]
+async fn floats_that_were_recorded_are_exact() {
+    let path = file("floats.jsonl");
+    let third = |numbers: Vec<f64>| Ok(numbers.into_iter().map(|number| number / 3.0).collect());
+    let recorder = Recorder::create(MockCaller::new().on::<Halve>(third), &path).unwrap();
+    let input: Vec<f64> = (1..2_000).map(|n| 1.0 / f64::from(n) * 1e-5).collect();
+    let output = recorder.execute::<Halve>(input.clone()).await.unwrap().data;
+    let mock = MockCaller::playback(&path).unwrap();
+    assert_eq!(mock.execute::<Halve>(input).await.unwrap().data, output);
+}
+
 #[test]
 fn recordings_that_cannot_be_read() {
     let good = r#"{"id":"a.b","input":1,"output":{"data":1,"meta":{"source":"http","statusCode":200}}}"#;

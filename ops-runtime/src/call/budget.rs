@@ -134,6 +134,7 @@ impl Budget {
             kept: AtomicUsize::new(0),
             returned: AtomicUsize::new(0),
             tight: AtomicBool::new(false),
+            refused: Mutex::default(),
             reader: AtomicWaker::new(),
             evicted: CancellationToken::new(),
             cost: Cost::new(&self.pace),
@@ -189,8 +190,10 @@ pub(super) struct Share {
     kept: AtomicUsize,
     /// All that it has given back so far.
     returned: AtomicUsize,
-    /// Whether it was refused something lately.
+    /// Whether something is to be done when it gives something back: it was refused something, or its reader waits.
     tight: AtomicBool,
+    /// Why it was refused something, if it has given nothing back since.
+    refused: Mutex<Option<Spent>>,
     /// Woken when it gives something back after it has held too much.
     reader: AtomicWaker,
     evicted: CancellationToken,
@@ -212,7 +215,8 @@ impl Share {
             return Ok(());
         };
         self.undo(bytes);
-        self.tight.store(true, Ordering::Relaxed);
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(spent);
+        self.tight.store(true, Ordering::Release);
         if spent == Spent::All {
             self.budget.make_room();
         }
@@ -250,6 +254,7 @@ impl Share {
         self.returned.fetch_add(bytes, Ordering::Relaxed);
         // Seldom true: a fast path for those that hold little.
         if self.tight.load(Ordering::Relaxed) && self.tight.swap(false, Ordering::AcqRel) {
+            *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
             self.reader.wake();
         }
     }
@@ -273,9 +278,9 @@ impl Share {
         self.give_back(before);
     }
 
-    /// True if the peer was refused something and has given nothing back since.
-    pub(super) fn is_tight(&self) -> bool {
-        self.tight.load(Ordering::Relaxed)
+    /// Why the peer was refused something, if it has given nothing back since.
+    pub(super) fn refused(&self) -> Option<Spent> {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if the peer holds so much that nothing more should be read from it.
@@ -369,7 +374,8 @@ fn weight(request: &CallRequest) -> usize {
     const VALUE: usize = size_of::<Value>() * 3 / 2;
     // What comes as a value was in this process before.
     let Payload::Raw(text) = &request.input else { return 0 };
-    let mut around = REQUEST + request.operation_id.len();
+    let mut around = REQUEST + request.operation_id.len() + request.request_id.len();
+    around += request.parent_request_id.as_ref().map_or(0, |id| id.len());
     if !request.metadata.is_empty() {
         around += request.metadata.iter().map(|(name, value)| name.len() + VALUE + in_memory(value)).sum::<usize>();
     }
@@ -411,9 +417,13 @@ mod tests {
         assert_eq!(one.take(5 << 20), Err(Spent::Peer));
         assert_eq!((one.take(4 << 20), two.take(4 << 20)), (Ok(()), Ok(())));
         assert_eq!(three.take(FLOOR + 1), Err(Spent::All));
-        assert!(three.is_tight());
+        assert_eq!(three.refused(), Some(Spent::All));
         // Those that hold little go on.
         assert_eq!(three.take(FLOOR), Ok(()));
+        three.give_back(1);
+        three.wake_reader(std::task::Waker::noop());
+        assert_eq!(three.refused(), None, "a reader that waits was refused nothing");
+        three.take_anyway(1);
         one.give_back(4 << 20);
         assert_eq!(three.take(1 << 20), Ok(()));
         drop((one, two, three));
@@ -440,5 +450,16 @@ mod tests {
         drop(held);
         assert!(two.request(&request).is_ok());
         assert_eq!((one.used(), two.used()), (0, 0));
+    }
+
+    #[test]
+    fn ids_of_requests_are_weighed() {
+        let request = |id: &str| {
+            let input = serde_json::value::to_raw_value(&1).unwrap();
+            CallRequest::with_id(id.into(), "a.b".into(), Payload::Raw(input))
+        };
+        let mut nested = request(&"i".repeat(1_000));
+        nested.parent_request_id = Some("p".repeat(1_000).into());
+        assert_eq!(weight(&nested) - weight(&request("")), 2_000);
     }
 }

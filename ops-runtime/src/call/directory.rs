@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::call::{Announcement, PendingRequests};
 use crate::run::pipeline;
-use crate::{CallError, ErrorCode, SpecRef, Text};
+use crate::{CallError, ErrorCode, OperationKind, SpecRef, Text};
 
 /// Who serves what, as peers have announced it.
 ///
@@ -46,10 +46,20 @@ struct Inner {
 }
 
 /// An operation, and who serves it: never nobody.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Served {
-    spec: SpecRef,
-    peers: Vec<PendingRequests>,
+    /// Each with what it says of the operation; the last word counts.
+    peers: Vec<(PendingRequests, SpecRef)>,
+}
+
+impl Served {
+    fn forget(&mut self, peer: &PendingRequests) {
+        self.peers.retain(|(known, _)| !known.same(peer));
+    }
+
+    fn spec(&self) -> Option<&SpecRef> {
+        self.peers.last().map(|(_, spec)| spec)
+    }
 }
 
 impl Directory {
@@ -66,13 +76,9 @@ impl Directory {
             }
             for spec in &announcement.add {
                 let spec = SpecRef::Shared(spec.clone());
-                let served =
-                    table.entry(spec.id.clone()).or_insert_with(|| Served { spec: spec.clone(), peers: Vec::new() });
-                if !served.peers.iter().any(|known| known.same(peer)) {
-                    served.peers.push(peer.clone());
-                }
-                // The last word counts.
-                served.spec = spec;
+                let served = table.entry(spec.id.clone()).or_default();
+                served.forget(peer);
+                served.peers.push((peer.clone(), spec));
             }
         });
     }
@@ -81,7 +87,7 @@ impl Directory {
     pub fn withdraw(&self, peer: &PendingRequests) {
         self.change(|table| {
             table.retain(|_, served| {
-                served.peers.retain(|known| !known.same(peer));
+                served.forget(peer);
                 !served.peers.is_empty()
             });
         });
@@ -96,11 +102,11 @@ impl Directory {
         let served = table.get(operation).ok_or_else(|| not_served(operation))?;
         let peers = &served.peers;
         let peer = match &**peers {
-            [only] => only,
+            [(only, _)] => only,
             _ => {
                 let turn = self.0.next.fetch_add(1, Ordering::Relaxed);
                 let pick = |turn: usize| peers.get(turn.checked_rem(peers.len())?);
-                let (Some(one), Some(other)) = (pick(turn), pick(turn.wrapping_add(1))) else {
+                let (Some((one, _)), Some((other, _))) = (pick(turn), pick(turn.wrapping_add(1))) else {
                     return Err(not_served(operation));
                 };
                 if other.pending_count() < one.pending_count() { other } else { one }
@@ -111,12 +117,12 @@ impl Directory {
 
     /// The operation of that id, if somebody serves it.
     pub fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.table().get(operation).map(|served| served.spec.clone())
+        self.table().get(operation).and_then(Served::spec).cloned()
     }
 
     /// What is served, in the order of the ids.
     pub fn list(&self) -> Vec<SpecRef> {
-        self.table().values().map(|served| served.spec.clone()).collect()
+        self.table().values().filter_map(Served::spec).cloned().collect()
     }
 
     /// Tells of every change from now on.
@@ -148,7 +154,7 @@ impl std::fmt::Debug for Directory {
 
 fn forget(table: &mut BTreeMap<Text, Served>, id: &Text, peer: &PendingRequests) {
     if let Some(served) = table.get_mut(id) {
-        served.peers.retain(|known| !known.same(peer));
+        served.forget(peer);
         if served.peers.is_empty() {
             table.remove(id);
         }
@@ -158,6 +164,14 @@ fn forget(table: &mut BTreeMap<Text, Served>, id: &Text, peer: &PendingRequests)
 /// The error of a call that nobody serves.
 pub(crate) fn not_served(operation: &str) -> CallError {
     pipeline::not_found(operation, "nobody serves the operation")
+}
+
+/// The error of a call of a subscription, or of a subscription to what gives one result; worded as by any endpoint.
+pub(super) fn of_another_kind(operation: &str, kind: OperationKind) -> CallError {
+    CallError::execution(match kind {
+        OperationKind::Subscription => format!("`{operation}` is a subscription: use `subscribe` or `stream`"),
+        _ => format!("`{operation}` gives one result: use `execute` or `call`"),
+    })
 }
 
 /// The error of a call whose peer went away.

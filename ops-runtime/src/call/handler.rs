@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
@@ -245,6 +246,12 @@ impl Session {
         self.0.0.running().tasks.len()
     }
 
+    /// Takes no more requests; those that are running go on.
+    #[cfg(feature = "websocket")]
+    pub(super) fn refuse_more(&self) {
+        self.0.0.running().closed = true;
+    }
+
     /// Waits until nothing is running, and takes no more from then on.
     pub async fn drain(&self) {
         let peer = &self.0.0;
@@ -298,8 +305,12 @@ impl Peer {
         }
         if running.tasks.len() >= limit {
             drop(running);
-            let message = format!("the worker runs {limit} requests of this peer already");
-            self.refuse(request.request_id, CallError::execution(message));
+            let message = format!(
+                "the worker runs {limit} requests of this peer already, which is its limit \
+                 (`CallHandler::with_max_running`)"
+            );
+            let error = CallError::execution(message).with_details(json!({ "limit": limit }));
+            self.refuse(request.request_id, error);
             return Ok(());
         }
         let charge = match charge {

@@ -51,7 +51,8 @@
 //!   ([`NatsConfig::with_peer_auth`]). Whoever may subscribe to `ops.call.>` may serve, whoever may publish there may call:
 //!   use the server's permissions, which are exact, because a worker refuses a request that names another operation than
 //!   its subject.
-//! - **Discovery.** Workers announce what they serve, and every change. A caller asks all of them when it starts. A request
+//! - **Discovery.** Workers announce what they serve, and every change. A caller asks all of them when it starts, and one of
+//!   which it has missed an announcement. A request
 //!   for which the server knows nobody fails with `OPERATION_NOT_FOUND` at once.
 //!
 //! # For programs in other languages
@@ -72,13 +73,15 @@
 //! still run uses `INBOX.ops.REQUEST` as reply subject, with the request's id as the last token, and listens to
 //! `INBOX.ops.*`: there `link.running` comes to `INBOX.ops.link`. To serve, answer to the reply subject, send `link.running`
 //! to such callers, and stop on `call.aborted`. A worker's reply subjects have the `NUMBER` of the event among those about
-//! its request, from 0, and a `CONNECTION` that is another after it has lost one.
+//! its request, from 0, and a `CONNECTION` that is another after it has lost one. Those of its announcements have the number
+//! of changes that it has announced so far, this one included, or 0 always: a caller that has missed one asks.
 
 mod asked;
 mod caller;
 mod config;
 mod connection;
 mod subject;
+mod versions;
 mod worker;
 
 use std::fmt;

@@ -1,22 +1,26 @@
 //! The caller's side: requests that are under way, and what comes back for them.
 
-use std::collections::HashMap;
+mod by_number;
+mod waiting;
+
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context as Task, Poll, ready};
+use std::time::Duration;
 
-use futures_core::Stream;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use serde_json::json;
 
+pub(super) use self::by_number::ByNumber;
+use self::waiting::Ticket;
+pub(super) use self::waiting::{PendingCall, Subscription};
 use super::directory::gone;
-use super::slot::{Answer, Slot, Taken, size};
-use super::{CallEvent, CallRequest, Frame, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
+use super::slot::{Answer, Slot};
+use super::{CallEvent, CallRequest, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
 use crate::model::request_id::Number;
+use crate::run::context::deadline_after;
 use crate::{CallError, ErrorCode, Payload, PayloadStream, ResponseEnvelope};
 
 /// The answers that a subscription keeps beyond its window before it takes the worker for broken: those that were on
@@ -42,9 +46,6 @@ struct Shared {
     sending: AtomicUsize,
     resubscribes: bool,
 }
-
-/// What is known of requests of this process.
-pub(super) type ByNumber<T> = HashMap<Number, T, BuildHasherDefault<NumberHasher>>;
 
 type Table = ByNumber<Arc<Slot>>;
 
@@ -82,16 +83,15 @@ impl PendingRequests {
         let (pending, request) = (self.clone(), Box::new(request));
         async move {
             let (deadline, epoch) = (request.deadline(), request.deadline);
-            pending.ready().await;
-            let answer = pending.start(request).map_err(unsent)?;
+            let answer = pin!(async {
+                pending.ready().await;
+                pending.start(request).map_err(unsent)?.await
+            });
             let Some(deadline) = deadline else { return answer.await };
             let timer = Box::pin(tokio::time::sleep_until(deadline.into()));
             match select(answer, timer).await {
                 Either::Left((answer, _)) => answer,
-                Either::Right(_) => {
-                    Err(CallError::new(ErrorCode::Timeout, "the deadline passed before an answer came")
-                        .with_details(json!({ "deadline": epoch })))
-                }
+                Either::Right(_) => Err(passed(epoch, "the deadline passed before an answer came")),
             }
         }
     }
@@ -99,24 +99,33 @@ impl PendingRequests {
     /// Starts a subscription; dropping the stream aborts it.
     ///
     /// # Errors
-    /// If the request cannot be sent. Later errors are items, among them `TIMEOUT` if no item comes for as long as the
-    /// request's idle timeout.
+    /// If the request cannot be sent, or not before its deadline. Later errors are items, among them `TIMEOUT` at the
+    /// request's deadline, or if no item comes for as long as its idle timeout.
     pub async fn subscribe(&self, request: CallRequest) -> Result<PayloadStream, CallError> {
-        self.ready().await;
-        let idle = request.idle_timeout();
-        let items = self.open(Box::new(request)).map_err(unsent)?;
-        let Some(idle) = idle else { return Ok(items.boxed()) };
-        let silent = move || {
-            let message = format!("the subscription stayed silent for {idle:?}");
-            let details = json!({ "idleTimeout": super::event::milliseconds(idle) });
-            CallError::new(ErrorCode::Timeout, message).with_details(details)
+        let (deadline, epoch, idle) = (request.deadline(), request.deadline, request.idle_timeout());
+        let opening = async {
+            self.ready().await;
+            self.open(Box::new(request)).map_err(unsent)
+        };
+        let items = match deadline {
+            Some(deadline) => {
+                tokio::time::timeout_at(deadline.into(), opening).await.map_err(|_| passed(epoch, LATE))??
+            }
+            None => opening.await?,
         };
         Ok(futures_util::stream::unfold(Some(items), move |items| async move {
             let mut items = items?;
-            match tokio::time::timeout(idle, items.next()).await {
-                Ok(item) => Some((item?, Some(items))),
-                Err(_) => Some((Err(silent()), None)),
-            }
+            let until = deadline.into_iter().chain(idle.and_then(deadline_after)).min();
+            let next = match until {
+                Some(until) => tokio::time::timeout_at(until.into(), items.next()).await.map_err(|_| until),
+                None => Ok(items.next().await),
+            };
+            let error = match next {
+                Ok(item) => return Some((item?, Some(items))),
+                Err(until) if Some(until) == deadline => passed(epoch, LATE),
+                Err(_) => silent(idle.unwrap_or_default()),
+            };
+            Some((Err(error), None))
         })
         .boxed())
     }
@@ -131,7 +140,7 @@ impl PendingRequests {
     /// Sends the request of a call whose limits somebody else enforces.
     pub(super) fn start(&self, request: Box<CallRequest>) -> Result<PendingCall, Unsent> {
         let (request_id, number, slot) = self.send(request, false)?;
-        Ok(PendingCall { ticket: Ticket { pending: self.clone(), request_id, number, slot } })
+        Ok(PendingCall::new(Ticket { pending: self.clone(), request_id, number, slot }))
     }
 
     /// Sends the request of a subscription whose limits somebody else enforces.
@@ -141,7 +150,7 @@ impl PendingRequests {
         let window = usize::try_from(window.min(MAX_WINDOW)).unwrap_or(usize::MAX);
         let (request_id, number, slot) = self.send(request, true)?;
         let ticket = Ticket { pending: self.clone(), request_id, number, slot };
-        Ok(Subscription { ticket, taken: 0, bytes: 0, window })
+        Ok(Subscription::new(ticket, window))
     }
 
     fn send(&self, mut request: Box<CallRequest>, streams: bool) -> Result<(RequestId, Number, Arc<Slot>), Unsent> {
@@ -346,11 +355,16 @@ impl PendingRequests {
         self.shard(number).contains_key(&number)
     }
 
+    /// Whether a request is a subscription that is under way.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn streams(&self, number: Number) -> bool {
+        self.shard(number).get(&number).is_some_and(|slot| slot.streams())
+    }
+
     /// Fails a request if it is a subscription; whether it was. Nobody is told.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn fail_subscription(&self, request_id: &RequestId, error: &CallError) -> bool {
-        let Some(number) = request_id.number() else { return false };
-        let streams = self.shard(number).get(&number).is_some_and(|slot| slot.streams());
+        let streams = request_id.number().is_some_and(|number| self.streams(number));
         if streams {
             self.emit_error(request_id, error.clone());
         }
@@ -405,112 +419,23 @@ impl fmt::Debug for WeakPending {
     }
 }
 
+const LATE: &str = "the deadline passed";
+
+/// The error of a request whose deadline has passed.
+fn passed(deadline: Option<u64>, why: &'static str) -> CallError {
+    CallError::new(ErrorCode::Timeout, why).with_details(json!({ "deadline": deadline }))
+}
+
+/// The error of a subscription that had no item for too long.
+fn silent(idle: Duration) -> CallError {
+    let details = json!({ "idleTimeout": super::event::milliseconds(idle) });
+    CallError::new(ErrorCode::Timeout, format!("the subscription stayed silent for {idle:?}")).with_details(details)
+}
+
 /// The error of a request that was not sent.
 pub(super) fn unsent(unsent: Unsent) -> CallError {
     match unsent {
         Unsent::Gone(_) => gone("the other side is gone"),
         Unsent::Refused(error) => error,
-    }
-}
-
-/// A request that is aborted when nobody waits for it any more.
-struct Ticket {
-    pending: PendingRequests,
-    request_id: RequestId,
-    number: Number,
-    slot: Arc<Slot>,
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if self.pending.remove(self.number).is_some() {
-            let _ = self.pending.link().send(CallEvent::Aborted { request_id: self.request_id.clone() }.into());
-        }
-    }
-}
-
-/// The answer to a call, some time.
-pub(super) struct PendingCall {
-    ticket: Ticket,
-}
-
-impl Future for PendingCall {
-    type Output = Answer;
-
-    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Answer> {
-        Poll::Ready(match ready!(self.ticket.slot.poll(task)) {
-            Taken::Answer(answer) => answer,
-            Taken::End | Taken::Again(_) => Err(gone("the call was completed without an answer")),
-        })
-    }
-}
-
-/// The items of a subscription.
-pub(super) struct Subscription {
-    ticket: Ticket,
-    /// The items that were taken since the worker was last told, and their bytes.
-    taken: u32,
-    bytes: usize,
-    /// How many bytes the worker may send ahead.
-    window: usize,
-}
-
-impl Subscription {
-    /// Asks for the subscription again, over a new connection.
-    fn again(&mut self, request: Box<CallRequest>) -> Result<(), CallError> {
-        (self.taken, self.bytes) = (0, 0);
-        let frame = CallEvent::Requested(request).into();
-        match self.ticket.pending.link().send(frame) {
-            // Lost once more: there is going to be another time.
-            Ok(()) | Err(Unsent::Gone(_)) => Ok(()),
-            Err(Unsent::Refused(error)) => Err(error),
-        }
-    }
-}
-
-impl Stream for Subscription {
-    type Item = Answer;
-
-    fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Answer>> {
-        loop {
-            match ready!(self.ticket.slot.poll(task)) {
-                Taken::Answer(answer) => {
-                    self.taken += 1;
-                    self.bytes = self.bytes.saturating_add(size(&answer));
-                    if self.taken >= WINDOW / 2 || self.bytes >= self.window / 2 {
-                        self.bytes = 0;
-                        let (request_id, items) = (self.ticket.request_id.clone(), std::mem::take(&mut self.taken));
-                        let _ = self.ticket.pending.link().send(Frame::Credit { request_id, items });
-                    }
-                    return Poll::Ready(Some(answer));
-                }
-                Taken::End => return Poll::Ready(None),
-                Taken::Again(request) => {
-                    if let Err(error) = self.again(request) {
-                        self.ticket.slot.put(Err(error), true, usize::MAX, usize::MAX);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Spreads numbers that follow each other.
-#[derive(Default)]
-pub(super) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 }

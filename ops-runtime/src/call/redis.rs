@@ -29,7 +29,8 @@
 //! - **Delivery.** A request waits in a stream until a worker has room for it. It is started at most once: whoever removes
 //!   it from the stream starts it, and only one can. One that a worker has been given and has not started when it dies is
 //!   taken over by another after 5 s ([`RedisConfig::with_lost_after`]). One that was started when its worker died fails
-//!   with `ABORTED`, and so does one whose writing was interrupted, because it may be in the stream or not.
+//!   with `ABORTED`, and so does one whose writing was interrupted, because it may be in the stream or not. One that the
+//!   server refuses to store fails with an `EXECUTION_ERROR`.
 //! - **Death.** Workers tell each caller what they run for it: 100 ms after a request was started, and at every heartbeat
 //!   (1 s, [`RedisConfig::with_heartbeat`]). A request that is in no stream and that none has named for 7.5 s, one and a
 //!   half times `lost_after`, is lost. A worker that is stopped or dropped says so at once.

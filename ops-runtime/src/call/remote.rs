@@ -1,13 +1,14 @@
 //! Operations of other processes, to be called like one's own.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::StreamExt;
 use tracing::Instrument;
 
-use super::directory::{gone, not_served};
+use super::directory::{gone, not_served, of_another_kind};
 use super::meter::Meter;
 use super::{
     CallEvent, CallRequest, Frame, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent, WINDOW_BYTES,
@@ -206,10 +207,21 @@ struct Far {
 }
 
 impl Far {
+    /// Refuses a call of a subscription, and a subscription to what gives one result, if whoever serves it has said so.
+    fn check_kind(&self, id: &str, streams: bool) -> Result<(), CallError> {
+        match self.transport.spec(id) {
+            Some(served) if (served.kind == OperationKind::Subscription) != streams => {
+                Err(of_another_kind(id, served.kind))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Gives a request to somebody who serves it, and to another if that one goes away before.
     async fn send<T>(
         &self,
         mut request: Box<CallRequest>,
+        streams: bool,
         start: impl Fn(&PendingRequests, Box<CallRequest>) -> Result<T, Unsent>,
     ) -> Result<T, CallError> {
         let mut attempts = 0;
@@ -218,6 +230,8 @@ impl Far {
                 Route::To(pending) => pending,
                 Route::Wait(wait) => {
                     wait.await?;
+                    // Only now it may be known.
+                    self.check_kind(&request.operation_id, streams)?;
                     continue;
                 }
             };
@@ -257,11 +271,17 @@ impl Endpoint for Far {
         input: Payload,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        // The types of a program need no look.
+        if spec.kind == OperationKind::Subscription
+            && let Err(error) = self.check_kind(&spec.id, false)
+        {
+            return Box::pin(ready(Err(error)));
+        }
         let mut request = request(spec, input, &context, context.deadline());
         let span = trace::calling(&spec.id, &mut request);
         let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
         let call = async move {
-            let answer = match far.send(request, PendingRequests::start).await {
+            let answer = match far.send(request, false, PendingRequests::start).await {
                 Ok(pending) => pending.await,
                 Err(error) => Err(error),
             };
@@ -280,12 +300,17 @@ impl Endpoint for Far {
         input: serde_json::Value,
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        if spec.kind != OperationKind::Subscription
+            && let Err(error) = self.check_kind(&spec.id, true)
+        {
+            return Box::pin(ready(Err(error)));
+        }
         // The operation's own timeout is only of the first item.
         let mut request = request(spec, Payload::Value(input), &context, context.deadline);
         request.window_bytes = Some(self.window);
         let span = trace::calling(&spec.id, &mut request);
         let far = self.clone();
-        let open = async move { Ok(far.send(request, PendingRequests::open).await?.boxed()) };
+        let open = async move { Ok(far.send(request, true, PendingRequests::open).await?.boxed()) };
         Box::pin(open.instrument(span))
     }
 }

@@ -6,6 +6,7 @@ use futures_util::{FutureExt, StreamExt};
 use tracing::Instrument;
 
 use super::budget::Charge;
+use super::directory::{gone, of_another_kind};
 use super::handler::{Credits, Peer};
 use super::{CallEvent, CallRequest, MAX_WINDOW, Remote, RequestId, Unsent, meter, trace};
 use crate::model::request_id::Number;
@@ -57,7 +58,7 @@ impl Task {
         };
         sent.map_err(|unsent| match unsent {
             Unsent::Refused(error) => error,
-            Unsent::Gone(_) => super::directory::gone("the caller is gone"),
+            Unsent::Gone(_) => gone("the caller is gone"),
         })
     }
 
@@ -116,6 +117,12 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
     if deadline.is_some_and(|deadline| deadline <= std::time::Instant::now()) {
         meter.fail(&ErrorCode::Timeout);
         return task.fail(CallError::new(ErrorCode::Timeout, "the deadline had passed when the request came"));
+    }
+    if spec.kind != OperationKind::Subscription && request.window_bytes.is_some() {
+        // Whoever has a window waits for items and an end.
+        let error = of_another_kind(&spec.id, spec.kind);
+        meter.fail(error.code());
+        return task.fail(error);
     }
     let invocation = Invocation { context, policy, checked: true };
     if spec.kind == OperationKind::Subscription {

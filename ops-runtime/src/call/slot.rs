@@ -57,9 +57,9 @@ impl Slot {
     }
 
     /// From how many bytes on a worker is taken for broken: it may have had one item more on its way when a credit was
-    /// given.
+    /// given, and one item is always sent.
     pub(super) fn most_bytes(&self) -> usize {
-        self.window.map_or(usize::MAX, |window| usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX))
+        self.window.map_or(usize::MAX, |window| usize::try_from(window.max(1).saturating_mul(2)).unwrap_or(usize::MAX))
     }
 
     /// Keeps the request of a subscription, so that it can be asked for again.

@@ -32,7 +32,8 @@
 //! - **Delivery.** A request is sent once, over one connection, and runs as a task of its own. What is under way when a
 //!   connection breaks fails with `ABORTED` on the caller's side, and is dropped on the worker's: nothing is sent again,
 //!   and no answer outlives its connection. A spoke that stops ([`WebSocketClient::stop`]) finishes what it runs; what it
-//!   would have got goes to another.
+//!   would have got goes to another. A hub that stops ([`Hub::stop`]) admits no more spokes, finishes what it runs, and
+//!   closes each connection when the answers have left.
 //! - **Reconnecting.** A client connects again by itself, after 100 ms at first and up to 10 s
 //!   ([`WebSocketConfig::with_backoff`]); after 100 ms again once a connection has held for a while. Calls that begin meanwhile wait up to 10 s
 //!   ([`WebSocketConfig::with_patience`]), or until their deadline, and fail with `ABORTED`. Subscriptions fail like calls,
@@ -50,7 +51,7 @@
 //!   [`Hub::with_origins`]): the local host by default. What an anonymous spoke announces does not count
 //!   ([`Hub::with_anonymous_serving`]).
 //! - **Heartbeats.** Either side pings a peer that has been silent for 15 s, and gives it up after 45 s
-//!   ([`WebSocketConfig::with_heartbeat`]).
+//!   ([`WebSocketConfig::with_heartbeat`]). One that reads what has waited for it is not silent.
 //! - **Identity.** The hub authenticates at the handshake ([`Hub::with_authentication`]). What a spoke says of its callers
 //!   does not count, unless its [`PeerAuth`](crate::call::PeerAuth) says so; nor does what the hub says to a spoke, unless the
 //!   spoke is configured to trust it ([`WebSocketConfig::trusting_hub`]).

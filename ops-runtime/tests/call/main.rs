@@ -20,10 +20,14 @@ mod python;
 mod random;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "redis")]
+mod redis_faults;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod servers;
 #[cfg(feature = "websocket")]
 mod websocket;
+#[cfg(feature = "websocket")]
+mod websocket_bounds;
 #[cfg(feature = "websocket")]
 mod websocket_faults;
 
@@ -39,8 +43,10 @@ macro_rules! conformance {
                     a_cancelled_call_is_aborted, an_abort_drops_nested_calls, a_worker_that_stops_finishes;
                 subscriptions: finite, endless_until_the_caller_stops, ended_by_the_worker, failing_midway,
                     in_order, slow_readers_hold_up_nobody, nobody_reads, silent_ones_time_out, many_at_once,
-                    refused_before_the_first_item, errors_among_the_items, errors_among_the_items_and_an_abort;
-                workers: each_request_is_started_once, killed_with_calls_in_flight, announced_later, one_of_two_stops;
+                    refused_before_the_first_item, errors_among_the_items, errors_among_the_items_and_an_abort,
+                    taken_for_another_kind, with_a_window_of_nothing;
+                workers: each_request_is_started_once, killed_with_calls_in_flight, announced_later, one_of_two_stops,
+                    described_by_one_that_is_left;
             );
         }
     };

@@ -126,6 +126,28 @@ async fn one_of_several_servers() {
     assert!(error.message().contains("no NATS server is named"), "{error}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_announcement_that_was_lost_is_asked_for() {
+    let server = Server::nats(&[]).await;
+    let proxy = Proxy::start(server.address()).await;
+    let registry = registry(&Arc::new(Probe::default()));
+    let worker =
+        Arc::new(connect(proxy.address(), 4_000).await.serve(CallHandler::new(registry.clone())).await.unwrap());
+    let remote = connect(server.address(), 4_000).await.remote().await.unwrap();
+    let serves = |id: &str| remote.list().iter().any(|spec| spec.id == id);
+    eventually("it is served", || serves("test.add") && serves("test.wait")).await;
+    // What is on its way when the connection breaks is lost.
+    proxy.stall();
+    registry.remove("test.wait").unwrap();
+    let announcing = tokio::spawn(async move { worker.announce().await.map(|()| worker) });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    proxy.cut();
+    proxy.resume();
+    eventually("it is known to be withdrawn", || !serves("test.wait")).await;
+    assert!(serves("test.add"));
+    drop(announcing.await);
+}
+
 async fn bare(server: &Server) -> async_nats::Client {
     async_nats::connect(format!("nats://{}", server.address())).await.unwrap()
 }

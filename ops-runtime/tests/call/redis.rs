@@ -112,7 +112,7 @@ impl crate::broker_faults::Brokered for RedisHarness {
     }
 }
 
-async fn bare(server: &Server) -> ::redis::aio::MultiplexedConnection {
+pub(crate) async fn bare(server: &Server) -> ::redis::aio::MultiplexedConnection {
     let client = ::redis::Client::open(format!("redis://{}", server.address())).unwrap();
     let config = ::redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(60)));
     client.get_multiplexed_async_connection_with_config(&config).await.unwrap()

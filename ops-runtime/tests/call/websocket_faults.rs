@@ -48,20 +48,20 @@ impl Served {
 }
 
 /// A peer that says what it is told to.
-struct Raw(WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub(crate) struct Raw(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Raw {
-    async fn connect(url: &str, token: &str) -> Self {
+    pub(crate) async fn connect(url: &str, token: &str) -> Self {
         let mut request = url.into_client_request().unwrap();
         request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
         Self(connect_async(request).await.unwrap().0)
     }
 
-    async fn say(&mut self, text: impl ToString) {
+    pub(crate) async fn say(&mut self, text: impl ToString) {
         self.0.send(Message::text(text.to_string())).await.unwrap();
     }
 
-    async fn request(&mut self, id: &str, operation: &str, input: Value) {
+    pub(crate) async fn request(&mut self, id: &str, operation: &str, input: Value) {
         self.say(json!({
             "type": "call.requested", "id": id,
             "payload": { "requestId": id, "operationId": operation, "input": input },
@@ -70,7 +70,7 @@ impl Raw {
     }
 
     /// The next message about a request.
-    async fn hear(&mut self, id: &str) -> Value {
+    pub(crate) async fn hear(&mut self, id: &str) -> Value {
         loop {
             let message = self.0.next().await.expect("the hub closed the connection").unwrap();
             if let Message::Text(text) = message {
@@ -82,8 +82,21 @@ impl Raw {
         }
     }
 
+    /// The next message of that type.
+    pub(crate) async fn hear_type(&mut self, kind: &str) -> Value {
+        loop {
+            let message = self.0.next().await.expect("the hub closed the connection").unwrap();
+            if let Message::Text(text) = message {
+                let frame: Value = serde_json::from_str(&text).unwrap();
+                if frame["type"] == kind {
+                    return frame;
+                }
+            }
+        }
+    }
+
     /// The code with which the hub closes the connection.
-    async fn closed(&mut self) -> Option<u16> {
+    pub(crate) async fn closed(&mut self) -> Option<u16> {
         while let Some(Ok(message)) = self.0.next().await {
             if let Message::Close(frame) = message {
                 return frame.map(|frame| frame.code.into());

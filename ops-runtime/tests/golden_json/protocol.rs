@@ -156,3 +156,44 @@ fn what_is_no_frame() {
         assert_eq!((error.kind.as_deref(), error.request_id.as_deref()), (kind, id), "{text}: {error}");
     }
 }
+
+#[cfg(feature = "registry")]
+#[test]
+fn ids_have_a_limit() {
+    use ops_runtime::call::Frame;
+
+    let requested = |head: &str, id: &str, parent: &str| {
+        json!({
+            "type": "call.requested", "id": head,
+            "payload": { "requestId": id, "operationId": "a.b", "input": 1, "parentRequestId": parent },
+        })
+    };
+    let (most, long) = ("i".repeat(1_024), "i".repeat(1_025));
+    for text in [requested(&most, &most, &most).to_string(), reversed(&requested(&most, &most, &most))] {
+        assert!(Frame::decode(&text).unwrap().is_some());
+    }
+    for (json, id) in [
+        (requested(&long, &long, "p"), None),
+        (requested("1", &long, "p"), Some("1")),
+        (requested("1", "1", &long), Some("1")),
+    ] {
+        for text in [json.to_string(), reversed(&json)] {
+            let error = Frame::decode(&text).unwrap_err();
+            // The type is known, so that whoever waits is told.
+            assert_eq!((error.kind.as_deref(), error.request_id.as_deref()), (Some("call.requested"), id));
+            assert!(error.message.contains("more than 1024 bytes"), "{error}");
+        }
+    }
+}
+
+#[cfg(feature = "registry")]
+#[test]
+fn details_of_errors_are_exact() {
+    use ops_runtime::call::Frame;
+
+    let floats: Vec<f64> = (1..2_000).map(|n| 1.0 / f64::from(n) * 1e-5).collect();
+    let payload = json!({ "requestId": "1", "code": "X", "message": "", "details": floats });
+    let text = json!({ "type": "call.error", "id": "1", "payload": payload }).to_string();
+    let frame = Frame::decode(&text).unwrap().unwrap();
+    assert!(frame.encode().unwrap().contains(&json!(floats).to_string()));
+}

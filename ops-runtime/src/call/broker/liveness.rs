@@ -69,12 +69,10 @@ impl Liveness {
             }
             _ => {}
         }
-        pending.receive(event);
-        if !pending.has(request) {
-            return Some(request);
-        }
-        // The first of a subscription, or another.
-        if let Some(worker) = worker {
+        // Before the item is given: whoever reads it gives credit at once, and that has to find the worker.
+        if let Some(worker) = worker
+            && pending.streams(request)
+        {
             let mut seen = self.seen();
             let fresh = || Seen { at: Instant::now(), worker: Some(worker.into()), next: 0 };
             let seen = seen.entry(request).or_insert_with(fresh);
@@ -84,7 +82,8 @@ impl Liveness {
                 seen.worker = Some(worker.into());
             }
         }
-        None
+        pending.receive(event);
+        (!pending.has(request)).then_some(request)
     }
 
     /// Who runs a request, as far as it is known.
@@ -129,6 +128,8 @@ fn note(seen: &mut ByNumber<Seen>, number: Number, worker: &Arc<str>) -> bool {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use futures_util::StreamExt;
+
     use super::*;
     use crate::call::{CallRequest, Frame, Link, Unsent};
 
@@ -137,6 +138,26 @@ mod tests {
         fn send(&self, _: Frame) -> Result<(), Unsent> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn the_worker_is_known_when_its_first_item_is_read() {
+        struct Reader(Arc<Liveness>, RequestId, AtomicBool);
+        impl std::task::Wake for Reader {
+            fn wake(self: Arc<Self>) {
+                self.2.store(self.0.worker_of(&self.1).is_some(), Ordering::Relaxed);
+            }
+        }
+        let (pending, liveness) = (PendingRequests::new(Arc::new(Anywhere)), Arc::new(Liveness::default()));
+        let request = Box::new(CallRequest::new("a.b", serde_json::Value::Null));
+        let request_id = request.request_id.clone();
+        let mut items = pending.open(request).unwrap();
+        let reader = Arc::new(Reader(liveness.clone(), request_id.clone(), AtomicBool::new(false)));
+        let waker = reader.clone().into();
+        assert!(items.poll_next_unpin(&mut std::task::Context::from_waker(&waker)).is_pending());
+        let output = crate::ResponseEnvelope::local(crate::Payload::Value(1.into()), "a.b");
+        liveness.receive(&pending, Some("w"), Some(0), CallEvent::Responded { request_id, output });
+        assert!(reader.2.load(Ordering::Relaxed));
     }
 
     #[test]

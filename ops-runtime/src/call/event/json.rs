@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::call::{Announcement, CallEvent, CallRequest, Frame, RequestId};
 use crate::model::json::{fields, read_text};
-use crate::record::{Record, put, put_some};
+use crate::record::{self, Record, put, put_some};
 use crate::{AccessControl, ErrorCode, InvalidId, OperationKind, OperationSpec, Payload, ResponseEnvelope, Text};
 
 impl Serialize for RequestId {
@@ -27,7 +27,9 @@ impl Serialize for RequestId {
 
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        read_text(d, "the id of a request", |id| Self::from(id))
+        // Before it is kept: an id is in tables, and in all that is said about its request.
+        let id = read_text(d, "the id of a request", |id| (id.len() <= Self::LONGEST).then(|| Self::from(id)))?;
+        id.ok_or_else(|| de::Error::custom(format_args!("the id of a request has more than {} bytes", Self::LONGEST)))
     }
 }
 
@@ -194,7 +196,8 @@ impl<'de> Deserialize<'de> for Aside {
         if values_in(text.get()) > MAX_VALUES {
             return Ok(Self(None));
         }
-        serde_json::from_str(text.get()).map(|value| Self(Some(value))).map_err(de::Error::custom)
+        // Exact, as the data of an answer are.
+        record::parse(text.get().as_bytes()).map(|value| Self(Some(value))).map_err(de::Error::custom)
     }
 }
 

@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::connection::Connection;
 use super::subject;
+use super::versions::Versions;
 use crate::call::broker::{Liveness, Workers, decode, until_up};
 use crate::call::directory::{gone, not_served};
 use crate::call::heard::Heard;
@@ -32,6 +33,7 @@ struct Shared {
     pending: PendingRequests,
     liveness: Arc<Liveness>,
     workers: Workers,
+    versions: Versions,
     /// Told whenever a worker has said all that it serves, or nobody was there to say so.
     heard: watch::Sender<()>,
 }
@@ -47,6 +49,7 @@ impl NatsCaller {
             pending: PendingRequests::new(Arc::new(link)),
             liveness,
             workers: Workers::new(connection.max_announced),
+            versions: Versions::default(),
             heard: watch::Sender::new(()),
             inbox,
             connection,
@@ -163,12 +166,12 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
             }
             (_, Some(_)) => {}
             ("discover", None) => {
-                let (Some((worker, _)), Ok(Some(Frame::Announce(said)))) =
+                let (Some((connected, number)), Ok(Some(Frame::Announce(said)))) =
                     (shared.worker_of(&message), decode(&message.payload))
                 else {
                     continue;
                 };
-                let worker = subject::name(worker);
+                let worker = subject::name(connected);
                 // Those that never come to an end are forgotten.
                 let limit = shared.connection.max_announced;
                 if parts.len() > 1_000 || parts.values().map(Heard::bytes).sum::<usize>() > limit.saturating_mul(4) {
@@ -181,6 +184,7 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
                 if !said.more {
                     let specs = parts.remove(worker).unwrap_or_default();
                     shared.workers.replace(worker, specs.specs().cloned().collect());
+                    shared.versions.know(connected, number);
                     shared.heard.send_replace(());
                 }
             }
@@ -192,10 +196,18 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
 /// Takes the announcements that go to everybody.
 async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) {
     while let Some(message) = announcements.next().await {
-        if let (Some((worker, _)), Ok(Some(Frame::Announce(said)))) =
+        let (Some((worker, number)), Ok(Some(Frame::Announce(said)))) =
             (shared.worker_of(&message), decode(&message.payload))
-            && !shared.workers.announce(subject::name(worker), said)
-        {
+        else {
+            continue;
+        };
+        let is_beat = said.add.is_empty() && said.remove.is_empty();
+        let is_known = shared.workers.announce(subject::name(worker), said);
+        if !is_beat {
+            shared.versions.changed(worker, number);
+        }
+        // With a heartbeat, so that those who have missed something ask once for all of it.
+        if !is_known || is_beat && !shared.versions.is_current(worker, number) {
             shared.ask(subject::control(&shared.connection.prefix, worker, 0, "discover"));
         }
     }
@@ -222,6 +234,7 @@ async fn watch(shared: Arc<Shared>) {
         } else {
             shared.workers.pardon();
         }
+        shared.versions.keep(&shared.workers.ids());
         was_up = is_up;
         for id in shared.liveness.silent(&shared.pending, connection.pace.lost_after) {
             let message = "no worker says that it runs the call: the request, its worker or the answer is lost";

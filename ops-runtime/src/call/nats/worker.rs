@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::select;
+use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -64,6 +65,8 @@ struct Shared {
     callers: Callers,
     announced: Mutex<Announced>,
     asked: Asked,
+    /// How many changes have been announced.
+    changes: AtomicU64,
     /// How many bytes of requests are being read.
     reading: Arc<AtomicUsize>,
     /// Who may read a large request. One processor is left to the connection: a server ends one that takes too little.
@@ -84,8 +87,8 @@ impl NatsWorker {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let readers = Semaphore::new((processors - 1).max(1));
         let (announced, reading) = (Mutex::default(), Arc::default());
-        let asked = Asked::default();
-        let shared = Arc::new(Shared { connection, id, handler, callers, announced, asked, reading, readers });
+        let (asked, changes) = (Asked::default(), AtomicU64::new(0));
+        let shared = Arc::new(Shared { connection, id, handler, callers, announced, asked, changes, reading, readers });
         let tasks = [tokio::spawn(listen(shared.clone(), control, discovery)), tokio::spawn(pulse(shared.clone()))];
         let answering = AbortOnDropHandle::new(tokio::spawn(answer(shared.clone())));
         let tasks = tasks.map(AbortOnDropHandle::new);
@@ -120,7 +123,7 @@ impl NatsWorker {
             }
         }
         let removed: Vec<_> = change.remove.iter().filter_map(|id| operations.remove(id)).collect();
-        shared.say(change, &subject::announcements(&shared.connection.prefix));
+        shared.say(change);
         // Until then, so that changes are told in the order in which they came.
         drop(operations);
         shared.finish(removed).await;
@@ -138,7 +141,7 @@ impl NatsWorker {
         // What is withdrawn is not told again to somebody who has asked before.
         self.answering.abort();
         let announced = std::mem::take(&mut *shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
-        shared.say(announced.withdrawal(), &subject::announcements(&shared.connection.prefix));
+        shared.say(announced.withdrawal());
         let operations = std::mem::take(&mut *self.operations.lock().await);
         shared.finish(operations.into_values()).await;
         while shared.reading.load(Ordering::Acquire) > 0 {
@@ -152,7 +155,7 @@ impl NatsWorker {
 impl Drop for NatsWorker {
     fn drop(&mut self) {
         let announced = std::mem::take(&mut *self.shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
-        self.shared.say(announced.withdrawal(), &subject::announcements(&self.shared.connection.prefix));
+        self.shared.say(announced.withdrawal());
         self.shared.callers.close();
     }
 }
@@ -164,18 +167,19 @@ impl fmt::Debug for NatsWorker {
 }
 
 impl Shared {
-    /// Says what is served, in as many parts as it takes; nothing if there is nothing to say.
-    fn say(&self, change: Announcement, subject: &str) {
+    /// Announces a change, in as many parts as it takes; nothing if there is none.
+    fn say(&self, change: Announcement) {
         if change.add.is_empty() && change.remove.is_empty() {
             return;
         }
         for part in change.in_parts(self.connection.client.max_payload()) {
-            self.tell(part, subject.to_owned());
+            let number = self.changes.fetch_add(1, Ordering::AcqRel) + 1;
+            self.tell(part, number, subject::announcements(&self.connection.prefix));
         }
     }
 
-    fn tell(&self, announcement: Announcement, subject: String) {
-        let reply = self.connection.control(&self.id, 0, "all");
+    fn tell(&self, announcement: Announcement, number: u64, subject: String) {
+        let reply = self.connection.control(&self.id, number, "all");
         if let Err(error) = self.connection.send(subject, Some(reply), &Frame::Announce(announcement)) {
             tracing::warn!(%error, "an announcement can't be sent");
         }
@@ -210,7 +214,8 @@ impl Shared {
             let request_id = RequestId::from(reply.as_str().rsplit('.').next().unwrap_or_default());
             let caller = subject::caller_of(reply, &request_id);
             let message = format!("{most} bytes of requests wait to be read (`CallHandler::with_max_bytes`)");
-            self.callers.refuse(caller, request_id, CallError::execution(message));
+            let error = CallError::execution(message).with_details(json!({ "limit": most }));
+            self.callers.refuse(caller, request_id, error);
             return;
         }
         let (shared, operation) = (self.clone(), operation.clone());
@@ -306,12 +311,14 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
 async fn answer(shared: Arc<Shared>) {
     loop {
         let asker = shared.asked.next().await;
+        // Before: what has changed meanwhile may be said twice, but is not missed.
+        let number = shared.changes.load(Ordering::Acquire);
         let all = Announcement { add: shared.served(), ..Announcement::new() };
         for part in all.in_parts(shared.connection.client.max_payload()) {
             if let Some(ready) = shared.connection.ready() {
                 ready.await;
             }
-            shared.tell(part, asker.clone());
+            shared.tell(part, number, asker.clone());
         }
     }
 }
@@ -331,14 +338,15 @@ async fn pulse(shared: Arc<Shared>) {
             }
             // Whoever came meanwhile, or has given this worker up, hears of it.
             let all = Announcement { add: shared.served(), ..Announcement::new() };
-            shared.say(all, &subject::announcements(&connection.prefix));
+            shared.say(all);
             beat = tokio::time::Instant::now();
         }
         let all = beat <= tokio::time::Instant::now();
         if all {
             beat = tokio::time::Instant::now() + connection.pace.heartbeat;
             shared.callers.look_again();
-            shared.tell(Announcement::new(), subject::announcements(&connection.prefix));
+            let number = shared.changes.load(Ordering::Acquire);
+            shared.tell(Announcement::new(), number, subject::announcements(&connection.prefix));
         }
         shared.callers.name(all);
     }

@@ -1,21 +1,22 @@
 //! The caller's side.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod places;
+
+use std::sync::Arc;
 use std::time::Instant;
 
 use redis::{Client, RedisResult, cmd, pipe};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::places::{Place, Places};
 use super::RedisConfig;
 use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, push, refused, write};
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, is_id, size};
 use super::keys::{FRAME, FROM};
 use crate::call::broker::{Liveness, Outbox, Workers, backoff, decode, unique_id, until_up};
 use crate::call::directory::{gone, not_served};
-use crate::call::pending::ByNumber;
 use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
-use crate::model::request_id::Number;
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
 
 /// How many entries are read at a time.
@@ -30,9 +31,6 @@ const MAX_WORKERS: usize = 10_000;
 
 /// How many fields the hash of a worker may have.
 const MAX_FIELDS: usize = 20_001;
-
-/// How many requests are looked for at a time.
-const LOOKED_FOR: usize = 1_000;
 
 /// A caller of what workers serve.
 pub(super) struct RedisCaller {
@@ -49,38 +47,20 @@ struct Shared {
     outbox: Arc<Outbox<Message>>,
     liveness: Arc<Liveness>,
     workers: Workers,
-    sent: Arc<Sent>,
+    places: Arc<Places>,
     up: watch::Sender<bool>,
-}
-
-/// Where requests under way are, as long as nobody has started them.
-#[derive(Default)]
-struct Sent(Mutex<ByNumber<Place>>);
-
-#[derive(Clone)]
-struct Place {
-    operation: crate::Text,
-    entry: Option<String>,
-    /// Since when it is known that it is there no more.
-    gone: Option<Instant>,
-}
-
-impl Sent {
-    fn places(&self) -> MutexGuard<'_, ByNumber<Place>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl RedisCaller {
     pub(super) async fn start(client: &Client, config: RedisConfig) -> Result<Self, CallError> {
         let pace = config.pace();
         let (line, reading) = (Connection::new(client, pace.lost_after), Connection::new(client, pace.lost_after));
-        let (outbox, liveness, sent) = (Outbox::new(), Arc::new(Liveness::default()), Arc::new(Sent::default()));
+        let (outbox, liveness, places) = (Outbox::new(), Arc::new(Liveness::default()), Arc::new(Places::default()));
         let link = ToWorkers {
             config: config.clone(),
             outbox: outbox.clone(),
             liveness: liveness.clone(),
-            sent: sent.clone(),
+            places: places.clone(),
         };
         let shared = Arc::new(Shared {
             pending: PendingRequests::new(Arc::new(link)),
@@ -89,7 +69,7 @@ impl RedisCaller {
             outbox: outbox.clone(),
             liveness,
             workers: Workers::new(config.max_announced),
-            sent,
+            places,
             up: watch::Sender::new(false),
             config,
         });
@@ -263,15 +243,16 @@ impl Shared {
     /// What became of a message.
     fn told(&self, message: Message, told: Told) {
         match (message, told) {
-            (Message::Request { number, .. }, Told::Stored(entry)) => {
-                if let Some(place) = self.sent.places().get_mut(&number) {
-                    place.entry = Some(entry);
-                }
-            }
+            (Message::Request { key, number, .. }, Told::Stored(entry)) => match self.places.all().get_mut(&number) {
+                Some(place) => place.entry = Some(entry),
+                // Given up while it was written, unless it is answered already: nobody needs to start it.
+                None => push(&self.outbox, Message::Withdraw { key, entry }),
+            },
             (Message::Request { number, .. }, told) => {
-                let place = self.sent.places().remove(&number);
+                let place = self.places.all().remove(&number);
                 let error = match told {
                     Told::Nobody => not_served(place.as_ref().map_or("unknown", |place| &place.operation)),
+                    Told::Refused(error) => error,
                     _ => gone("the connection was lost when the request was sent"),
                 };
                 self.pending.emit_error(&RequestId::of(number), error);
@@ -296,7 +277,7 @@ impl Shared {
         match decode(frame) {
             Ok(Some(Frame::Event(event))) => {
                 if let Some(ended) = self.liveness.receive(&self.pending, Some(worker), author.number, event) {
-                    self.sent.places().remove(&ended);
+                    self.places.all().remove(&ended);
                 }
             }
             Ok(Some(Frame::Running { request_ids })) => {
@@ -321,63 +302,6 @@ impl Shared {
             let key = self.config.keys.worker(worker);
             push(&self.outbox, Message::Frame { key, text, to: worker.clone(), number: 0 });
         }
-    }
-
-    /// Gives up requests that nobody has and nobody runs.
-    async fn give_up(&self) -> RedisResult<()> {
-        let lost_after = self.config.pace().lost_after;
-        let silent = self.liveness.silent(&self.pending, lost_after);
-        self.sent.places().retain(|number, _| self.pending.has(*number));
-        let mut places: Vec<(Number, Place, String)> = Vec::new();
-        {
-            let sent = self.sent.places();
-            for id in silent.iter().take(LOOKED_FOR) {
-                let Some(number) = id.number() else { continue };
-                // One without an entry has not been written yet.
-                if let Some(place) = sent.get(&number)
-                    && let Some(entry) = &place.entry
-                {
-                    places.push((number, place.clone(), entry.clone()));
-                }
-            }
-        }
-        if places.is_empty() {
-            return Ok(());
-        }
-        let mut commands = pipe();
-        // A key that is not ours is no reason to wait for those that are.
-        commands.ignore_errors();
-        for (_, place, entry) in &places {
-            let key = self.config.keys.requests(&place.operation);
-            // Whatever nobody can start is taken back.
-            if self.workers.spec(&place.operation).is_none() {
-                commands.cmd("XDEL").arg(key).arg(entry);
-            } else {
-                commands.cmd("XRANGE").arg(key).arg(entry).arg(entry);
-            }
-        }
-        let answers: Vec<RedisResult<redis::Value>> = self.line.run(&commands).await?;
-        for ((number, place, _), answer) in places.iter().zip(answers) {
-            let id = RequestId::of(*number);
-            match answer {
-                Ok(redis::Value::Int(1)) => self.pending.emit_error(&id, not_served(&place.operation)),
-                Ok(redis::Value::Array(found)) if !found.is_empty() => {}
-                // Somebody may have started it just now, and says so soon.
-                _ => match place.gone {
-                    Some(since) if since.elapsed() >= lost_after / 2 => {
-                        let message = "no worker says that it runs the call: its worker or the answer is lost";
-                        self.pending.emit_error(&id, gone(message));
-                    }
-                    Some(_) => {}
-                    None => {
-                        if let Some(place) = self.sent.places().get_mut(number) {
-                            place.gone = Some(Instant::now());
-                        }
-                    }
-                },
-            }
-        }
-        Ok(())
     }
 }
 
@@ -477,7 +401,7 @@ struct ToWorkers {
     config: RedisConfig,
     outbox: Arc<Outbox<Message>>,
     liveness: Arc<Liveness>,
-    sent: Arc<Sent>,
+    places: Arc<Places>,
 }
 
 impl Link for ToWorkers {
@@ -486,8 +410,8 @@ impl Link for ToWorkers {
         if let Frame::Event(CallEvent::Requested(request)) = &frame {
             let text = frame.encode_within(self.config.max_message).map_err(Unsent::Refused)?;
             let Some(number) = request.request_id.number() else { return Ok(()) };
-            let place = Place { operation: request.operation_id.clone(), entry: None, gone: None };
-            self.sent.places().insert(number, place);
+            let place = Place::of(request.operation_id.clone());
+            self.places.all().insert(number, place);
             push(&self.outbox, Message::Request { key: keys.requests(&request.operation_id), text, number });
             return Ok(());
         }
@@ -497,7 +421,7 @@ impl Link for ToWorkers {
             push(&self.outbox, Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0 });
         } else if let Frame::Event(CallEvent::Aborted { .. }) = frame {
             // Nobody needs to start it. Who has done so already is told when it says so.
-            let place = id.number().and_then(|number| self.sent.places().remove(&number));
+            let place = id.number().and_then(|number| self.places.all().remove(&number));
             if let Some(Place { operation, entry: Some(entry), .. }) = place {
                 push(&self.outbox, Message::Withdraw { key: keys.requests(&operation), entry });
             }

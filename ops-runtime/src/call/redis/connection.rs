@@ -92,7 +92,12 @@ pub(super) fn refused(error: &RedisError) -> CallError {
         return CallError::execution(message);
     }
     // Its detail may hold what was sent.
-    CallError::execution(format!("the Redis server can't be used: {}", error.category()))
+    let why = match (error.category(), error.code()) {
+        (category, None) => category.to_owned(),
+        ("", Some(code)) => code.to_owned(),
+        (category, Some(code)) => format!("{category} ({code})"),
+    };
+    CallError::execution(format!("the Redis server can't be used: {why}"))
 }
 
 /// Something to be written.
@@ -120,6 +125,8 @@ pub(super) enum Told {
     Stored(String),
     /// There is no such stream: nobody reads it.
     Nobody,
+    /// The server does not take it.
+    Refused(CallError),
     /// It may be there or not.
     Lost,
 }
@@ -130,8 +137,8 @@ impl Told {
             Ok(Value::BulkString(entry)) => String::from_utf8(entry).map_or(Self::Lost, Self::Stored),
             Ok(_) => Self::Nobody,
             Err(error) => {
-                tracing::warn!(error = error.category(), "the server refuses a message");
-                Self::Lost
+                tracing::warn!(error = error.category(), code = error.code(), "the server refuses a message");
+                Self::Refused(refused(&error))
             }
         }
     }

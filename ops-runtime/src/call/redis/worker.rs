@@ -47,7 +47,11 @@ const LEASES: u32 = 12;
 pub struct RedisWorker {
     shared: Arc<Shared>,
     taking: Option<AbortOnDropHandle<()>>,
-    _tasks: [AbortOnDropHandle<()>; 3],
+    /// Writes what callers are told.
+    writing: Option<AbortOnDropHandle<()>>,
+    _tasks: [AbortOnDropHandle<()>; 2],
+    /// True if all is said, and nothing runs.
+    stopped: bool,
 }
 
 struct Shared {
@@ -112,15 +116,14 @@ impl RedisWorker {
             }
             _ => {}
         };
+        let writing = tokio::spawn(write(shared.line.clone(), outbox, shared.id.clone(), 0, told));
         let worker = Self {
             taking: Some(AbortOnDropHandle::new(tokio::spawn(take(shared.clone(), line())))),
-            _tasks: [
-                tokio::spawn(write(shared.line.clone(), outbox, shared.id.clone(), 0, told)),
-                tokio::spawn(listen(shared.clone(), line(), control)),
-                tokio::spawn(pulse::pulse(shared.clone())),
-            ]
-            .map(AbortOnDropHandle::new),
+            writing: Some(AbortOnDropHandle::new(writing)),
+            _tasks: [tokio::spawn(listen(shared.clone(), line(), control)), tokio::spawn(pulse::pulse(shared.clone()))]
+                .map(AbortOnDropHandle::new),
             shared,
+            stopped: false,
         };
         worker.announce().await?;
         Ok(worker)
@@ -146,8 +149,11 @@ impl RedisWorker {
     pub async fn stop(mut self) {
         let shared = &self.shared;
         shared.stop.cancel();
-        let _one = shared.announcing.lock().await;
-        let _ = shared.leave().await;
+        {
+            // Given back at once: what still runs is named to its callers until it is done.
+            let _one = shared.announcing.lock().await;
+            let _ = shared.leave().await;
+        }
         if let Some(taking) = self.taking.take() {
             let _ = tokio::time::timeout(BLOCK + shared.config.pace().lost_after, taking).await;
         }
@@ -159,28 +165,28 @@ impl RedisWorker {
         }
         commands.cmd("DEL").arg(shared.config.keys.worker(&shared.id));
         let _ = shared.line.run::<Value>(commands.ignore_errors()).await;
+        self.stopped = true;
     }
 }
 
 impl Drop for RedisWorker {
     fn drop(&mut self) {
         self.shared.callers.close();
-        if self.shared.stop.is_cancelled() {
+        if self.stopped {
             return;
         }
         self.shared.stop.cancel();
-        // What it had to say last is said as long as there is somebody to do so.
+        // What it had to say last is said as long as there is somebody to do so, and by whoever has said the rest: numbers
+        // of another writer would be taken for repetitions.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let shared = self.shared.clone();
-            let (line, outbox, id) = (shared.line.clone(), shared.outbox.clone(), shared.id.clone());
+            let (shared, writing) = (self.shared.clone(), self.writing.take());
             runtime.spawn(async move {
-                let saying = AbortOnDropHandle::new(tokio::spawn(write(line, outbox, id, 0, |_, _| {})));
                 let last = async {
                     let _ = shared.leave().await;
                     shared.outbox.flushed().await;
                 };
                 let _ = tokio::time::timeout(shared.config.pace().lost_after, last).await;
-                drop(saying);
+                drop(writing);
             });
         }
     }

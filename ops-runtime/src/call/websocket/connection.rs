@@ -293,6 +293,8 @@ impl Connection {
         let drained = stage.wait_for(|stage| *stage >= Stage::Drained);
         let _ = tokio::time::timeout(patience, drained).await;
         if let Some(session) = &self.session {
+            // Whoever asks for more all the same keeps nobody from coming to an end.
+            session.refuse_more();
             session.drain().await;
         }
     }

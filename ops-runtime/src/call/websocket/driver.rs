@@ -27,6 +27,9 @@ const TURN: usize = 256 << 10;
 /// For how long a peer is read before others get their turn.
 const TIME: Duration = Duration::from_micros(500);
 
+/// How many bytes are on their way before it is told that they have left.
+const PART: usize = 256 << 10;
+
 /// How long a peer that holds as much as it may is not read: what it says may be what makes it hold less.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -45,6 +48,7 @@ pub(super) async fn drive(
         unflushed: 0,
         dirty: false,
         heard: Instant::now(),
+        blocked: false,
         pause: None,
         heartbeat,
         beat: Box::pin(tokio::time::sleep(heartbeat)),
@@ -85,8 +89,10 @@ struct Driver<'a, S> {
     /// The bytes that the socket has, and that have not left yet.
     unflushed: usize,
     dirty: bool,
-    /// When the peer was last heard of.
+    /// When the peer was last heard of, or has shown that it is there.
     heard: Instant,
+    /// Whether the socket has taken no more: then it is the peer that makes room, by reading.
+    blocked: bool,
     /// Until when the peer is not read because it holds as much as it may.
     pause: Option<Pin<Box<Sleep>>>,
     heartbeat: Duration,
@@ -141,6 +147,8 @@ impl<S: Socket> Driver<'_, S> {
         if pause.as_mut().poll(task).is_ready() {
             return true;
         }
+        // It is not its silence.
+        self.heard = Instant::now();
         share.wake_reader(task.waker());
         !share.is_spent()
     }
@@ -189,10 +197,19 @@ impl<S: Socket> Driver<'_, S> {
                 self.writing = batch.into_iter();
             }
             while !self.writing.as_slice().is_empty() {
+                // In parts, so that room comes back as they leave.
+                if self.unflushed >= PART
+                    && let Some(end) = ready!(self.flush(task))
+                {
+                    return Poll::Ready(end);
+                }
                 match self.socket.poll_ready(task) {
-                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Ok(())) => self.unblock(),
                     Poll::Ready(Err(error)) => return Poll::Ready(error),
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending => {
+                        self.blocked = true;
+                        return Poll::Pending;
+                    }
                 }
                 let Some(text) = self.writing.next() else { break };
                 self.unflushed += text.len();
@@ -202,15 +219,35 @@ impl<S: Socket> Driver<'_, S> {
                 }
             }
         }
-        if self.dirty {
-            match ready!(self.socket.poll_flush(task)) {
-                Ok(()) => {}
-                Err(error) => return Poll::Ready(error),
-            }
-            self.dirty = false;
-            self.connection.outbox.written(std::mem::take(&mut self.unflushed));
+        if self.dirty
+            && let Some(end) = ready!(self.flush(task))
+        {
+            return Poll::Ready(end);
         }
         Poll::Pending
+    }
+
+    /// Waits until what the socket has been given has left; `Some` if the connection has ended.
+    fn flush(&mut self, task: &mut Task<'_>) -> Poll<Option<End>> {
+        match self.socket.poll_flush(task) {
+            Poll::Ready(Ok(())) => self.unblock(),
+            Poll::Ready(Err(error)) => return Poll::Ready(Some(error)),
+            Poll::Pending => {
+                self.blocked = true;
+                return Poll::Pending;
+            }
+        }
+        self.dirty = false;
+        self.connection.outbox.written(std::mem::take(&mut self.unflushed));
+        Poll::Ready(None)
+    }
+
+    /// Notes that the socket takes something. If it did not before, the peer has read: it is there, however long its words
+    /// wait behind what it has to read first.
+    fn unblock(&mut self) {
+        if std::mem::take(&mut self.blocked) {
+            self.heard = Instant::now();
+        }
     }
 
     /// Pings a silent peer, and gives it up in the end.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{self, Role};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub use self::spokes::Peer;
 use self::spokes::{Registered, Shared, Spokes};
@@ -33,6 +34,7 @@ use super::handshake;
 use super::io::{Gauge, Gauged};
 use super::listener::{self, Handshakes};
 use super::outbox::{Outbox, ToPeer};
+use super::socket::End;
 use crate::call::heard::MAX_ANNOUNCED;
 use crate::call::{CallHandler, Directory, PeerAuth, PendingRequests, Remote};
 use crate::model::futures::BoxFuture;
@@ -89,6 +91,8 @@ impl Hub {
                 directory: Directory::new(),
                 peers: Mutex::default(),
                 next: AtomicU64::new(0),
+                draining: AtomicBool::new(false),
+                running: TaskTracker::new(),
                 stop: CancellationToken::new(),
                 kill: CancellationToken::new(),
                 max_message: AtomicU64::new(MAX_MESSAGE as u64),
@@ -224,7 +228,7 @@ impl Hub {
     }
 
     async fn admit(self, request: Request) -> Response {
-        if self.shared.stop.is_cancelled() {
+        if self.shared.draining.load(Ordering::SeqCst) {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         }
         match self.enter(request).await {
@@ -245,7 +249,7 @@ impl Hub {
             return Err(StatusCode::SERVICE_UNAVAILABLE);
         };
         let time = self.handshakes.time;
-        tokio::spawn(async move {
+        self.shared.running.clone().spawn(async move {
             match tokio::time::timeout(time, upgrade).await {
                 Ok(Ok(stream)) => self.run(TokioIo::new(stream), auth, room).await,
                 Ok(Err(error)) => tracing::debug!(%error, "a connection was lost while it was made"),
@@ -288,7 +292,10 @@ impl Hub {
         // Before the spoke is told what there is, so that no change in between is missed.
         let changes = self.shared.directory.changes();
         connection.open();
-        let end = {
+        let end = if self.shared.draining.load(Ordering::SeqCst) {
+            // It came too late to be among those that are asked to send no more.
+            Some(End { why: "the hub stops".to_owned(), code: 1001 })
+        } else {
             let watching = std::pin::pin!(self.watch(&connection, changes));
             let stop = self.shared.stop.cancelled();
             let driving = std::pin::pin!(driver::drive(&mut socket, &connection, self.heartbeat, stop));
@@ -355,15 +362,23 @@ impl Hub {
         self.peers().iter().map(|peer| peer.connection.running()).sum()
     }
 
-    /// Takes no more requests, finishes those that are there, and closes all connections.
+    /// Takes no more connections and requests, finishes those requests that are there, and closes all connections when
+    /// their answers have gone out: within 10 s, for a spoke may not read.
     pub async fn stop(&self) {
+        self.shared.draining.store(true, Ordering::SeqCst);
         let peers = self.peers();
         join_all(peers.iter().map(|peer| peer.connection.drain(PATIENCE))).await;
+        drop(peers);
         self.shared.stop.cancel();
+        self.shared.running.close();
+        if tokio::time::timeout(PATIENCE, self.shared.running.wait()).await.is_err() {
+            self.shared.kill.cancel();
+        }
     }
 
     /// Ends all connections where they stand.
     pub fn close(&self) {
+        self.shared.draining.store(true, Ordering::SeqCst);
         self.shared.stop.cancel();
         self.shared.kill.cancel();
     }
@@ -409,7 +424,8 @@ impl Listening {
         format!("ws://{}/", self.address)
     }
 
-    /// Takes no more requests, finishes those that are there, and closes all connections.
+    /// Takes no more connections and requests, finishes those requests that are there, and closes all connections when
+    /// their answers have gone out: see [`Hub::stop`].
     pub async fn stop(mut self) {
         self.hub.stop().await;
         let _ = (&mut self.task).await;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use crate::call::budget::Share;
+use crate::call::budget::{Share, Spent};
 
 /// Up to how many bytes of a message do not count: the buffer that every connection has.
 const FREE: usize = 64 << 10;
@@ -50,14 +50,18 @@ impl Gauge {
     }
 
     /// Whether more may be read of a message that counts already.
+    ///
+    /// One message of a peer that holds as much as it may comes all the same: it has a limit of its own, and what it asks
+    /// for is refused when it is known. So the peer loses that request, and not its connection.
     fn has_room(&self) -> bool {
-        self.counted.load(Ordering::Relaxed) == 0 || {
-            let room = self.share.take(FREE).is_ok();
-            if room {
-                self.share.give_back(FREE);
+        self.counted.load(Ordering::Relaxed) == 0
+            || match self.share.take(FREE) {
+                Ok(()) => {
+                    self.share.give_back(FREE);
+                    true
+                }
+                Err(spent) => spent == Spent::Peer,
             }
-            room
-        }
     }
 }
 

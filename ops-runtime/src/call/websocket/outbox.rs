@@ -7,7 +7,7 @@ use std::task::Waker;
 use futures_util::task::AtomicWaker;
 use tokio::sync::Notify;
 
-use crate::call::budget::{FLOOR, Share, Spent};
+use crate::call::budget::{FLOOR, Share};
 use crate::call::{CallEvent, Frame, Link, Unsent};
 use crate::{BoxFuture, CallError};
 
@@ -129,8 +129,8 @@ impl Outbox {
     /// Why no answer is made for a peer that reads nothing: writing it would cost what it is refused for.
     fn refuses(&self) -> Option<CallError> {
         let queue = self.queue();
-        let share = queue.share.as_ref().filter(|share| queue.bytes >= STALLED && share.is_tight())?;
-        Some(share.refusal(Spent::Peer, UNREAD))
+        let share = queue.share.as_ref().filter(|_| queue.bytes >= STALLED)?;
+        share.refused().map(|spent| share.refusal(spent, UNREAD))
     }
 
     /// Moves what is queued into an empty vector, and has the driver woken when there is more.
@@ -163,8 +163,8 @@ impl Outbox {
     /// Whether the peer reads so little that it should be read no further.
     pub(super) fn is_stalled(&self) -> bool {
         let queue = self.queue();
-        let is_tight = || queue.share.as_ref().is_some_and(|share| share.is_tight());
-        queue.bytes >= STALLED || (queue.bytes >= FLOOR && is_tight())
+        let is_refused = || queue.share.as_ref().is_some_and(|share| share.refused().is_some());
+        queue.bytes >= STALLED || (queue.bytes >= FLOOR && is_refused())
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -219,3 +219,25 @@ pub(crate) async fn many_at_once<H: Harness>() {
     set.settled().await;
     assert_eq!(set.worker.running(), 0);
 }
+
+pub(crate) async fn taken_for_another_kind<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let error = set.remote.call("test.count", json!({ "to": 3 })).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");
+    assert!(error.message().contains("use `subscribe` or `stream`"), "{error}");
+    let error = match set.remote.stream("test.add", json!({ "a": 1, "b": 1 })).await {
+        Err(error) => error,
+        Ok(items) => items.collect::<Vec<_>>().await.pop().unwrap().unwrap_err(),
+    };
+    assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");
+    assert!(error.message().contains("use `execute` or `call`"), "{error}");
+    set.settled().await;
+}
+
+pub(crate) async fn with_a_window_of_nothing<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let remote = set.remote.clone().with_window(0);
+    let items = remote.subscribe::<Count>(CountInput { to: 200 }).await.unwrap();
+    assert!(items.map(|item| item.unwrap().data).collect::<Vec<_>>().await.into_iter().eq(0..200));
+    set.settled().await;
+}

@@ -139,3 +139,26 @@ pub(crate) async fn one_of_two_stops<H: Harness>() {
     assert_eq!(set.probe.starts().len() + probe.starts().len(), done);
     set.settled().await;
 }
+
+pub(crate) async fn described_by_one_that_is_left<H: Harness>() {
+    let harness = H::start().await;
+    let worker = async |description: &str| {
+        let mut spec = OperationSpec::new(ops_runtime::spec::OperationKind::Query, "two", "versions").unwrap();
+        spec.description = description.to_owned().into();
+        let registry = ops_runtime::Registry::new();
+        let handler = Handler::dynamic(|input: Value, _| async move { Ok(input) });
+        registry.register(Registration::new(spec, handler)).unwrap();
+        harness.worker(CallHandler::new(registry)).await
+    };
+    let remote = harness.caller().await;
+    let described = |expected: &str| remote.list().iter().any(|spec| spec.description == expected);
+    let old = worker("old").await;
+    eventually("the old one is announced", || described("old")).await;
+    let new = worker("new").await;
+    eventually("the new one is announced", || described("new")).await;
+    new.stop().await;
+    eventually("the old one is what is left", || described("old")).await;
+    assert_eq!(remote.call("two.versions", json!(1)).await.unwrap().data, 1);
+    old.stop().await;
+    eventually("nothing is left", || remote.list().is_empty()).await;
+}

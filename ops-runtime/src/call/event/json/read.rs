@@ -6,10 +6,10 @@ use serde_core::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Vis
 use serde_json::value::RawValue;
 
 use super::{Announced, Aside, Credit, Ended, Failed, Kind, MAX_VALUES, Responded, Running, values_in};
-use crate::CallError;
 use crate::call::event::cut;
 use crate::call::{Announcement, CallEvent, Frame, Malformed, RequestId};
 use crate::model::json::fields;
+use crate::{CallError, Text};
 
 impl<'de> Deserialize<'de> for Frame {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
@@ -241,7 +241,7 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     /// The head of a frame whose payload may be anything.
     struct Head {
         kind: Option<String>,
-        id: Option<RequestId>,
+        id: Option<Text>,
     }
     fields!(Head {
         "type" => kind: some,
@@ -251,7 +251,7 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     Malformed {
         kind: head.kind.map(cut),
         // One that is longer than any that is meant well is not said again.
-        request_id: head.id.filter(|id| id.len() <= RequestId::LONGEST),
+        request_id: head.id.filter(|id| id.len() <= RequestId::LONGEST).map(|id| RequestId::from(&*id)),
         message: cut(error.to_string()),
     }
 }

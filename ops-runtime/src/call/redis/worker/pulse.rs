@@ -31,10 +31,11 @@ pub(super) async fn pulse(shared: Arc<Shared>) {
 impl Shared {
     async fn beat(&self) -> RedisResult<()> {
         let _one = self.announcing.lock().await;
-        if self.stop.is_cancelled() {
-            return Ok(());
-        }
         let keys = &self.config.keys;
+        if self.stop.is_cancelled() {
+            // Callers go on telling it about what still runs.
+            return self.line.command(cmd("PEXPIRE").arg(keys.worker(&self.id)).arg(self.lease())).await;
+        }
         let mut commands = pipe();
         commands.cmd("PEXPIRE").arg(keys.serves(&self.id)).arg(self.config.pace().lost_after.as_millis().to_string());
         commands.cmd("PEXPIRE").arg(keys.worker(&self.id)).arg(self.lease());

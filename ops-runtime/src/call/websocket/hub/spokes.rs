@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::call::directory::{gone, not_served};
 use crate::call::websocket::connection::{Connection, Stage};
@@ -17,6 +18,10 @@ pub(super) struct Shared {
     pub(super) directory: Directory,
     pub(super) peers: Mutex<BTreeMap<u64, Peer>>,
     pub(super) next: AtomicU64,
+    /// True if no more connections are made: the hub is to stop.
+    pub(super) draining: AtomicBool,
+    /// The tasks of connections, until these are closed.
+    pub(super) running: TaskTracker,
     /// Ends connections when all that was said has gone out; at once.
     pub(super) stop: CancellationToken,
     pub(super) kill: CancellationToken,

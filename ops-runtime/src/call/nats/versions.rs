@@ -1,0 +1,75 @@
+//! Which announcements of workers have come, so that it is noticed if one has not.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::subject;
+
+/// The last announcement of each worker that is known with all before it: the worker's connection, and its number.
+///
+/// The server keeps nothing for those who are not there, and a connection that breaks loses what is on its way. So a
+/// worker numbers its announcements, and says with each heartbeat which was the last.
+#[derive(Default)]
+pub(super) struct Versions(Mutex<HashMap<String, (String, u64)>>);
+
+impl Versions {
+    fn last(&self) -> MutexGuard<'_, HashMap<String, (String, u64)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that all is known that a worker has announced up to a number. The worker is given with its connection.
+    pub(super) fn know(&self, worker: &str, number: u64) {
+        self.last().insert(subject::name(worker).to_owned(), (worker.to_owned(), number));
+    }
+
+    /// Notes a change that a worker has announced, if none before it is missing.
+    pub(super) fn changed(&self, worker: &str, number: u64) {
+        if let Some((connection, last)) = self.last().get_mut(subject::name(worker))
+            && *connection == worker
+            && number == last.saturating_add(1)
+        {
+            *last = number;
+        }
+    }
+
+    /// Whether all is known that a worker has announced, now that it says which was the last.
+    pub(super) fn is_current(&self, worker: &str, number: u64) -> bool {
+        let last = self.last();
+        let known = last.get(subject::name(worker));
+        known.is_none_or(|(connection, last)| *connection == worker && *last == number)
+    }
+
+    /// Forgets all other workers.
+    pub(super) fn keep(&self, workers: &[Arc<str>]) {
+        let mut last = self.last();
+        if last.len() > workers.len() {
+            let workers: HashSet<&str> = workers.iter().map(|worker| &**worker).collect();
+            last.retain(|name, _| workers.contains(&**name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_noticed() {
+        let versions = Versions::default();
+        assert!(versions.is_current("w.0", 7), "nothing is known of it: it is asked anyhow");
+        versions.know("w.0", 7);
+        versions.changed("w.0", 8);
+        assert!(versions.is_current("w.0", 8));
+        // The ninth is missing.
+        versions.changed("w.0", 10);
+        assert!(!versions.is_current("w.0", 10));
+        versions.know("w.0", 10);
+        assert!(versions.is_current("w.0", 10));
+        // What was said over another connection may be lost.
+        assert!(!versions.is_current("w.1", 10));
+        versions.keep(&["other".into()]);
+        assert_eq!(versions.last().len(), 1, "there are no more than workers");
+        versions.keep(&[]);
+        assert!(versions.last().is_empty());
+    }
+}

@@ -1,0 +1,116 @@
+//! Where requests are that nobody names, and which of them are lost.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use redis::{RedisResult, Value, pipe};
+
+use super::Shared;
+use crate::Text;
+use crate::call::RequestId;
+use crate::call::directory::{gone, not_served};
+use crate::call::pending::ByNumber;
+use crate::model::request_id::Number;
+
+/// How many requests are looked for at a time.
+const LOOKED_FOR: usize = 1_000;
+
+/// Where requests under way are, as long as nobody has started them.
+#[derive(Default)]
+pub(super) struct Places {
+    all: Mutex<ByNumber<Place>>,
+    /// The request that was looked for last.
+    last: AtomicU64,
+}
+
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) operation: Text,
+    /// Its entry in the stream; `None` until it is written.
+    pub(super) entry: Option<String>,
+    /// Since when it is known that it is there no more.
+    gone: Option<Instant>,
+}
+
+impl Place {
+    /// The place of a request for an operation, which is not written yet.
+    pub(super) fn of(operation: Text) -> Self {
+        Self { operation, entry: None, gone: None }
+    }
+}
+
+impl Places {
+    pub(super) fn all(&self) -> MutexGuard<'_, ByNumber<Place>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Some of those that may still wait in their streams, with their entries: each gets its turn, however many wait.
+    fn next(&self, silent: &[Number]) -> Vec<(Number, Text, String)> {
+        let all = self.all();
+        let mut waiting: Vec<_> = silent
+            .iter()
+            .filter_map(|number| match all.get(number)? {
+                Place { operation, entry: Some(entry), gone: None } => Some((*number, operation, entry)),
+                // One without an entry has not been written yet.
+                _ => None,
+            })
+            .collect();
+        waiting.sort_unstable_by_key(|(Number(number), ..)| *number);
+        let last = self.last.load(Ordering::Relaxed);
+        let seen = waiting.partition_point(|(Number(number), ..)| *number <= last);
+        waiting.rotate_left(seen);
+        waiting.truncate(LOOKED_FOR);
+        if let Some((Number(last), ..)) = waiting.last() {
+            self.last.store(*last, Ordering::Relaxed);
+        }
+        waiting.into_iter().map(|(number, operation, entry)| (number, operation.clone(), entry.clone())).collect()
+    }
+}
+
+impl Shared {
+    /// Gives up requests that nobody has and nobody runs.
+    pub(super) async fn give_up(&self) -> RedisResult<()> {
+        let lost_after = self.config.pace().lost_after;
+        let silent = self.liveness.silent(&self.pending, lost_after);
+        let silent: Vec<Number> = silent.iter().filter_map(RequestId::number).collect();
+        self.places.all().retain(|number, _| self.pending.has(*number));
+        let places = self.places.next(&silent);
+        for number in silent {
+            // Somebody may have started it just before it was gone, and says so soon.
+            let since = self.places.all().get(&number).and_then(|place| place.gone);
+            if since.is_some_and(|since| since.elapsed() >= lost_after / 2) {
+                let message = "no worker says that it runs the call: its worker or the answer is lost";
+                self.pending.emit_error(&RequestId::of(number), gone(message));
+            }
+        }
+        if places.is_empty() {
+            return Ok(());
+        }
+        let mut commands = pipe();
+        // A key that is not ours is no reason to wait for those that are.
+        commands.ignore_errors();
+        for (_, operation, entry) in &places {
+            let key = self.config.keys.requests(operation);
+            // Whatever nobody can start is taken back.
+            if self.workers.spec(operation).is_none() {
+                commands.cmd("XDEL").arg(key).arg(entry);
+            } else {
+                commands.cmd("XRANGE").arg(key).arg(entry).arg(entry);
+            }
+        }
+        let answers: Vec<RedisResult<Value>> = self.line.run(&commands).await?;
+        for ((number, operation, _), answer) in places.iter().zip(answers) {
+            match answer {
+                Ok(Value::Int(1)) => self.pending.emit_error(&RequestId::of(*number), not_served(operation)),
+                Ok(Value::Array(found)) if !found.is_empty() => {}
+                _ => {
+                    if let Some(place) = self.places.all().get_mut(number) {
+                        place.gone = Some(Instant::now());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

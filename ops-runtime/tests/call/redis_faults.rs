@@ -1,0 +1,179 @@
+//! What is of Redis only: workers that stop, requests that nobody starts, and a server that refuses.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use ops_runtime::call::redis::{Redis, RedisConfig};
+use ops_runtime::call::{CallHandler, Remote};
+use ops_runtime::{CallError, ErrorCode, Operation};
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, FromRedisValue, cmd};
+use tokio::task::JoinHandle;
+
+use crate::harness::{eventually, limited};
+use crate::operations::{Add, AddInput, Count, CountInput, Probe, Wait, WaitInput, registry};
+use crate::proxy::Proxy;
+use crate::redis::{bare, config};
+use crate::servers::Server;
+
+/// The stream of requests for `test.wait`.
+const STREAM: &str = "ops:call:test.wait";
+
+fn at(server: &Server, config: RedisConfig) -> Redis {
+    Redis::new(&format!("redis://{}", server.address()), config).unwrap()
+}
+
+fn quick(lost_after: u64) -> RedisConfig {
+    config(Duration::from_millis(lost_after)).with_heartbeat(Duration::from_millis(100))
+}
+
+fn waiting(remote: &Remote, milliseconds: u64) -> JoinHandle<Result<String, CallError>> {
+    let (remote, input) = (remote.clone(), WaitInput { key: "w".to_owned(), milliseconds });
+    tokio::spawn(async move { Ok(remote.execute::<Wait>(input).await?.data) })
+}
+
+async fn run<T: FromRedisValue>(connection: &mut MultiplexedConnection, command: &Cmd) -> T {
+    command.query_async(connection).await.unwrap()
+}
+
+/// Announces a worker of `test.wait` that takes no requests.
+async fn announce_idle_worker(connection: &mut MultiplexedConnection) {
+    let spec = serde_json::to_string(<Wait as Operation>::SPEC).unwrap();
+    for command in [
+        &["XGROUP", "CREATE", STREAM, "workers", "0", "MKSTREAM"][..],
+        &["HSET", "ops:serves:idle", "worker", "idle", "test.wait", &spec],
+        &["SADD", "ops:workers", "idle"],
+    ] {
+        let _: redis::Value = run(connection, cmd(command[0]).arg(&command[1..])).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_stops_speaks_until_it_is_done() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let probe = Arc::new(Probe::default());
+        // What nobody renews expires after 3.6 s.
+        let worker = at(&server, quick(300)).serve(CallHandler::new(registry(&probe))).await.unwrap();
+        let remote = at(&server, quick(300)).remote().await.unwrap();
+        let call = waiting(&remote, 6_000);
+        let mut items = remote.subscribe::<Count>(CountInput { to: 1_000 }).await.unwrap();
+        assert_eq!(items.next().await.unwrap().unwrap().data, 0);
+        eventually("both run", || probe.alive() == 2).await;
+        let stopping = tokio::spawn(worker.stop());
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        for n in 1..1_000 {
+            assert_eq!(items.next().await.unwrap().unwrap().data, n);
+        }
+        assert!(items.next().await.is_none());
+        assert_eq!(call.await.unwrap().unwrap(), "w");
+        stopping.await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_dropped_says_so() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let slow = || config(Duration::from_secs(20));
+        for stops in [false, true] {
+            let probe = Arc::new(Probe::default());
+            let worker = at(&server, slow()).serve(CallHandler::new(registry(&probe))).await.unwrap();
+            let remote = at(&server, slow()).remote().await.unwrap();
+            // It has said something before.
+            for n in 0..20 {
+                assert_eq!(remote.execute::<Add>(AddInput { a: n, b: 1 }).await.unwrap().data, n + 1);
+            }
+            let call = waiting(&remote, 600_000);
+            eventually("it runs", || probe.alive() == 1).await;
+            let begun = Instant::now();
+            if stops {
+                // Nobody waits any longer for it to be done.
+                tokio::time::timeout(Duration::from_millis(1_500), worker.stop()).await.unwrap_err();
+            } else {
+                drop(worker);
+            }
+            let error = call.await.unwrap().unwrap_err();
+            assert_eq!((error.code(), error.message()), (&ErrorCode::Aborted, "the worker gave up the call"));
+            assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_given_up_while_it_is_written_is_withdrawn() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let proxy = Proxy::start(server.address()).await;
+        let remote = Redis::new(&format!("redis://{}", proxy.address()), config(Duration::from_secs(3))).unwrap();
+        let remote = remote.remote().await.unwrap();
+        proxy.delay(Duration::from_millis(300));
+        let call = waiting(&remote, 1);
+        eventually("it is on its way", || remote.pending_count() == 1).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        call.abort();
+        let _ = call.await;
+        // Written, and then taken back.
+        for n in 0.. {
+            let last: Vec<(String, redis::Value)> =
+                run(&mut connection, cmd("XREVRANGE").arg(STREAM).arg("+").arg("-").arg("COUNT").arg(1)).await;
+            let info: std::collections::HashMap<String, redis::Value> =
+                run(&mut connection, cmd("XINFO").arg("STREAM").arg(STREAM)).await;
+            if last.is_empty() && info["entries-added"] == redis::Value::Int(1) {
+                break;
+            }
+            assert!(n < 500, "a request that nobody waits for is left: {info:?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_requests_are_found_among_many_that_wait() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let remote = at(&server, quick(500)).remote().await.unwrap();
+        let calls: Vec<_> = (0..2_500).map(|_| waiting(&remote, 1)).collect();
+        let mut written: Vec<(String, redis::Value)> = Vec::new();
+        while written.len() < 2_500 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            written = run(&mut connection, cmd("XRANGE").arg(STREAM).arg("-").arg("+")).await;
+        }
+        // Every fifth is taken by somebody who dies.
+        let taken: Vec<_> = written.iter().step_by(5).map(|(id, _)| id).collect();
+        let _: i64 = run(&mut connection, cmd("XDEL").arg(STREAM).arg(taken)).await;
+        eventually("those that are lost are given up", || remote.pending_count() == 2_000).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(remote.pending_count(), 2_000, "the others wait");
+        calls.iter().for_each(JoinHandle::abort);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_refuses_is_told_as_such() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let probe = Arc::new(Probe::default());
+        let worker =
+            at(&server, config(Duration::from_secs(3))).serve(CallHandler::new(registry(&probe))).await.unwrap();
+        let remote = at(&server, config(Duration::from_secs(3))).remote().await.unwrap();
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("-xadd")).await;
+        let error = remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");
+        assert!(error.message().contains("NOPERM"), "{error}");
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("+xadd")).await;
+        assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
+        worker.stop().await;
+    })
+    .await;
+}

@@ -1,0 +1,213 @@
+//! What a hub does with peers that read slowly, send too much, or do not let it stop.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use ops_runtime::Registry;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::call::CallHandler;
+use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use serde_json::{Value, json};
+use tokio_tungstenite::MaybeTlsStream;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::harness::{eventually, limited};
+use crate::operations::{Probe, registry};
+use crate::websocket_faults::Raw;
+
+const MIB: usize = 1 << 20;
+
+/// The test operations, and `slow.text`, which gives a text of so many bytes after a while.
+fn operations(probe: &Arc<Probe>) -> Registry {
+    let registry = registry(probe);
+    let handler = Handler::dynamic(|input: Value, _| async move {
+        tokio::time::sleep(Duration::from_millis(input["milliseconds"].as_u64().unwrap())).await;
+        Ok(json!("x".repeat(usize::try_from(input["bytes"].as_u64().unwrap()).unwrap())))
+    });
+    let spec = OperationSpec::new(OperationKind::Query, "slow", "text").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    registry
+}
+
+async fn listen(hub: Hub) -> (Hub, Listening) {
+    let server = hub.listen("127.0.0.1:0").await.unwrap();
+    (hub, server)
+}
+
+/// Asks for so many answers of so many bytes, all of which come at once, and reads none of them.
+async fn ask_for(raw: &mut Raw, hub: &Hub, answers: usize, bytes: usize) {
+    for n in 0..answers {
+        raw.request(&n.to_string(), "slow.text", json!({ "bytes": bytes, "milliseconds": 700 })).await;
+    }
+    eventually("all of them run", || hub.running() == answers).await;
+    eventually("none of them runs any more", || hub.running() == 0).await;
+}
+
+/// Reads so many answers, with a pause after each.
+async fn read_answers(raw: &mut Raw, answers: usize, pause: Duration) {
+    let mut read = 0;
+    while read < answers {
+        let message = raw.0.next().await.expect("the hub closed the connection").unwrap();
+        let text = match message {
+            Message::Text(text) => text,
+            Message::Close(frame) => panic!("the hub closes the connection after {read} answers: {frame:?}"),
+            _ => continue,
+        };
+        if text.starts_with(r#"{"type":"link."#) {
+            continue;
+        }
+        assert!(text.starts_with(r#"{"type":"call.responded""#), "{}", &text[..text.len().min(300)]);
+        read += 1;
+        tokio::time::sleep(pause).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_are_kept_up_to_the_limit() {
+    limited(async {
+        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&Arc::default())))).await;
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        ask_for(&mut raw, &hub, 40, MIB).await;
+        read_answers(&mut raw, 40, Duration::ZERO).await;
+        server.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_reads_slowly_is_waited_for() {
+    limited(async {
+        let hub = Hub::new(CallHandler::new(operations(&Arc::default()))).with_heartbeat(Duration::from_millis(1_500));
+        let (hub, server) = listen(hub).await;
+        // Little is kept by the network, behind which the peer's own words wait.
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(64 << 10).unwrap();
+        let stream = MaybeTlsStream::Plain(socket.connect(server.address()).await.unwrap());
+        let mut raw = Raw(tokio_tungstenite::client_async(server.url(), stream).await.unwrap().0);
+        for n in 0..200 {
+            raw.request(&n.to_string(), "slow.text", json!({ "bytes": MIB / 5, "milliseconds": 700 })).await;
+        }
+        eventually("all of them run", || hub.running() == 200).await;
+        // All of it takes longer than a peer may be silent.
+        read_answers(&mut raw, 200, Duration::from_millis(50)).await;
+        raw.request("after", "test.add", json!({ "a": 1, "b": 1 })).await;
+        assert_eq!(raw.hear("after").await["payload"]["output"]["data"], 2);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_stops_gives_what_it_has() {
+    limited(async {
+        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&Arc::default())))).await;
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        raw.say(json!({ "type": "link.drained", "payload": {} })).await;
+        ask_for(&mut raw, &hub, 30, MIB).await;
+        let stopping = tokio::spawn(server.stop());
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        read_answers(&mut raw, 30, Duration::ZERO).await;
+        assert_eq!(raw.closed().await, Some(1000));
+        stopping.await.unwrap();
+        assert!(hub.peers().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_stops_admits_nobody() {
+    limited(async {
+        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&Arc::default())))).await;
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        raw.request("long", "test.wait", json!({ "key": "k", "milliseconds": 1_000 })).await;
+        eventually("it runs", || hub.running() == 1).await;
+        let url = server.url();
+        let stopping = tokio::spawn(server.stop());
+        raw.hear_type("link.drain").await;
+        raw.say(json!({ "type": "link.drained", "payload": {} })).await;
+        let error = WebSocketClient::connect(&url, WebSocketConfig::new()).await.unwrap_err();
+        assert!(error.message().contains("503"), "{error}");
+        assert_eq!(raw.hear("long").await["type"], "call.responded");
+        stopping.await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_stops_though_a_peer_goes_on_asking() {
+    limited(async {
+        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&Arc::default())))).await;
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        let wait = json!({ "key": "k", "milliseconds": 300 });
+        raw.request("first", "test.wait", wait.clone()).await;
+        eventually("it runs", || hub.running() == 1).await;
+        let begun = Instant::now();
+        let stopping = tokio::spawn(server.stop());
+        // It says that it sends no more requests, and does.
+        raw.say(json!({ "type": "link.drained", "payload": {} })).await;
+        let mut n = 0;
+        while !stopping.is_finished() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "the hub does not stop");
+            let frame = json!({
+                "type": "call.requested", "id": n.to_string(),
+                "payload": { "requestId": n.to_string(), "operationId": "test.wait", "input": wait },
+            });
+            let sent = futures_util::SinkExt::send(&mut raw.0, Message::text(frame.to_string())).await;
+            if sent.is_err() {
+                break;
+            }
+            n += 1;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        stopping.await.unwrap();
+        // What ran was finished.
+        assert_eq!(raw.hear("first").await["type"], "call.responded");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_beyond_the_limit_of_its_peer_fails_alone() {
+    limited(async {
+        let handler = CallHandler::new(operations(&Arc::default())).with_max_bytes(MIB, 256 * MIB);
+        let (hub, server) = listen(Hub::new(handler)).await;
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        raw.request("held", "test.wait", json!({ "key": "k".repeat(MIB * 2 / 5), "milliseconds": 60_000 })).await;
+        eventually("it runs", || hub.running() == 1).await;
+        raw.request("large", "test.echo", json!({ "value": "x".repeat(3 * MIB) })).await;
+        let error = raw.hear("large").await;
+        assert_eq!((&error["type"], &error["payload"]["details"]["limit"]), (&json!("call.error"), &json!(MIB)));
+        raw.request("small", "test.add", json!({ "a": 1, "b": 1 })).await;
+        assert_eq!(raw.hear("small").await["payload"]["output"]["data"], 2);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_are_refused() {
+    limited(async {
+        let handler = CallHandler::new(operations(&Arc::default())).with_max_running(1);
+        let (hub, server) = listen(Hub::new(handler)).await;
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        // An id that nobody means well with is no request's.
+        raw.request(&"i".repeat(2_000), "test.wait", json!({ "key": "k", "milliseconds": 60_000 })).await;
+        raw.request("one", "test.wait", json!({ "key": "k", "milliseconds": 60_000 })).await;
+        raw.request("two", "test.wait", json!({ "key": "k", "milliseconds": 60_000 })).await;
+        let error = raw.hear("two").await;
+        assert_eq!(hub.running(), 1);
+        assert_eq!(error["payload"]["details"], json!({ "limit": 1 }), "{error}");
+        assert!(error["payload"]["message"].as_str().unwrap().contains("with_max_running"), "{error}");
+        raw.say(json!({ "type": "call.aborted", "id": "one", "payload": { "requestId": "one" } })).await;
+        eventually("it is given up", || hub.running() == 0).await;
+        // A subscription, which has a window, to what is none.
+        raw.say(json!({
+            "type": "call.requested", "id": "items",
+            "payload": { "requestId": "items", "operationId": "test.add", "input": { "a": 1, "b": 1 }, "windowBytes": 9 },
+        }))
+        .await;
+        let error = raw.hear("items").await;
+        assert_eq!((&error["type"], &error["payload"]["code"]), (&json!("call.error"), &json!("EXECUTION_ERROR")));
+    })
+    .await;
+}
