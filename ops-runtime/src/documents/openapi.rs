@@ -57,6 +57,7 @@ mod body;
 mod change;
 mod copies;
 mod definition;
+mod discriminator;
 pub(in crate::documents) mod document;
 mod enumeration;
 mod event;
