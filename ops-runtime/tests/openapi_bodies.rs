@@ -128,10 +128,12 @@ fn a_file_has_no_style() {
     let file = json!({ "type": "string", "format": "binary" });
     let schema = json!({ "type": "object", "properties": {
         "file": file, "files": { "type": "array", "items": file }, "tags": { "type": "array", "items": {} }, "any": {},
+        "deep": { "type": "object" },
     } });
     let form = json!({ "style": "form", "allowReserved": true });
     let content = |kind: &str| {
-        let encoding = json!({ "file": form, "files": form, "tags": form, "any": form });
+        let deep = json!({ "style": "deepObject" });
+        let encoding = json!({ "file": form, "files": form, "tags": form, "any": form, "deep": deep });
         json!({ kind: { "schema": schema, "encoding": encoding } })
     };
     let styles = |version: &str, kind: &str| {
@@ -140,14 +142,14 @@ fn a_file_has_no_style() {
         let names: Vec<_> = fields.filter(|field| field.style.is_some()).map(|field| field.name.to_string()).collect();
         (names, messages)
     };
-    // Before 3.1, a part has no style (3.0.3, section 4.7.15.1).
+    // Before 3.1, a part has no style (3.0.3, section 4.7.15.1), but one that is not the default is meant.
     let (names, messages) = styles("3.0.3", "multipart/form-data");
-    assert_eq!(names, [""; 0]);
+    assert_eq!(names, ["deep"]);
     let told = |name: &str| format!("the part `{name}` has a style, which is for forms of fields");
     assert_eq!(messages, ["file", "files", "tags", "any"].map(told));
-    assert_eq!(styles("3.1.0", "multipart/form-data"), (vec!["tags".to_owned()], vec![]));
+    assert_eq!(styles("3.1.0", "multipart/form-data"), (vec!["tags".to_owned(), "deep".to_owned()], vec![]));
     for version in ["3.0.3", "3.1.0"] {
-        assert_eq!(styles(version, "application/x-www-form-urlencoded").0, ["file", "files", "tags", "any"]);
+        assert_eq!(styles(version, "application/x-www-form-urlencoded").0, ["file", "files", "tags", "any", "deep"]);
     }
 }
 

@@ -65,6 +65,7 @@ mod foreign;
 mod inherit;
 mod media;
 mod name;
+mod null;
 mod operation;
 mod options;
 mod others;

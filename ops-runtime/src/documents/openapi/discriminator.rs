@@ -9,15 +9,15 @@ use super::pointer::{self, definition_reference, percent_decoded};
 use super::reader::Reader;
 use super::schema::MAX_PARTS;
 
-/// The property of a discriminator: of an object, or in Swagger 2.0 the discriminator itself.
-pub(super) fn property_of<'a>(node: &Node<'a>) -> Option<&'a str> {
-    node.value.as_str().or_else(|| node.value.get("propertyName")?.as_str())
-}
-
 impl<'a> Reader<'a> {
+    /// The property of a discriminator: of an object, or in Swagger 2.0 the discriminator itself.
+    pub(super) fn tag_of(node: &Node<'a>) -> Option<&'a str> {
+        node.value.as_str().or_else(|| node.value.get("propertyName")?.as_str())
+    }
+
     /// A discriminator whose mapping names definitions.
     pub(super) fn discriminator(&mut self, at: &Node<'a>, node: &Node<'a>) -> Option<Value> {
-        let Some(property) = property_of(node) else {
+        let Some(property) = Self::tag_of(node) else {
             self.warn(node, "a discriminator without `propertyName`", "it was left out");
             return None;
         };

@@ -7,11 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::discriminator::property_of;
 use super::document::Node;
+use super::null::nullable;
 use super::pointer::{definition_reference, reference_to};
 use super::reader::Reader;
-use super::schema::nullable;
 
 /// How many schemas may extend others, each counted once for each that it extends.
 const MAX_DESCENDANTS: usize = 20_000;
@@ -34,7 +33,7 @@ impl<'a> Reader<'a> {
         // Beside a reference, OpenAPI 3.0 knows no other members.
         let others = if self.version.keeps_siblings() { &["oneOf", "anyOf"][..] } else { &["oneOf", "anyOf", "$ref"] };
         let is_base = |node: &Node<'a>| {
-            node.get("discriminator").as_ref().and_then(property_of).is_some()
+            node.get("discriminator").as_ref().and_then(Self::tag_of).is_some()
                 && others.iter().all(|key| node.get(key).is_none())
         };
         let bases: Vec<&(String, Node<'a>)> = named.iter().filter(|(_, node)| is_base(node)).collect();
@@ -92,7 +91,7 @@ impl<'a> Reader<'a> {
         let mut own = self.content(node, node.value.as_object()?, 0);
         let discriminator = own.shift_remove("discriminator");
         let declared = node.get("discriminator")?;
-        let property = property_of(&declared)?;
+        let property = Self::tag_of(&declared)?;
         // A descendant that is extended itself is represented by its own content.
         let concrete = |reader: &mut Self, place: &Node<'a>| match reader.bases.get(&key(place)) {
             Some(base) => base.own.clone(),

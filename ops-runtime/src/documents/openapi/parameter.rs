@@ -171,8 +171,10 @@ impl<'a> Reader<'a> {
         let mut field = HttpField::of(name.to_owned());
         field.content_type = encoding.text("contentType").map(|text| text.trim().to_owned().into());
         if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
-            // Before 3.1, these are for `application/x-www-form-urlencoded` alone (3.0.3, section 4.7.15.1).
-            if media == Media::Multipart && self.version < Version::V31 {
+            // Before 3.1, these are for `application/x-www-form-urlencoded` alone (3.0.3, section 4.7.15.1). Generators write
+            // the default for every part; who writes another style, as Stripe does, means it.
+            let is_default = matches!(encoding.text("style"), None | Some("form"));
+            if is_default && media == Media::Multipart && self.version < Version::V31 {
                 let message = format!("the part `{}` has a style, which is for forms of fields", short(name));
                 self.note(encoding, message, "the part is written without it");
                 return field;

@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         // It is always sent as text.
         out.entry("type").or_insert_with(|| json!("string"));
         self.enumeration(node, &mut out);
-        super::schema::swagger_nullable(node, out)
+        super::null::swagger_nullable(node, out)
     }
 
     /// How a value is written, by its `collectionFormat`.
