@@ -66,7 +66,7 @@
 //! | received | the schema asks for | becomes | why nothing is lost |
 //! |---|---|---|---|
 //! | `"7"`, `"-1.5"` | a number | `7`, `-1.5` | the text is a JSON number of at most the digits that a number holds |
-//! | `7`, `-1.5` | a string | `"7"`, `"-1.5"` | a number that is held with all its digits is its text |
+//! | `7`, `-1.5` | a string | `"7"`, `"-1.5"` | a whole number, or one of at most 15 digits, is held as it was written |
 //! | `"true"`, `"false"` | a boolean | `true`, `false` | no other text is a boolean |
 //! | `true`, `false` | a string | `"true"`, `"false"` | a boolean is its text |
 //! | `1`, `0` | a boolean | `true`, `false` | databases without booleans write them so |
@@ -87,7 +87,7 @@
 //! absent if a property may be absent but not `null`, and this is reported. An `allOf` of objects is one object, so
 //! that a wrong property affects only itself. A repaired object keeps the properties that `additionalProperties: true`
 //! allows. A union is repaired by the variant that its discriminator or constant tag names, or, if no variant scores
-//! anything, by the first of the value's own type.
+//! anything, by the first of the value's own type. If a discriminator names none that is described, nothing is removed.
 //!
 //! # Limits
 //!
@@ -113,6 +113,7 @@ mod lower;
 mod node;
 mod number;
 mod path;
+mod pattern;
 mod reference;
 mod repair;
 mod report;
@@ -167,7 +168,7 @@ impl CompiledSchema {
         CompiledSchema { unit, definitions: definitions.clone(), problems }
     }
 
-    /// The parts of the schema that were not understood, mainly references to nowhere.
+    /// The parts of the schema that were not understood, mainly references to nowhere and patterns that cannot be read.
     ///
     /// Shared definitions have [their own list](CompiledDefinitions::problems).
     pub fn problems(&self) -> &[Problem] {
@@ -369,7 +370,7 @@ impl CompiledSchema {
             return true;
         }
         // An object that names its variant has that in common with it.
-        if let Tagged::Variant(_) = checker.tagged(at, union, value) {
+        if let Tagged::Variant(_) | Tagged::Default(_) = checker.tagged(at, union, value) {
             return false;
         }
         let takes = |node| checker.check(at.to(node), value, 1);

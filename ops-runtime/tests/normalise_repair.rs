@@ -1,7 +1,7 @@
 //! What `CompiledSchema::repair` does, case by case: nothing is made up, and nothing is lost without a word.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{Change, CompiledSchema, Reading};
+use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading};
 use serde_json::{Value, json};
 
 fn repaired(schema: &Value, value: &Value) -> (Value, Vec<String>) {
@@ -43,6 +43,7 @@ fn conversions_that_lose_nothing() {
         (json!({ "type": "number" }), json!("1.50"), json!(1.5), "string for number"),
         (json!({ "type": "string" }), json!(7), json!("7"), "integer for string"),
         (json!({ "type": "string" }), json!(1.5), json!("1.5"), "number for string"),
+        (json!({ "type": "string" }), json!(0.123456789012345), json!("0.123456789012345"), "number for string"),
         (json!({ "type": "boolean" }), json!("true"), json!(true), "string for boolean"),
         (json!({ "type": "boolean" }), json!(0), json!(false), "integer for boolean"),
         (json!({ "type": "string" }), json!(true), json!("true"), "boolean for string"),
@@ -123,12 +124,40 @@ fn what_would_lose_or_guess_stays() {
         json!({ "v": 6 }),
         &["converted /v: string for integer", "kept /v: integer for integer to be less or equal to 5"],
     );
+    // It may have come with more digits.
+    let precise = json!({ "v": 0.1234567890123456 });
+    stays(within(json!({ "type": "string" })), precise, &["kept /v: number for string"]);
     let required = json!({ "type": "object", "properties": { "v": { "type": "string" } }, "required": ["v"] });
     stays(required.clone(), json!({}), &["kept /v: absent for string"]);
     stays(required, json!({ "v": null }), &["kept /v: null for string"]);
     // What only requests hold is not missing.
     let secret = json!({ "type": "object", "properties": { "v": { "writeOnly": true } }, "required": ["v"] });
     stays(secret, json!({}), &[]);
+    for place in [
+        json!({ "$ref": "#/$defs/Secret" }),
+        json!({ "$ref": "#/$defs/Around" }),
+        json!({ "allOf": [{ "$ref": "#/$defs/Around" }], "description": "d" }),
+    ] {
+        let schema = json!({
+            "type": "object",
+            "properties": { "v": place, "w": { "$ref": "#/$defs/Circle" } },
+            "required": ["v"],
+            "$defs": {
+                "Secret": { "type": "string", "writeOnly": true },
+                "Around": { "allOf": [{ "$ref": "#/$defs/Secret" }] },
+                "Circle": { "allOf": [{ "$ref": "#/$defs/Circle" }, { "$ref": "#/$defs/Circle" }] },
+            },
+        });
+        stays(schema.clone(), json!({}), &[]);
+        assert_eq!(CompiledSchema::new(&schema, Reading::Default).normalise(json!({})).0, json!({}));
+        // In definitions that are shared.
+        let definitions = schema["$defs"].clone();
+        let shared = CompiledDefinitions::new(Reading::Default, move |name| definitions.get(name).cloned());
+        let own = json!({ "type": "object", "properties": schema["properties"], "required": ["v", "w"] });
+        let own = CompiledSchema::with_definitions(&own, &shared);
+        assert_eq!(own.normalise(json!({ "w": 1 })), (json!({ "w": 1 }), vec![]), "{place}");
+        assert!(!own.check(&json!({})));
+    }
 }
 
 #[test]
@@ -230,6 +259,76 @@ fn variants_that_name_themselves() {
         json!({ "kind": "star", "points": 5, "radius": "2" }),
         &["kept /kind: string for one of 'circle', 'square'"],
     );
+}
+
+/// The names of a discriminator are not in the variants: a name that none has may be a slip of the document.
+fn discriminated(kind: Value, more: Value) -> Value {
+    let shape = |size: &str| {
+        json!({ "type": "object", "required": ["kind"], "properties": {
+        "kind": kind, size: { "type": "number" }, "in": { "properties": { "x": {} } },
+    } })
+    };
+    let mut discriminator = json!({ "propertyName": "kind" });
+    discriminator.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({
+        "oneOf": [{ "$ref": "#/$defs/Circle" }, { "$ref": "#/$defs/Square" }],
+        "discriminator": discriminator,
+        "$defs": { "Circle": shape("radius"), "Square": shape("side") },
+    })
+}
+
+#[test]
+fn a_variant_that_is_not_described_keeps_what_it_has() {
+    let schema = discriminated(json!({ "type": "string" }), json!({}));
+    becomes(
+        schema.clone(),
+        json!({ "kind": "Circle", "radius": 1, "points": 5 }),
+        json!({ "kind": "Circle", "radius": 1 }),
+        &["removed /points: integer for no such property"],
+    );
+    let star = json!({ "kind": "star", "points": 5, "in": { "y": 1 } });
+    let told = ["kept /kind: string for one of 'Circle', 'Square'"];
+    stays(schema.clone(), star.clone(), &told);
+    stays(
+        json!({ "anyOf": schema["oneOf"], "discriminator": schema["discriminator"], "$defs": schema["$defs"] }),
+        star.clone(),
+        &told,
+    );
+    stays(json!({ "properties": { "id": {} }, "allOf": [schema] }), star.clone(), &[]);
+    // It is of the variant that it fits, as far as it is clear which one that is.
+    let mut sized = schema.clone();
+    sized["$defs"]["Circle"]["required"] = json!(["kind", "radius"]);
+    sized["$defs"]["Square"]["required"] = json!(["kind", "side"]);
+    becomes(
+        sized,
+        json!({ "kind": "star", "radius": "1", "points": 5 }),
+        json!({ "kind": "star", "radius": 1, "points": 5 }),
+        &[told[0], "converted /radius: string for number"],
+    );
+    let compiled = CompiledSchema::new(&schema, Reading::Default);
+    assert!(compiled.check(&star));
+    assert_eq!(compiled.clean(star.clone()), star);
+    assert_eq!(compiled.normalise(star.clone()).0, star);
+    assert!(!compiled.passes(star.to_string().as_bytes()));
+    // A constant tag says that it is none of them.
+    let constant = discriminated(json!({ "enum": ["Circle", "Square"] }), json!({}));
+    assert!(!CompiledSchema::new(&constant, Reading::Default).check(&star));
+}
+
+#[test]
+fn a_default_variant_stands_for_those_that_are_not_described() {
+    let schema = discriminated(json!({ "type": "string" }), json!({ "defaultMapping": "#/$defs/Square" }));
+    stays(schema.clone(), json!({ "kind": "star", "points": 5, "radius": "2" }), &[]);
+    stays(schema.clone(), json!({ "radius": "2" }), &["kept /kind: absent for string"]);
+    becomes(
+        schema.clone(),
+        json!({ "kind": "star", "side": "2", "x": 1 }),
+        json!({ "kind": "star", "side": 2, "x": 1 }),
+        &["converted /side: string for number"],
+    );
+    let compiled = CompiledSchema::new(&schema, Reading::Default);
+    assert!(!compiled.check(&json!({ "kind": "star", "side": "2" })));
+    assert!(!compiled.passes(br#"{"kind":"star","points":5}"#));
 }
 
 #[test]

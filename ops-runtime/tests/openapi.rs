@@ -299,6 +299,20 @@ fn path_keys_with_a_query() {
 }
 
 #[test]
+fn a_parameter_that_is_json_may_be_any_value() {
+    for (kind, style, schema) in [
+        ("application/json", ParameterStyle::Json, json!(true)),
+        ("text/plain", ParameterStyle::Form, json!({ "type": "string" })),
+    ] {
+        let parameter = json!({ "name": "q", "in": "query", "content": { kind: {} } });
+        let (operation, messages) = one("/a", &json!({ "parameters": [parameter] }));
+        assert_eq!(messages, ["a parameter without a schema"]);
+        assert_eq!(http(&operation).parameters[0].style, style);
+        assert_eq!(operation.input.to_value().unwrap()["properties"]["q"], schema);
+    }
+}
+
+#[test]
 fn path_parameters_that_are_objects_or_nothing() {
     for (schema, sent, told) in [
         (json!({ "type": "object" }), json!({ "type": "object" }), "the path parameter `v` is an object"),

@@ -124,6 +124,36 @@ fn parts_keep_their_encoding() {
 }
 
 #[test]
+fn a_file_has_no_style() {
+    let file = json!({ "type": "string", "format": "binary" });
+    let schema = json!({ "type": "object", "properties": {
+        "file": file, "files": { "type": "array", "items": file }, "tags": { "type": "array", "items": {} }, "any": {},
+        "deep": { "type": "object" },
+    } });
+    let form = json!({ "style": "form", "allowReserved": true });
+    let content = |kind: &str| {
+        let deep = json!({ "style": "deepObject" });
+        let encoding = json!({ "file": form, "files": form, "tags": form, "any": form, "deep": deep });
+        json!({ kind: { "schema": schema, "encoding": encoding } })
+    };
+    let styles = |version: &str, kind: &str| {
+        let (operation, messages) = with_body(version, content(kind));
+        let fields = http(&operation).bodies[0].fields.iter();
+        let names: Vec<_> = fields.filter(|field| field.style.is_some()).map(|field| field.name.to_string()).collect();
+        (names, messages)
+    };
+    // Before 3.1, a part has no style (3.0.3, section 4.7.15.1), but one that is not the default is meant.
+    let (names, messages) = styles("3.0.3", "multipart/form-data");
+    assert_eq!(names, ["deep"]);
+    let told = |name: &str| format!("the part `{name}` has a style, which is for forms of fields");
+    assert_eq!(messages, ["file", "files", "tags", "any"].map(told));
+    assert_eq!(styles("3.1.0", "multipart/form-data"), (vec!["tags".to_owned(), "deep".to_owned()], vec![]));
+    for version in ["3.0.3", "3.1.0"] {
+        assert_eq!(styles(version, "application/x-www-form-urlencoded").0, ["file", "files", "tags", "any", "deep"]);
+    }
+}
+
+#[test]
 fn bytes_and_text() {
     let binary = json!({ "type": "string", "format": "binary" });
     let text = json!({ "type": "string" });
@@ -346,6 +376,28 @@ fn additions_of_3_2() {
     assert_eq!(discriminator, &json!({ "propertyName": "kind", "defaultMapping": "#/$defs/B" }));
     let warnings: Vec<_> = diagnostics.iter().filter(|d| d.severity == Severity::Warning).map(|d| &d.message).collect();
     assert_eq!(warnings, ["`NOT ONE` is not a method"]);
+}
+
+#[test]
+fn a_default_of_a_discriminator_may_be_in_another_file() {
+    let union = |default: &str| {
+        let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+        json!({ "oneOf": [to("B")], "discriminator": { "propertyName": "kind", "defaultMapping": default } })
+    };
+    let schemas = json!({ "A": union("other.json#/Other"), "Gone": union("Nothing"), "B": {} });
+    let document =
+        json!({ "openapi": "3.2.0", "info": { "version": "1" }, "paths": {}, "components": { "schemas": schemas } });
+    let source = std::collections::BTreeMap::from([
+        ("api.json".to_owned(), document.to_string()),
+        ("other.json".to_owned(), json!({ "Other": { "type": "object" } }).to_string()),
+    ]);
+    let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
+    let schema = |name: &str| api.definitions.get(name).unwrap().schema.to_value().unwrap().into_owned();
+    assert_eq!(schema("A")["discriminator"]["defaultMapping"], "#/$defs/Other");
+    assert_eq!(schema("Other"), json!({ "type": "object" }));
+    assert_eq!(schema("Gone")["discriminator"], json!({ "propertyName": "kind" }));
+    let told: Vec<_> = diagnostics.iter().map(|told| told.pointer.as_str()).collect();
+    assert_eq!(told, ["/components/schemas/Gone/discriminator/defaultMapping"]);
 }
 
 #[test]

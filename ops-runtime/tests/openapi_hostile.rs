@@ -33,6 +33,17 @@ fn families() {
 }
 
 #[test]
+fn parts_that_are_looked_into() {
+    let leaf = json!({ "properties": { "a": {} } });
+    let tree = (0..5).fold(leaf, |inner, _| json!({ "allOf": vec![inner; 8] }));
+    let to = json!({ "$ref": "#/components/schemas/Tree" });
+    let closed = json!({ "properties": { "a": {} }, "additionalProperties": false, "allOf": [to] });
+    let mut all = many(4000, |at| (format!("S{at}"), closed.clone()));
+    all.insert("Tree".to_owned(), tree);
+    is_read_quickly(&schemas(all, Map::new()));
+}
+
+#[test]
 fn events() {
     let to = |at: usize| json!({ "$ref": format!("#/components/schemas/S{at}") });
     let data = json!({ "contentMediaType": "application/json", "contentSchema": {} });

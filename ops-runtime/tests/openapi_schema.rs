@@ -323,6 +323,39 @@ fn a_schema_that_others_extend_stands_for_them() {
     assert!(schemas["Alone"].get("oneOf").is_none());
 }
 
+/// What descendants refer to is always there.
+#[test]
+fn a_schema_that_others_extend_may_be_null_or_have_a_discriminator_that_says_nothing() {
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let child = |of: &str| json!({ "allOf": [to(of), { "properties": { "lives": {} } }] });
+    let (schemas, diagnostics) = read(
+        "3.0.0",
+        &json!({
+            "Thing": { "properties": { "id": {} } },
+            "Pet": { "nullable": true, "allOf": [to("Thing")], "discriminator": { "propertyName": "kind" } },
+            "Cat": child("Pet"),
+            "Plain": { "nullable": true, "type": "object", "discriminator": { "propertyName": "kind" } },
+            "Dog": child("Plain"),
+            "Unnamed": { "properties": { "id": {} }, "discriminator": { "mapping": {} } },
+            "Fish": child("Unnamed"),
+            "Only": { "$ref": "#/components/schemas/Thing", "discriminator": { "propertyName": "kind" } },
+            "Bird": child("Only"),
+        }),
+    );
+    assert_eq!(diagnostics, ["/components/schemas/Unnamed/discriminator a discriminator without `propertyName`"]);
+    let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let nothing = json!({ "type": "null" });
+    assert_eq!(schemas["Pet"]["oneOf"], json!([refer("Cat"), refer("Pet_base"), nothing]));
+    assert_eq!(schemas["Pet_base"], json!({ "allOf": [refer("Thing")] }));
+    assert_eq!(schemas["Plain"]["oneOf"], json!([refer("Dog"), refer("Plain_base"), nothing]));
+    assert_eq!(schemas["Plain_base"], json!({ "type": "object" }));
+    for (child, parent) in [("Cat", "Pet_base"), ("Dog", "Plain_base"), ("Fish", "Unnamed"), ("Bird", "Only")] {
+        assert_eq!(schemas[child]["allOf"][0], refer(parent));
+        assert!(schemas[parent].is_object(), "{parent}");
+    }
+    assert!(schemas.get("Unnamed_base").is_none() && schemas.get("Only_base").is_none());
+}
+
 #[test]
 fn anchors_and_identifiers() {
     let (schemas, diagnostics) = read(

@@ -131,6 +131,36 @@ fn security() {
 }
 
 #[test]
+fn without_schemes_it_is_that_of_the_document() {
+    let server = |location: &str, schemes: &str| {
+        let text = format!(
+            r#"{{ "swagger": "2.0", "host": "api.example.com", "basePath": "/v1", {schemes} "paths": {{ "/a": {{ "get": {{}} }} }} }}"#
+        );
+        let source = std::collections::BTreeMap::from([(location.to_owned(), text)]);
+        let (api, _) = openapi::load(location, &source, &ReadOptions::new()).unwrap();
+        api.operations[0].http().unwrap().server.as_deref().unwrap().to_owned()
+    };
+    let (plain, secure) = ("http://api.example.com/v1", "https://api.example.com/v1");
+    assert_eq!(server("http://docs.example.com/api.json", ""), plain);
+    assert_eq!(server("http://docs.example.com/api.json", r#""schemes": [],"#), plain);
+    assert_eq!(server("https://docs.example.com/api.json", ""), secure);
+    assert_eq!(server("api.json", ""), secure);
+    assert_eq!(server("http://docs.example.com/api.json", r#""schemes": ["https"],"#), secure);
+    assert_eq!(server("https://docs.example.com/api.json", r#""schemes": ["http"],"#), plain);
+}
+
+#[test]
+fn a_header_with_credentials_is_told_with_what_sets_it() {
+    let header = serde_json::json!({ "name": "Authorization", "in": "header", "type": "string" });
+    let document = json!({ "swagger": "2.0", "paths": { "/a": { "get": { "parameters": [header] } } } });
+    let (api, diagnostics) = openapi::read(&document, &ReadOptions::new()).unwrap();
+    assert!(api.operations[0].http().unwrap().parameters.is_empty());
+    let told = diagnostics.iter().find(|told| told.message.contains("header")).unwrap();
+    assert_eq!(told.message, "the header `authorization` is not a parameter");
+    assert_eq!(told.help.as_deref(), Some("`with_auth` of the client sets it"));
+}
+
+#[test]
 fn parts_in_other_files() {
     let api = r#"{ "swagger": "2.0", "info": { "version": "1" }, "consumes": ["application/json"], "paths": {
         "/a": { "$ref": "parts.yaml#/a" }

@@ -344,6 +344,63 @@ fn what_schemas_take_over_of_each_other_is_bounded() {
     }
 }
 
+/// A pattern that cannot be read asks for nothing, wherever it stands.
+#[test]
+fn patterns_that_cannot_be_read_are_neutral() {
+    let unread = json!({ "pattern": "(" });
+    for schema in [
+        unread.clone(),
+        json!({ "patternProperties": { "(": false } }),
+        json!({ "patternProperties": { "(": false }, "additionalProperties": false }),
+        json!({ "patternProperties": { "(": false }, "unevaluatedProperties": false }),
+        json!({ "not": unread }),
+        json!({ "not": { "properties": { "a": { "allOf": [unread] } } } }),
+        json!({ "if": unread, "then": false }),
+        json!({ "if": unread, "else": false }),
+        json!({ "if": unread, "then": { "properties": { "a": true } }, "else": { "type": "null" } }),
+        json!({ "oneOf": [unread, { "$ref": "#/$defs/unread" }], "$defs": { "unread": unread } }),
+        json!({ "contains": unread, "maxContains": 1 }),
+        json!({ "propertyNames": unread }),
+    ] {
+        let validator = Validator::new(&schema);
+        assert_eq!(
+            validator.problems()[0].to_string(),
+            "`(` is a pattern that cannot be read, so no text is checked by it"
+        );
+        for value in [json!({ "a": "x" }), json!(["x", "y"]), json!("x")] {
+            let is_meant = schema["else"]["type"] != "null" || value.is_object();
+            assert!(!is_meant || validator.check(&value), "{value} by {schema}");
+        }
+    }
+    let both = json!({ "if": unread, "then": { "required": ["a"] }, "else": { "required": ["b"] } });
+    assert!(!Validator::new(&both).check(&json!({ "c": 1 })), "one of both must hold");
+    assert!(!Validator::new(&json!({ "not": { "pattern": "^a" } })).check(&json!("a")));
+
+    let schema =
+        json!({ "properties": { "a": { "pattern": "[z-a]" } }, "patternProperties": { "(": { "type": "null" } } });
+    let compiled = CompiledSchema::new(&schema, Reading::Default);
+    assert_eq!(compiled.problems().len(), 2, "{:?}", compiled.problems());
+    let value = json!({ "a": "x", "b": 1 });
+    assert_eq!(compiled.repair(value.clone()), (value, vec![]));
+}
+
+/// What is kept for names of dynamic references does not grow with their number times that of resources.
+#[test]
+fn names_of_dynamic_references_are_bounded() {
+    let name =
+        |at: usize| (format!("d{at}"), json!({ "$dynamicRef": format!("#n{at}"), "$dynamicAnchor": format!("n{at}") }));
+    let resource = |at: usize| (format!("r{at}"), json!({ "$id": format!("http://r/{at}"), "$dynamicAnchor": "n0" }));
+    let definitions: Map<String, Value> = (0..20_000).map(name).chain((0..20_000).map(resource)).collect();
+    let all: Vec<Value> = (0..20_000).map(|at| json!({ "$ref": format!("#/$defs/d{at}") })).collect();
+    let validator = Validator::new(&json!({ "anyOf": all, "$defs": definitions }));
+    assert_eq!(validator.problems().len(), 20_000 - 64);
+    let told = validator.problems()[0].to_string();
+    assert!(
+        told.ends_with("` is one of too many names for dynamic references, so it is followed like any other reference"),
+        "{told}"
+    );
+}
+
 #[test]
 fn the_stack_of_a_worker_is_enough() {
     let deep = |nesting: usize, leaf: Value| (0..nesting).fold(leaf, |inner, _| json!({ "a": inner }));

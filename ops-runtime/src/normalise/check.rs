@@ -317,9 +317,9 @@ impl<'a> Checker<'a> {
         let trail = Some(&Trail { node: at.node, depth, parent });
         let check = |node| self.part(at.to(node), value, depth + 1, trail);
         match self.tagged(at, union, value) {
-            Tagged::Variant(node) => check(node),
+            Tagged::Variant(node) | Tagged::Default(node) => check(node),
             Tagged::Unknown => false,
-            Tagged::No => union.variants.iter().any(check),
+            Tagged::Undescribed(_) | Tagged::No => union.variants.iter().any(check),
         }
     }
 
@@ -333,13 +333,22 @@ impl<'a> Checker<'a> {
             let value = tag.value(map)?;
             Some(tag.variant(value).and_then(|index| union.variants.get(index)))
         };
-        if let Some(Some(node)) = union.discriminator.as_ref().and_then(named) {
-            return Tagged::Variant(node);
+        let mut undescribed = None;
+        if let Some(tag) = &union.discriminator {
+            let found = named(tag);
+            if let Some(node) = found.flatten() {
+                return Tagged::Variant(node);
+            }
+            let is_other = found.is_some() || !map.contains_key(&*tag.property);
+            if let Some(node) = tag.otherwise.filter(|_| is_other).and_then(|at| union.variants.get(at as usize)) {
+                return Tagged::Default(node);
+            }
+            undescribed = found.map(|_| tag);
         }
         match self.shape(at, union).tag.as_ref().and_then(named) {
             Some(Some(node)) => Tagged::Variant(node),
             Some(None) => Tagged::Unknown,
-            None => Tagged::No,
+            None => undescribed.map_or(Tagged::No, Tagged::Undescribed),
         }
     }
 
@@ -461,7 +470,12 @@ impl Trail<'_> {
 /// The variant that a value names itself.
 pub(super) enum Tagged<'a> {
     Variant(&'a Node),
+    /// It names none that is described, and this one stands for all others. It may have properties of these.
+    Default(&'a Node),
     /// It has the tag, with a value that no variant has.
     Unknown,
+    /// It has OpenAPI's discriminator, with a name that no variant has. As many documents do not say what names they
+    /// use, it may be of any variant, or of one that is not described.
+    Undescribed(&'a Tag),
     No,
 }

@@ -10,7 +10,8 @@ use super::node::{
     Target, Typed, Types, Union, Unit,
 };
 use super::number::{Num, NumberRules};
-use super::text::{Format, Matcher, Pattern, StringRules, registered};
+use super::pattern::Pattern;
+use super::text::{Format, Matcher, StringRules, registered};
 
 const MAX_SCHEMA_DEPTH: usize = 100;
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::equal::discard;
 use super::findings::Problem;
 use super::node::Unit;
+use super::reference::key_of;
 use super::{compat, lower};
 use crate::pointer::unescaped;
 
@@ -70,7 +71,11 @@ struct Inner {
 struct Slot {
     key: String,
     unit: OnceLock<Unit>,
+    is_write_only: OnceLock<bool>,
 }
+
+/// In how many definitions `writeOnly` is looked for behind references.
+const MAX_REFERRED: usize = 8;
 
 impl CompiledDefinitions {
     /// Whether there are other clones of this table.
@@ -127,7 +132,11 @@ impl CompiledDefinitions {
             return Some(*id);
         }
         let id = u32::try_from(ids.len()).ok()?;
-        self.0.slots.slot(id)?.get_or_init(|| Slot { key: key.to_owned(), unit: OnceLock::new() });
+        self.0.slots.slot(id)?.get_or_init(|| Slot {
+            key: key.to_owned(),
+            unit: OnceLock::new(),
+            is_write_only: OnceLock::new(),
+        });
         ids.insert(key.to_owned(), id);
         Some(id)
     }
@@ -136,6 +145,29 @@ impl CompiledDefinitions {
     pub(super) fn unit(&self, id: u32) -> Option<&Unit> {
         let slot = self.0.slots.slot(id)?.get()?;
         Some(slot.unit.get_or_init(|| self.compile(&slot.key)))
+    }
+
+    /// True if a definition says `writeOnly`, itself or by what it refers to or consists of.
+    pub(super) fn is_write_only(&self, key: &str) -> bool {
+        let slot = self.id(key).and_then(|id| self.0.slots.slot(id)?.get());
+        slot.is_some_and(|slot| *slot.is_write_only.get_or_init(|| self.says_write_only(key)))
+    }
+
+    fn says_write_only(&self, key: &str) -> bool {
+        let mut keys = vec![key.to_owned()];
+        for at in 0..MAX_REFERRED {
+            let Some(schema) = keys.get(at).and_then(|key| self.schema(key)) else { continue };
+            let mut open = vec![&schema];
+            while let Some(part) = open.pop() {
+                if part.get("writeOnly") == Some(&Value::Bool(true)) {
+                    return true;
+                }
+                let next = part.get("$ref").and_then(Value::as_str).and_then(key_of);
+                keys.extend(next.filter(|next| !keys.contains(next)));
+                open.extend(part.get("allOf").and_then(Value::as_array).into_iter().flatten());
+            }
+        }
+        false
     }
 
     fn compile(&self, key: &str) -> Unit {

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use super::equal::{copy, equal};
 use super::node::{ARRAY, Node, OBJECT, Types};
 use super::number::{Num, NumberRules};
+use super::pattern::Pattern;
 use super::reference::Raw;
-use super::text::{Format, Matcher, Pattern, StringRules, has_structure};
+use super::text::{Format, Matcher, StringRules, has_structure};
 
 /// The conjunction of some schemas, keyword by keyword; the schemas inside it are not compiled yet.
 #[derive(Debug, Default)]

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::cut::{MAX_NAME, cut};
+
 /// A change that repairing made to a value, or a fault that it left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,15 +71,32 @@ impl fmt::Display for Violation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The reference it is about; empty if it is the schema as a whole.
+    /// The reference or the pattern it is about; empty if it is the schema as a whole.
     pub subject: String,
     /// What is wrong with it.
     pub message: &'static str,
 }
 
 impl Problem {
+    const NOWHERE: &'static str = "is a reference that leads nowhere, so anything conforms";
+
     pub(super) fn nowhere(reference: &str) -> Self {
-        Problem { subject: reference.to_owned(), message: "is a reference that leads nowhere, so anything conforms" }
+        Problem { subject: reference.to_owned(), message: Self::NOWHERE }
+    }
+
+    /// True if it is a reference that leads nowhere.
+    pub(super) fn is_nowhere(&self) -> bool {
+        self.message == Self::NOWHERE
+    }
+
+    pub(super) fn pattern(source: &str) -> Self {
+        let message = "is a pattern that cannot be read, so no text is checked by it";
+        Problem { subject: cut(source, MAX_NAME).into_owned(), message }
+    }
+
+    pub(super) fn too_many_names(reference: &str) -> Self {
+        let message = "is one of too many names for dynamic references, so it is followed like any other reference";
+        Problem { subject: cut(reference, MAX_NAME).into_owned(), message }
     }
 
     const TOO_DEEP: &'static str = "is nested too deeply, so what lies deeper is not checked";

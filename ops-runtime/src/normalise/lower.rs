@@ -3,6 +3,7 @@
 mod conditional;
 mod conditions;
 mod limits;
+mod members;
 mod union;
 
 use std::collections::{HashMap, HashSet};
@@ -11,14 +12,11 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value};
 
 use super::definitions::{CompiledDefinitions, Pool};
-use super::draft::{ArrayDraft, Draft, Extra, ObjectDraft};
+use super::draft::Draft;
 use super::equal::{copy, weight};
 use super::findings::Problem;
-use super::node::{
-    Additional, ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Property, Rest, Target, Typed, Types, Unit,
-};
+use super::node::{ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Target, Typed, Types, Unit};
 use super::reference::{Anchors, Found, Home, Raw};
-use super::text::Pattern;
 use conditional::has_conditions;
 use limits::{Holds, Visited, parts};
 use union::{can_narrow, discriminator, merge_variants, narrow, nullable};
@@ -400,96 +398,10 @@ impl<'s> Lowering<'s, '_> {
             let array = array.map(|array| self.array(&array, depth));
             let object = draft.object.take().filter(|object| object.is_ruled() || among_unions);
             let object = object.map(|object| self.object(object, among_unions, draft.unknown, depth));
+            draft.string.patterns.iter().for_each(|pattern| _ = self.reads(pattern));
             typed(types, draft, array, object)
         };
         Node::new(kind, None)
-    }
-
-    fn array(&mut self, draft: &ArrayDraft<'s>, depth: u32) -> ArrayRules {
-        let mut prefix = Vec::with_capacity(draft.prefix.len());
-        for schemas in &draft.prefix {
-            prefix.push(self.each_with(schemas, &draft.conditional, depth));
-        }
-        ArrayRules {
-            prefix,
-            rest: match &draft.rest {
-                Extra::Unspecified | Extra::Any => Rest::Any,
-                Extra::Never => Rest::Never,
-                Extra::Each(schemas) => Rest::Each(self.each_with(schemas, &draft.conditional, depth)),
-            },
-            min: draft.min,
-            max: draft.max,
-            unique: draft.unique,
-            exact: false,
-        }
-    }
-
-    fn object(&mut self, draft: ObjectDraft<'s>, among_unions: bool, unknown: bool, depth: u32) -> ObjectRules {
-        let mut required: HashSet<&str> = draft.required.iter().copied().collect();
-        let declares = !(draft.properties.is_empty() && draft.patterns.is_empty());
-        let mut conditional: HashMap<&str, Vec<Raw<'s>>> = HashMap::new();
-        for (name, schema) in &draft.conditional {
-            conditional.entry(*name).or_default().extend(schema);
-        }
-        let mut properties = Vec::with_capacity(draft.properties.len());
-        for (name, schemas) in &draft.properties {
-            let below = conditional.get(name).map_or(&[][..], Vec::as_slice);
-            properties.push(Property {
-                name: (*name).into(),
-                node: self.each_with(schemas, below, depth),
-                // A response need not have properties that only requests have (OpenAPI 3.0, section 4.7.24.2).
-                required: required.remove(name) && !schemas.iter().any(|raw| is_write_only(raw.schema)),
-                is_conditional: false,
-            });
-        }
-        let any = |name: &str, required| Property {
-            name: name.into(),
-            node: Node::any(),
-            required,
-            is_conditional: !required,
-        };
-        // Required without being declared: any value will do, but it must be present.
-        for name in draft.required.iter().filter(|name| required.remove(*name)) {
-            properties.push(any(name, true));
-        }
-        // Whether a condition holds is not known here: what it declares is kept as it came.
-        let is_open = !draft.sealed && (declares || among_unions || !matches!(draft.additional, Extra::Unspecified));
-        let unknown = unknown || draft.hides && !draft.sealed;
-        if is_open {
-            let mut known: HashSet<&str> = properties.iter().map(|property: &Property| &*property.name).collect();
-            let names: Vec<&str> =
-                draft.conditional.iter().map(|(name, _)| *name).filter(|name| known.insert(name)).collect();
-            properties.extend(names.into_iter().map(|name| any(name, false)));
-        }
-        let mut patterns = Vec::with_capacity(draft.patterns.len());
-        for (source, raw) in &draft.patterns {
-            patterns.push((Pattern::new(source, false), self.schema(*raw, depth + 1)));
-        }
-        ObjectRules {
-            properties,
-            patterns,
-            // If properties are counted, undeclared ones count too.
-            keeps_undeclared: unknown
-                || draft.min.is_some_and(|min| min > 0) && !matches!(draft.additional, Extra::Never)
-                || matches!(draft.additional, Extra::Any | Extra::Each(_))
-                || !declares && matches!(draft.additional, Extra::Unspecified),
-            // Beside unions, what is unknown may declare what none of their variants does.
-            declares: declares || unknown,
-            additional: match draft.additional {
-                Extra::Unspecified => Additional::Unspecified,
-                // The variants of a union beside it also declare properties, so others are only stripped, not refused.
-                Extra::Never if among_unions || draft.hides && !draft.sealed => Additional::Unspecified,
-                Extra::Never => Additional::False,
-                Extra::Any => Additional::True,
-                // `unevaluatedProperties` is about what they do not declare.
-                Extra::Each(_) if !draft.sealed && (among_unions || unknown) => Additional::True,
-                Extra::Each(schemas) => Additional::Each(self.each(&schemas, depth)),
-            },
-            min: draft.min,
-            max: draft.max,
-            ..ObjectRules::default()
-        }
-        .indexed()
     }
 }
 
@@ -512,10 +424,6 @@ fn typed(types: Types, draft: Box<Draft<'_>>, array: Option<ArrayRules>, object:
         (false, true) => Kind::Any,
         (false, false) => Kind::Plain(types),
     }
-}
-
-fn is_write_only(schema: &Value) -> bool {
-    schema.get("writeOnly") == Some(&Value::Bool(true))
 }
 
 impl Node {

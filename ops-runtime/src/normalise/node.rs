@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value};
 
 use super::number::{NumberRules, is_integral};
-use super::text::{Pattern, StringRules};
+use super::pattern::Pattern;
+use super::text::StringRules;
 
 /// A schema or a shared definition, compiled.
 ///
@@ -446,12 +447,14 @@ pub(super) struct Tag {
     pub(super) property: Box<str>,
     /// Ordered by value.
     pub(super) variants: Vec<(Box<str>, u32)>,
+    /// The variant of values without the property, or with another value (`defaultMapping` of OpenAPI 3.2).
+    pub(super) otherwise: Option<u32>,
 }
 
 impl Tag {
     pub(super) fn new(property: &str, mut variants: Vec<(Box<str>, u32)>) -> Self {
         variants.sort();
-        Tag { property: property.into(), variants }
+        Tag { property: property.into(), variants, otherwise: None }
     }
 
     pub(super) fn value<'v>(&self, map: &'v Map<String, Value>) -> Option<&'v str> {

@@ -137,6 +137,11 @@ fn table_key(pointer: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// The key of the shared table that a reference names, if it is none to a part of the schema itself.
+pub(super) fn key_of(reference: &str) -> Option<String> {
+    table_key(&percent_decode(reference.strip_prefix('#')?))
+}
+
 pub(super) fn percent_decode(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();

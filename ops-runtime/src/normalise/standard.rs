@@ -11,6 +11,7 @@ mod list;
 mod locate;
 mod plain;
 mod shape;
+mod unread;
 mod uri;
 
 use serde_json::Value;
@@ -50,8 +51,8 @@ use keyword::Schema;
 pub struct Validator {
     schemas: Vec<Schema>,
     root: u32,
-    /// The target of each name of a `$dynamicRef`, in each resource that has the name.
-    anchors: Vec<Vec<Option<u32>>>,
+    /// The targets of the names of `$dynamicRef`s that each resource has, by the numbers of the names.
+    anchors: Vec<Vec<(u32, u32)>>,
     problems: Vec<Problem>,
     /// True if [`plain`] understands all of it.
     is_plain: bool,
@@ -68,9 +69,14 @@ impl Validator {
         compile::compile(schema, true)
     }
 
-    /// The parts of the schema that were not understood: references that lead nowhere.
+    /// The parts of the schema that were not understood: references that lead nowhere, and patterns that cannot be read.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// True if a reference leads nowhere.
+    pub(crate) fn leads_nowhere(&self) -> bool {
+        self.problems.iter().any(Problem::is_nowhere)
     }
 
     /// True if a value conforms.

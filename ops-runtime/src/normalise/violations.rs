@@ -207,7 +207,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         }
         // If it is clear which variant is meant, list its faults.
         let meant = match self.checker.tagged(at, union, value) {
-            Tagged::Variant(node) => Some(node),
+            Tagged::Variant(node) | Tagged::Default(node) => Some(node),
             _ if self.checker.compat => None,
             _ => {
                 let shape = self.checker.shape(at, union);

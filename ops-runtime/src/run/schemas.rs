@@ -1,10 +1,13 @@
 //! The compiled schemas of a registered operation, made on first use.
 
 mod canonical;
+mod closed;
 mod constraints;
+mod demand;
 #[cfg(feature = "gateway")]
 mod files;
 mod output;
+mod parts;
 mod read_only;
 
 use std::borrow::Cow;
@@ -303,13 +306,14 @@ impl Side {
         if self.schema.is_any() {
             return Standard::Any;
         }
-        let Ok(schema) = self.schema.self_contained(&self.definitions) else { return Standard::Foreign };
-        let mut schema = canonical::canonical(schema);
-        canonical::demand_less(&mut schema, self.other_side);
+        let Ok(mut schema) = self.schema.self_contained(&self.definitions) else { return Standard::Foreign };
+        demand::demand_less(&mut schema, self.other_side);
+        closed::open_parts(&mut schema);
+        let schema = canonical::canonical(schema);
         // What only responses have is left out of inputs.
         let is_input = self.other_side == "readOnly";
         let validator = if is_input { Validator::of_inputs(&schema) } else { Validator::new(&schema) };
-        if validator.problems().is_empty() { Standard::Checked(validator) } else { Standard::Foreign }
+        if validator.leads_nowhere() { Standard::Foreign } else { Standard::Checked(validator) }
     }
 }
 

@@ -251,11 +251,11 @@ impl<'a> Reader<'a> {
     fn fields(&mut self, content: &Content<'a>) -> Vec<HttpField> {
         let mut fields = Vec::new();
         for (name, encoding) in self.map(&content.node, "encoding") {
-            let field = self.field(name, &encoding);
+            let field = self.field(name, &encoding, content.media);
             if encoding.get("headers").is_some_and(|headers| headers.value.as_object().is_some_and(|h| !h.is_empty())) {
                 self.note(&encoding, format!("the part `{}` has headers of its own", short(name)), "they are not sent");
             }
-            fields.extend(Some(field).filter(|field| field.content_type.is_some() || field.style.is_some()));
+            fields.push(field);
         }
         for key in ["prefixEncoding", "itemEncoding"] {
             if let Some(node) = content.node.get(key) {
@@ -268,12 +268,19 @@ impl<'a> Reader<'a> {
             fields.iter().enumerate().map(|(at, field)| (field.name.clone().into_owned(), at)).collect();
         for (name, part) in parts.iter().flat_map(Node::members).filter(|_| content.media == Media::Multipart) {
             let part = self.documents.resolve(part.clone()).unwrap_or(part);
+            let is_undescribed = self.version >= Version::V31 && says_nothing(part.value);
             // Each item of a list is a part.
             let item = part.get("items").filter(|_| is_list(&part) && part.get("contentMediaType").is_none());
             let part = item.and_then(|item| self.documents.resolve(item).ok()).unwrap_or(part);
             let described = part.text("contentMediaType").filter(|_| part.get("contentEncoding").is_none());
+            let is_file = is_undescribed || described.is_some() || part.text("format") == Some("binary");
+            let mut own = encoded.get(name).and_then(|at| fields.get_mut(*at));
+            if let Some(field) = own.as_mut().filter(|_| is_file) {
+                // A file is the bytes of its part, whatever its style.
+                field.style = None;
+            }
             let Some(media_type) = described else { continue };
-            if let Some(field) = encoded.get(name).and_then(|at| fields.get_mut(*at)) {
+            if let Some(field) = own {
                 field.content_type.get_or_insert_with(|| media_type.to_owned().into());
                 continue;
             }
@@ -281,6 +288,7 @@ impl<'a> Reader<'a> {
             field.content_type = Some(media_type.to_owned().into());
             fields.push(field);
         }
+        fields.retain(|field| field.content_type.is_some() || field.style.is_some());
         fields
     }
 }

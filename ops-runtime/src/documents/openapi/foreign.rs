@@ -57,12 +57,12 @@ pub(super) fn foreign_references(value: &Value) -> BTreeSet<String> {
         match value {
             Value::Object(map) => {
                 map.get("$ref").into_iter().for_each(&mut add);
-                if let (Some(_), Some(Value::Object(mapping))) = (map.get("propertyName"), map.get("mapping")) {
+                if map.contains_key("propertyName") {
+                    let mapping = map.get("mapping").and_then(Value::as_object);
+                    let targets = mapping.into_iter().flat_map(|mapping| mapping.values());
                     // A mapping also takes bare names of schemas.
-                    mapping
-                        .values()
-                        .filter(|v| v.as_str().is_some_and(|v| v.contains(['/', '.', '#'])))
-                        .for_each(&mut add);
+                    let is_reference = |v: &&Value| v.as_str().is_some_and(|v| v.contains(['/', '.', '#']));
+                    targets.chain(map.get("defaultMapping")).filter(is_reference).for_each(&mut add);
                 }
                 for (key, value) in map {
                     let key = key.as_str();
@@ -102,9 +102,10 @@ mod tests {
                 "parameters": { "examples": to("parameter") },
             },
             "discriminator": { "propertyName": "a", "mapping": { "a": "mapped.yaml", "b": "Bare" } },
+            "other": { "propertyName": "a", "defaultMapping": "default.yaml" },
         });
         let found = foreign_references(&document);
-        let expected = ["mapped", "odd", "parameter", "path", "property"].map(|name| format!("{name}.yaml"));
+        let expected = ["default", "mapped", "odd", "parameter", "path", "property"].map(|name| format!("{name}.yaml"));
         assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
     }
 }

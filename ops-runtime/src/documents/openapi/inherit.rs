@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
+use super::null::nullable;
 use super::pointer::{definition_reference, reference_to};
 use super::reader::Reader;
 
@@ -29,8 +30,11 @@ impl<'a> Reader<'a> {
     /// Finds the schemas that others extend, among those that have a name.
     pub(super) fn find_bases(&mut self) {
         let named: Vec<(String, Node<'a>)> = self.queue.iter().cloned().collect();
+        // Beside a reference, OpenAPI 3.0 knows no other members.
+        let others = if self.version.keeps_siblings() { &["oneOf", "anyOf"][..] } else { &["oneOf", "anyOf", "$ref"] };
         let is_base = |node: &Node<'a>| {
-            node.get("discriminator").is_some() && node.get("oneOf").is_none() && node.get("anyOf").is_none()
+            node.get("discriminator").as_ref().and_then(Self::tag_of).is_some()
+                && others.iter().all(|key| node.get(key).is_none())
         };
         let bases: Vec<&(String, Node<'a>)> = named.iter().filter(|(_, node)| is_base(node)).collect();
         if bases.is_empty() {
@@ -83,9 +87,11 @@ impl<'a> Reader<'a> {
     /// The definitions of a schema that others extend: its own, and the union of all.
     pub(super) fn family(&mut self, name: &str, node: &Node<'a>) -> Option<[(String, Value); 2]> {
         let base = self.bases.get(&key(node))?.clone();
-        let mut own = self.schema(node);
-        let discriminator = own.as_object_mut().and_then(|own| own.shift_remove("discriminator"))?;
-        let property = discriminator.get("propertyName")?.clone();
+        // Null is a variant of the union: a part of a descendant would not be null.
+        let mut own = self.content(node, node.value.as_object()?, 0);
+        let discriminator = own.shift_remove("discriminator");
+        let declared = node.get("discriminator")?;
+        let property = Self::tag_of(&declared)?;
         // A descendant that is extended itself is represented by its own content.
         let concrete = |reader: &mut Self, place: &Node<'a>| match reader.bases.get(&key(place)) {
             Some(base) => base.own.clone(),
@@ -94,8 +100,7 @@ impl<'a> Reader<'a> {
         let mut members: Vec<String> = Vec::new();
         let mut known: HashSet<String> = HashSet::new();
         let mut mapping = Map::new();
-        let declared = node.get("discriminator").and_then(|node| node.get("mapping"));
-        for (value, target) in declared.iter().flat_map(Node::members) {
+        for (value, target) in declared.get("mapping").iter().flat_map(Node::members) {
             let text = target.value.as_str().unwrap_or_default();
             if let Ok(found) = self.schema_of_name(node, text) {
                 let member = concrete(self, &found);
@@ -113,7 +118,7 @@ impl<'a> Reader<'a> {
                 members.push(member);
             }
         }
-        let default = discriminator.get("defaultMapping").cloned();
+        let default = discriminator.and_then(|own| own.get("defaultMapping").cloned());
         let default = default.unwrap_or_else(|| definition_reference(&base.own));
         let mut union = Map::new();
         if let Some(text) = own.get("description") {
@@ -123,7 +128,8 @@ impl<'a> Reader<'a> {
         union.insert("oneOf".into(), members.into());
         let tags = json!({ "propertyName": property, "mapping": mapping, "defaultMapping": default });
         union.insert("discriminator".into(), tags);
-        Some([(name.to_owned(), Value::Object(union)), (base.own, own)])
+        let union = if self.is_nullable(node) { nullable(union) } else { Value::Object(union) };
+        Some([(name.to_owned(), union), (base.own, Value::Object(own))])
     }
 }
 

@@ -159,17 +159,26 @@ impl<'a> Reader<'a> {
         }
         let name = name.to_ascii_lowercase();
         if is_reserved_header(&name) {
-            self.note(node, format!("the header `{}` is not a parameter", short(&name)), "the client sets it");
+            let help = if name == "authorization" { "`with_auth` of the client sets it" } else { "the client sets it" };
+            self.note(node, format!("the header `{}` is not a parameter", short(&name)), help);
             return None;
         }
         Some((location, name))
     }
 
     /// A field of a form or a part of a multipart body, by its encoding object.
-    pub(super) fn field(&mut self, name: &str, encoding: &Node<'a>) -> HttpField {
+    pub(super) fn field(&mut self, name: &str, encoding: &Node<'a>, media: Media) -> HttpField {
         let mut field = HttpField::of(name.to_owned());
         field.content_type = encoding.text("contentType").map(|text| text.trim().to_owned().into());
         if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
+            // Before 3.1, these are for `application/x-www-form-urlencoded` alone (3.0.3, section 4.7.15.1). Generators write
+            // the default for every part; who writes another style, as Stripe does, means it.
+            let is_default = matches!(encoding.text("style"), None | Some("form"));
+            if is_default && media == Media::Multipart && self.version < Version::V31 {
+                let message = format!("the part `{}` has a style, which is for forms of fields", short(name));
+                self.note(encoding, message, "the part is written without it");
+                return field;
+            }
             let written = self.written(name, encoding, ParameterLocation::Query);
             field.style = Some((written.style, written.explode));
             field.allow_reserved = written.allow_reserved;
@@ -198,6 +207,10 @@ impl<'a> Reader<'a> {
         let schema = match schema {
             Some(schema) => self.part(&schema),
             None if self.version == Version::V20 => self.swagger_value(node),
+            None if http.style == ParameterStyle::Json => {
+                self.note(node, "a parameter without a schema", "any value is accepted");
+                Value::Bool(true)
+            }
             None => {
                 self.note(node, "a parameter without a schema", "it is taken to be text");
                 json!({ "type": "string" })

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::document::{MAX_HOPS, Node};
+use super::null::nullable;
 use super::pointer::{self, definition_reference, percent_decoded, reference_to};
 use super::reader::Reader;
 use super::text::{MAX_VALUE, depth, kind, short};
@@ -17,7 +18,10 @@ use crate::model::media::Media;
 const MAX_DEPTH: usize = 80;
 
 /// How many parts of an `allOf` are looked into, and how deep.
-const MAX_PARTS: usize = 8;
+pub(super) const MAX_PARTS: usize = 8;
+
+/// How many parts of one `allOf` are looked into in all.
+const MAX_SEEN: usize = 128;
 
 /// Members that do not constrain values, or that only structure a document.
 const DROPPED: &[&str] = &[
@@ -60,18 +64,24 @@ impl<'a> Reader<'a> {
         if level > MAX_DEPTH {
             return reference_to(&self.define(at));
         }
+        let out = self.content(at, map, level);
+        if self.is_nullable(at) { nullable(out) } else { Value::Object(out) }
+    }
+
+    /// What the members of a schema say, without the null that `nullable` adds.
+    pub(super) fn content(&mut self, at: &Node<'a>, map: &Map<String, Value>, level: usize) -> Map<String, Value> {
         let mut out = Map::new();
         if let Some(reference) = map.get("$ref") {
             self.reference(at, reference, &mut out);
             if !self.version.keeps_siblings() {
-                return if self.is_nullable(at) { nullable(out) } else { Value::Object(out) };
+                return out;
             }
         }
         for key in map.keys().filter(|key| *key != "$ref") {
             self.keyword(at, key, level + 1, &mut out);
         }
         self.enumeration(at, &mut out);
-        if self.is_nullable(at) { nullable(out) } else { Value::Object(out) }
+        out
     }
 
     /// True if a schema with a `$ref` says something beside that.
@@ -80,7 +90,7 @@ impl<'a> Reader<'a> {
         has_siblings && (self.version.keeps_siblings() || self.is_nullable(at))
     }
 
-    fn is_nullable(&self, at: &Node<'a>) -> bool {
+    pub(super) fn is_nullable(&self, at: &Node<'a>) -> bool {
         at.is(if self.version == Version::V20 { "x-nullable" } else { "nullable" })
     }
 
@@ -97,7 +107,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn target(&self, at: &Node<'a>, reference: &str) -> Result<Node<'a>, String> {
+    pub(super) fn target(&self, at: &Node<'a>, reference: &str) -> Result<Node<'a>, String> {
         let by_id = if self.version >= Version::V31 { self.documents.find_by_id(at, reference) } else { None };
         let found = by_id.map_or_else(|| self.documents.find(at.document, reference), Ok);
         // A schema that was once a document may have definitions inside.
@@ -294,7 +304,7 @@ impl<'a> Reader<'a> {
         let mut seen = HashSet::new();
         while let Some((node, depth)) = open.pop() {
             // Several parts may lead to the same place.
-            if !seen.insert(node.key()) {
+            if seen.len() >= MAX_SEEN || !seen.insert(node.key()) {
                 continue;
             }
             let parts = node.get("allOf").filter(|_| depth < MAX_PARTS);
@@ -344,75 +354,6 @@ impl<'a> Reader<'a> {
             several => Some(several.iter().copied().cloned().collect()),
         }
     }
-
-    /// A discriminator whose mapping names definitions.
-    fn discriminator(&mut self, at: &Node<'a>, node: &Node<'a>) -> Option<Value> {
-        let Some(property) = node.value.as_str().or_else(|| node.text("propertyName")) else {
-            self.warn(node, "a discriminator without `propertyName`", "it was left out");
-            return None;
-        };
-        let mut mapping = Map::new();
-        for (value, target) in node.get("mapping").iter().flat_map(Node::members) {
-            let text = target.value.as_str().unwrap_or_default();
-            // A bare name means a schema of that name rather than a file of that name.
-            match self.schema_of_name(at, text) {
-                Ok(found) => {
-                    mapping.insert(value.to_owned(), definition_reference(&self.define(&found)));
-                }
-                Err(message) => self.warn(&target, message, "this value of the discriminator was left out"),
-            }
-        }
-        self.map_renamed(at, property, &mut mapping);
-        let default = node.text("defaultMapping").and_then(|text| self.schema_of_name(at, text).ok());
-        let mut out = json!({ "propertyName": property });
-        if let (Some(out), Some(found)) = (out.as_object_mut(), default) {
-            out.insert("defaultMapping".into(), definition_reference(&self.define(&found)));
-        }
-        if let (Some(out), false) = (out.as_object_mut(), mapping.is_empty()) {
-            out.insert("mapping".into(), Value::Object(mapping));
-        }
-        Some(out)
-    }
-
-    /// Maps the names of variants whose definitions are called otherwise, as those of other documents may be: what nothing
-    /// else selects is selected by the name that its reference gives (3.1, section 4.8.25.1).
-    fn map_renamed(&mut self, at: &Node<'a>, property: &str, mapping: &mut Map<String, Value>) {
-        let mut mapped: HashSet<String> = mapping.values().filter_map(Value::as_str).map(str::to_owned).collect();
-        let variants = ["oneOf", "anyOf"].into_iter().filter_map(|key| at.get(key));
-        for variant in variants.flat_map(|list| list.items().collect::<Vec<_>>()) {
-            let Some(reference) = variant.text("$ref") else { continue };
-            let name = reference.split_once('#').and_then(|(_, pointer)| pointer.rsplit_once('/'));
-            let (Some((_, name)), Ok(found)) = (name, self.target(&variant, reference)) else { continue };
-            let name = percent_decoded(name).replace("~1", "/").replace("~0", "~");
-            let definition = self.define(&found);
-            if definition != name && !self.has_tag(&found, property) {
-                let target = definition_reference(&definition);
-                if target.as_str().is_some_and(|target| mapped.insert(target.to_owned())) {
-                    mapping.entry(name).or_insert(target);
-                }
-            }
-        }
-    }
-
-    /// True if a schema, or a part of its `allOf`, says itself which values of a property select it.
-    fn has_tag(&self, schema: &Node<'a>, property: &str) -> bool {
-        let Ok(schema) = self.documents.resolve(schema.clone()) else { return false };
-        let parts = schema.get("allOf");
-        let parts = parts.iter().flat_map(Node::items).take(MAX_PARTS);
-        let mut places = parts.filter_map(|part| self.documents.resolve(part).ok()).chain([schema]);
-        places.any(|place| {
-            let tag = place.get("properties").and_then(|properties| properties.get(property));
-            let tag = tag.and_then(|tag| self.documents.resolve(tag).ok());
-            tag.is_some_and(|tag| tag.get("const").is_some() || tag.get("enum").is_some())
-        })
-    }
-
-    /// What a bare name or a reference in a discriminator means.
-    pub(super) fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
-        let mut component = format!("#{}", self.version.schemas());
-        pointer::push(&mut component, text);
-        self.documents.find(0, &component).or_else(|_| self.target(at, text))
-    }
 }
 
 /// The format of text that encodes bytes, by the keywords of JSON Schema.
@@ -443,69 +384,5 @@ fn is_well_formed(key: &str, value: &Value) -> bool {
         "properties" | "patternProperties" | "dependentSchemas" => value.is_object(),
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => value.is_array(),
         _ => depth(value) <= 20,
-    }
-}
-
-/// The schema that accepts null as well, if the node has Swagger's member for that.
-pub(super) fn swagger_nullable(node: &Node<'_>, schema: Map<String, Value>) -> Value {
-    if node.is("x-nullable") { nullable(schema) } else { Value::Object(schema) }
-}
-
-/// Members that describe a value and do not constrain it, so that they may stand outside of a union with null.
-const ANNOTATIONS: &[&str] = &["title", "description", "default", "deprecated", "readOnly", "writeOnly"];
-
-/// The schema that accepts null as well.
-fn nullable(mut schema: Map<String, Value>) -> Value {
-    let null = || json!({ "type": "null" });
-    if schema.contains_key("$ref") || schema.contains_key("allOf") || schema.contains_key("const") {
-        let mut outer = Map::new();
-        for key in ANNOTATIONS {
-            if let Some(value) = schema.shift_remove(*key) {
-                outer.insert((*key).to_owned(), value);
-            }
-        }
-        outer.insert("anyOf".into(), Value::Array(vec![Value::Object(schema), null()]));
-        return Value::Object(outer);
-    }
-    if let Some(kind) = schema.get_mut("type") {
-        let mut types = match kind.take() {
-            Value::Array(types) => types,
-            one => vec![one],
-        };
-        if !types.iter().any(|kind| kind == "null") {
-            types.push("null".into());
-        }
-        *kind = Value::Array(types);
-    }
-    if let Some(Value::Array(values)) = schema.get_mut("enum")
-        && !values.iter().any(Value::is_null)
-    {
-        values.push(Value::Null);
-    }
-    // Without a type, some keywords describe one all the same.
-    let has = |key: &&str| schema.contains_key(*key);
-    if !["type", "enum", "anyOf", "oneOf"].iter().any(has) {
-        let kinds = [("properties", "object"), ("additionalProperties", "object"), ("items", "array")];
-        if let Some((_, kind)) = kinds.iter().find(|(key, _)| has(key)) {
-            schema.insert("type".into(), json!([kind, "null"]));
-        }
-    }
-    for key in ["anyOf", "oneOf"] {
-        if let Some(Value::Array(variants)) = schema.get_mut(key) {
-            // Null twice in a `oneOf` would match no null.
-            if !variants.iter().any(accepts_null) {
-                variants.push(null());
-            }
-        }
-    }
-    Value::Object(schema)
-}
-
-/// True if a schema clearly accepts null.
-fn accepts_null(schema: &Value) -> bool {
-    match schema.get("type") {
-        Some(Value::String(kind)) => kind == "null",
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "null"),
-        _ => schema.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().any(Value::is_null)),
     }
 }

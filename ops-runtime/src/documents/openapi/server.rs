@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The URL of the root document: the one that it gives itself (3.2, section 4.1.1), or where it was read.
-    fn location(&self) -> Option<&str> {
+    pub(super) fn location(&self) -> Option<&str> {
         let root = self.documents.get(0)?;
         let own = root.value.get("$self").and_then(Value::as_str);
         let is_url = |url: &&str| url.starts_with("http://") || url.starts_with("https://");

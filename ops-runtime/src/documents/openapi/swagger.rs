@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         // It is always sent as text.
         out.entry("type").or_insert_with(|| json!("string"));
         self.enumeration(node, &mut out);
-        super::schema::swagger_nullable(node, out)
+        super::null::swagger_nullable(node, out)
     }
 
     /// How a value is written, by its `collectionFormat`.
@@ -223,8 +223,12 @@ impl<'a> Reader<'a> {
         let place = if operation.get("schemes").is_some() { operation } else { root };
         let schemes: Vec<&str> =
             self.list(place, "schemes").iter().filter_map(|scheme| scheme.value.as_str()).collect();
-        // If both are there, `https`, which protects credentials.
-        let plain = schemes.contains(&"http") && !schemes.contains(&"https");
+        let plain = match schemes.as_slice() {
+            // Without any, it is the scheme by which the document came.
+            [] => self.location().is_some_and(|location| location.starts_with("http://")),
+            // If both are there, `https`, which protects credentials.
+            schemes => schemes.contains(&"http") && !schemes.contains(&"https"),
+        };
         Some(format!("{}://{host}{base}", if plain { "http" } else { "https" }))
     }
 }

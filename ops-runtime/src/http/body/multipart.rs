@@ -19,7 +19,7 @@ use base64::Engine;
 /// The boundary and the body; `None` if the value is neither an object nor a list and the parts have no names.
 ///
 /// Lists repeat the part, objects and lists in lists are JSON, `null` is left out. Bytes (a [`Body`], or a string of
-/// base64 where the document describes bytes) are files. A part with a style of its own is written as in a form.
+/// base64 where the document describes bytes) are files. Another part with a style of its own is written as in a form.
 pub(super) fn encode(
     body: &HttpBody,
     essence: &str,
@@ -81,7 +81,8 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn property(&mut self, name: &str, field: Option<&HttpField>, value: &Value) -> Result<(), CallError> {
-        if let Some((style, explode)) = field.and_then(|field| field.style) {
+        let style = field.and_then(|field| field.style).filter(|_| !self.is_file(name, value));
+        if let Some((style, explode)) = style {
             let mut parameter = style::form_field(name, value);
             (parameter.style, parameter.explode) = (style, explode);
             // The pairs of a form, unescaped: a part needs no escapes.
@@ -97,6 +98,15 @@ impl Parts<'_> {
             Value::Array(items) => items.iter().try_for_each(|item| self.part(Some(name), field, item)),
             value => self.part(Some(name), field, value),
         }
+    }
+
+    /// True if a value is bytes, or a list that holds bytes: these are written as they are, whatever style is given.
+    fn is_file(&mut self, name: &str, value: &Value) -> bool {
+        let has_body = match value {
+            Value::Array(items) => items.iter().any(|item| self.input.body(item).is_some()),
+            value => self.input.body(value).is_some(),
+        };
+        has_body || self.is_described_as_bytes(name)
     }
 
     fn part(&mut self, name: Option<&str>, field: Option<&HttpField>, value: &Value) -> Result<(), CallError> {

@@ -244,6 +244,31 @@ fn parts_of_multipart_bodies() {
 }
 
 #[test]
+fn bytes_in_parts_are_written_as_they_are_whatever_the_style() {
+    const FIELDS: &[HttpField] = &[
+        HttpField::new("file").with_style(ParameterStyle::Form, true).with_content_type("image/png"),
+        HttpField::new("files").with_style(ParameterStyle::Form, false),
+    ];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+    let mut spec = OperationSpec::mutation("t.t");
+    let file = json!({ "type": "string", "format": "binary" });
+    let properties = json!({ "file": file, "files": { "type": "array", "items": file } });
+    spec.input = json!({ "properties": { "body": { "properties": properties } } }).into();
+    let (kind, bytes) = sent_by(&spec, &binding, &json!({ "file": "AP8=", "files": ["aGk=", "eW8="] }));
+    let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
+    let text = String::from_utf8_lossy(&bytes).replace(boundary, "B").replace("\r\n", "\n");
+    let part = |name: &str, kind: &str, text: &str| {
+        format!(
+            "--B\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{name}\"\nContent-Type: {kind}\n\n{text}\n"
+        )
+    };
+    let of_files = |text: &str| part("files", "application/octet-stream", text);
+    let expected = format!("{}{}{}--B--\n", part("file", "image/png", "\0\u{fffd}"), of_files("hi"), of_files("yo"));
+    assert_eq!(text, expected);
+}
+
+#[test]
 fn json_in_parts_is_in_the_charset_of_its_type() {
     const FIELDS: &[HttpField] = &[HttpField::new("o").with_content_type("application/json; charset=latin1")];
     let mut binding = HttpBinding::new("POST", "/");

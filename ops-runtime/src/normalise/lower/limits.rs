@@ -14,6 +14,9 @@ const MAX_SCHEMAS: u32 = 100_000;
 /// How many parts they may have: what they list by name or one by one, and the values in them.
 const MAX_PARTS: usize = 400_000;
 
+/// So many bytes of a pattern count as one part.
+const PATTERN: usize = 64;
+
 /// How much a unit holds.
 #[derive(Default)]
 pub(super) struct Holds {
@@ -49,7 +52,9 @@ impl Holds {
 pub(super) fn parts(map: &Map<String, Value>) -> usize {
     let count = |keyword: &str, value: &Value| match (keyword, value) {
         ("allOf" | "anyOf" | "items" | "oneOf" | "prefixItems" | "required", Value::Array(list)) => list.len(),
-        ("patternProperties" | "properties", Value::Object(named)) => named.len(),
+        ("properties", Value::Object(named)) => named.len(),
+        ("patternProperties", Value::Object(named)) => named.keys().map(|source| 1 + source.len() / PATTERN).sum(),
+        ("pattern", Value::String(source)) => source.len() / PATTERN,
         ("const" | "default" | "enum", value) => weight(value),
         _ => 0,
     };

@@ -97,6 +97,10 @@ pub(super) fn discriminator(variants: &[Value], tag: &Value) -> Option<Tag> {
             values.insert(value.clone(), index.0);
         }
     }
-    (!values.is_empty())
-        .then(|| Tag::new(property, values.into_iter().map(|(value, index)| (value.into(), index)).collect()))
+    let otherwise = tag.get("defaultMapping").and_then(Value::as_str).map(last);
+    let otherwise = (0u32..).zip(&names).find(|(_, name)| name.is_some() && **name == otherwise);
+    (!values.is_empty()).then(|| Tag {
+        otherwise: otherwise.map(|(index, _)| index),
+        ..Tag::new(property, values.into_iter().map(|(value, index)| (value.into(), index)).collect())
+    })
 }

@@ -91,6 +91,8 @@ impl<'a> Fixer<'_, 'a> {
 
 /// Up to here, a float holds all whole numbers: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
+/// A float is what was written if its shortest decimal has no more digits: of more, some may be lost.
+const EXACT_DIGITS: usize = 15;
 
 /// The other notations of a scalar, as the requested types.
 fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
@@ -105,9 +107,7 @@ fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
             [number, boolean]
         }
         Value::Number(number) => {
-            // A whole number beyond what a float holds exactly may have come with other digits.
-            let is_exact = !number.is_f64() || number.as_f64().is_some_and(|float| float.abs() < EXACT);
-            let text = (types.has(STRING) && is_exact).then(|| Value::String(number.to_string()));
+            let text = if types.has(STRING) { text(number).map(Value::String) } else { None };
             let boolean = match number.as_u64() {
                 Some(bit @ 0..=1) if types.has(BOOLEAN) && text.is_none() => Some(Value::Bool(bit == 1)),
                 _ => None,
@@ -118,6 +118,14 @@ fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
         _ => [None, None],
     };
     found.map(|scalar| scalar.filter(|scalar| types.admits(scalar)))
+}
+
+/// The text of a number; `None` if it may have come with other digits.
+fn text(number: &Number) -> Option<String> {
+    let text = number.to_string();
+    let is_exact = !number.is_f64()
+        || number.as_f64().is_some_and(|float| float.abs() < EXACT) && digits(&text).1.len() <= EXACT_DIGITS;
+    is_exact.then_some(text)
 }
 
 /// The number in a text; `None` if the text is more than the number.
@@ -158,6 +166,23 @@ fn digits(text: &str) -> (bool, String, i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_its_text_if_it_holds_all_digits() {
+        for (number, expected) in [
+            ("7", Some("7")),
+            ("18446744073709551615", Some("18446744073709551615")),
+            ("-1.50", Some("-1.5")),
+            ("0.000123456789012345", Some("0.000123456789012345")),
+            ("123456789.012345", Some("123456789.012345")),
+            ("0.1234567890123456", None),
+            ("0.1234567890123456789", None),
+            ("12345678901234567890123", None),
+        ] {
+            let number: Number = serde_json::from_str(number).unwrap();
+            assert_eq!(text(&number).as_deref(), expected, "{number}");
+        }
+    }
 
     #[test]
     fn a_text_is_a_number_if_the_number_is_all_of_it() {

@@ -173,6 +173,7 @@ impl<'a> Fixer<'_, 'a> {
             };
             let variants: Vec<&'a Node> = match self.checker.tagged(at, union, value) {
                 Tagged::Variant(node) => vec![node],
+                Tagged::Default(_) | Tagged::Undescribed(_) => return None,
                 _ if union.overlaps => self.all_conforming(at, union, value, depth.value()),
                 _ => vec![self.conforming(at, union, value, false, depth)?],
             };

@@ -64,11 +64,16 @@ impl<'a> Fixer<'_, 'a> {
         if !union.types.admits(value) {
             return self.misfit(at, value, path, strip, depth);
         }
-        match self.checker.tagged(at, union, value) {
+        let strip = match self.checker.tagged(at, union, value) {
             Tagged::Variant(node) => return self.fix(at.to(node), value, path, strip, depth + 1),
             Tagged::Unknown if self.mode == Mode::Repair => return self.unknown_tag(at, union, value, path),
-            _ => {}
-        }
+            Tagged::Default(node) => return self.fix(at.to(node), value, path, Strip::None, depth + 1),
+            Tagged::Undescribed(tag) => {
+                self.tell_tag(tag, value, path);
+                Strip::None
+            }
+            _ => strip,
+        };
         let default = self.checker.default_of(at).is_some();
         // If only one variant has the value's type, there is nothing to find out. An object is not replaced by the
         // default because one of its properties is wrong.
@@ -283,14 +288,20 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     /// The variants that declare the properties of a value: one, or all that it is at once.
+    ///
+    /// If a value names no variant that is described, none is known to declare all of it.
     pub(super) fn variants_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: Depth) -> Vec<&'a Node> {
+        let tagged = self.checker.tagged(at, union, value);
+        if let Tagged::Default(_) | Tagged::Undescribed(_) = tagged {
+            return Vec::new();
+        }
         if union.overlaps {
             let all = self.all_conforming(at, union, value, depth.value);
             if !all.is_empty() {
                 return all;
             }
         }
-        let node = match self.checker.tagged(at, union, value) {
+        let node = match tagged {
             Tagged::Variant(node) => Some(node),
             _ if union.overlaps => self.select(at, union, value, depth.value),
             _ => self.conforming(at, union, value, true, depth).or_else(|| self.select(at, union, value, depth.value)),

@@ -165,13 +165,20 @@ impl<'a> Fixer<'_, 'a> {
     /// A value that names an unknown variant stays unchanged: its properties may be declared there.
     pub(super) fn unknown_tag(&mut self, at: At<'a>, union: &'a Union, value: &Value, path: &Path<'_>) -> bool {
         let tag: Option<&Tag> = self.checker.shape(at, union).tag.as_ref();
-        let Some((tag, map)) = tag.zip(value.as_object()) else { return self.keep(path, "a variant", Some(value)) };
+        self.throws += 1;
+        match tag {
+            Some(tag) => self.tell_tag(tag, value, path),
+            None => self.remain(path, "a variant".to_owned(), kind(Some(value))),
+        }
+    }
+
+    /// Reports a tag that no variant has.
+    pub(super) fn tell_tag(&mut self, tag: &Tag, value: &Value, path: &Path<'_>) -> bool {
         let known = tag.variants.iter().take(8).map(|(value, _)| format!("'{}'", cut(value, MAX_NAME)));
         let known: Vec<String> = known.collect();
         let more = if tag.variants.len() > known.len() { ", .." } else { "" };
         let expected = format!("one of {}{more}", known.join(", "));
-        self.throws += 1;
-        self.remain(&path.key(&tag.property), expected, kind(map.get(&*tag.property)))
+        self.remain(&path.key(&tag.property), expected, kind(value.get(&*tag.property)))
     }
 
     /// Each member repairs the parts that it declares; equal reports of several are reported once.

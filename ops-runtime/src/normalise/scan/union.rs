@@ -61,15 +61,23 @@ impl<'a, 't> Scanner<'_, 'a, 't> {
 
     /// The variant that the tag of an object names; `None` if the union has no tag, or the object.
     fn tagged(&mut self, at: At<'a>, union: &'a Union) -> Result<Option<&'a Node>, No> {
-        if let Some(tag) = &union.discriminator
-            && let Some(value) = self.tag(tag)?
-            && let Some(node) = variant(union, tag, value)
-        {
-            return Ok(Some(node));
+        let mut is_undescribed = false;
+        if let Some(tag) = &union.discriminator {
+            let named = self.tag(tag)?;
+            if let Some(node) = named.and_then(|value| variant(union, tag, value)) {
+                return Ok(Some(node));
+            }
+            if tag.otherwise.is_some() {
+                return Err(No);
+            }
+            is_undescribed = named.is_some();
         }
-        let Some(tag) = &self.checker.shape(at, union).tag else { return Ok(None) };
+        let Some(tag) = &self.checker.shape(at, union).tag else {
+            return if is_undescribed { Err(No) } else { Ok(None) };
+        };
         match self.tag(tag)? {
             Some(value) => variant(union, tag, value).map(Some).ok_or(No),
+            None if is_undescribed => Err(No),
             None => Ok(None),
         }
     }

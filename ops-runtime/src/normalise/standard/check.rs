@@ -20,6 +20,9 @@ const MAX_SCOPES: usize = 1 << 12;
 /// The number of a scope: the targets of dynamic names, by the resources on the way.
 pub(super) type Scope = u32;
 
+/// The targets of dynamic names, by the numbers of the names.
+type Targets = Vec<(u32, Id)>;
+
 /// Callers cannot choose numbers and addresses, so a hasher without a key is safe.
 type Hasher = BuildHasherDefault<DefaultHasher>;
 
@@ -36,8 +39,8 @@ pub(super) struct Run<'a> {
     /// The lowest position in `open` that a result depends on; it is then provisional.
     depends: Cell<usize>,
     is_too_deep: Cell<bool>,
-    scopes: RefCell<Vec<Vec<Option<Id>>>>,
-    scope_ids: RefCell<HashMap<Vec<Option<Id>>, Scope, Hasher>>,
+    scopes: RefCell<Vec<Targets>>,
+    scope_ids: RefCell<HashMap<Targets, Scope, Hasher>>,
 }
 
 pub(super) fn address(value: &Value) -> usize {
@@ -384,13 +387,16 @@ impl<'a> Run<'a> {
         let Some(anchors) = self.validator.anchors.get(rules.resource as usize) else { return scope };
         let mut scopes = self.scopes.borrow_mut();
         if scopes.is_empty() {
-            scopes.push(vec![None; anchors.len()]);
+            scopes.push(Targets::new());
         }
         let Some(outer) = scopes.get(scope as usize) else { return scope };
-        if outer.iter().zip(anchors).all(|(known, new)| known.is_some() || new.is_none()) {
+        let mut inner = outer.clone();
+        let is_new = |(name, _): &&(u32, Id)| target(outer, *name).is_none();
+        inner.extend(anchors.iter().filter(is_new));
+        if inner.len() == outer.len() {
             return scope;
         }
-        let inner: Vec<_> = outer.iter().zip(anchors).map(|(known, new)| known.or(*new)).collect();
+        inner.sort_unstable();
         let mut ids = self.scope_ids.borrow_mut();
         if let Some(known) = ids.get(&inner) {
             return *known;
@@ -408,8 +414,13 @@ impl<'a> Run<'a> {
     /// The target of a dynamic reference.
     pub(super) fn found(&self, name: u32, otherwise: Id, scope: Scope) -> Id {
         let scopes = self.scopes.borrow();
-        scopes.get(scope as usize).and_then(|names| *names.get(name as usize)?).unwrap_or(otherwise)
+        scopes.get(scope as usize).and_then(|targets| target(targets, name)).unwrap_or(otherwise)
     }
+}
+
+fn target(targets: &Targets, name: u32) -> Option<Id> {
+    let at = targets.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+    targets.get(at).map(|(_, id)| *id)
 }
 
 impl Union {

@@ -7,11 +7,15 @@ use serde_json::{Map, Value};
 use super::Validator;
 use super::keyword::{ANY, Id, Keyword, NEVER, Properties, Rules, Schema, Union};
 use super::locate::{Document, Place, address};
-use super::{plain, shape};
+use super::{plain, shape, unread};
 use crate::normalise::draft::{count, numbers, types};
 use crate::normalise::equal::copy;
-use crate::normalise::text::{Pattern, StringRules};
+use crate::normalise::pattern::Pattern;
+use crate::normalise::text::StringRules;
 use crate::normalise::{Problem, node::Literals};
+
+/// How many names may be looked up by the way to a schema: what each of them leads to is kept for each such way.
+const MAX_NAMES: usize = 64;
 
 /// Compiles a schema; if it `counts_bytes`, a string of the format `binary` is as long as the bytes that it stands for.
 pub(super) fn compile(schema: &Value, counts_bytes: bool) -> Validator {
@@ -28,25 +32,18 @@ pub(super) fn compile(schema: &Value, counts_bytes: bool) -> Validator {
     let mut root = compiler.schema(Place { schema, resource: 0 });
     compiler.rest();
     // All possible targets of dynamic references are compiled now that all names are known.
-    let mut anchors = vec![Vec::new(); document.resources.len()];
-    let names: Vec<&str> = compiler.names.keys().copied().collect();
+    let mut anchors = Vec::new();
+    let names: Vec<(&str, u32)> = compiler.names.iter().map(|(name, number)| (*name, *number)).collect();
     if !names.is_empty() {
         for (resource, home) in document.resources.iter().enumerate() {
-            let mut here = vec![None; names.len()];
-            for name in &names {
-                if let (Some(schema), Some(position)) = (home.dynamic.get(name), compiler.names.get(name).copied()) {
-                    let id = compiler.schema(Place { schema, resource });
-                    here.iter_mut().skip(position as usize).take(1).for_each(|slot| *slot = Some(id));
-                }
-            }
-            anchors.iter_mut().skip(resource).take(1).for_each(|slot| slot.clone_from(&here));
+            let here = names.iter().filter_map(|(name, number)| Some((*number, *home.dynamic.get(name)?)));
+            anchors.push(here.map(|(number, schema)| (number, compiler.schema(Place { schema, resource }))).collect());
         }
         compiler.rest();
-    } else {
-        anchors.clear();
     }
-    let Compiler { mut schemas, problems, .. } = compiler;
-    shape::finish(&mut schemas, &mut root, &mut anchors);
+    let Compiler { mut schemas, mut problems, .. } = compiler;
+    unread::settle(&mut schemas, &mut problems);
+    shape::finish(&mut schemas, &mut root, &anchors);
     let is_plain = anchors.is_empty() && plain::are_plain(&schemas);
     Validator { schemas, root, anchors, problems, is_plain }
 }
@@ -189,8 +186,13 @@ impl<'s> Compiler<'_, 's> {
             keywords.push(Keyword::Ref(id));
             return;
         }
-        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        let name = *self.names.entry(name).or_insert(next);
+        let next = self.names.len();
+        if next >= MAX_NAMES && !self.names.contains_key(name) {
+            self.problems.push(Problem::too_many_names(reference));
+            keywords.push(Keyword::Ref(id));
+            return;
+        }
+        let name = *self.names.entry(name).or_insert(u32::try_from(next).unwrap_or(u32::MAX));
         keywords.push(Keyword::DynamicRef { name, otherwise: id });
     }
 }

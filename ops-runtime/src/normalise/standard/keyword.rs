@@ -2,7 +2,8 @@
 
 use crate::normalise::node::{Literals, Types};
 use crate::normalise::number::NumberRules;
-use crate::normalise::text::{Pattern, StringRules};
+use crate::normalise::pattern::Pattern;
+use crate::normalise::text::StringRules;
 
 /// How many schemas may be followed inside each other, for a value and its parts together.
 pub(super) const MAX_DEPTH: u32 = 448;

@@ -8,13 +8,13 @@ const MAX_HOPS: usize = 32;
 /// How many properties are tried as the tag of a union.
 const MAX_CANDIDATES: usize = 8;
 
-pub(super) fn finish(schemas: &mut [Schema], root: &mut Id, anchors: &mut [Vec<Option<Id>>]) {
+pub(super) fn finish(schemas: &mut [Schema], root: &mut Id, anchors: &[Vec<(u32, Id)>]) {
     // With dynamic names, a result depends on the way.
     if anchors.is_empty() {
         shorten(schemas, root);
     }
     count(schemas, *root);
-    let dynamic: Vec<Id> = anchors.iter().flatten().flatten().copied().collect();
+    let dynamic: Vec<Id> = anchors.iter().flatten().map(|(_, id)| *id).collect();
     circles(schemas, &dynamic);
     for id in 0..schemas.len() {
         tag(schemas, id);

@@ -13,57 +13,6 @@ pub(super) fn canonical(mut schema: Value) -> Value {
     schema
 }
 
-/// Demands no property of a value that its sender cannot give: of an input what is `readOnly`, of an output what is
-/// `writeOnly` (OpenAPI 3.0, section 4.7.24.2).
-pub(super) fn demand_less(schema: &mut Value, other_side: &str) {
-    let definitions = match schema.get("$defs") {
-        Some(Value::Object(definitions)) => {
-            let says = |schema: &Value| schema.get(other_side) == Some(&Value::Bool(true));
-            definitions.iter().filter(|(_, schema)| says(schema)).map(|(name, _)| name.clone()).collect()
-        }
-        _ => Vec::new(),
-    };
-    loosen(schema, other_side, &definitions, 0);
-}
-
-fn loosen(schema: &mut Value, other_side: &str, definitions: &[String], depth: usize) {
-    if depth > 256 {
-        return;
-    }
-    let node = match schema {
-        Value::Object(node) => node,
-        Value::Array(schemas) => {
-            return schemas.iter_mut().for_each(|schema| loosen(schema, other_side, definitions, depth + 1));
-        }
-        _ => return,
-    };
-    let is_of_other_side = |property: &Value| {
-        let name =
-            property.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix("#/$defs/"));
-        property.get(other_side) == Some(&Value::Bool(true))
-            || name.is_some_and(|name| definitions.iter().any(|definition| definition == name))
-    };
-    let properties = node.get("properties").and_then(Value::as_object);
-    let of_other_side: Vec<String> = properties
-        .into_iter()
-        .flatten()
-        .filter(|(_, property)| is_of_other_side(property))
-        .map(|(name, _)| name.clone())
-        .collect();
-    if let Some(Value::Array(required)) = node.get_mut("required") {
-        required.retain(|name| name.as_str().is_none_or(|name| !of_other_side.iter().any(|other| other == name)));
-    }
-    for (keyword, value) in node.iter_mut() {
-        match (holds(keyword), value) {
-            (Holds::Value, _) => {}
-            (Holds::Named | Holds::Definitions, Value::Object(schemas)) => {
-                schemas.values_mut().for_each(|schema| loosen(schema, other_side, definitions, depth + 1));
-            }
-            (_, value) => loosen(value, other_side, definitions, depth + 1),
-        }
-    }
-}
-
 fn rewrite(schema: &mut Value, depth: usize) {
     // What is deeper than any parser allows was not parsed, and is not read.
     if depth > 256 {
@@ -150,29 +99,6 @@ fn nullable(schema: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_the_other_side_gives_is_not_demanded() {
-        let schema = json!({
-            "$defs": { "Id": { "type": "integer", "readOnly": true } },
-            "allOf": [{
-                "required": ["id", "made", "name", "secret"],
-                "properties": {
-                    "id": { "$ref": "#/$defs/Id" },
-                    "made": { "readOnly": true },
-                    "name": {},
-                    "secret": { "writeOnly": true },
-                },
-            }],
-        });
-        for (other_side, required) in
-            [("readOnly", json!(["name", "secret"])), ("writeOnly", json!(["id", "made", "name"]))]
-        {
-            let mut schema = schema.clone();
-            demand_less(&mut schema, other_side);
-            assert_eq!(schema["allOf"][0]["required"], required);
-        }
-    }
 
     #[test]
     fn dialects_become_one() {

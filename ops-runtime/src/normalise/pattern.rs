@@ -1,0 +1,356 @@
+//! Regular expressions of JavaScript (ECMA-262), as schemas write them.
+
+use std::sync::OnceLock;
+
+use super::budget::Budget;
+
+/// A regular expression in the dialect of JavaScript, compiled on first use.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    pub(super) source: Box<str>,
+    /// True if letters that are no escapes in JavaScript stand for themselves, as they do there.
+    strict: bool,
+    compiled: OnceLock<Engine>,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Linear(regex::Regex),
+    /// Look-around and back-references.
+    Backtracking(Box<fancy_regex::Regex>),
+    /// Neither engine can compile it, so it is only an annotation.
+    Unchecked,
+}
+
+/// The result of searching a pattern in a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Yes,
+    No,
+    /// The search was ended, because it might have taken too long.
+    TooLong,
+}
+
+/// How often a search may backtrack.
+const MAX_BACKTRACKS: usize = 20_000;
+/// How many steps a search with that much backtracking counts for.
+const BACKTRACKING: u64 = 4096;
+
+impl Pattern {
+    pub(super) fn new(source: &str, strict: bool) -> Self {
+        Pattern { source: source.into(), strict, compiled: OnceLock::new() }
+    }
+
+    /// True if an engine can read it. Another one counts as matched by every text.
+    pub(super) fn is_readable(&self) -> bool {
+        use regex_syntax::ast::ErrorKind::{EscapeUnrecognized, UnsupportedBackreference, UnsupportedLookAround};
+        let source = translate(&self.source, self.strict);
+        match regex_syntax::parse(&source) {
+            Ok(_) => true,
+            // These, and `\k<name>`, are for the other engine.
+            Err(regex_syntax::Error::Parse(error)) => {
+                let is_other =
+                    matches!(error.kind(), EscapeUnrecognized | UnsupportedBackreference | UnsupportedLookAround);
+                is_other && fancy_regex::Expr::parse_tree(&source).is_ok()
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// True if the pattern is in a text; false if the search takes too long.
+    pub(super) fn is_in(&self, text: &str, budget: &Budget) -> bool {
+        self.look(text, budget) == Found::Yes
+    }
+
+    /// The same for a name in a schema, of which there are few.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        self.search(text) == Found::Yes
+    }
+
+    pub(super) fn look(&self, text: &str, budget: &Budget) -> Found {
+        let found = if budget.spend(text.len() as u64 / 64) { self.search(text) } else { Found::No };
+        if found == Found::TooLong {
+            budget.spend(BACKTRACKING);
+        }
+        found
+    }
+
+    fn search(&self, text: &str) -> Found {
+        let found = match self.compiled.get_or_init(|| self.compile()) {
+            Engine::Linear(regex) => regex.is_match(text),
+            Engine::Backtracking(regex) => match regex.is_match(text) {
+                Ok(found) => found,
+                Err(_) => return Found::TooLong,
+            },
+            Engine::Unchecked => true,
+        };
+        if found { Found::Yes } else { Found::No }
+    }
+
+    fn compile(&self) -> Engine {
+        let source = translate(&self.source, self.strict);
+        if let Ok(regex) = regex::RegexBuilder::new(&source).size_limit(SIZE_LIMIT).build() {
+            return Engine::Linear(regex);
+        }
+        match fancy_regex::RegexBuilder::new(&source)
+            .delegate_size_limit(SIZE_LIMIT)
+            .backtrack_limit(MAX_BACKTRACKS)
+            .build()
+        {
+            Ok(regex) => Engine::Backtracking(Box::new(regex)),
+            Err(_) => Engine::Unchecked,
+        }
+    }
+}
+
+/// How large one compiled pattern may be: short ones such as `(a{1000}){1000}` may be huge.
+const SIZE_LIMIT: usize = 2 << 20;
+
+const SPACE: &str = r"\t\n\x0B\x0C\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}";
+const WORD: &str = "0-9A-Za-z_";
+
+/// Rewrites a JavaScript regular expression in the syntax of the `regex` crate.
+///
+/// The classes are those of JavaScript (`\d` and `\w` are ASCII), and characters that only JavaScript takes literally
+/// (a brace that is no repetition, `[` and `&&` inside a class) are escaped.
+fn translate(source: &str, strict: bool) -> String {
+    let mut out = String::with_capacity(source.len() + 16);
+    let mut chars = source.chars().peekable();
+    let mut class = false;
+    let mut previous = '\0';
+    let mut is_after_set = false;
+    while let Some(c) = chars.next() {
+        let was_after_set = std::mem::take(&mut is_after_set);
+        match c {
+            '\\' => {
+                let Some(escaped) = chars.next() else {
+                    out.push_str(r"\\");
+                    break;
+                };
+                is_after_set = is_set(escaped, strict);
+                escape(escaped, class, strict, &mut chars, &mut out);
+            }
+            '[' if class => out.push_str(r"\["),
+            '[' => {
+                class = true;
+                out.push('[');
+                if chars.next_if_eq(&'^').is_some() {
+                    out.push('^');
+                }
+                // The empty class, or the class of everything.
+                if chars.next_if_eq(&']').is_some() {
+                    class = false;
+                    let negated = out.ends_with('^');
+                    out.truncate(out.len() - if negated { 2 } else { 1 });
+                    out.push_str(if negated { r"(?s:.)" } else { r"[^\s\S]" });
+                }
+            }
+            ']' if class => {
+                class = false;
+                out.push(']');
+            }
+            ']' => out.push_str(r"\]"),
+            '&' | '~' if class => {
+                out.push('\\');
+                out.push(c);
+            }
+            // Two hyphens in a row would subtract classes, and beside a set such as `\w` there is no range.
+            '-' if class && (previous == '-' || was_after_set || opens_set(chars.clone(), strict)) => {
+                out.push_str(r"\-");
+            }
+            '.' if !class => out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
+            '{' if !class && !counts(chars.clone()) => out.push_str(r"\{"),
+            '}' if !class && !out_counts(&out) => out.push_str(r"\}"),
+            _ => out.push(c),
+        }
+        previous = c;
+    }
+    out
+}
+
+/// True if a letter after a backslash stands for a set of characters.
+fn is_set(c: char, strict: bool) -> bool {
+    matches!(c, 'd' | 'D' | 'w' | 'W' | 's' | 'S') || !strict && matches!(c, 'p' | 'P')
+}
+
+fn opens_set(mut chars: std::iter::Peekable<std::str::Chars<'_>>, strict: bool) -> bool {
+    chars.next() == Some('\\') && chars.next().is_some_and(|c| is_set(c, strict))
+}
+
+fn escape(c: char, class: bool, strict: bool, chars: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
+    let set = |inside: &str, negated: bool| match (class, negated) {
+        (true, false) => inside.to_owned(),
+        (_, true) => format!("[^{inside}]"),
+        (false, false) => format!("[{inside}]"),
+    };
+    match c {
+        'd' => out.push_str(&set("0-9", false)),
+        'D' => out.push_str(&set("0-9", true)),
+        'w' => out.push_str(&set(WORD, false)),
+        'W' => out.push_str(&set(WORD, true)),
+        's' => out.push_str(&set(SPACE, false)),
+        'S' => out.push_str(&set(SPACE, true)),
+        'b' if class => out.push_str(r"\x08"),
+        'b' => out.push_str(r"(?-u:\b)"),
+        'B' => out.push_str(r"\B"),
+        'n' | 'r' | 't' | 'v' | 'f' => {
+            out.push('\\');
+            out.push(c);
+        }
+        '0' => out.push_str(r"\x00"),
+        // A numbered or named back-reference, for the engine that supports them.
+        '1'..='9' if !class => {
+            out.push('\\');
+            out.push(c);
+        }
+        'k' if chars.peek() == Some(&'<') => out.push_str(r"\k"),
+        'c' => match chars.next_if(char::is_ascii_alphabetic) {
+            Some(letter) => out.push_str(&format!(r"\x{:02X}", letter as u32 % 32)),
+            None => out.push_str(r"\\c"),
+        },
+        'x' | 'u' => {
+            let digits = if c == 'x' { 2 } else { 4 };
+            let code: String = chars.clone().take(digits).take_while(char::is_ascii_hexdigit).collect();
+            if code.len() == digits {
+                chars.nth(digits - 1);
+                out.push_str(&format!(r"\u{{{code}}}"));
+            } else if !strict && chars.peek() == Some(&'{') {
+                out.push_str(r"\u");
+                braced(chars, out);
+            } else {
+                out.push(c);
+            }
+        }
+        // Documents are written for many engines; these are the usual meanings.
+        'p' | 'P' | 'A' | 'z' if !strict => {
+            out.push('\\');
+            out.push(c);
+            if is_set(c, strict) {
+                braced(chars, out);
+            }
+        }
+        'Z' if !strict => out.push_str(r"\z"),
+        c if c.is_ascii_alphanumeric() => out.push(c),
+        c if c.is_ascii_punctuation() && c != '<' && c != '>' => {
+            out.push('\\');
+            out.push(c);
+        }
+        c => out.push(c),
+    }
+}
+
+/// Takes over what stands in braces after `\p` or `\u`.
+fn braced(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
+    let mut taken = String::new();
+    for c in chars.clone() {
+        match c {
+            '}' => {
+                taken.push(c);
+                chars.nth(taken.len() - 1);
+                out.push_str(&taken);
+                return;
+            }
+            '{' if taken.is_empty() => taken.push(c),
+            c if !taken.is_empty() && (c.is_ascii_alphanumeric() || c == '_' || c == '=') => taken.push(c),
+            _ => return,
+        }
+    }
+}
+
+/// True if the text after a brace makes it a repetition: `3}`, `3,}`, `3,5}`.
+fn counts(mut chars: std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+    let mut digits = 0;
+    let mut comma = false;
+    loop {
+        match chars.next() {
+            Some('0'..='9') => digits += 1,
+            Some(',') if !comma && digits > 0 => comma = true,
+            Some('}') => return digits > 0,
+            _ => return false,
+        }
+    }
+}
+
+/// True if the brace that is being closed opened a repetition.
+fn out_counts(out: &str) -> bool {
+    match out.rfind('{') {
+        Some(open) => {
+            let inside = out.get(open + 1..).unwrap_or("");
+            !inside.contains('}') && !out.get(..open).is_some_and(|before| before.ends_with('\\'))
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_javascript() {
+        for (source, text, expected) in [
+            (r"^\d+$", "12", true),
+            (r"^\d+$", "٣", false),
+            (r"^\w+$", "é", false),
+            (r"^\W$", "é", true),
+            (r"^[\W_]$", "é", true),
+            (r"\s", "\u{feff}", true),
+            (r"^.$", "\u{2028}", false),
+            (r"a{", "a{", true),
+            (r"^{id}$", "{id}", true),
+            (r"^a{2}$", "aa", true),
+            (r"^x{2,}}$", "xx}", true),
+            (r"^[[]$", "[", true),
+            (r"^[a&&b]$", "&", true),
+            (r"^[^]$", "\n", true),
+            (r"[]", "a", false),
+            (r"^\/a\-b$", "/a-b", true),
+            (r"^\u0041\x42$", "AB", true),
+            (r"^(?=.*\d)(?=.*[a-z]).{3,}$", "ab1", true),
+            (r"^(?=.*\d)(?=.*[a-z]).{3,}$", "abc", false),
+            (r"(?<=a)b", "ab", true),
+            (r"^(a)\1$", "aa", true),
+            (r"^(?<a>b)\k<a>$", "bb", true),
+            (r"^(?<a>b)\k<a>$", "bc", false),
+            (r"^\p{Lu}$", "É", true),
+            (r"^\p{Lu}$", "é", false),
+            (r"^\p{L}+$", "Straße", true),
+            (r"^\p{L}+$", "a1", false),
+            (r"^\P{L}{2}$", "12", true),
+            (r"^\P{L}{2}$", "1a", false),
+            (r"^[\p{L}\p{Nd}-]+$", "a-1", true),
+            (r"^[\p{L}\p{Nd}-]+$", "a_1", false),
+            (r"^\p{Script=Greek}$", "α", true),
+            (r"^\p{Script=Greek}$", "a", false),
+            (r"^\u{1F600}$", "😀", true),
+            (r"^\u{1F600}$", "😁", false),
+            (r"^[\u{1F600}-\u{1F64F}]{2}$", "😀😁", true),
+            (r"^[\u{1F600}-\u{1F64F}]{2}$", "😀a", false),
+            (r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "a-b.c@d-e.org", true),
+            (r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "a/b@c.org", false),
+            (r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "a@b", false),
+            (r"^[\s-a]$", "-", true),
+            (r"^[\s-a]$", "B", false),
+            (r"^[+-\d]+$", "+-1", true),
+            (r"^[+-\d]+$", ",", false),
+            (r"^[\d-x]$", "-", true),
+            (r"^[\d-x]$", "a", false),
+            (r"^[a-c-\d]$", "-", true),
+            (r"^[a-c-\d]$", "d", false),
+            (r"\Aa\Z", "a", true),
+            (r"^\cJ$", "\n", true),
+            (r"(", "anything", true),
+        ] {
+            let pattern = Pattern::new(source, false);
+            assert_eq!(pattern.matches(text), expected, "{source} on {text:?}");
+            assert_eq!(pattern.is_readable(), source != "(", "{source}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_no_engine_reads() {
+        for source in ["(", "[z-a]", r"\p{Nonsense}", r"\u{110000}", "(?=a"] {
+            assert!(!Pattern::new(source, false).is_readable(), "{source}");
+        }
+    }
+}
