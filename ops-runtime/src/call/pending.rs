@@ -1,27 +1,25 @@
 //! The caller's side: requests that are under way, and what comes back for them.
 
 mod by_number;
-mod waiting;
+mod limits;
 
 use std::fmt;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::task::{Context as Task, Poll, ready};
 
-use futures_util::StreamExt;
+use futures_core::Stream;
 use futures_util::future::{Either, select};
 use serde_json::json;
 
 pub(super) use self::by_number::ByNumber;
-use self::waiting::Ticket;
-pub(super) use self::waiting::{PendingCall, Subscription};
+use self::limits::{LATE, limited, passed};
 use super::directory::gone;
-use super::slot::{Answer, Slot};
-use super::{CallEvent, CallRequest, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
+use super::slot::{Answer, Slot, Taken, size};
+use super::{CallEvent, CallRequest, Frame, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
 use crate::model::request_id::Number;
-use crate::run::context::deadline_after;
-use crate::{CallError, ErrorCode, Payload, PayloadStream, ResponseEnvelope};
+use crate::{CallError, Payload, PayloadStream, ResponseEnvelope};
 
 /// The answers that a subscription keeps beyond its window before it takes the worker for broken: those that were on
 /// their way when a credit was given.
@@ -113,21 +111,7 @@ impl PendingRequests {
             }
             None => opening.await?,
         };
-        Ok(futures_util::stream::unfold(Some(items), move |items| async move {
-            let mut items = items?;
-            let until = deadline.into_iter().chain(idle.and_then(deadline_after)).min();
-            let next = match until {
-                Some(until) => tokio::time::timeout_at(until.into(), items.next()).await.map_err(|_| until),
-                None => Ok(items.next().await),
-            };
-            let error = match next {
-                Ok(item) => return Some((item?, Some(items))),
-                Err(until) if Some(until) == deadline => passed(epoch, LATE),
-                Err(_) => silent(idle.unwrap_or_default()),
-            };
-            Some((Err(error), None))
-        })
-        .boxed())
+        Ok(limited(items, deadline.zip(epoch), idle))
     }
 
     /// Waits until the link has room for another request.
@@ -419,23 +403,103 @@ impl fmt::Debug for WeakPending {
     }
 }
 
-const LATE: &str = "the deadline passed";
-
-/// The error of a request whose deadline has passed.
-fn passed(deadline: Option<u64>, why: &'static str) -> CallError {
-    CallError::new(ErrorCode::Timeout, why).with_details(json!({ "deadline": deadline }))
-}
-
-/// The error of a subscription that had no item for too long.
-fn silent(idle: Duration) -> CallError {
-    let details = json!({ "idleTimeout": super::event::milliseconds(idle) });
-    CallError::new(ErrorCode::Timeout, format!("the subscription stayed silent for {idle:?}")).with_details(details)
-}
-
 /// The error of a request that was not sent.
 pub(super) fn unsent(unsent: Unsent) -> CallError {
     match unsent {
         Unsent::Gone(_) => gone("the other side is gone"),
         Unsent::Refused(error) => error,
+    }
+}
+
+/// A request that is aborted when nobody waits for it any more.
+struct Ticket {
+    pending: PendingRequests,
+    request_id: RequestId,
+    number: Number,
+    slot: Arc<Slot>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.pending.remove(self.number).is_some() {
+            let _ = self.pending.link().send(CallEvent::Aborted { request_id: self.request_id.clone() }.into());
+        }
+    }
+}
+
+/// The answer to a call, some time.
+pub(super) struct PendingCall {
+    ticket: Ticket,
+}
+
+impl PendingCall {
+    fn new(ticket: Ticket) -> Self {
+        Self { ticket }
+    }
+}
+
+impl Future for PendingCall {
+    type Output = Answer;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Answer> {
+        Poll::Ready(match ready!(self.ticket.slot.poll(task)) {
+            Taken::Answer(answer) => answer,
+            Taken::End | Taken::Again(_) => Err(gone("the call was completed without an answer")),
+        })
+    }
+}
+
+/// The items of a subscription.
+pub(super) struct Subscription {
+    ticket: Ticket,
+    /// The items that were taken since the worker was last told, and their bytes.
+    taken: u32,
+    bytes: usize,
+    /// How many bytes the worker may send ahead.
+    window: usize,
+}
+
+impl Subscription {
+    fn new(ticket: Ticket, window: usize) -> Self {
+        Self { ticket, taken: 0, bytes: 0, window }
+    }
+
+    /// Asks for the subscription again, over a new connection.
+    fn again(&mut self, mut request: Box<CallRequest>) -> Result<(), CallError> {
+        (self.taken, self.bytes) = (0, 0);
+        request.note_time_left();
+        let frame = CallEvent::Requested(request).into();
+        match self.ticket.pending.link().send(frame) {
+            // Lost once more: there is going to be another time.
+            Ok(()) | Err(Unsent::Gone(_)) => Ok(()),
+            Err(Unsent::Refused(error)) => Err(error),
+        }
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Answer;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Answer>> {
+        loop {
+            match ready!(self.ticket.slot.poll(task)) {
+                Taken::Answer(answer) => {
+                    self.taken += 1;
+                    self.bytes = self.bytes.saturating_add(size(&answer));
+                    if self.taken >= WINDOW / 2 || self.bytes >= self.window / 2 {
+                        self.bytes = 0;
+                        let (request_id, items) = (self.ticket.request_id.clone(), std::mem::take(&mut self.taken));
+                        let _ = self.ticket.pending.link().send(Frame::Credit { request_id, items });
+                    }
+                    return Poll::Ready(Some(answer));
+                }
+                Taken::End => return Poll::Ready(None),
+                Taken::Again(request) => {
+                    if let Err(error) = self.again(request) {
+                        self.ticket.slot.put(Err(error), true, usize::MAX, usize::MAX);
+                    }
+                }
+            }
+        }
     }
 }

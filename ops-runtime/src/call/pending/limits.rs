@@ -1,0 +1,116 @@
+//! When requests are given up that were made without a registry.
+
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use futures_util::StreamExt;
+use serde_json::json;
+
+use crate::call::event::milliseconds;
+use crate::call::slot::Answer;
+use crate::run::context::deadline_after;
+use crate::{CallError, ErrorCode, PayloadStream};
+
+pub(super) const LATE: &str = "the deadline passed";
+
+/// The error of a request whose deadline has passed.
+pub(super) fn passed(deadline: Option<u64>, why: &'static str) -> CallError {
+    CallError::new(ErrorCode::Timeout, why).with_details(json!({ "deadline": deadline }))
+}
+
+/// The error of a subscription that had no item for too long.
+fn silent(idle: Duration) -> CallError {
+    let details = json!({ "idleTimeout": milliseconds(idle) });
+    CallError::new(ErrorCode::Timeout, format!("the subscription stayed silent for {idle:?}")).with_details(details)
+}
+
+/// The items of a subscription until its deadline, given with what was said of it, or until it is silent for too long.
+pub(super) fn limited(
+    items: impl Stream<Item = Answer> + Unpin + Send + 'static,
+    deadline: Option<(Instant, u64)>,
+    idle: Option<Duration>,
+) -> PayloadStream {
+    futures_util::stream::unfold(Some(items), move |items| async move {
+        let mut items = items?;
+        let (deadline, epoch) = deadline.unzip();
+        let until = deadline.into_iter().chain(idle.and_then(deadline_after)).min();
+        let next = match until {
+            Some(until) => tokio::time::timeout_at(until.into(), items.next()).await.map_err(|_| until),
+            None => Ok(items.next().await),
+        };
+        let error = match next {
+            Ok(item) => return Some((item?, Some(items))),
+            Err(until) if Some(until) == deadline => passed(epoch, LATE),
+            Err(_) => silent(idle.unwrap_or_default()),
+        };
+        Some((Err(error), None))
+    })
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::BoxFuture;
+    use crate::call::directory::gone;
+    use crate::call::{CallEvent, CallRequest, Frame, Link, PendingRequests, Unsent};
+
+    /// Keeps what is sent; has no room for another request if `is_full`.
+    #[derive(Default)]
+    struct Kept {
+        is_full: bool,
+        sent: Mutex<Vec<Frame>>,
+    }
+
+    impl Link for Kept {
+        fn send(&self, frame: Frame) -> Result<(), Unsent> {
+            self.sent.lock().unwrap().push(frame);
+            Ok(())
+        }
+
+        fn ready(&self) -> Option<BoxFuture<'static, ()>> {
+            self.is_full.then(|| Box::pin(std::future::pending()) as BoxFuture<'static, ()>)
+        }
+    }
+
+    fn request(milliseconds: u64) -> CallRequest {
+        CallRequest::new("a.b", serde_json::Value::Null).with_timeout(Duration::from_millis(milliseconds))
+    }
+
+    #[tokio::test]
+    async fn a_link_without_room_holds_nobody_beyond_the_deadline() {
+        let pending = PendingRequests::new(Arc::new(Kept { is_full: true, ..Kept::default() }));
+        assert_eq!(*pending.call(request(20)).await.unwrap_err().code(), ErrorCode::Timeout);
+        assert_eq!(*pending.subscribe(request(20)).await.err().unwrap().code(), ErrorCode::Timeout);
+    }
+
+    #[tokio::test]
+    async fn a_subscription_ends_at_its_deadline() {
+        let pending = PendingRequests::new(Arc::new(Kept::default()));
+        let request = request(50).with_idle_timeout(Duration::from_secs(60));
+        let items: Vec<_> = pending.subscribe(request).await.unwrap().collect().await;
+        let [Err(error)] = &*items else { panic!("{items:?}") };
+        assert_eq!((error.code(), error.message()), (&ErrorCode::Timeout, "the deadline passed"));
+        assert_eq!(pending.pending_count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_subscription_that_is_asked_for_again_has_less_time_left() {
+        let link = Arc::new(Kept::default());
+        let pending = PendingRequests::resubscribing(link.clone());
+        let mut items = pending.subscribe(request(60_000)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        pending.interrupt(&gone("lost"));
+        pending.resume();
+        assert!(items.next().await.unwrap().is_err(), "the gap is told");
+        assert!(futures_util::poll!(items.next()).is_pending());
+        let left = |frame: &Frame| match frame {
+            Frame::Event(CallEvent::Requested(request)) => request.time_left.unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let left: Vec<u64> = link.sent.lock().unwrap().iter().map(left).collect();
+        assert!(left.len() == 2 && left[1] + 30 <= left[0], "{left:?}");
+    }
+}
