@@ -433,9 +433,7 @@ impl HttpServer {
         }
         origins.iter().for_each(|origin| door.add_origin(origin));
         let cors = cors(&door);
-        let limits = Limits::new(&options);
-        let cancel = cancel.0;
-        let cache = Cache::default();
+        let (limits, cancel, cache) = (Limits::new(&options), cancel.0, Cache::default());
         let shared =
             Shared { registry, options, filters, authenticator, schemes, door, limits, metrics, cancel, cache, about };
         let layers = Layers {

@@ -24,7 +24,6 @@ use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPa
 use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::retry::{after, millis};
-use crate::durable::schedule::is_same;
 use crate::registry::Progress;
 
 /// How many closed jobs wait for a worker that is slow to hear of them.
@@ -258,7 +257,7 @@ impl Engine for InProcess {
         known: Option<&'a ScheduleRecord>,
     ) -> EngineResult<'a, bool> {
         let (mut state, _) = self.state();
-        let is_known = is_same(state.schedules.get(&schedule.name), known);
+        let is_known = ScheduleRecord::is_same(state.schedules.get(&schedule.name), known);
         if is_known {
             state.schedules.insert(schedule.name.clone(), schedule.clone());
         }

@@ -374,6 +374,13 @@ pub struct ScheduleRecord {
     pub job: JobRecord,
 }
 
+impl ScheduleRecord {
+    /// True if two records, or none, are the same JSON.
+    pub(crate) fn is_same(one: Option<&Self>, other: Option<&Self>) -> bool {
+        serde_json::to_value(one).ok() == serde_json::to_value(other).ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

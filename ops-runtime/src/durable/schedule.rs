@@ -173,7 +173,7 @@ impl ScheduleRecord {
             job.id = known.job.id.clone();
         }
         then.since = known.since;
-        is_same(Some(&then), Some(known))
+        ScheduleRecord::is_same(Some(&then), Some(known))
     }
 
     /// The job that is due at a time.
@@ -188,11 +188,6 @@ impl ScheduleRecord {
         job.metadata.insert("scheduledAt".to_owned(), at.into());
         job
     }
-}
-
-/// True if two records are the same JSON.
-pub(super) fn is_same(one: Option<&ScheduleRecord>, other: Option<&ScheduleRecord>) -> bool {
-    serde_json::to_value(one).ok() == serde_json::to_value(other).ok()
 }
 
 /// Schedules.

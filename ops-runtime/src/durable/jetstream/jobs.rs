@@ -102,7 +102,7 @@ impl Core {
         let is_held = held.is_some();
         let open = match held {
             Some(lease) => Some((lease.sequence, lease.note)),
-            None => Box::pin(self.open_place(&delivery.job)).await?,
+            None => Box::pin(self.open_place(delivery)).await?,
         };
         let Some((job, inbox)) = open else { return Ok(false) };
         let payload = signed(end, random::unique(), None)?;
@@ -121,16 +121,15 @@ impl Core {
     }
 
     /// The place of a job that is open, and where its submitter hears of its end. `None` if it has ended, also if it was
-    /// submitted again or retried since then.
-    async fn open_place(&self, job: &JobRecord) -> Result<Option<(u64, Option<String>)>, CallError> {
-        let Some((last, open)) = self.newest(&job.id).await? else { return Ok(None) };
+    /// submitted again or retried since then, and so has another place.
+    async fn open_place(&self, delivery: &Delivery) -> Result<Option<(u64, Option<String>)>, CallError> {
+        let Some((last, open)) = self.newest(&delivery.job.id).await? else { return Ok(None) };
         let open = open.unwrap_or(last);
         if open.subject.contains(".end.") {
             return Ok(None);
         }
-        let known: JobRecord = from_json(&open.payload, &open.subject)?;
         let inbox = note(&open.payload).map(str::to_owned);
-        Ok((known.submitted == job.submitted).then_some((open.sequence, inbox)))
+        Ok((place_in(&delivery.receipt) == Some(open.sequence)).then_some((open.sequence, inbox)))
     }
 
     /// Ends a job from outside.
@@ -419,6 +418,14 @@ pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
     Tries { attempts, passes, next, ..Tries::default() }
 }
 
+/// The place in the stream of the message that a receipt is for, as subjects of acknowledgements name it: with a domain and an
+/// account before the stream (ADR-15), or without.
+fn place_in(receipt: &str) -> Option<u64> {
+    let parts: Vec<&str> = receipt.split('.').collect();
+    let at = if parts.len() == 9 { 5 } else { 7 };
+    parts.get(at)?.parse().ok()
+}
+
 fn text(message: StreamMessage) -> Result<String, CallError> {
     String::from_utf8(message.payload.into())
         .map_err(|_| CallError::execution(format!("the message at {} is no text", message.subject)))
@@ -426,4 +433,21 @@ fn text(message: StreamMessage) -> Result<String, CallError> {
 
 fn changes(id: &JobId) -> CallError {
     CallError::execution(format!("what is kept of the job {id} changes all the time: try again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place_in;
+
+    #[test]
+    fn receipts_name_places() {
+        for (receipt, place) in [
+            ("$JS.ACK.jobs.workers.1.42.7.1700000000000000000.0", Some(42)),
+            ("$JS.ACK.hub.hash.jobs.workers.1.42.7.1700000000000000000.0.a8d2", Some(42)),
+            ("$JS.ACK.jobs.workers", None),
+            ("", None),
+        ] {
+            assert_eq!(place_in(receipt), place, "{receipt}");
+        }
+    }
 }

@@ -20,7 +20,6 @@ use crate::CallError;
 use crate::durable::JobId;
 use crate::durable::engine::{JobPage, Listed, QueueStats};
 use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, ScheduleRecord, Stored};
-use crate::durable::schedule::is_same;
 use crate::nats::unusable;
 
 /// How many messages are read at a time.
@@ -95,7 +94,7 @@ impl Core {
         let last = self.last_in(stream.clone(), &subject).await?;
         // One that can't be read is known to nobody, and replaced.
         let kept = last.as_ref().and_then(|last| readable(from_json(&last.payload, &last.subject)));
-        if !is_same(kept.as_ref(), known) {
+        if !ScheduleRecord::is_same(kept.as_ref(), known) {
             return Ok(false);
         }
         let place = last.map_or(0, |last| last.sequence);
