@@ -57,7 +57,7 @@ impl Nats {
         ops(arguments, &self.user())
     }
 
-    /// Runs the command, whose output nobody reads, and gives its status.
+    /// Runs the command with a closed standard output, and gives its exit status.
     fn unread(&self, arguments: &[&str]) -> Option<i32> {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

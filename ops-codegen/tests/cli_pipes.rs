@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use folder::{Folder, SHOP};
 
-/// Runs a command whose output nobody reads, and gives its status and what it said on standard error.
+/// Runs a command with a closed standard output, and gives its exit status and its standard error.
 fn unread(folder: &Folder, arguments: &[&str]) -> (i32, String) {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -339,7 +339,7 @@ impl PendingRequests {
         self.shard(number).contains_key(&number)
     }
 
-    /// Whether a request is a subscription that is under way.
+    /// True if the request is a subscription that has not ended.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn streams(&self, number: Number) -> bool {
         self.shard(number).get(&number).is_some_and(|slot| slot.streams())

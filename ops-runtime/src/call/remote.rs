@@ -207,7 +207,7 @@ struct Far {
 }
 
 impl Far {
-    /// Refuses a call of a subscription, and a subscription to what gives one result, if whoever serves it has said so.
+    /// Refuses to call a subscription, or to subscribe to an operation with one result, where the announced spec tells its kind.
     fn check_kind(&self, id: &str, streams: bool) -> Result<(), CallError> {
         match self.transport.spec(id) {
             Some(served) if (served.kind == OperationKind::Subscription) != streams => {

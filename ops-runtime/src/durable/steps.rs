@@ -19,8 +19,8 @@ impl Context {
     /// The name is the step's own within the job. Calls that the handler makes by [`env`](Self::env) are part of the job: an
     /// operation that is called several times gives its steps names that tell the calls apart.
     ///
-    /// The step runs in the name of this job, like a call by `env`, with retries of its own; whoever waits for it holds no place
-    /// of the worker. Its result is kept for 30 days
+    /// The step runs with the identity of this job, like a call by `env`, and has retries of its own. While the handler waits
+    /// for it, another job can run in its place. Its result is kept for 30 days
     /// ([`Jobs::with_step_retention`](crate::durable::Jobs::with_step_retention)). A step that has become a dead letter stays one
     /// until it is retried or discarded, and its error is given to every attempt until then.
     ///

@@ -123,17 +123,17 @@ impl Rules {
         }
     }
 
-    /// Checks that a handler passes over no member of an input, and tells of the call if it would.
+    /// Refuses an input with members that its handler would skip, and writes the refusal to the audit log.
     pub(super) fn check_members(&self, operation: &Entry, input: &Value, context: &Context) -> Result<(), CallError> {
         operation.check_members(input, context).inspect_err(|error| self.refused(operation, input, context, error))
     }
 
-    /// Tells of a call that was refused before it came as far as the rules: for its input, say.
+    /// Writes to the audit log that a call was refused before the rules were asked, such as for its input.
     pub(super) fn refused(&self, operation: &Entry, input: &Value, context: &Context, error: &CallError) {
         self.note_refused(&MadeBy::of(context), context.request_id(), operation, input, error);
     }
 
-    /// Tells of a call that was refused before it came as far as the rules, by whom it is of.
+    /// As [`refused`](Self::refused), for a call whose caller is known.
     pub(super) fn note_refused(
         &self,
         made_by: &MadeBy,

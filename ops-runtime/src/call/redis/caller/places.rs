@@ -1,4 +1,4 @@
-//! Where requests are that nobody names, and which of them are lost.
+//! The places of requests in their Redis streams, by which it is found which of them are lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::model::request_id::Number;
 /// How many requests are looked for at a time.
 const LOOKED_FOR: usize = 1_000;
 
-/// Where requests under way are, as long as nobody has started them.
+/// The places of requests in their Redis streams, until a worker starts them.
 #[derive(Default)]
 pub(super) struct Places {
     all: Mutex<ByNumber<Place>>,
@@ -69,7 +69,7 @@ impl Places {
 }
 
 impl Shared {
-    /// Gives up requests that nobody has and nobody runs.
+    /// Fails the requests that are gone from their streams and that no worker says that it runs.
     pub(super) async fn give_up(&self) -> RedisResult<()> {
         let lost_after = self.config.pace().lost_after;
         let silent = self.liveness.silent(&self.pending, lost_after);
