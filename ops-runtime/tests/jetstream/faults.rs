@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use ops_runtime::durable::engine::Engine;
-use ops_runtime::durable::jetstream::JetStreamConfig;
+use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 
 use crate::engine::{done, job};
-use crate::servers::Servers;
+use crate::servers::{Servers, Settings};
 
 /// Jobs that were delivered and delayed come back after each server was killed, once, and nothing that ended runs again.
 #[tokio::test]
@@ -44,4 +44,25 @@ async fn a_killed_server_loses_nothing() {
         let stats = engine.stats("jobs").await.unwrap();
         assert_eq!((stats.open, stats.dead), (0, 0));
     }
+}
+
+/// A cluster that knows fewer servers than there are replicas makes no stream; this is so when it has just started.
+#[tokio::test]
+async fn a_server_that_joins_late_is_waited_for() {
+    let mut settings = Settings { late: 1, ..Settings::new(3, "2m") };
+    let third = format!(", \"nats://127.0.0.1:{}\"", settings.ports[2][1]);
+    for cluster in &mut settings.clusters[..2] {
+        *cluster = cluster.replace(&third, "");
+    }
+    let mut servers = Servers::with(settings).await;
+    let url = servers.url();
+    let connect = async |config| JetStream::connect(&url, config).await?.submit(&job(0, 1)).await;
+    let error = connect(JetStreamConfig::new().with_patience(Duration::from_secs(12))).await.unwrap_err().to_string();
+    assert!(error.contains("if there are fewer servers than replicas, start more"), "{error}");
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        servers.restart(2).await;
+    };
+    let (submitted, ()) = tokio::join!(connect(JetStreamConfig::new()), late);
+    submitted.unwrap();
 }

@@ -29,6 +29,8 @@ pub(crate) struct Settings {
     pub(crate) clusters: Vec<String>,
     /// Where each keeps what it stores, unless in the folder of all.
     pub(crate) stores: Vec<PathBuf>,
+    /// How many of the last are not started yet.
+    pub(crate) late: usize,
 }
 
 impl Settings {
@@ -45,7 +47,7 @@ impl Settings {
             _ => format!("cluster {{ name: c, listen: \"127.0.0.1:{route}\", routes: [{routes}] }}\n"),
         };
         let clusters = ports.iter().map(cluster).collect();
-        Self { ports, sync: sync.to_owned(), clusters, stores: Vec::new() }
+        Self { ports, sync: sync.to_owned(), clusters, stores: Vec::new(), late: 0 }
     }
 }
 
@@ -72,7 +74,7 @@ impl Servers {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("ops-jetstream-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
-        let Settings { ports, sync, clusters, stores } = settings;
+        let Settings { ports, sync, clusters, stores, late } = settings;
         let mut servers = Self { nodes: Vec::new(), folder };
         for (index, ([port, _, monitor], cluster)) in ports.into_iter().zip(clusters).enumerate() {
             let own = servers.folder.join(index.to_string());
@@ -86,7 +88,8 @@ impl Servers {
             std::fs::write(&configuration, text).unwrap();
             servers.nodes.push(Node { port, monitor, configuration, child: None });
         }
-        for node in &mut servers.nodes {
+        let first = servers.nodes.len() - late;
+        for node in &mut servers.nodes[..first] {
             node.start().await;
         }
         servers

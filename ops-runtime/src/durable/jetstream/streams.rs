@@ -52,7 +52,7 @@ fn base(name: String, subject: String, config: &JetStreamConfig) -> Config {
     }
 }
 
-/// The stream, which is made if there is none. Waits for a leader that is being elected.
+/// The stream, which is made if there is none. Waits for a leader that is being elected, and for servers that are away.
 pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: Config) -> Result<Stream, CallError> {
     let mut patience = Patience::new(config.patience);
     loop {
@@ -78,8 +78,10 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
                         error.into()
                     }
                     CreateStreamErrorKind::TimedOut => error.into(),
+                    // A cluster that has just started, or has a new leader, does not know yet where all its servers are.
                     CreateStreamErrorKind::JetStream(inner)
-                        if inner.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE =>
+                        if [ErrorCode::CLUSTER_NOT_AVAILABLE, ErrorCode::CLUSTER_NO_PEERS]
+                            .contains(&inner.error_code()) =>
                     {
                         error.into()
                     }
@@ -90,7 +92,9 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
             error.into()
         };
         if !patience.wait().await {
-            return Err(unusable(&format!("the stream {} can't be had", wanted.name), &*error));
+            let what =
+                if is_missing { cannot_make(&wanted) } else { format!("the stream {} can't be had", wanted.name) };
+            return Err(unusable(&what, &*error));
         }
     }
 }
