@@ -130,6 +130,8 @@ pub mod redis;
 mod remote;
 mod serve;
 mod slot;
+#[cfg(any(feature = "redis", feature = "websocket"))]
+mod tls;
 pub(crate) mod trace;
 mod transport;
 #[cfg(feature = "websocket")]

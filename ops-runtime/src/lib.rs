@@ -41,8 +41,8 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `validate` (default): the same as `registry`, which validates in full
 //! - `http`: the HTTP client, server-sent events; `compression`: compressed responses for it
 //! - `webhooks`: verifying the signatures of webhooks, reading their payloads
-//! - `websocket`: the call protocol over WebSocket; `metrics`: what is counted about calls
-//!   and requests
+//! - `websocket`: the call protocol over WebSocket; `tls`: `wss://` for it, and `rediss://` for Redis; `metrics`: what is
+//!   counted about calls and requests
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `mcp-schema`: reading lists of MCP tools, and what changed between two
 //! - `mcp-server`: serving a registry as an MCP server
@@ -88,6 +88,8 @@ mod run;
 pub mod search;
 #[cfg(feature = "http-server")]
 pub mod serve;
+#[cfg(any(feature = "http", all(feature = "tls", any(feature = "redis", feature = "websocket"))))]
+mod tls;
 #[cfg(feature = "typescript")]
 pub mod typescript;
 #[cfg(feature = "webhooks")]

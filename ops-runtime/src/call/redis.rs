@@ -89,19 +89,19 @@ mod config;
 mod connection;
 mod entry;
 mod keys;
+mod server;
 mod worker;
 
 use std::fmt;
 use std::sync::Arc;
 
-use redis::io::tcp::TcpSettings;
-use redis::{Client, IntoConnectionInfo};
 use tokio::sync::OnceCell;
 
 pub use config::RedisConfig;
 pub use worker::RedisWorker;
 
 use self::caller::RedisCaller;
+use self::server::Server;
 use super::{CallHandler, Remote, Route, Transport, TransportInfo};
 use crate::{BoxFuture, CallError, SpecRef};
 
@@ -110,22 +110,24 @@ use crate::{BoxFuture, CallError, SpecRef};
 /// A clone is the same. A caller has two connections, a worker three.
 #[derive(Clone)]
 pub struct Redis {
-    client: Client,
+    server: Server,
     config: RedisConfig,
     caller: Arc<OnceCell<Arc<RedisCaller>>>,
 }
 
 impl Redis {
-    /// A server at `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`, or at `redis+unix:///PATH`.
+    /// A server at `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`, at the same with `rediss://`, or at
+    /// `redis+unix:///PATH`.
+    ///
+    /// Use `rediss://` (feature `tls`) for a server on another machine: over `redis://`, the password and all calls are
+    /// sent in the clear.
     ///
     /// # Errors
-    /// If the URL is none.
+    /// If the URL is none, or if it asks for TLS and that cannot be set up.
     pub fn new(url: &str, config: RedisConfig) -> Result<Self, CallError> {
-        // What is written is whole, so nothing is gained by waiting for more of it.
-        let settings = TcpSettings::default().set_nodelay(true);
-        let to = url.into_connection_info().map(|info| info.set_tcp_settings(settings));
-        let client = to.and_then(Client::open).map_err(|error| connection::refused(&error))?;
-        Ok(Self { client, config, caller: Arc::default() })
+        let tls = config.trust.settings(url)?;
+        let server = Server::new(url, tls).map_err(|error| connection::refused(&error))?;
+        Ok(Self { server, config, caller: Arc::default() })
     }
 
     /// A caller of what workers serve.
@@ -134,7 +136,7 @@ impl Redis {
     /// If the server cannot be reached.
     pub fn remote(&self) -> BoxFuture<'_, Result<Remote, CallError>> {
         Box::pin(async move {
-            let start = async || RedisCaller::start(&self.client, self.config.clone()).await.map(Arc::new);
+            let start = async || RedisCaller::start(&self.server, self.config.clone()).await.map(Arc::new);
             Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
         })
     }
@@ -144,7 +146,7 @@ impl Redis {
     /// # Errors
     /// If the server cannot be reached.
     pub fn serve(&self, handler: CallHandler) -> BoxFuture<'_, Result<RedisWorker, CallError>> {
-        Box::pin(async move { RedisWorker::start(&self.client, self.config.clone(), handler).await })
+        Box::pin(async move { RedisWorker::start(&self.server, self.config.clone(), handler).await })
     }
 }
 

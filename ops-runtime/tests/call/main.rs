@@ -24,6 +24,8 @@ mod redis;
 mod redis_faults;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod servers;
+#[cfg(all(feature = "redis", feature = "tls", feature = "websocket"))]
+mod tls;
 #[cfg(feature = "websocket")]
 mod websocket;
 #[cfg(feature = "websocket")]

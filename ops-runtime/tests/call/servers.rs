@@ -46,6 +46,19 @@ impl Server {
         .await
     }
 
+    /// A `redis-server` that takes encrypted connections only, by a certificate and its key.
+    #[cfg(all(feature = "redis", feature = "tls", feature = "websocket"))]
+    pub(crate) async fn encrypted_redis(certificate: PathBuf, key: PathBuf, password: &'static str) -> Self {
+        Self::start(move |port, folder| {
+            let mut command = Command::new("redis-server");
+            command.args(["--bind", "127.0.0.1", "--port", "0", "--tls-port", &port.to_string(), "--save", ""]);
+            command.args(["--tls-auth-clients", "no", "--requirepass", password]).arg("--dir").arg(folder);
+            command.arg("--tls-cert-file").arg(&certificate).arg("--tls-key-file").arg(&key);
+            command
+        })
+        .await
+    }
+
     async fn start(command: impl Fn(u16, &PathBuf) -> Command + Send + Sync + 'static) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("ops-broker-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));

@@ -5,7 +5,7 @@ mod places;
 use std::sync::Arc;
 use std::time::Instant;
 
-use redis::{Client, RedisResult, cmd, pipe};
+use redis::{RedisResult, cmd, pipe};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -14,6 +14,7 @@ use super::RedisConfig;
 use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, push, refused, write};
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, is_id, size};
 use super::keys::{FRAME, FROM};
+use super::server::Server;
 use crate::call::broker::{Liveness, Outbox, Workers, backoff, decode, unique_id, until_up};
 use crate::call::directory::{gone, not_served};
 use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
@@ -52,9 +53,9 @@ struct Shared {
 }
 
 impl RedisCaller {
-    pub(super) async fn start(client: &Client, config: RedisConfig) -> Result<Self, CallError> {
+    pub(super) async fn start(server: &Server, config: RedisConfig) -> Result<Self, CallError> {
         let pace = config.pace();
-        let (line, reading) = (Connection::new(client, pace.lost_after), Connection::new(client, pace.lost_after));
+        let (line, reading) = (Connection::new(server, pace.lost_after), Connection::new(server, pace.lost_after));
         let (outbox, liveness, places) = (Outbox::new(), Arc::new(Liveness::default()), Arc::new(Places::default()));
         let link = ToWorkers {
             config: config.clone(),

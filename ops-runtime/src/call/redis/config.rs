@@ -7,6 +7,7 @@ use super::keys::Keys;
 use crate::call::PeerAuth;
 use crate::call::broker::Pace;
 use crate::call::heard::MAX_ANNOUNCED;
+use crate::call::tls::Trust;
 
 /// How to use a server, and what to believe.
 ///
@@ -19,6 +20,7 @@ use crate::call::heard::MAX_ANNOUNCED;
 #[derive(Clone)]
 pub struct RedisConfig {
     pub(super) keys: Keys,
+    pub(super) trust: Trust,
     pub(super) auth: PeerAuth,
     pub(super) pace: Pace,
     pub(super) answers_survive: Duration,
@@ -34,6 +36,7 @@ impl RedisConfig {
     pub fn new() -> Self {
         Self {
             keys: Keys("ops".to_owned()),
+            trust: Trust::default(),
             auth: PeerAuth::anonymous(),
             pace: Pace::default(),
             answers_survive: Duration::from_secs(30),
@@ -49,6 +52,15 @@ impl RedisConfig {
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.keys = Keys(prefix.into());
+        self
+    }
+
+    /// Trusts the root certificates of a PEM text for `rediss://`, in place of those of the system. A text without any, and
+    /// an address without encryption, are refused by [`Redis::new`](super::Redis::new).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+        self.trust = Trust::only(pem.as_ref());
         self
     }
 

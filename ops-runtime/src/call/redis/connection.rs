@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, RedisWrite, Value,
-};
+use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, RedisWrite, Value};
 use tokio::sync::Mutex;
 
 use super::keys::{FRAME, FROM};
+use super::server::{Made, Server};
 use crate::CallError;
 use crate::call::broker::{Outbox, backoff};
 use crate::model::request_id::Number;
@@ -22,33 +20,30 @@ pub(super) const BLOCK: Duration = Duration::from_millis(500);
 pub(super) struct Connection(Arc<Inner>);
 
 struct Inner {
-    client: Client,
+    server: Server,
     patience: Duration,
-    connection: Mutex<Option<MultiplexedConnection>>,
+    connection: Mutex<Option<Made>>,
 }
 
 impl Connection {
     /// A connection that is given up when an answer takes longer than the patience, beyond what a read waits.
-    pub(super) fn new(client: &Client, patience: Duration) -> Self {
-        Self(Arc::new(Inner { client: client.clone(), patience, connection: Mutex::default() }))
+    pub(super) fn new(server: &Server, patience: Duration) -> Self {
+        Self(Arc::new(Inner { server: server.clone(), patience, connection: Mutex::default() }))
     }
 
-    async fn connection(&self) -> RedisResult<MultiplexedConnection> {
+    async fn connection(&self) -> RedisResult<Made> {
         let mut connection = self.0.connection.lock().await;
         if let Some(connection) = &*connection {
             return Ok(connection.clone());
         }
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(self.0.patience))
-            .set_response_timeout(Some(self.0.patience + BLOCK));
-        let made = self.0.client.get_multiplexed_async_connection_with_config(&config).await?;
+        let made = self.0.server.connect(self.0.patience, self.0.patience + BLOCK).await?;
         Ok(connection.insert(made).clone())
     }
 
     /// Runs commands, once; they may have been run even if that fails.
     pub(super) async fn run<T: FromRedisValue>(&self, commands: &Pipeline) -> RedisResult<T> {
         let result = match self.connection().await {
-            Ok(mut connection) => commands.query_async(&mut connection).await,
+            Ok(mut made) => commands.query_async(&mut made.connection).await,
             Err(error) => Err(error),
         };
         self.check(&result).await;
@@ -58,7 +53,7 @@ impl Connection {
     /// Runs one command, once.
     pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> RedisResult<T> {
         let result = match self.connection().await {
-            Ok(mut connection) => command.query_async(&mut connection).await,
+            Ok(mut made) => command.query_async(&mut made.connection).await,
             Err(error) => Err(error),
         };
         self.check(&result).await;
@@ -91,8 +86,9 @@ pub(super) fn refused(error: &RedisError) -> CallError {
                        choose another prefix (`RedisConfig::with_prefix`) or remove it";
         return CallError::execution(message);
     }
-    // Its detail may hold what was sent.
+    // Its detail may hold what was sent, unless it is about a connection that could not be made.
     let why = match (error.category(), error.code()) {
+        (category, None) if error.is_io_error() => error.detail().unwrap_or(category).to_owned(),
         (category, None) => category.to_owned(),
         ("", Some(code)) => code.to_owned(),
         (category, Some(code)) => format!("{category} ({code})"),

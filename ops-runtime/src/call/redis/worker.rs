@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use redis::streams::StreamAutoClaimReply;
-use redis::{Client, Cmd, RedisResult, Value, cmd, from_redis_value, pipe};
+use redis::{Cmd, RedisResult, Value, cmd, from_redis_value, pipe};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -19,6 +19,7 @@ use super::RedisConfig;
 use super::connection::{BLOCK, Connection, Message, Told, is_lost, push, refused, write};
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, milliseconds_of, size};
 use super::keys::{FRAME, FROM, GROUP};
+use super::server::Server;
 use crate::call::announced::Announced;
 use crate::call::broker::{Callers, Outbox, Post, backoff, decode, unique_id};
 use crate::call::event::cut;
@@ -78,9 +79,9 @@ struct Shared {
 }
 
 impl RedisWorker {
-    pub(super) async fn start(client: &Client, config: RedisConfig, handler: CallHandler) -> Result<Self, CallError> {
+    pub(super) async fn start(server: &Server, config: RedisConfig, handler: CallHandler) -> Result<Self, CallError> {
         let lost_after = config.pace().lost_after;
-        let line = || Connection::new(client, lost_after);
+        let line = || Connection::new(server, lost_after);
         let outbox = Outbox::new();
         let post = Arc::new(ToCallers { config: config.clone(), outbox: outbox.clone() });
         let shared = Arc::new(Shared {

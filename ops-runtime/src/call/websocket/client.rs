@@ -9,8 +9,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::{Error, protocol};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tokio_util::sync::CancellationToken;
 
 use super::WebSocketConfig;
@@ -20,6 +21,7 @@ use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
 use crate::call::budget::{Budget, Limits};
 use crate::call::directory::gone;
+use crate::call::tls::{self, Settings};
 use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
 use crate::{BoxFuture, CallError, ErrorCode, SpecRef};
 
@@ -41,6 +43,7 @@ struct Handle {
 
 struct Inner {
     url: String,
+    tls: Option<Settings>,
     config: WebSocketConfig,
     outbox: Arc<Outbox>,
     pending: PendingRequests,
@@ -52,11 +55,14 @@ struct Inner {
 }
 
 impl WebSocketClient {
-    /// Connects to a hub, at `ws://HOST:PORT/PATH`.
+    /// Connects to a hub, at `ws://HOST:PORT/PATH` or `wss://HOST:PORT/PATH`.
+    ///
+    /// Use `wss://` (feature `tls`) for a hub on another machine: over `ws://`, the token and all calls are sent in the
+    /// clear.
     ///
     /// # Errors
-    /// If the configuration is no good, if nobody answers within the [patience](WebSocketConfig::with_patience), or if the
-    /// hub refuses: `ACCESS_DENIED` for its status 401 or 403.
+    /// If the configuration is no good, if the URL asks for TLS and that cannot be set up, if nobody answers within the
+    /// [patience](WebSocketConfig::with_patience), or if the hub refuses: `ACCESS_DENIED` for its status 401 or 403.
     pub fn connect(url: &str, config: WebSocketConfig) -> BoxFuture<'_, Result<Self, CallError>> {
         Box::pin(async move {
             if let Some(mistake) = &config.mistake {
@@ -67,6 +73,7 @@ impl WebSocketClient {
             let pending =
                 if config.resubscribes { PendingRequests::resubscribing(link) } else { PendingRequests::new(link) };
             let inner = Arc::new(Inner {
+                tls: config.trust.settings(url)?,
                 url: url.to_owned(),
                 outbox,
                 pending,
@@ -195,9 +202,8 @@ impl Inner {
             .read_buffer_size(32 << 10)
             .max_message_size(Some(self.config.max_message))
             .max_frame_size(Some(self.config.max_message));
-        let connecting = connect_async_with_config(request, Some(settings), true);
-        match tokio::time::timeout(self.config.patience, connecting).await {
-            Ok(Ok((stream, _))) => Ok(stream),
+        match tokio::time::timeout(self.config.patience, open(request, settings, self.tls.clone())).await {
+            Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => Err(refused(&error)),
             Err(_) => Err(gone("the hub does not answer")),
         }
@@ -286,6 +292,21 @@ async fn supervise(inner: Arc<Inner>, first: Stream) {
     }
 }
 
+#[cfg(feature = "tls")]
+async fn open(request: Request, settings: protocol::WebSocketConfig, tls: Option<Settings>) -> Result<Stream, Error> {
+    use tokio_tungstenite::{Connector, connect_async_tls_with_config};
+
+    let connector = tls.map_or(Connector::Plain, Connector::Rustls);
+    let (stream, _) = connect_async_tls_with_config(request, Some(settings), true, Some(connector)).await?;
+    Ok(stream)
+}
+
+#[cfg(not(feature = "tls"))]
+async fn open(request: Request, settings: protocol::WebSocketConfig, _: Option<Settings>) -> Result<Stream, Error> {
+    let (stream, _) = tokio_tungstenite::connect_async_with_config(request, Some(settings), true).await?;
+    Ok(stream)
+}
+
 /// Why the hub can't be reached; nothing of the request is in it.
 fn refused(error: &Error) -> CallError {
     match error {
@@ -293,6 +314,7 @@ fn refused(error: &Error) -> CallError {
             CallError::new(ErrorCode::AccessDenied, format!("the hub refuses: HTTP {}", response.status()))
         }
         Error::Http(response) => CallError::execution(format!("the hub refuses: HTTP {}", response.status())),
+        Error::Io(error) => CallError::execution(format!("the hub can't be reached: {error}{}", tls::advice(error))),
         error => CallError::execution(format!("the hub can't be reached: {error}")),
     }
 }

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use crate::CallError;
 use crate::call::CallHandler;
 use crate::call::heard::MAX_ANNOUNCED;
+use crate::call::tls::Trust;
 
 /// The largest message, unless somebody says otherwise.
 pub(super) const MAX_MESSAGE: usize = 4 << 20;
@@ -33,6 +34,7 @@ const LEAST_BACKOFF: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct WebSocketConfig {
     pub(super) headers: HeaderMap,
+    pub(super) trust: Trust,
     /// What is wrong with what was given, told when the client connects.
     pub(super) mistake: Option<CallError>,
     pub(super) handler: Option<CallHandler>,
@@ -50,6 +52,7 @@ impl WebSocketConfig {
     pub fn new() -> Self {
         Self {
             headers: HeaderMap::new(),
+            trust: Trust::default(),
             mistake: None,
             handler: None,
             trusts_hub: false,
@@ -79,6 +82,15 @@ impl WebSocketConfig {
     #[must_use]
     pub fn with_bearer(self, token: &str) -> Self {
         self.with_header("authorization", &format!("Bearer {token}"))
+    }
+
+    /// Trusts the root certificates of a PEM text for `wss://`, in place of those of the system. A text without any, and an
+    /// address without encryption, are refused when the client connects.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+        self.trust = Trust::only(pem.as_ref());
+        self
     }
 
     /// Serves operations to the hub.
