@@ -119,6 +119,7 @@ mod repair;
 mod report;
 mod scan;
 mod standard;
+mod tagged;
 mod text;
 mod violations;
 
@@ -127,10 +128,11 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use budget::Budget;
-use check::{Checker, Tagged};
+use check::Checker;
 use node::{At, Unit};
 use repair::{Fixer, Mode, Strip};
 use scan::{Mended, Scanner};
+use tagged::Tagged;
 use violations::Lister;
 
 pub use definitions::{CompiledDefinitions, Reading};

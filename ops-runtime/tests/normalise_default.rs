@@ -51,6 +51,34 @@ fn ordered(expected: &Value, like: &Value) -> String {
     }
 }
 
+/// Many properties are aliases of one definition: its schema is not read again for each of them.
+#[test]
+fn a_definition_is_read_a_few_times_however_many_refer_to_it() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    const ALIASES: usize = 100;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let definitions = CompiledDefinitions::new(Reading::Default, move |name| {
+        if name == "Last" {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+        let next = |name: &str| json!({ "allOf": [{ "$ref": format!("#/$defs/{name}") }] });
+        Some(match name {
+            "Last" => json!({ "type": "string", "writeOnly": true }),
+            "Middle" => next("Last"),
+            _ => next("Middle"),
+        })
+    });
+    let names: Vec<String> = (0..ALIASES).map(|number| format!("a{number}")).collect();
+    let property = |name: &String| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") }));
+    let properties: serde_json::Map<_, _> = names.iter().map(property).collect();
+    let schema = json!({ "type": "object", "properties": properties, "required": names });
+    let compiled = CompiledSchema::with_definitions(&schema, &definitions);
+    assert!(compiled.check(&json!({})));
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
 #[test]
 fn types() {
     verify(vec![

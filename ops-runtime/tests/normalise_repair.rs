@@ -331,6 +331,123 @@ fn a_default_variant_stands_for_those_that_are_not_described() {
     assert!(!compiled.passes(br#"{"kind":"star","points":5}"#));
 }
 
+/// Variants whose names say nothing, with the values that each of them lists.
+fn listing(kinds: &[(&str, Value, Value)], more: Value) -> Value {
+    let mut discriminator = json!({ "propertyName": "kind" });
+    discriminator.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let variant = |kind: &Value, size: &Value| json!({ "type": "object", "required": ["kind"], "properties": { "kind": kind, "size": size } });
+    let variants: Vec<Value> = kinds.iter().map(|(name, ..)| refer(name)).collect();
+    let definitions = kinds.iter().map(|(name, kind, size)| ((*name).to_owned(), variant(kind, size)));
+    json!({
+        "oneOf": variants,
+        "discriminator": discriminator,
+        "$defs": definitions.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+#[test]
+fn a_discriminator_is_about_the_values_that_variants_list_themselves() {
+    let (number, text) = (json!({ "type": "number" }), json!({ "type": "string" }));
+    let one = |kind: &str| json!({ "type": "string", "enum": [kind] });
+    let kinds = [
+        ("In", one("message"), text.clone()),
+        ("Out", json!({ "enum": ["message", "output"] }), number.clone()),
+        ("Call", json!({ "const": "call" }), number.clone()),
+        ("Other", text.clone(), text.clone()),
+    ];
+    let schema = listing(&kinds, json!({}));
+    let compiled = CompiledSchema::new(&schema, Reading::Default);
+    // One variant lists the value, or has the name.
+    for (kind, size) in [("call", json!(1)), ("output", json!(1)), ("Other", json!("1"))] {
+        let value = json!({ "kind": kind, "size": size });
+        becomes(
+            schema.clone(),
+            json!({ "kind": kind, "size": size, "x": 1 }),
+            value.clone(),
+            &["removed /x: integer for no such property"],
+        );
+        assert!(compiled.check(&value) && compiled.passes(value.to_string().as_bytes()), "{value}");
+    }
+    becomes(
+        schema.clone(),
+        json!({ "kind": "call", "size": "7" }),
+        json!({ "kind": "call", "size": 7 }),
+        &["converted /size: string for number"],
+    );
+    // Several list it: they are tried.
+    for size in [json!("1"), json!(1)] {
+        becomes(
+            schema.clone(),
+            json!({ "kind": "message", "size": size, "x": 1 }),
+            json!({ "kind": "message", "size": size }),
+            &["removed /x: integer for no such property"],
+        );
+    }
+    // None lists it.
+    stays(
+        schema.clone(),
+        json!({ "kind": "star", "size": "1", "x": 1 }),
+        &["kept /kind: string for one of 'Call', 'In', 'Other', 'Out', 'call', 'message', 'output'"],
+    );
+    // A name, where several variants list all of them.
+    let all = json!({ "enum": ["In", "Out"] });
+    let same = listing(&[("In", all.clone(), text.clone()), ("Out", all, number.clone())], json!({}));
+    becomes(
+        same,
+        json!({ "kind": "Out", "size": "7" }),
+        json!({ "kind": "Out", "size": 7 }),
+        &["converted /size: string for number"],
+    );
+    // A mapping comes first.
+    let mapped = listing(&kinds, json!({ "mapping": { "message": "#/$defs/Out" } }));
+    becomes(
+        mapped,
+        json!({ "kind": "message", "size": "7" }),
+        json!({ "kind": "message", "size": 7 }),
+        &["converted /size: string for number"],
+    );
+}
+
+#[test]
+fn a_default_variant_does_not_stand_for_values_that_others_list() {
+    let (number, text) = (json!({ "type": "number" }), json!({ "type": "string" }));
+    let default = json!({ "mapping": { "Circle": "#/$defs/Circle" }, "defaultMapping": "#/$defs/Base" });
+    for base in [text.clone(), json!({ "enum": ["circle", "square"] })] {
+        let circle = json!({ "type": "string", "enum": ["circle"] });
+        let schema = listing(&[("Circle", circle, number.clone()), ("Base", base.clone(), json!({}))], default.clone());
+        becomes(
+            schema.clone(),
+            json!({ "kind": "circle", "size": "7", "x": 1 }),
+            json!({ "kind": "circle", "size": 7 }),
+            &["converted /size: string for number", "removed /x: integer for no such property"],
+        );
+        let compiled = CompiledSchema::new(&schema, Reading::Default);
+        assert!(compiled.passes(br#"{"kind":"circle","size":7}"#));
+        assert!(!compiled.passes(br#"{"kind":"circle","size":7,"x":1}"#));
+    }
+    // What lists its values may be a union, or have parts.
+    let parts = json!({
+        "oneOf": [{ "$ref": "#/$defs/Both" }, { "$ref": "#/$defs/Third" }],
+        "discriminator": { "propertyName": "kind" },
+        "$defs": {
+            "Both": { "oneOf": [{ "$ref": "#/$defs/First" }, { "$ref": "#/$defs/Second" }] },
+            "Base": { "type": "object", "properties": { "kind": { "type": "string" }, "size": number } },
+            "First": { "allOf": [{ "$ref": "#/$defs/Base" }, { "properties": { "kind": { "const": "first" } } }] },
+            "Second": { "allOf": [{ "$ref": "#/$defs/Base" }, { "properties": { "kind": { "const": "second" } } }] },
+            "Third": { "allOf": [{ "$ref": "#/$defs/Base" }, { "properties": { "kind": { "const": "third" } } }] },
+        },
+    });
+    for kind in ["first", "second", "third"] {
+        becomes(
+            parts.clone(),
+            json!({ "kind": kind, "size": "7", "x": 1 }),
+            json!({ "kind": kind, "size": 7 }),
+            &["converted /size: string for number", "removed /x: integer for no such property"],
+        );
+    }
+}
+
 #[test]
 fn variants_told_apart_by_shape() {
     let schema = json!({

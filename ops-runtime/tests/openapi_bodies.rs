@@ -128,12 +128,13 @@ fn a_file_has_no_style() {
     let file = json!({ "type": "string", "format": "binary" });
     let schema = json!({ "type": "object", "properties": {
         "file": file, "files": { "type": "array", "items": file }, "tags": { "type": "array", "items": {} }, "any": {},
-        "deep": { "type": "object" },
+        "deep": { "type": "object" }, "maybe": { "anyOf": [file, { "type": "null" }] },
+        "made": { "allOf": [{ "type": "array", "items": { "allOf": [file] } }] },
     } });
     let form = json!({ "style": "form", "allowReserved": true });
     let content = |kind: &str| {
         let deep = json!({ "style": "deepObject" });
-        let encoding = json!({ "file": form, "files": form, "tags": form, "any": form, "deep": deep });
+        let encoding = json!({ "file": form, "files": form, "tags": form, "any": form, "deep": deep, "maybe": form, "made": form });
         json!({ kind: { "schema": schema, "encoding": encoding } })
     };
     let styles = |version: &str, kind: &str| {
@@ -146,10 +147,13 @@ fn a_file_has_no_style() {
     let (names, messages) = styles("3.0.3", "multipart/form-data");
     assert_eq!(names, ["deep"]);
     let told = |name: &str| format!("the part `{name}` has a style, which is for forms of fields");
-    assert_eq!(messages, ["file", "files", "tags", "any"].map(told));
+    assert_eq!(messages, ["file", "files", "tags", "any", "maybe", "made"].map(told));
     assert_eq!(styles("3.1.0", "multipart/form-data"), (vec!["tags".to_owned(), "deep".to_owned()], vec![]));
     for version in ["3.0.3", "3.1.0"] {
-        assert_eq!(styles(version, "application/x-www-form-urlencoded").0, ["file", "files", "tags", "any", "deep"]);
+        assert_eq!(
+            styles(version, "application/x-www-form-urlencoded").0,
+            ["file", "files", "tags", "any", "deep", "maybe", "made"]
+        );
     }
 }
 

@@ -357,6 +357,75 @@ fn a_schema_that_others_extend_may_be_null_or_have_a_discriminator_that_says_not
 }
 
 #[test]
+fn null_is_once_in_a_family() {
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let schemas = json!({
+        "Pet": { "nullable": true, "type": "object", "discriminator": { "propertyName": "kind" } },
+        "Cat": { "nullable": true, "allOf": [to("Pet"), { "properties": { "lives": {} } }] },
+        // Null is in the union of its own family, and not in its content.
+        "Plain": { "nullable": true, "type": "object", "discriminator": { "propertyName": "kind" } },
+        "Dog": { "nullable": true, "allOf": [to("Plain")], "discriminator": { "propertyName": "kind" } },
+        "Pug": { "allOf": [to("Dog")] },
+    });
+    let (schemas, diagnostics) = read("3.0.0", &schemas);
+    assert_eq!(diagnostics, [""; 0]);
+    let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    assert_eq!(schemas["Pet"]["oneOf"], json!([refer("Cat"), refer("Pet_base")]));
+    assert_eq!(
+        schemas["Plain"]["oneOf"],
+        json!([refer("Dog_base"), refer("Pug"), refer("Plain_base"), { "type": "null" }])
+    );
+}
+
+#[test]
+fn what_is_no_name_selects_no_schema() {
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let discriminator =
+        json!({ "propertyName": "kind", "mapping": { "a": 7, "b": "", "c": "A" }, "defaultMapping": ["A"] });
+    let (schemas, diagnostics) = read(
+        "3.2.0",
+        &json!({
+            "A": { "type": "object" },
+            "X": { "oneOf": [to("A")], "discriminator": discriminator },
+            "Pet": { "type": "object", "discriminator": discriminator },
+            "Cat": { "allOf": [to("Pet")] },
+        }),
+    );
+    let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let expected = json!({ "propertyName": "kind", "mapping": { "c": "#/$defs/A" } });
+    assert_eq!(schemas["X"]["discriminator"], expected);
+    assert_eq!(schemas["Pet"]["oneOf"], json!([refer("A"), refer("Cat"), refer("Pet_base")]));
+    assert_eq!(schemas["Pet"]["discriminator"]["defaultMapping"], "#/$defs/Pet_base");
+    let told = |at: &str, place: &str, found: &str| {
+        let message = "a discriminator selects a schema by its name, and this is";
+        format!("/components/schemas/{at}/discriminator/{place} {message} {found}")
+    };
+    let of = |at: &str| {
+        let empty = format!("/components/schemas/{at}/discriminator/mapping/b an empty text names no schema");
+        [told(at, "mapping/a", "a number"), empty, told(at, "defaultMapping", "a list")]
+    };
+    assert_eq!(diagnostics, [of("X"), of("Pet")].concat());
+}
+
+/// As Azure's documents have it.
+#[test]
+fn a_schema_may_say_what_selects_it_in_swagger() {
+    let child =
+        |value: &str| json!({ "allOf": [{ "$ref": "#/definitions/Shape" }], "x-ms-discriminator-value": value });
+    let document = json!({
+        "swagger": "2.0", "info": { "title": "t", "version": "1" }, "paths": {},
+        "definitions": {
+            "Shape": { "type": "object", "discriminator": "kind", "properties": { "kind": { "type": "string" } } },
+            "Circle": child("circle"),
+        },
+    });
+    let (api, _) = openapi::read(&document, &ReadOptions::new()).unwrap();
+    let shape = api.definitions.as_slice().iter().find(|definition| definition.name == "Shape").unwrap();
+    let mapping = json!({ "circle": "#/$defs/Circle", "Shape": "#/$defs/Shape_base" });
+    assert_eq!(shape.schema.to_value().unwrap()["discriminator"]["mapping"], mapping);
+}
+
+#[test]
 fn anchors_and_identifiers() {
     let (schemas, diagnostics) = read(
         "3.1.0",

@@ -73,18 +73,19 @@ pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<E
         return encode_as(binding, input, property, chosen);
     }
     let mut refused = None;
-    let own = |body: &HttpBody| input.body(input.members.get(body.property.as_ref())?)?.content_type();
+    let own = |body: &HttpBody| own_type(input.body(input.members.get(body.property.as_ref())?)?);
     let bodies = choose::by_value(input.spec, binding, input.members);
     // A body that knows its own type is sent with it.
     let fits = |body: &&HttpBody| own(body).is_some_and(|own| covers(&body.content_type, own));
     let (fitting, mut others): (Vec<_>, Vec<_>) = bodies.into_iter().partition(fits);
     // It is not sent as another one, save as bytes of any type.
-    let is_other = |body: &&HttpBody| own(body).is_some() && takes_bytes(&essence(&body.content_type));
+    let named = |body: &HttpBody| own(body).filter(|own| !is_any_bytes(own));
+    let is_other = |body: &&HttpBody| named(body).is_some() && takes_bytes(&essence(&body.content_type));
     if let Some(body) = others.iter().find(|body| is_other(body)) {
         let known = types(&binding.bodies);
-        let message = format!("the endpoint takes no body of type `{}`, but {known}", own(body).unwrap_or_default());
+        let message = format!("the endpoint takes no body of type `{}`, but {known}", named(body).unwrap_or_default());
         refused = Some(invalid(&body.pointer(), message));
-        others.retain(|body| own(body).is_none() || matches!(essence(&body.content_type).as_str(), "" | OCTETS));
+        others.retain(|body| named(body).is_none() || matches!(essence(&body.content_type).as_str(), "" | OCTETS));
     }
     for body in fitting.into_iter().chain(others) {
         let Some(value) = value(binding, body, input)? else { continue };
@@ -124,6 +125,17 @@ fn encode_as(
 fn types(bodies: &[HttpBody]) -> String {
     let types: Vec<_> = bodies.iter().map(|body| format!("`{}`", body.content_type)).collect();
     types.join(", ")
+}
+
+/// The content type that a body has of its own.
+fn own_type(body: &Body) -> Option<&str> {
+    body.content_type().filter(|own| !own.trim().is_empty())
+}
+
+/// True if a content type says only that a body is bytes, as downloads and uploads do whose sender does not know better: they
+/// may be of any type.
+fn is_any_bytes(content_type: &str) -> bool {
+    matches!(essence(content_type).as_str(), OCTETS | "binary/octet-stream")
 }
 
 /// True if a body of this type is sent as it is, and not written from a value.
@@ -179,7 +191,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
         && let Some(given) = input.body(value)
     {
         let is_open = essence.ends_with('*') || essence.is_empty();
-        let own = given.content_type().filter(|own| is_open || (named.is_none() && covers(&essence, own)));
+        let own = own_type(given).filter(|own| is_open || (named.is_none() && covers(&essence, own)));
         let fallback = if is_open { OCTETS } else { content_type };
         return ready(own.unwrap_or(fallback), given.clone().into());
     }

@@ -48,6 +48,7 @@ impl Exchange {
         let mut schedule = Schedule::of(settings.retry.as_ref(), &self.request);
         let mut credentials = self.carried.apply(None).await?;
         let mut may_renew = self.carried.plan.is_renewable() && self.request.body().is_repeatable();
+        let mut are_new = false;
         let mut sent = Sent::default();
         loop {
             sent.try_again();
@@ -71,11 +72,15 @@ impl Exchange {
                     let renewed = self.carried.apply(Some(&credentials)).await?;
                     if !renewed.same_tokens(&credentials) {
                         credentials = renewed;
+                        are_new = true;
                         continue;
                     }
                 }
-                // The next call must not send them again, even if this one cannot be repeated.
-                self.carried.forget(&credentials).await;
+                // The next call must not send them again, even if this one cannot be repeated. What rejects new ones has
+                // something else against the call, and other calls may go on with them.
+                if !are_new {
+                    self.carried.forget(&credentials).await;
+                }
             }
             let asked = match &result {
                 Ok(answer) if may_pass(answer.status()) => Some(retry_after(answer.headers(), SystemTime::now())),

@@ -1,7 +1,7 @@
 //! Checks if a value conforms, without saying why not.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use serde_json::{Map, Value};
@@ -10,8 +10,9 @@ use super::budget::Budget;
 use super::definitions::{CompiledDefinitions, Reading};
 use super::equal::{copy, equal, repeated, weight};
 use super::node::{
-    Additional, ArrayRules, At, Intersect, Kind, Literals, Node, ObjectRules, Shape, Tag, Target, Typed, Types, Union,
+    Additional, ArrayRules, At, Intersect, Kind, Literals, Node, ObjectRules, Target, Typed, Types, Union,
 };
+use super::tagged::Tagged;
 
 /// How deep a value is followed, combined schemas included. JSON is parsed to 128 levels.
 pub(super) const MAX_DEPTH: u32 = 288;
@@ -323,43 +324,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The variant that the value itself names.
-    pub(super) fn tagged(&self, at: At<'a>, union: &'a Union, value: &Value) -> Tagged<'a> {
-        let Value::Object(map) = value else { return Tagged::No };
-        if self.compat {
-            return Tagged::No;
-        }
-        let named = |tag: &Tag| {
-            let value = tag.value(map)?;
-            Some(tag.variant(value).and_then(|index| union.variants.get(index)))
-        };
-        let mut undescribed = None;
-        if let Some(tag) = &union.discriminator {
-            let found = named(tag);
-            if let Some(node) = found.flatten() {
-                return Tagged::Variant(node);
-            }
-            let is_other = found.is_some() || !map.contains_key(&*tag.property);
-            if let Some(node) = tag.otherwise.filter(|_| is_other).and_then(|at| union.variants.get(at as usize)) {
-                return Tagged::Default(node);
-            }
-            undescribed = found.map(|_| tag);
-        }
-        match self.shape(at, union).tag.as_ref().and_then(named) {
-            Some(Some(node)) => Tagged::Variant(node),
-            Some(None) => Tagged::Unknown,
-            None => undescribed.map_or(Tagged::No, Tagged::Undescribed),
-        }
-    }
-
-    pub(super) fn shape(&self, at: At<'a>, union: &'a Union) -> &'a Shape {
-        union.shape.get_or_init(|| {
-            let nodes: Vec<At<'a>> =
-                union.variants.iter().map(|node| self.follow(at.to(node)).unwrap_or(at.to(node))).collect();
-            Shape { types: nodes.iter().map(|at| at.node.types()).collect(), tag: self.tag(&nodes) }
-        })
-    }
-
     /// The kinds of value that might conform, including those behind references.
     pub(super) fn types(&self, at: At<'a>, depth: u32) -> Types {
         let affords = || depth < MAX_COMBINED && self.budget.spend(1);
@@ -382,38 +346,6 @@ impl<'a> Checker<'a> {
         let can_be =
             move |index| types.and_then(|types| types.get(index)).is_none_or(|of: &Types| of.meets(union.types));
         union.variants.iter().enumerate().filter(move |(index, _)| can_be(*index)).map(|(_, node)| node)
-    }
-
-    /// A required property that has a different constant in each variant that is an object.
-    fn tag(&self, variants: &[At<'a>]) -> Option<Tag> {
-        let mut objects = Vec::new();
-        for (index, at) in (0u32..).zip(variants) {
-            match &at.node.kind {
-                Kind::Typed(typed) if typed.types.has(super::node::OBJECT) => {
-                    objects.push((index, *at, typed.object.as_ref()?));
-                }
-                Kind::Typed(_) | Kind::Never => {}
-                _ if at.node.types().has(super::node::OBJECT) => return None,
-                _ => {}
-            }
-        }
-        let (_, _, first) = objects.first().filter(|_| objects.len() > 1)?;
-        first.properties.iter().find_map(|candidate| {
-            let mut values: Vec<(Box<str>, u32)> = Vec::new();
-            let mut seen = HashSet::new();
-            for (index, at, rules) in &objects {
-                let property = rules.find(&candidate.name, &mut 0)?;
-                let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
-                for literal in literals.iter() {
-                    let text = literal.as_str()?;
-                    if !seen.insert(text) {
-                        return None;
-                    }
-                    values.push((text.into(), *index));
-                }
-            }
-            Some(Tag::new(&candidate.name, values))
-        })
     }
 
     fn intersect(&self, at: At<'a>, all: &'a Intersect, value: &Value, depth: u32, parent: Option<&Trail<'_>>) -> bool {
@@ -465,17 +397,4 @@ impl Trail<'_> {
         }
         None
     }
-}
-
-/// The variant that a value names itself.
-pub(super) enum Tagged<'a> {
-    Variant(&'a Node),
-    /// It names none that is described, and this one stands for all others. It may have properties of these.
-    Default(&'a Node),
-    /// It has the tag, with a value that no variant has.
-    Unknown,
-    /// It has OpenAPI's discriminator, with a name that no variant has. As many documents do not say what names they
-    /// use, it may be of any variant, or of one that is not described.
-    Undescribed(&'a Tag),
-    No,
 }

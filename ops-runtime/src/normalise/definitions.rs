@@ -71,7 +71,15 @@ struct Inner {
 struct Slot {
     key: String,
     unit: OnceLock<Unit>,
+    writes: OnceLock<Writes>,
     is_write_only: OnceLock<bool>,
+}
+
+/// What a definition says of `writeOnly`, without those that it refers to.
+struct Writes {
+    is_only: bool,
+    /// The keys of the first definitions that it refers to.
+    referred: Vec<String>,
 }
 
 /// In how many definitions `writeOnly` is looked for behind references.
@@ -135,6 +143,7 @@ impl CompiledDefinitions {
         self.0.slots.slot(id)?.get_or_init(|| Slot {
             key: key.to_owned(),
             unit: OnceLock::new(),
+            writes: OnceLock::new(),
             is_write_only: OnceLock::new(),
         });
         ids.insert(key.to_owned(), id);
@@ -147,27 +156,46 @@ impl CompiledDefinitions {
         Some(slot.unit.get_or_init(|| self.compile(&slot.key)))
     }
 
+    fn slot(&self, key: &str) -> Option<&Slot> {
+        self.0.slots.slot(self.id(key)?)?.get()
+    }
+
     /// True if a definition says `writeOnly`, itself or by what it refers to or consists of.
     pub(super) fn is_write_only(&self, key: &str) -> bool {
-        let slot = self.id(key).and_then(|id| self.0.slots.slot(id)?.get());
-        slot.is_some_and(|slot| *slot.is_write_only.get_or_init(|| self.says_write_only(key)))
+        self.slot(key).is_some_and(|slot| *slot.is_write_only.get_or_init(|| self.says_write_only(key)))
     }
 
     fn says_write_only(&self, key: &str) -> bool {
-        let mut keys = vec![key.to_owned()];
+        let mut keys = vec![key];
         for at in 0..MAX_REFERRED {
-            let Some(schema) = keys.get(at).and_then(|key| self.schema(key)) else { continue };
-            let mut open = vec![&schema];
-            while let Some(part) = open.pop() {
-                if part.get("writeOnly") == Some(&Value::Bool(true)) {
-                    return true;
+            let Some(slot) = keys.get(at).and_then(|key| self.slot(key)) else { continue };
+            // Many definitions may refer to one, whose schema is read once.
+            let writes = slot.writes.get_or_init(|| self.writes(&slot.key));
+            if writes.is_only {
+                return true;
+            }
+            for next in &writes.referred {
+                if !keys.contains(&next.as_str()) {
+                    keys.push(next);
                 }
-                let next = part.get("$ref").and_then(Value::as_str).and_then(key_of);
-                keys.extend(next.filter(|next| !keys.contains(next)));
-                open.extend(part.get("allOf").and_then(Value::as_array).into_iter().flatten());
             }
         }
         false
+    }
+
+    fn writes(&self, key: &str) -> Writes {
+        let mut writes = Writes { is_only: false, referred: Vec::new() };
+        let Some(schema) = self.schema(key) else { return writes };
+        let mut open = vec![&schema];
+        while let Some(part) = open.pop() {
+            writes.is_only |= part.get("writeOnly") == Some(&Value::Bool(true));
+            let next = part.get("$ref").and_then(Value::as_str).and_then(key_of);
+            let next = next.filter(|next| writes.referred.len() < MAX_REFERRED && !writes.referred.contains(next));
+            writes.referred.extend(next);
+            open.extend(part.get("allOf").and_then(Value::as_array).into_iter().flatten());
+        }
+        discard(schema);
+        writes
     }
 
     fn compile(&self, key: &str) -> Unit {

@@ -420,7 +420,7 @@ pub(super) struct Union {
     /// The types that the value must also have.
     pub(super) types: Types,
     pub(super) variants: Vec<Node>,
-    pub(super) discriminator: Option<Tag>,
+    pub(super) discriminator: Option<Discriminator>,
     /// True if a value may be of several variants at once (`anyOf`), so that the properties of all of them are declared.
     pub(super) overlaps: bool,
     /// Determined on first use, once the variants behind references are compiled.
@@ -433,11 +433,25 @@ impl Union {
     }
 }
 
+/// OpenAPI's discriminator, as it stands beside the variants.
+#[derive(Debug)]
+pub(super) struct Discriminator {
+    pub(super) property: Box<str>,
+    pub(super) mapping: Vec<(Box<str>, u32)>,
+    /// The names of the variants' definitions.
+    pub(super) names: Vec<(Box<str>, u32)>,
+    /// The variant of values without the property, or with another value (`defaultMapping` of OpenAPI 3.2).
+    pub(super) otherwise: Option<u32>,
+}
+
 /// How to tell the variants of a union apart.
 #[derive(Debug)]
 pub(super) struct Shape {
     /// The types of each variant.
     pub(super) types: Vec<Types>,
+    /// The values by which the discriminator selects variants.
+    pub(super) declared: Option<Tag>,
+    /// A property with a constant in each variant.
     pub(super) tag: Option<Tag>,
 }
 
@@ -446,29 +460,16 @@ pub(super) struct Shape {
 pub(super) struct Tag {
     pub(super) property: Box<str>,
     /// Ordered by value.
-    pub(super) variants: Vec<(Box<str>, u32)>,
-    /// The variant of values without the property, or with another value (`defaultMapping` of OpenAPI 3.2).
-    pub(super) otherwise: Option<u32>,
+    pub(super) variants: Vec<(Box<str>, Named)>,
 }
 
-impl Tag {
-    pub(super) fn new(property: &str, mut variants: Vec<(Box<str>, u32)>) -> Self {
-        variants.sort();
-        Tag { property: property.into(), variants, otherwise: None }
-    }
-
-    pub(super) fn value<'v>(&self, map: &'v Map<String, Value>) -> Option<&'v str> {
-        // Tags are usually written first, and comparing is cheaper than hashing.
-        match map.iter().next() {
-            Some((key, value)) if *key == *self.property => value.as_str(),
-            _ => map.get(&*self.property)?.as_str(),
-        }
-    }
-
-    pub(super) fn variant(&self, value: &str) -> Option<usize> {
-        let found = self.variants.binary_search_by(|(tag, _)| (**tag).cmp(value)).ok()?;
-        Some(self.variants.get(found)?.1 as usize)
-    }
+/// What the value of a tag names.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Named {
+    /// The variant of this number.
+    One(u32),
+    /// One of several variants, which have to be tried.
+    Several,
 }
 
 #[derive(Debug)]

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::budget::ended;
-use super::check::{Checker, Tagged};
+use super::check::Checker;
 use super::cut::{MAX_NAME, cut};
 use super::equal::repeated;
 use super::node::{Additional, ArrayRules, At, FRACTION, Intersect, Kind, Node, ObjectRules, Typed, Types, Union};
 use super::path::Path;
 use super::report::{Report, Violations};
+use super::tagged::Tagged;
 
 /// Lists violations; the order and, in the compatible reading, the words are the original's.
 pub(super) struct Lister<'c, 'a> {

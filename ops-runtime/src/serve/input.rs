@@ -62,7 +62,7 @@ impl Incoming<'_> {
             let detail = "the input is a body of type application/json";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
         };
-        let text = read::json_text(content_type, text).map_err(|refused| refusal(entry, refused))?;
+        let text = read::json_text(content_type, text).map_err(|refused| refusal(entry, refused, None))?;
         Ok((held, text))
     }
 
@@ -169,7 +169,7 @@ impl Incoming<'_> {
                 }
                 Err(refused) => {
                     let is_other = matches!(refused, Refused::Other(_));
-                    problem.get_or_insert_with(|| refusal(&found.route.entry, refused));
+                    problem.get_or_insert_with(|| refusal(&found.route.entry, refused, None));
                     if !is_other {
                         break;
                     }
@@ -208,7 +208,7 @@ impl Incoming<'_> {
         let Some(request) = self.request(found) else { return problem };
         let mut hold = |_: usize| true;
         match read::input(&request, Content::Bytes(bytes), &mut Room::known(&mut hold)).await {
-            Err(refused) => refusal(entry, refused),
+            Err(refused) => refusal(entry, refused, None),
             Ok(input) => {
                 let checked = entry.schemas.check_input(&entry.spec, &Value::Object(input));
                 checked.err().map_or(problem, |error| Problem::of_error(&error, &entry.spec))
@@ -233,7 +233,7 @@ impl Incoming<'_> {
         let mut hold = |_: usize| true;
         let room = &mut Room::known(&mut hold);
         let read = read::input(&request, Content::Stream(placeholder.clone()), room).await;
-        let input = Value::Object(read.map_err(|refused| refusal(entry, refused))?);
+        let input = Value::Object(read.map_err(|refused| refusal(entry, refused, Some(&placeholder)))?);
         let bodies = Bodies::of(placeholder.clone(), crate::Body::default());
         if handler.erased.takes_bodies(&input, &bodies) {
             return Ok(Some((input, placeholder)));
@@ -244,10 +244,7 @@ impl Incoming<'_> {
             .err()
             .iter()
             .flat_map(violations)
-            .filter(|violation| {
-                let pointer = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
-                !pointer.is_empty() && input.pointer(pointer).is_none_or(|at| at.as_str() != Some(&placeholder))
-            })
+            .filter(|violation| is_elsewhere(violation, &input, &placeholder))
             .cloned()
             .collect();
         if elsewhere.is_empty() { Ok(None) } else { Err(Problem::violations(elsewhere)) }
@@ -300,8 +297,14 @@ fn violations(error: &CallError) -> impl Iterator<Item = &Value> {
     error.details().get("violations").and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The problem of a request that is no input of an operation.
-fn refusal(entry: &Entry, refused: Refused) -> Problem {
+/// True if a violation is not about the text that stands in the place of a body, nor about the whole of which it is part.
+fn is_elsewhere(violation: &Value, input: &Value, placeholder: &str) -> bool {
+    let pointer = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
+    !pointer.is_empty() && input.pointer(pointer).is_none_or(|at| at.as_str() != Some(placeholder))
+}
+
+/// The problem of a request that is no input of an operation; `placeholder` stands for a body that was not read.
+fn refusal(entry: &Entry, refused: Refused, placeholder: Option<&str>) -> Problem {
     match refused {
         Refused::Type(detail) => Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail),
         Refused::Body(detail) => Problem::new(StatusCode::BAD_REQUEST, detail),
@@ -309,10 +312,14 @@ fn refusal(entry: &Entry, refused: Refused) -> Problem {
         Refused::Full => Problem::busy("too many bytes are in flight"),
         Refused::Faults(faults, members) => {
             // What could be read is checked as well, so that all is told at once.
-            let checked = entry.schemas.check_input(&entry.spec, &Value::Object(members));
+            let input = Value::Object(members);
+            let checked = entry.schemas.check_input(&entry.spec, &input);
             let mut all: Vec<Value> = faults.iter().map(Fault::to_json).collect();
             if let Err(error) = checked {
-                let more = violations(&error);
+                let is_of_input = |violation: &&Value| {
+                    placeholder.is_none_or(|placeholder| is_elsewhere(violation, &input, placeholder))
+                };
+                let more = violations(&error).filter(is_of_input);
                 let is_known = |violation: &&Value| {
                     let pointer = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
                     faults

@@ -293,7 +293,7 @@ impl Reading {
         }
         let raw = if request.query.is_empty() { Cow::Borrowed(raw) } else { Cow::Owned(rest.join("&")) };
         for parameter in here(ParameterLocation::QueryString) {
-            let read = query_string(parameter, &request.shapes.of(parameter), &raw);
+            let read = query_string(parameter, &request.shapes.of(parameter), &without_keys(request, &raw));
             self.put(parameter, read);
         }
         let mut pairs = match Pairs::split(&raw, Escaping::Form) {
@@ -367,6 +367,19 @@ fn keys<'a>(request: &Request<'a>, place: Option<ParameterLocation>) -> impl Ite
         SecurityKind::ApiKey { location, name } if Some(*location) == place => Some(name.as_ref()),
         _ => None,
     })
+}
+
+/// A query without the sender's key, which is none of the input.
+fn without_keys<'r>(request: &Request<'_>, raw: &'r str) -> Cow<'r, str> {
+    let names: Vec<&str> = keys(request, Some(ParameterLocation::Query)).collect();
+    if names.is_empty() {
+        return Cow::Borrowed(raw);
+    }
+    let is_key = |pair: &&str| {
+        let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
+        Escaping::Form.undo(name).is_ok_and(|name| names.contains(&&*name))
+    };
+    Cow::Owned(raw.split('&').filter(|pair| !is_key(pair)).collect::<Vec<_>>().join("&"))
 }
 
 /// The pair of a template that a pair of a query is, with the texts of its parameters.

@@ -95,6 +95,29 @@ async fn a_source_is_told_of_the_rejection_with_the_next_call() {
 }
 
 #[tokio::test]
+async fn new_tokens_are_kept_though_the_server_rejects_them_too() {
+    let given = Arc::new(AtomicUsize::new(0));
+    let counted = given.clone();
+    let token = move || {
+        let number = counted.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Json(json!({ "access_token": format!("t{number}"), "token_type": "bearer" })) }
+    };
+    let refuse = || async { StatusCode::UNAUTHORIZED };
+    let app = Router::new().route("/token", post(token)).route("/x", any(refuse)).route("/y", any(|| async { "1" }));
+    let url = serve(app).await;
+    let credentials = ClientCredentials::new("id", "secret").with_token_url(format!("{url}/token"));
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&url).with_auth(credentials)).unwrap();
+    let operation =
+        |name: &'static str, path: &'static str| spec(ops_runtime::spec::OperationKind::Query, name, get_of(path));
+    client.add([operation("x", "/x"), operation("y", "/y")]).unwrap();
+    for calls in 1..4 {
+        assert_eq!(client.call("t.x", json!({})).await.unwrap_err().status(), Some(401));
+        assert_eq!(client.call("t.y", json!({})).await.unwrap().data, json!("1"));
+        assert_eq!(given.load(Ordering::SeqCst), calls + 1);
+    }
+}
+
+#[tokio::test]
 async fn another_origin_rejects_no_token() {
     async fn refuse() -> Response {
         StatusCode::UNAUTHORIZED.into_response()

@@ -273,6 +273,17 @@ async fn bodies() {
     let files = json!({ "type": "object", "properties": { "file": bytes, "files": { "type": "array", "items": bytes }, "note": { "type": "string" } } });
     let several = (base64(), proptest::collection::vec(base64(), 1..3), text())
         .prop_map(|(file, files, note)| json!({ "file": file, "files": files, "note": note }));
+    // A file is the bytes of its part, whatever style its field has.
+    let mut styled_files = parts.clone();
+    styled_files.fields =
+        ["file", "files", "maybe"].map(|name| HttpField::new(name).with_style(Form, true)).to_vec().into();
+    let mut more_files = files.clone();
+    more_files["properties"]["maybe"] = json!({ "anyOf": [bytes, { "type": "null" }] });
+    let ascii = "[ -~]{1,20}".prop_map(|text| serde_json::to_value(ops_runtime::Body::from(text)).unwrap());
+    let any_files = (several.clone(), ascii).prop_map(|(mut value, maybe)| {
+        value["maybe"] = maybe;
+        value
+    });
     let any_json = any::<bool>().prop_flat_map(move |_| value(Kind::Nested, any::<String>().boxed()));
     let lines = proptest::collection::vec(value(Kind::Record, any::<String>().boxed()), 1..4).prop_map(Value::from);
     let list = json!({ "type": "array", "items": schema(Kind::Record) });
@@ -299,9 +310,10 @@ async fn bodies() {
         ("parts_deep", parts.clone(), schema(Kind::Nested), value(Kind::Nested, text())),
         ("parts_styled", with_fields(&parts), schema(Kind::Nested), value(Kind::Nested, text())),
         ("files", parts, files, several.boxed()),
+        ("files_styled", styled_files, more_files, any_files.boxed()),
     ];
     // Objects that are the rest of the input, beside a parameter.
-    let objects = ["form", "form_deep", "form_styled", "parts", "parts_deep", "parts_styled", "files"];
+    let objects = ["form", "form_deep", "form_styled", "parts", "parts_deep", "parts_styled", "files", "files_styled"];
     let rest = cases.iter().filter(|(name, ..)| objects.contains(name)).map(|(name, body, schema, values)| {
         let name = format!("rest_{name}");
         let mut binding = HttpBinding::of("POST", format!("/{name}/{{at}}"));

@@ -13,6 +13,10 @@ use super::version::Version;
 use crate::model::media::{Media, essence};
 use crate::{HttpBody, HttpField};
 
+/// How many schemas are looked at to find out if a part is bytes, and how deep.
+const MAX_LOOKED_AT: usize = 1_000;
+const MAX_NESTED: usize = 16;
+
 /// A request body.
 pub(super) struct Body {
     pub(super) bodies: Vec<HttpBody>,
@@ -273,7 +277,7 @@ impl<'a> Reader<'a> {
             let item = part.get("items").filter(|_| is_list(&part) && part.get("contentMediaType").is_none());
             let part = item.and_then(|item| self.documents.resolve(item).ok()).unwrap_or(part);
             let described = part.text("contentMediaType").filter(|_| part.get("contentEncoding").is_none());
-            let is_file = is_undescribed || described.is_some() || part.text("format") == Some("binary");
+            let is_file = is_undescribed || described.is_some() || self.holds_bytes(&part, &mut { MAX_LOOKED_AT }, 0);
             let mut own = encoded.get(name).and_then(|at| fields.get_mut(*at));
             if let Some(field) = own.as_mut().filter(|_| is_file) {
                 // A file is the bytes of its part, whatever its style.
@@ -290,6 +294,18 @@ impl<'a> Reader<'a> {
         }
         fields.retain(|field| field.content_type.is_some() || field.style.is_some());
         fields
+    }
+
+    /// True if a schema is one of bytes, or of a list of them, by itself or by one that it is made of: the client writes such
+    /// a part as a file.
+    fn holds_bytes(&self, schema: &Node<'a>, left: &mut usize, depth: usize) -> bool {
+        let Some(rest) = left.checked_sub(1).filter(|_| depth < MAX_NESTED) else { return false };
+        *left = rest;
+        let Ok(schema) = self.documents.resolve(schema.clone()) else { return false };
+        let lists = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key));
+        let parts: Vec<Node<'a>> = lists.flat_map(|list| list.items().collect::<Vec<_>>()).collect();
+        schema.text("format") == Some("binary")
+            || parts.iter().chain(&schema.get("items")).any(|part| self.holds_bytes(part, left, depth + 1))
     }
 }
 

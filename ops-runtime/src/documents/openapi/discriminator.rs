@@ -8,6 +8,7 @@ use super::document::Node;
 use super::pointer::{self, definition_reference, percent_decoded};
 use super::reader::Reader;
 use super::schema::MAX_PARTS;
+use super::text::kind;
 
 impl<'a> Reader<'a> {
     /// The property of a discriminator: of an object, or in Swagger 2.0 the discriminator itself.
@@ -23,9 +24,7 @@ impl<'a> Reader<'a> {
         };
         let mut mapping = Map::new();
         for (value, target) in node.get("mapping").iter().flat_map(Node::members) {
-            let text = target.value.as_str().unwrap_or_default();
-            // A bare name means a schema of that name rather than a file of that name.
-            match self.schema_of_name(at, text) {
+            match self.selected(at, &target) {
                 Ok(found) => {
                     mapping.insert(value.to_owned(), definition_reference(&self.define(&found)));
                 }
@@ -35,7 +34,7 @@ impl<'a> Reader<'a> {
         self.map_renamed(at, property, &mut mapping);
         let mut out = json!({ "propertyName": property });
         if let (Some(out), Some(default)) = (out.as_object_mut(), node.get("defaultMapping")) {
-            match self.schema_of_name(at, default.value.as_str().unwrap_or_default()) {
+            match self.selected(at, &default) {
                 Ok(found) => {
                     out.insert("defaultMapping".into(), definition_reference(&self.define(&found)));
                 }
@@ -81,8 +80,18 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What a bare name or a reference in a discriminator means.
-    pub(super) fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
+    /// The schema that a value in a discriminator names.
+    pub(super) fn selected(&self, at: &Node<'a>, target: &Node<'a>) -> Result<Node<'a>, String> {
+        match target.value.as_str() {
+            // A reference that is empty means the whole document, which is no schema.
+            Some("") => Err("an empty text names no schema".to_owned()),
+            Some(text) => self.schema_of_name(at, text),
+            None => Err(format!("a discriminator selects a schema by its name, and this is {}", kind(target.value))),
+        }
+    }
+
+    /// What a bare name or a reference in a discriminator means: a name is that of a schema rather than of a file.
+    fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
         let mut component = format!("#{}", self.version.schemas());
         pointer::push(&mut component, text);
         self.documents.find(0, &component).or_else(|_| self.target(at, text))

@@ -84,6 +84,11 @@ impl<'a> Reader<'a> {
         base.places.contains(&key(at)).then(|| base.own.clone())
     }
 
+    /// True if a member of a family accepts null: the own content of one that others extend does not.
+    fn has_null(&self, member: &Node<'a>) -> bool {
+        !self.bases.contains_key(&key(member)) && self.is_nullable(member)
+    }
+
     /// The definitions of a schema that others extend: its own, and the union of all.
     pub(super) fn family(&mut self, name: &str, node: &Node<'a>) -> Option<[(String, Value); 2]> {
         let base = self.bases.get(&key(node))?.clone();
@@ -100,10 +105,11 @@ impl<'a> Reader<'a> {
         let mut members: Vec<String> = Vec::new();
         let mut known: HashSet<String> = HashSet::new();
         let mut mapping = Map::new();
+        let mut has_null = false;
         for (value, target) in declared.get("mapping").iter().flat_map(Node::members) {
-            let text = target.value.as_str().unwrap_or_default();
-            if let Ok(found) = self.schema_of_name(node, text) {
+            if let Ok(found) = self.selected(node, &target) {
                 let member = concrete(self, &found);
+                has_null |= self.has_null(&found);
                 mapping.insert(value.to_owned(), definition_reference(&member));
                 if known.insert(member.clone()) {
                     members.push(member);
@@ -113,8 +119,10 @@ impl<'a> Reader<'a> {
         let implied = base.descendants.iter().map(|(name, place)| (name.as_str(), place)).chain([(name, node)]);
         for (name, place) in implied {
             let member = concrete(self, place);
+            has_null |= self.has_null(place);
             if known.insert(member.clone()) {
-                mapping.entry(name).or_insert_with(|| definition_reference(&member));
+                let value = place.text("x-ms-discriminator-value").unwrap_or(name);
+                mapping.entry(value).or_insert_with(|| definition_reference(&member));
                 members.push(member);
             }
         }
@@ -128,7 +136,8 @@ impl<'a> Reader<'a> {
         union.insert("oneOf".into(), members.into());
         let tags = json!({ "propertyName": property, "mapping": mapping, "defaultMapping": default });
         union.insert("discriminator".into(), tags);
-        let union = if self.is_nullable(node) { nullable(union) } else { Value::Object(union) };
+        // Null twice in a `oneOf` would match no null.
+        let union = if self.is_nullable(node) && !has_null { nullable(union) } else { Value::Object(union) };
         Some([(name.to_owned(), union), (base.own, Value::Object(own))])
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::{BASE64, Input, header, schema};
+use super::{BASE64, Input, header, is_any_bytes, own_type, schema};
 use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
 use crate::http::{RequestBody, invalid, pointer, style};
@@ -119,15 +119,15 @@ impl Parts<'_> {
             .map_or_else(Vec::new, |types| types.split(',').map(str::trim).filter(|kind| !kind.is_empty()).collect());
         if let Some(body) = self.input.body(value) {
             let fits = |own: &str| described.is_empty() || described.iter().any(|kind| covers(kind, own));
-            let kind = match body.content_type() {
+            let kind = match own_type(body) {
                 Some(own) if fits(own) => own.to_owned(),
                 // All bytes are octets.
                 Some(_) if described.iter().any(|kind| essence(kind) == OCTETS) => OCTETS.to_owned(),
-                Some(own) => {
+                Some(own) if !is_any_bytes(own) => {
                     let message = format!("a part of type `{own}` is not taken, but `{}`", described.join("`, `"));
                     return Err(invalid(&self.pointer(name), message));
                 }
-                None => concrete(&described).unwrap_or(OCTETS).to_owned(),
+                _ => concrete(&described).unwrap_or(OCTETS).to_owned(),
             };
             let file_name = body.file_name().or(name).map(str::to_owned);
             let body = body.clone();

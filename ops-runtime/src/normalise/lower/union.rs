@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::normalise::node::{Kind, NULL, Node, Tag, Types, Union};
+use crate::normalise::node::{Discriminator, Kind, NULL, Node, Types, Union};
 
 /// The node or null.
 pub(super) fn nullable(mut node: Node) -> Node {
@@ -79,28 +79,21 @@ pub(super) fn merge_variants(mut variants: Vec<Node>) -> Node {
     }
 }
 
-/// OpenAPI's discriminator: the values of a property that name each variant.
-pub(super) fn discriminator(variants: &[Value], tag: &Value) -> Option<Tag> {
+/// OpenAPI's discriminator: what its mapping, and the names of the variants, say about the values of a property.
+pub(super) fn discriminator(variants: &[Value], tag: &Value) -> Option<Discriminator> {
     let property = tag.get("propertyName")?.as_str()?;
     let last = |reference: &str| reference.rsplit('/').next().unwrap_or(reference).to_owned();
-    let names: Vec<Option<String>> =
-        variants.iter().map(|variant| variant.get("$ref").and_then(Value::as_str).map(last)).collect();
-    let mut values: HashMap<String, u32> = HashMap::new();
-    for (index, name) in (0u32..).zip(&names) {
-        if let Some(name) = name {
-            values.entry(crate::pointer::unescaped(name).into_owned()).or_insert(index);
-        }
+    let name = |variant: &Value| variant.get("$ref").and_then(Value::as_str).map(last);
+    let named: Vec<(String, u32)> =
+        variants.iter().zip(0u32..).filter_map(|(variant, index)| Some((name(variant)?, index))).collect();
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    for (name, index) in &named {
+        numbers.entry(name).or_insert(*index);
     }
-    for (value, target) in tag.get("mapping").and_then(Value::as_object).into_iter().flatten() {
-        let target = target.as_str().map(last);
-        if let Some(index) = (0u32..).zip(&names).find(|(_, name)| name.is_some() && **name == target) {
-            values.insert(value.clone(), index.0);
-        }
-    }
-    let otherwise = tag.get("defaultMapping").and_then(Value::as_str).map(last);
-    let otherwise = (0u32..).zip(&names).find(|(_, name)| name.is_some() && **name == otherwise);
-    (!values.is_empty()).then(|| Tag {
-        otherwise: otherwise.map(|(index, _)| index),
-        ..Tag::new(property, values.into_iter().map(|(value, index)| (value.into(), index)).collect())
-    })
+    let number = |target: &Value| numbers.get(last(target.as_str()?).as_str()).copied();
+    let mapping = tag.get("mapping").and_then(Value::as_object).into_iter().flatten();
+    let mapping = mapping.filter_map(|(value, target)| Some((value.as_str().into(), number(target)?))).collect();
+    let names = named.iter().map(|(name, index)| (crate::pointer::unescaped(name).into(), *index)).collect();
+    let otherwise = tag.get("defaultMapping").and_then(number);
+    (!named.is_empty()).then(|| Discriminator { property: property.into(), mapping, names, otherwise })
 }

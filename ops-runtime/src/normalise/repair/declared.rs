@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::object::strip_inside;
 use super::union::Depth;
 use super::{Fixer, Strip};
-use crate::normalise::check::Tagged;
 use crate::normalise::node::{Additional, At, Kind, Node, ObjectRules, Typed};
 use crate::normalise::path::Path;
+use crate::normalise::tagged::Tagged;
 
 /// The schemas that declare the parts of a value, each once.
 #[derive(Default)]

@@ -4,11 +4,12 @@ use serde_json::{Map, Value};
 
 use super::declared::Declared;
 use super::{Fixer, Mode, Strip};
-use crate::normalise::check::{MAX_COMBINED, Tagged};
+use crate::normalise::check::MAX_COMBINED;
 use crate::normalise::create::as_object;
 use crate::normalise::equal::{copy, discard};
 use crate::normalise::node::{At, Intersect, Kind, Node, Types, Union};
 use crate::normalise::path::Path;
+use crate::normalise::tagged::Tagged;
 
 /// The depth of a value, and the number of combined schemas around it: finding out what a union declares means trying
 /// its variants, which may be unions in turn.

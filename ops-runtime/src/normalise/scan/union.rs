@@ -1,7 +1,7 @@
 //! Unions in a scan: which variant is meant is told by a tag, by the type, or, for scalars, by trying them.
 
 use super::{Next, No, Passes, Scanner};
-use crate::normalise::node::{At, FRACTION, Node, Tag, Types, Union};
+use crate::normalise::node::{At, FRACTION, Named, Node, Tag, Types, Union};
 use crate::normalise::path::Path;
 use crate::record::json::{Figure, Text};
 
@@ -61,22 +61,24 @@ impl<'a, 't> Scanner<'_, 'a, 't> {
 
     /// The variant that the tag of an object names; `None` if the union has no tag, or the object.
     fn tagged(&mut self, at: At<'a>, union: &'a Union) -> Result<Option<&'a Node>, No> {
+        let shape = self.checker.shape(at, union);
         let mut is_undescribed = false;
-        if let Some(tag) = &union.discriminator {
-            let named = self.tag(tag)?;
-            if let Some(node) = named.and_then(|value| variant(union, tag, value)) {
-                return Ok(Some(node));
+        if let (Some(discriminator), Some(tag)) = (&union.discriminator, &shape.declared) {
+            let value = self.tag(tag)?;
+            match value.and_then(|value| tag.named(value)) {
+                Some(Named::One(number)) => return union.variants.get(number as usize).map(Some).ok_or(No),
+                Some(Named::Several) => {}
+                None if discriminator.otherwise.is_some() => return Err(No),
+                None => is_undescribed = value.is_some(),
             }
-            if tag.otherwise.is_some() {
-                return Err(No);
-            }
-            is_undescribed = named.is_some();
         }
-        let Some(tag) = &self.checker.shape(at, union).tag else {
-            return if is_undescribed { Err(No) } else { Ok(None) };
+        let value = match &shape.tag {
+            Some(tag) => self.tag(tag)?.map(|value| tag.named(value)),
+            None => None,
         };
-        match self.tag(tag)? {
-            Some(value) => variant(union, tag, value).map(Some).ok_or(No),
+        match value {
+            Some(Some(Named::One(number))) => union.variants.get(number as usize).map(Some).ok_or(No),
+            Some(_) => Err(No),
             None if is_undescribed => Err(No),
             None => Ok(None),
         }
@@ -105,8 +107,4 @@ impl<'a, 't> Scanner<'_, 'a, 't> {
         self.cursor.back_to(start);
         Ok(found)
     }
-}
-
-fn variant<'a>(union: &'a Union, tag: &Tag, value: &str) -> Option<&'a Node> {
-    union.variants.get(tag.variant(value)?)
 }

@@ -56,6 +56,15 @@ impl<'s> Parts<'s> {
         parts
     }
 
+    /// The same, of which each part costs more than one step; the schema alone if there is not enough room for that.
+    pub(super) fn with_room(&mut self, schema: &'s Value, cost: impl Fn(&Value) -> usize) -> Vec<&'s Value> {
+        let mut parts = self.all(schema);
+        if !self.spend(parts.iter().map(|part| cost(part)).sum()) {
+            parts.truncate(1);
+        }
+        parts
+    }
+
     /// Counts work; `false` if there was enough of it.
     pub(super) fn spend(&mut self, steps: usize) -> bool {
         let has_room = self.left >= steps;

@@ -144,11 +144,17 @@ impl Reader<'_> {
         let name = part.name.as_deref().unwrap_or_default();
         let field = self.field(name);
         let has_style = field.is_some_and(|field| field.style.is_some());
-        if has_style {
+        if has_style && !self.is_file(part) {
             return nodes(&part.bytes) + 1;
         }
         let is_many = part.may_be_many() && !is_bytes(field, &self.shape.property(name));
         if is_many { part.nodes() + 1 } else { 1 }
+    }
+
+    /// True if a part is a file, which is read as it is, whatever style its field has.
+    fn is_file(&self, part: &Part) -> bool {
+        let name = part.name.as_deref().unwrap_or_default();
+        part.file_name.is_some() || is_bytes(self.field(name), &self.shape.property(name))
     }
 
     fn object(&mut self, parts: &[Part]) -> Result<Map<String, Value>, Vec<Fault>> {
@@ -156,7 +162,7 @@ impl Reader<'_> {
         let (mut members, mut faults) = (Map::new(), Vec::new());
         // Parts of a style of their own are read as the fields of a form are.
         let has_styles = body.fields.iter().any(|field| field.style.is_some());
-        let texts = parts.iter().filter(|_| has_styles).filter_map(|part| {
+        let texts = parts.iter().filter(|part| has_styles && !self.is_file(part)).filter_map(|part| {
             let value = part.text().ok()?.into_owned();
             Some(Pair { name: part.name.clone()?, value, is_taken: false })
         });

@@ -39,6 +39,14 @@ fn a_body_is_sent_with_its_own_type_as_it_is() {
         (&["image/png", OCTETS], Some("image/webp"), None, OCTETS),
         (&["text/csv", "image/png"], None, None, "text/csv"),
         (&["image/*"], None, None, OCTETS),
+        // Bytes of a type that nobody has named may be of any.
+        (&["image/png"], Some(OCTETS), None, "image/png"),
+        (&["image/png"], Some("binary/octet-stream"), None, "image/png"),
+        (&["image/png"], Some(""), None, "image/png"),
+        (&["text/csv", "image/png"], Some(OCTETS), None, "text/csv"),
+        (&["image/png", OCTETS], Some(OCTETS), None, OCTETS),
+        (&["image/*"], Some(OCTETS), None, OCTETS),
+        (&["*/*"], Some(""), None, OCTETS),
     ] {
         let found = kind(&any_of(types), own, named).unwrap();
         assert_eq!(found, expected, "{own:?} as {named:?} to {types:?}");
@@ -75,6 +83,10 @@ fn a_part_is_sent_with_its_own_type_or_not_at_all() {
     };
     assert_eq!(part("image", "image/jpeg; q=1"), Ok("image/jpeg; q=1".to_owned()));
     assert_eq!(part("any", "image/webp"), Ok(OCTETS.to_owned()));
+    for any in [OCTETS, "binary/octet-stream", ""] {
+        assert_eq!(part("image", any), Ok("image/png".to_owned()), "{any}");
+        assert_eq!(part("any", any), Ok(if any.is_empty() { "image/png" } else { OCTETS }.to_owned()), "{any}");
+    }
     let message = "a part of type `image/webp` is not taken, but `image/png`, `image/jpeg`";
     assert_eq!(part("image", "image/webp"), Err(json!({ "pointer": "/body/image", "message": message })));
 }

@@ -1,0 +1,184 @@
+//! Which variant of a union an object names: by OpenAPI's discriminator, or by constants of the variants.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::check::{Checker, MAX_COMBINED};
+use super::node::{At, Discriminator, Kind, Named, Node, OBJECT, Shape, Tag, Union};
+
+/// How many schemas and values are read to find out what the variants of a union list, where they hold unions in turn.
+const MAX_LISTED: usize = 1 << 18;
+
+/// The variant that a value names itself.
+pub(super) enum Tagged<'a> {
+    Variant(&'a Node),
+    /// It names none that is described, and this one stands for all others. It may have properties of these.
+    Default(&'a Node),
+    /// It has the tag, with a value that no variant has.
+    Unknown,
+    /// It has OpenAPI's discriminator, with a name that no variant has. As many documents do not say what names they
+    /// use, it may be of any variant, or of one that is not described.
+    Undescribed(&'a Tag),
+    No,
+}
+
+impl Tag {
+    fn new(property: &str, values: impl IntoIterator<Item = (Box<str>, Named)>) -> Self {
+        let mut variants: Vec<(Box<str>, Named)> = values.into_iter().collect();
+        variants.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Tag { property: property.into(), variants }
+    }
+
+    fn value<'v>(&self, map: &'v Map<String, Value>) -> Option<&'v str> {
+        // Tags are usually written first, and comparing is cheaper than hashing.
+        match map.iter().next() {
+            Some((key, value)) if *key == *self.property => value.as_str(),
+            _ => map.get(&*self.property)?.as_str(),
+        }
+    }
+
+    /// What a value names; `None` if no variant has it.
+    pub(super) fn named(&self, value: &str) -> Option<Named> {
+        let found = self.variants.binary_search_by(|(tag, _)| (**tag).cmp(value)).ok()?;
+        Some(self.variants.get(found)?.1)
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// The variant that the value itself names.
+    pub(super) fn tagged(&self, at: At<'a>, union: &'a Union, value: &Value) -> Tagged<'a> {
+        let Value::Object(map) = value else { return Tagged::No };
+        if self.compat {
+            return Tagged::No;
+        }
+        let variant = |number: u32| union.variants.get(number as usize);
+        let shape = self.shape(at, union);
+        let mut undescribed = None;
+        if let (Some(discriminator), Some(tag)) = (&union.discriminator, &shape.declared) {
+            let value = tag.value(map);
+            match value.and_then(|value| tag.named(value)) {
+                Some(Named::One(number)) => return variant(number).map_or(Tagged::No, Tagged::Variant),
+                Some(Named::Several) => {}
+                None => {
+                    let is_other = value.is_some() || !map.contains_key(&*tag.property);
+                    if let Some(node) = discriminator.otherwise.filter(|_| is_other).and_then(variant) {
+                        return Tagged::Default(node);
+                    }
+                    undescribed = value.map(|_| tag);
+                }
+            }
+        }
+        match shape.tag.as_ref().and_then(|tag| Some(tag.named(tag.value(map)?))) {
+            Some(Some(Named::One(number))) => variant(number).map_or(Tagged::No, Tagged::Variant),
+            Some(_) => Tagged::Unknown,
+            None => undescribed.map_or(Tagged::No, Tagged::Undescribed),
+        }
+    }
+
+    pub(super) fn shape(&self, at: At<'a>, union: &'a Union) -> &'a Shape {
+        union.shape.get_or_init(|| {
+            let nodes: Vec<At<'a>> =
+                union.variants.iter().map(|node| self.follow(at.to(node)).unwrap_or(at.to(node))).collect();
+            Shape {
+                types: nodes.iter().map(|at| at.node.types()).collect(),
+                declared: union.discriminator.as_ref().map(|discriminator| self.declared(discriminator, &nodes)),
+                tag: self.tag(&nodes),
+            }
+        })
+    }
+
+    /// The values by which a discriminator selects variants: those of its mapping, else those that the variants list
+    /// themselves, else their names.
+    fn declared(&self, discriminator: &Discriminator, variants: &[At<'a>]) -> Tag {
+        let mut listed: Vec<(u32, Vec<&'a str>)> = Vec::new();
+        let mut left = MAX_LISTED;
+        for (number, at) in (0u32..).zip(variants) {
+            let texts = self.listed(*at, &discriminator.property, 0, &mut left);
+            listed.push((number, texts.unwrap_or_default()));
+        }
+        let mut values: HashMap<&str, Named> = HashMap::new();
+        let is_default = |number: &u32| discriminator.otherwise == Some(*number);
+        for (number, texts) in listed.iter().filter(|(number, _)| !is_default(number)) {
+            for text in texts {
+                values.entry(text).and_modify(|named| *named = Named::Several).or_insert(Named::One(*number));
+            }
+        }
+        // The default stands for what no other variant lists.
+        for (number, texts) in listed.iter().filter(|(number, _)| is_default(number)) {
+            for text in texts {
+                values.entry(text).or_insert(Named::One(*number));
+            }
+        }
+        for (name, number) in &discriminator.names {
+            let named = values.entry(name).or_insert(Named::Several);
+            if let Named::Several = named {
+                *named = Named::One(*number);
+            }
+        }
+        values.extend(discriminator.mapping.iter().map(|(value, number)| (&**value, Named::One(*number))));
+        Tag::new(&discriminator.property, values.into_iter().map(|(value, named)| (value.into(), named)))
+    }
+
+    /// The texts that a variant lists for a property, each once; `None` if it does not list them.
+    fn listed(&self, at: At<'a>, property: &str, depth: u32, left: &mut usize) -> Option<Vec<&'a str>> {
+        *left = left.checked_sub(1).filter(|_| depth < MAX_COMBINED)?;
+        let at = self.follow(at)?;
+        match &at.node.kind {
+            Kind::Typed(typed) => {
+                let property = typed.object.as_ref()?.find(property, &mut 0)?;
+                let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
+                *left = left.checked_sub(literals.len())?;
+                let mut seen = HashSet::new();
+                Some(literals.iter().filter_map(Value::as_str).filter(|text| seen.insert(*text)).collect())
+            }
+            Kind::Union(union) => {
+                let mut texts = Vec::new();
+                for node in &union.variants {
+                    texts.extend(self.listed(at.to(node), property, depth + 1, left).unwrap_or_default());
+                }
+                texts.sort_unstable();
+                texts.dedup();
+                (!texts.is_empty()).then_some(texts)
+            }
+            // What one member lists, the others may only narrow.
+            Kind::Intersect(all) => {
+                let lists = all.members.iter().filter_map(|node| self.listed(at.to(node), property, depth + 1, left));
+                lists.min_by_key(Vec::len)
+            }
+            _ => None,
+        }
+    }
+
+    /// A required property that has a different constant in each variant that is an object.
+    fn tag(&self, variants: &[At<'a>]) -> Option<Tag> {
+        let mut objects = Vec::new();
+        for (index, at) in (0u32..).zip(variants) {
+            match &at.node.kind {
+                Kind::Typed(typed) if typed.types.has(OBJECT) => {
+                    objects.push((index, *at, typed.object.as_ref()?));
+                }
+                Kind::Typed(_) | Kind::Never => {}
+                _ if at.node.types().has(OBJECT) => return None,
+                _ => {}
+            }
+        }
+        let (_, _, first) = objects.first().filter(|_| objects.len() > 1)?;
+        first.properties.iter().find_map(|candidate| {
+            let mut values: Vec<(Box<str>, Named)> = Vec::new();
+            let mut seen = HashSet::new();
+            for (index, at, rules) in &objects {
+                let property = rules.find(&candidate.name, &mut 0)?;
+                let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
+                for literal in literals.iter() {
+                    let text = literal.as_str()?;
+                    if !seen.insert(text) {
+                        return None;
+                    }
+                    values.push((text.into(), Named::One(*index)));
+                }
+            }
+            Some(Tag::new(&candidate.name, values))
+        })
+    }
+}
