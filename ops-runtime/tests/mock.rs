@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use ops_runtime::access::Identity;
-use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::binding::{HttpBinding, HttpBody, HttpResponse, StatusRange};
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::mock::{MockCaller, Recorder};
 use ops_runtime::spec::{Definition, OperationSpec, Schema};
@@ -100,6 +100,50 @@ async fn answers_see_the_context_and_have_metas_of_their_own() {
     assert_eq!((&call.metadata["tenant"], &call.identity.as_ref().unwrap().id), (&json!("t-1"), &"ann".to_owned()));
     assert!(mock.call("pets.show", json!({ "id": 1 })).await.is_ok());
     assert!(mock.calls()[2].metadata.is_empty() && mock.calls()[2].identity.is_none());
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct NewPet {
+    name: String,
+}
+
+const NEW_PET: Schema =
+    Schema::text(r#"{"type":"object","properties":{"name":{"type":"string","minLength":1}},"required":["name"]}"#);
+
+struct AddPet;
+
+impl Operation for AddPet {
+    type Input = NewPet;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("pets.add").with_input(NEW_PET).with_http(
+        HttpBinding::new("POST", "/pets").with_bodies(const { &[HttpBody::new("application/json").with_rest()] }),
+    );
+}
+
+impl Call for AddPet {}
+
+struct KeepPet;
+
+impl Operation for KeepPet {
+    type Input = NewPet;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("pets.keep").with_input(NEW_PET);
+}
+
+impl Call for KeepPet {}
+
+#[tokio::test]
+async fn inputs_that_a_client_sends_reach_the_mock() {
+    let refused = || CallError::new("HTTP_422", "a pet needs a name");
+    let mock = MockCaller::new().on::<AddPet>(move |_| Err(refused())).on::<KeepPet>(|_| Ok(json!(null)));
+    // The server of an API checks what its client sends.
+    let error = mock.execute::<AddPet>(NewPet { name: String::new() }).await.unwrap_err();
+    assert_eq!((error.code(), error.message()), (refused().code(), refused().message()));
+    assert_eq!(mock.calls_of("pets.add"), [json!({ "name": "" })]);
+    // A function of this process checks it itself.
+    let error = mock.execute::<KeepPet>(NewPet { name: String::new() }).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::ValidationError);
+    assert!(mock.calls_of("pets.keep").is_empty());
 }
 
 #[cfg(feature = "http")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use ops_runtime::access::{AccessControl, Identity};
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, PayloadStream, Registration, Reply};
 use ops_runtime::binding::HttpBinding;
@@ -525,6 +525,89 @@ async fn a_subscription_ends_at_its_deadline() {
     assert_eq!(last.unwrap().unwrap_err().code(), &ErrorCode::Timeout);
 }
 
+operation!(Forwarded: u32 => u32, Subscribe, OperationSpec::subscription("math.forwarded")
+    .with_timeout(Duration::from_millis(50)));
+
+#[tokio::test]
+async fn a_subscription_gives_its_own_timeout_to_none_that_it_opens() {
+    let registry = Registry::new();
+    registry
+        .register(Registration::subscription::<Count, _, _, _>(|to, _| async move {
+            Ok(futures_util::stream::iter(1..=to).then(|n| async move {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Ok(Reply::Value(n))
+            }))
+        }))
+        .unwrap();
+    registry
+        .register(Registration::subscription::<Forwarded, _, _, _>(|to, context: Context| async move {
+            let items = context.env().subscribe::<Count>(to).await?;
+            Ok(items.map(|item| item.map(Reply::Envelope)))
+        }))
+        .unwrap();
+    let by_type: Vec<_> = registry.subscribe::<Forwarded>(10_u32).await.unwrap().collect().await;
+    let by_type: Vec<_> = by_type.into_iter().map(|item| item.unwrap().data).collect();
+    assert_eq!(by_type, Vec::from_iter(1..=10));
+    let by_id: Vec<_> = registry.stream("math.forwarded", json!(10)).await.unwrap().collect().await;
+    assert_eq!(
+        by_id.into_iter().map(|item| item.unwrap().data).collect::<Vec<_>>(),
+        Vec::from_iter((1..=10).map(Value::from))
+    );
+}
+
+#[tokio::test]
+async fn an_idle_timeout_does_not_count_while_no_item_is_waited_for() {
+    let registry = Registry::new();
+    registry
+        .register(Registration::subscription::<Count, _, _, _>(|_, _| async {
+            Ok(futures_util::stream::pending::<Result<Reply<u32>, _>>())
+        }))
+        .unwrap();
+    let options = CallOptions::new().with_idle_timeout(Duration::from_millis(100));
+    let mut stream = registry.subscribe_with::<Count>(1_u32, options).await.unwrap();
+    assert!(stream.next().now_or_never().is_none());
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    // The first that comes back to it waits as long as any other.
+    let began = Instant::now();
+    let error = stream.next().await.unwrap().unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::Timeout);
+    assert!(began.elapsed() >= Duration::from_millis(100), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_call_that_has_ended_before_its_first_poll_does_not_run() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = runs.clone();
+    let registry = Registry::new();
+    registry
+        .register(Registration::call::<Double, _, _>(move |n, _| {
+            let runs = counted.clone();
+            async move {
+                runs.fetch_add(1, Ordering::Relaxed);
+                Ok(Reply::Value(2 * n))
+            }
+        }))
+        .unwrap();
+    let cancel = CancelToken::new();
+    let options = CallOptions::new().with_cancel(cancel.clone());
+    let typed = registry.execute_with::<Double>(1, options.clone());
+    let dynamic = registry.call_with("math.double", json!(1), options);
+    cancel.cancel();
+    assert_eq!(typed.await.unwrap_err().code(), &ErrorCode::Aborted);
+    assert_eq!(dynamic.await.unwrap_err().code(), &ErrorCode::Aborted);
+    let options = CallOptions::new().with_timeout(Duration::from_millis(10));
+    let (typed, dynamic) =
+        (registry.execute_with::<Double>(1, options.clone()), registry.call_with("math.double", json!(1), options));
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    assert_eq!(typed.await.unwrap_err().code(), &ErrorCode::Timeout);
+    assert_eq!(dynamic.await.unwrap_err().code(), &ErrorCode::Timeout);
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
+    // A deadline that is yet to come, and a token that is not cancelled, change nothing.
+    let options = CallOptions::new().with_timeout(Duration::from_secs(60)).with_cancel(CancelToken::new());
+    assert_eq!(registry.execute_with::<Double>(1, options).await.unwrap().data, 2);
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
 #[tokio::test]
 async fn state_is_reached_through_the_context() {
     let registry = Registry::builder().with_state(7_i64).build();
@@ -534,6 +617,9 @@ async fn state_is_reached_through_the_context() {
         }))
         .unwrap();
     assert_eq!(registry.execute::<Double>(6).await.unwrap().data, 42);
+    let error = Registry::new().register(double().requires::<i64>()).unwrap_err();
+    assert!(matches!(error, RegistryError::MissingState { .. }), "{error:?}");
+    assert!(error.to_string().ends_with("build the registry with `.with_state(..)`"), "{error}");
 }
 
 #[tokio::test]

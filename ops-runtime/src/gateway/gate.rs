@@ -211,7 +211,7 @@ impl Endpoint for Gated {
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
         let (operation, rules, inner) = (self.operation.clone(), self.rules.clone(), self.inner.clone());
-        let inside = match self.context(context.clone()) {
+        let mut inside = match self.context(context.clone()) {
             Ok(inside) => inside,
             Err(error) => return Box::pin(ready(Err(error))),
         };
@@ -222,7 +222,7 @@ impl Endpoint for Gated {
             let check = |input: &Value| operation.check_by_handler(input, &inside);
             let passed = rules.admit(&operation, &input, &context, check).await?;
             let Payload::Value(input) = input else { return Err(CallError::execution("the input is no JSON value")) };
-            let (first, rest) = Limits::of_subscription(&inside);
+            let (first, rest) = Limits::of_subscription(&mut inside);
             let stream = match Guard::start(first, || inner.subscribe(spec, input, inside)) {
                 Ok(opening) => opening.await,
                 Err(error) => Err(error),

@@ -112,7 +112,8 @@ macro_rules! impl_caller {
         impl $caller {
             /// Runs a query or a mutation by its type.
             ///
-            /// The call begins at once, and its time counts from then; its handler runs when the future is polled.
+            /// The call is admitted at once, and its handler runs when the future is polled. A deadline of the options counts
+            /// from when it was set, and the operation's own timeout from when its handler first waits.
             ///
             /// # Errors
             /// If there is no such operation or handler, if the call is denied, if input or output do not match their
@@ -170,7 +171,7 @@ macro_rules! impl_caller {
 
             /// Runs a query or a mutation by its id.
             ///
-            /// It begins as by [`execute`](Self::execute), and the future holds nothing of its caller.
+            /// It is admitted as by [`execute`](Self::execute), and the future holds nothing of its caller.
             ///
             /// # Errors
             /// Those of [`execute`](Self::execute).

@@ -287,7 +287,8 @@ impl Context {
     /// When the call is given up.
     ///
     /// The operation's own timeout is none that others know: it counts from now, each time that this is asked, while the
-    /// handler itself is stopped that long after it first waits.
+    /// handler itself is stopped that long after it first waits. A subscription's own timeout is not in it: it ends with the
+    /// first item.
     pub fn deadline(&self) -> Option<Instant> {
         earlier(self.deadline, self.timeout.and_then(deadline_after))
     }

@@ -154,6 +154,8 @@ pub struct Handler {
     pub(crate) streams: Option<bool>,
     /// True if the operation's own timeout is for the code to keep.
     pub(crate) keeps_time: bool,
+    /// True if the code stands in for something remote, which checks its inputs itself.
+    pub(crate) is_stand_in: bool,
 }
 
 /// An operation by its type.
@@ -240,7 +242,7 @@ impl Handler {
     }
 
     pub(crate) fn of(erased: Arc<dyn Erased>, operation: Option<Typed>, streams: Option<bool>) -> Self {
-        Self { erased, operation, streams, keeps_time: false }
+        Self { erased, operation, streams, keeps_time: false, is_stand_in: false }
     }
 
     /// Leaves the operation's own timeout to the code, which may have to wait before the operation begins.

@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
-use self::head::{Sending, Watch};
+use self::head::{Requests, Sending, Watch};
 use crate::run::pace::{Cost, Pace, Turns};
 
 /// How long it may take to drop what was not answered.
@@ -84,7 +84,7 @@ where
             let (answer, cost, graceful, over) = (answer.clone(), Cost::new(&pace), graceful.clone(), over.clone());
             let requests = watch.connection();
             tokio::spawn(async move {
-                let (head, of_requests) = (requests.clone(), cost.clone());
+                let (head, of_stream, of_requests) = (requests.clone(), requests.clone(), cost.clone());
                 let service = service_fn(move |request: Request<Incoming>| {
                     let (in_flight, in_work) = (requests.begin(), of_requests.request());
                     let answer = answer(request, &of_requests);
@@ -94,7 +94,8 @@ where
                         Ok::<_, Infallible>(answer.map(|body| Sending::new(body, in_flight)))
                     }
                 });
-                let stream = TokioIo::new(Patient { stream, stall: limits.stall_timeout, timer: None });
+                let stream = Patient { stream, stall: limits.stall_timeout, timer: None, requests: of_stream };
+                let stream = TokioIo::new(stream);
                 let connection = http1::Builder::new()
                     // The least that the library takes.
                     .max_buf_size(limits.max_head.max(8 << 10))
@@ -138,12 +139,14 @@ where
     ended
 }
 
-/// True if later connections may be accepted: this one broke before it was, or too many files are open.
+/// The errors that say that the listener itself is no good: `EBADF`, `EFAULT`, `EINVAL` and `ENOTSOCK`, as Linux, BSD and
+/// Windows number them.
+const OF_LISTENER: [i32; 9] = [9, 14, 22, 38, 88, 10_009, 10_014, 10_022, 10_038];
+
+/// True if later connections may be accepted: all other errors are of one connection, such as one that a firewall refuses,
+/// or of what the system has too little of, such as files and buffers.
 fn may_pass(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, OutOfMemory};
-    // Too many open files, of the process or of the system, have no kind of their own.
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | OutOfMemory)
-        || matches!(error.raw_os_error(), Some(23 | 24))
+    error.raw_os_error().is_some_and(|code| !OF_LISTENER.contains(&code))
 }
 
 /// A connection that ends when its client reads nothing for too long.
@@ -151,13 +154,20 @@ struct Patient {
     stream: TcpStream,
     stall: Duration,
     timer: Option<Pin<Box<Sleep>>>,
+    /// Is told while there is something to write, of which no request may be left.
+    requests: Arc<Requests>,
 }
 
 impl Patient {
     fn waited<T>(&mut self, written: Poll<io::Result<T>>, task: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.timer = None;
+            if self.timer.take().is_some() {
+                self.requests.writing(false);
+            }
             return written;
+        }
+        if self.timer.is_none() {
+            self.requests.writing(true);
         }
         let stall = self.stall;
         let timer = self.timer.get_or_insert_with(|| {
@@ -200,5 +210,25 @@ impl AsyncWrite for Patient {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_errors_of_the_listener_end_it() {
+        // EPERM, EINTR, ENOMEM, ENFILE, EMFILE, EPROTO, ECONNABORTED, ENOBUFS, EHOSTUNREACH, ENETDOWN.
+        for code in [1, 4, 12, 23, 24, 71, 103, 105, 113, 100] {
+            let error = io::Error::from_raw_os_error(code);
+            assert!(may_pass(&error), "{error}");
+        }
+        for code in [9, 14, 22, 88] {
+            let error = io::Error::from_raw_os_error(code);
+            assert!(!may_pass(&error), "{error}");
+        }
+        // Not of the system: the runtime is at its end.
+        assert!(!may_pass(&io::Error::other("no runtime")));
     }
 }

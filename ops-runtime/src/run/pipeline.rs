@@ -146,7 +146,7 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<State<Op>, 
 /// What is sent to a remote is for that to check: an enum value that the document did not know may be known there.
 #[inline(always)]
 fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op::Input) -> Result<(), CallError> {
-    match handler.is_remote() || !entry.schemas.input_is_constrained() {
+    match !entry.schemas.input_is_constrained() || handler.is_remote() || handler.is_stand_in {
         true => Ok(()),
         false => check_constrained(entry, input),
     }
@@ -355,7 +355,7 @@ async fn start_stream<Op: Subscribe>(
     };
     let typed = typed.as_deref().and_then(|handler| (handler as &dyn Any).downcast_ref::<TypedStream<Op>>());
     if let Some(handler) = typed {
-        let ((first, rest), strict) = (Limits::of_subscription(&call.context), call.strict(&entry));
+        let ((first, rest), strict) = (Limits::of_subscription(&mut call.context), call.strict(&entry));
         let stream =
             Guard::start(first, || (handler.0)(input, call.context))?.await.map_err(|error| failed(error, Op::SPEC))?;
         return Ok(StreamGuard::new(stream, rest)
@@ -376,10 +376,10 @@ async fn start_stream<Op: Subscribe>(
 }
 
 /// Starts an erased subscription under its limits.
-async fn open(call: Invocation, entry: &Arc<Entry>, mut input: Value) -> Result<PayloadStream, CallError> {
+async fn open(mut call: Invocation, entry: &Arc<Entry>, mut input: Value) -> Result<PayloadStream, CallError> {
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
     prepare(entry, handler, &mut input);
-    let (first, rest) = Limits::of_subscription(&call.context);
+    let (first, rest) = Limits::of_subscription(&mut call.context);
     let declared = entry.clone();
     let map = move |error: CallError| failed(error, &declared.spec);
     let stream =

@@ -427,7 +427,7 @@ impl fmt::Display for RegistryError {
             Self::NotFound { id } => write!(f, "`{id}` is not registered: register its spec first"),
             Self::InvalidId(error) => error.fmt(f),
             Self::MissingState { id, state } => {
-                write!(f, "`{id}` needs state of type `{state}`: build the registry with `.state(..)`")
+                write!(f, "`{id}` needs state of type `{state}`: build the registry with `.with_state(..)`")
             }
             Self::KindMismatch { id } => {
                 write!(f, "the handler of `{id}` does not fit: a subscription's gives a stream, any other's one result")

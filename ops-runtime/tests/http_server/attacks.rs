@@ -5,6 +5,7 @@ use std::time::Duration;
 use ops_runtime::Registry;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter};
+use ops_runtime::operation;
 use ops_runtime::serve::{BearerTokens, HttpServer, HttpServerOptions};
 use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
@@ -174,6 +175,46 @@ async fn slow_clients_end_and_hold_nobody_up() {
         tokio::join!(futures_util::future::join_all(slow), futures_util::future::join_all(heads), honest);
     assert!(bodies.iter().all(|answer| answer.starts_with("HTTP/1.1 408")), "{bodies:?}");
     assert!(heads.iter().all(|answer| answer.is_empty() || answer.starts_with("HTTP/1.1 408")), "{heads:?}");
+}
+
+/// A text of this many bytes.
+#[operation(namespace = "texts", kind = query)]
+async fn text(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+
+/// Asks for a large text, reads a little of it, nothing for a while, and then the rest: how much of it there was, and how long
+/// it was said to be.
+async fn pause(options: HttpServerOptions, pause: Duration) -> (usize, usize) {
+    const BYTES: usize = 32 << 20;
+    let registry = Registry::new();
+    registry.register(Text).unwrap();
+    let server = serve(HttpServer::new(registry).with_options(options)).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let target = format!("/operations/texts/text?input=%7B%22bytes%22%3A{BYTES}%7D");
+    let request = format!("GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 64 << 10];
+    stream.read_exact(&mut answer).await.unwrap();
+    tokio::time::sleep(pause).await;
+    // A connection that was cut ends, or breaks.
+    let _ = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut answer)).await.unwrap();
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let text = String::from_utf8_lossy(&answer[..head]).into_owned();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+    assert!(length > BYTES, "{length}");
+    (answer.len() - head - 4, length)
+}
+
+#[tokio::test]
+async fn a_response_that_is_read_slowly_is_bound_by_the_stall_timeout_alone() {
+    let options = HttpServerOptions::new().with_head_timeout(Duration::from_millis(300));
+    let (came, length) = pause(options, Duration::from_millis(1_500)).await;
+    assert_eq!(came, length);
+    let options = HttpServerOptions::new().with_stall_timeout(Duration::from_millis(300));
+    let (came, length) = pause(options, Duration::from_millis(1_500)).await;
+    assert!(came < length, "{came} of {length} bytes");
 }
 
 /// What proxies and servers may understand differently is refused, or is one request with one response.

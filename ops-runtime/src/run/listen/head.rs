@@ -83,12 +83,10 @@ impl Connections {
     fn look(&mut self, now: Instant, timeout: Duration) {
         self.waiting.retain_mut(|(requests, since)| {
             let Some(requests) = requests.upgrade() else { return false };
-            if requests.has_come.swap(false, Ordering::Relaxed) || requests.in_flight.load(Ordering::Relaxed) > 0 {
+            if requests.has_come.swap(false, Ordering::Relaxed) || requests.is_any_in_flight() {
                 *since = None;
             }
-            if requests.in_flight.load(Ordering::Relaxed) == 0
-                && now.saturating_duration_since(*since.get_or_insert(now)) >= timeout
-            {
+            if !requests.is_any_in_flight() && now.saturating_duration_since(*since.get_or_insert(now)) >= timeout {
                 requests.is_late.store(true, Ordering::Release);
                 requests.waker.wake();
             }
@@ -107,6 +105,9 @@ pub(super) struct Requests {
     /// True if one has come since [`Watch`] looked.
     has_come: AtomicBool,
     in_flight: AtomicUsize,
+    /// True while the client does not take what is written: hyper drops a body when it has the last of it, and has yet to
+    /// write that.
+    is_writing: AtomicBool,
     is_late: AtomicBool,
     waker: AtomicWaker,
 }
@@ -115,13 +116,25 @@ impl Requests {
     /// Counts a request that has come as in flight until this is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
         self.has_come.store(true, Ordering::Relaxed);
+        self.is_late.store(false, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         InFlight(self.clone())
     }
 
+    /// Says if the connection waits until it can write on.
+    pub(super) fn writing(&self, is_writing: bool) {
+        self.is_writing.store(is_writing, Ordering::Relaxed);
+    }
+
+    fn is_any_in_flight(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) > 0 || self.is_writing.load(Ordering::Relaxed)
+    }
+
     /// Ready if the head of a request is late. Called after the connection has done what it could.
     pub(super) fn poll_late(&self, task: &mut Context<'_>) -> Poll<()> {
-        if self.in_flight.load(Ordering::Relaxed) > 0 {
+        if self.is_any_in_flight() {
+            // Set while this request came: what is waited for after it has a time of its own.
+            self.is_late.store(false, Ordering::Relaxed);
             return Poll::Pending;
         }
         self.waker.register(task.waker());
@@ -140,7 +153,7 @@ impl Drop for InFlight {
     }
 }
 
-/// The body of a response, whose request is in flight until it is sent or dropped.
+/// The body of a response, whose request is in flight until hyper has all of it, or drops it.
 pub(super) struct Sending<B> {
     body: B,
     _in_flight: InFlight,
@@ -202,7 +215,26 @@ mod tests {
         assert!(!look(53).await);
         drop(requests.begin());
         assert!(!look(63).await);
-        assert!(look(64).await);
+        // A response that the client has yet to take is in flight, though hyper has dropped its body.
+        requests.writing(true);
+        assert!(!look(90).await);
+        requests.writing(false);
+        assert!(!look(100).await);
+        assert!(look(101).await);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_came_in_time_is_not_late_after_it() {
+        const SECOND: Duration = Duration::from_secs(1);
+        let (began, requests) = (Instant::now(), Arc::<Requests>::default());
+        let waiting = vec![(Arc::downgrade(&requests), Some(began))];
+        let mut connections = Connections { waiting, ..Connections::default() };
+        // Found to be late at the moment when its head comes, and looked at once more while it is in flight.
+        connections.look(began + SECOND, SECOND);
+        let request = requests.begin();
+        connections.look(began + SECOND * 2, SECOND);
+        drop(request);
+        assert!(poll_fn(|task| Poll::Ready(requests.poll_late(task))).await.is_pending());
     }
 
     #[tokio::test]

@@ -1,6 +1,8 @@
 //! Example values, made from a schema.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
@@ -50,7 +52,10 @@ fn first_fitting(
     fits: impl Fn(&Value) -> bool,
 ) -> Value {
     let Ok(schema) = schema.to_value() else { return Value::Null };
-    let make = |quotes, optional| Maker { definitions, quotes, optional, left: Cell::new(LARGEST) }.make(&schema, 0);
+    let parsed = Parsed::default();
+    let make = |quotes, optional| {
+        Maker { definitions, parsed: &parsed, quotes, optional, left: Cell::new(LARGEST) }.make(&schema, 0)
+    };
     // Examples of documents are often wrong.
     let all = ways.iter().flat_map(|optional| [true, false].map(|quotes| (quotes, *optional)));
     all.map(|(quotes, optional)| make(quotes, optional)).find(|made| fits(made)).unwrap_or_else(|| {
@@ -73,8 +78,12 @@ struct Optional {
 const ALL: Optional = Optional { all: true, first: false };
 const NONE: Optional = Optional { all: false, first: false };
 
+/// The definitions that were read so far: as text, each would be parsed once more wherever it is referred to.
+type Parsed = RefCell<HashMap<String, Option<Rc<Value>>>>;
+
 struct Maker<'a> {
     definitions: &'a Definitions,
+    parsed: &'a Parsed,
     /// True if the document's own examples are taken.
     quotes: bool,
     optional: Optional,
@@ -95,6 +104,16 @@ impl Maker<'_> {
         if self.spend(size(value)) { value.clone() } else { Value::Null }
     }
 
+    fn definition(&self, name: &str) -> Option<Rc<Value>> {
+        if let Some(known) = self.parsed.borrow().get(name) {
+            return known.clone();
+        }
+        let schema = self.definitions.get(name).and_then(|definition| definition.schema.to_value().ok());
+        let schema = schema.map(|schema| Rc::new(schema.into_owned()));
+        self.parsed.borrow_mut().insert(name.to_owned(), schema.clone());
+        schema
+    }
+
     fn make(&self, schema: &Value, depth: usize) -> Value {
         let is_in_reach = depth < DEEPEST && self.spend(1);
         let Some(schema) = schema.as_object().filter(|_| is_in_reach) else { return Value::Null };
@@ -109,8 +128,7 @@ impl Maker<'_> {
         }
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             let name = pointer::unescaped(reference.strip_prefix(pointer::DEFINITIONS).unwrap_or(reference));
-            let found = self.definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
-            return found.map_or(Value::Null, |schema| self.make(&schema, depth + 1));
+            return self.definition(&name).map_or(Value::Null, |schema| self.make(&schema, depth + 1));
         }
         for keyword in ["oneOf", "anyOf"] {
             let variants = schema.get(keyword).and_then(Value::as_array);
@@ -138,7 +156,10 @@ impl Maker<'_> {
         };
         match kind.and_then(Value::as_str) {
             Some("string") => {
-                Value::String(Some(text(schema)).filter(|text| self.spend(text.len() / 64)).unwrap_or_default())
+                // A pattern is compiled each time.
+                let pattern = schema.get("pattern").and_then(Value::as_str).unwrap_or_default();
+                let made = self.spend(pattern.len() / 8).then(|| text(schema));
+                Value::String(made.filter(|text| self.spend(text.len() / 64)).unwrap_or_default())
             }
             Some("integer") => json!(number(schema, 1.0).ceil() as i64),
             Some("number") => json!(number(schema, 1.5)),
@@ -169,15 +190,20 @@ impl Maker<'_> {
 
     fn object(&self, schema: &Map<String, Value>, depth: usize) -> Value {
         let required = schema.get("required").and_then(Value::as_array);
-        let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
-        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        // What is not made is looked at, too.
+        if !self.spend((required.map_or(0, Vec::len) + properties.map_or(0, Map::len)) / 16) {
+            return Value::Object(Map::new());
+        }
+        let names: HashSet<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
+        let properties = properties.into_iter().flatten();
         let nothing_is_required = required.is_none_or(Vec::is_empty);
         let hidden = |schema: &Value| schema.get("writeOnly").is_some_and(|hidden| hidden == &Value::Bool(true));
         let mut made = Map::new();
         for (name, schema) in properties {
             let is_first = self.optional.first && depth > 0 && nothing_is_required && made.is_empty();
             let is_taken = depth < DEEP && (self.optional.all || is_first) && !hidden(schema);
-            if is_required(name) || is_taken {
+            if names.contains(name.as_str()) || is_taken {
                 made.insert(name.clone(), self.make(schema, depth + 1));
             }
         }

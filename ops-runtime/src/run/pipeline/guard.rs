@@ -3,9 +3,10 @@
 //! One hand-written future instead of nested async blocks, because each layer costs every call.
 
 use std::future::Future;
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context as Task, Poll};
+use std::task::{Context as Task, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
@@ -16,6 +17,9 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::context::{deadline_after, earlier};
 use crate::{CallError, CancelToken, Context, ErrorCode};
+
+/// How much later than its timer a task may run that waits for nothing else, on a machine with other work.
+const LATE: Duration = Duration::from_millis(20);
 
 /// What ends a call from outside; the timer and the listener are made only when the handler has to wait.
 ///
@@ -41,9 +45,10 @@ impl Limits {
     }
 
     /// The limits of opening a subscription, and those of its items: the operation's own timeout runs on from one to
-    /// the other, until the first item.
-    pub(crate) fn of_subscription(context: &Context) -> (Self, SubscriptionLimits) {
-        let first_item = context.timeout.and_then(deadline_after);
+    /// the other, until the first item. It is taken out of the context: what the handler opens may go on after it.
+    pub(crate) fn of_subscription(context: &mut Context) -> (Self, SubscriptionLimits) {
+        let first_item = context.timeout.take().and_then(deadline_after);
+        let context = &*context;
         let limits = |deadline| Self { deadline, timeout: None, ..Self::of(context) };
         let until_first = limits(earlier(context.deadline, first_item));
         let rest = SubscriptionLimits {
@@ -54,13 +59,14 @@ impl Limits {
         (until_first, rest)
     }
 
-    /// Whether the call was cancelled, or its caller's deadline had passed, before it began.
+    /// An error if the call was cancelled, or its caller's deadline has passed, before it began; true if that may happen yet.
     #[inline]
-    fn check(&self) -> Result<(), CallError> {
+    fn check(&self) -> Result<bool, CallError> {
         match (&self.cancel, self.deadline) {
+            (None, None) => Ok(false),
             (Some(token), _) if token.is_cancelled() => Err(aborted()),
             (_, Some(deadline)) if deadline <= Instant::now() => Err(timed_out()),
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 
@@ -148,10 +154,15 @@ impl Idle {
             }
             self.armed = true;
         }
-        match &mut self.timer {
-            Some(timer) => timer.as_mut().poll(task).map(|()| self.silent()),
-            None => Poll::Pending,
+        let Some(timer) = &mut self.timer else { return Poll::Pending };
+        ready!(timer.as_mut().poll(task));
+        // Who waits for an item comes when the timer does. Who comes later has done something else, and waits from now.
+        let late = tokio::time::Instant::now().saturating_duration_since(timer.deadline());
+        if late <= (self.timeout / 4).max(LATE) {
+            return Poll::Ready(self.silent());
         }
+        self.armed = false;
+        self.poll(task)
     }
 
     fn silent(&self) -> CallError {
@@ -180,6 +191,8 @@ pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> CallError {
 pub(crate) struct Guard<T> {
     work: Option<BoxFuture<'static, Result<T, CallError>>>,
     limits: Limits,
+    /// True until the first poll, if the call may end before it.
+    is_waiting: bool,
 }
 
 impl<T> Guard<T> {
@@ -189,9 +202,9 @@ impl<T> Guard<T> {
         limits: Limits,
         start: impl FnOnce() -> BoxFuture<'static, Result<T, CallError>>,
     ) -> Result<Self, CallError> {
-        limits.check()?;
+        let is_waiting = limits.check()?;
         match catch_unwind(AssertUnwindSafe(start)) {
-            Ok(work) => Ok(Self { work: Some(work), limits }),
+            Ok(work) => Ok(Self { work: Some(work), limits, is_waiting }),
             Err(panic) => Err(panicked(&*panic)),
         }
     }
@@ -201,9 +214,16 @@ impl<T> Future for Guard<T> {
     type Output = Result<T, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
-        let Self { work, limits } = &mut *self;
+        let Self { work, limits, is_waiting } = &mut *self;
         let mut output = None;
         let polled = catch_unwind(AssertUnwindSafe(|| {
+            if take(is_waiting)
+                && let Err(error) = limits.check()
+            {
+                output = Some(Err(error));
+                *work = None;
+                return;
+            }
             let polled = match work {
                 Some(work) => work.as_mut().poll(task),
                 None => Poll::Ready(Err(aborted())),

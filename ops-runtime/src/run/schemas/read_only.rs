@@ -1,15 +1,16 @@
 //! `readOnly` properties, which only the server gives: no request holds them (OpenAPI 3.0, section 4.7.24.2).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::parts::address;
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
 
 /// How deep references and combined schemas are followed for one value.
-const PARTS: usize = 24;
+const PARTS: usize = 64;
 
 /// How deep a value is looked into.
 const DEPTH: usize = 256;
@@ -63,26 +64,9 @@ impl ReadOnly {
         if !(value.is_object() || value.is_array()) || schemas.is_empty() {
             return;
         }
-        let mut parts = Vec::new();
-        schemas.iter().for_each(|schema| self.parts(schema, value, PARTS, &mut parts));
+        let (parts, gone) = Look::new(self, value).at(schemas);
         match value {
             Value::Object(members) => {
-                let gone: Vec<String> = {
-                    let whole = Value::Object(std::mem::take(members));
-                    let says = |name: &str| {
-                        let mut verdict = None;
-                        schemas
-                            .iter()
-                            .for_each(|schema| verdict = or(verdict, self.verdict(schema, name, &whole, PARTS)));
-                        verdict == Some(true)
-                    };
-                    let names = whole.as_object().into_iter().flat_map(|members| members.keys());
-                    let gone = names.filter(|name| says(name)).cloned().collect();
-                    if let Value::Object(whole) = whole {
-                        *members = whole;
-                    }
-                    gone
-                };
                 members.retain(|name, _| !gone.contains(name));
                 for (name, member) in members {
                     let inner: Vec<&Value> = parts.iter().filter_map(|part| property(part, name)).collect();
@@ -99,53 +83,117 @@ impl ReadOnly {
         }
     }
 
+    fn target(&self, schema: &Value) -> Option<&Value> {
+        self.definitions.get(&name_of(schema.get("$ref")?)?)
+    }
+}
+
+/// What is found out about one value. Schemas that consist of others are looked at once, however many lead to them: what
+/// leads to them doubles with each schema between, and schemas that extend each other have no end.
+struct Look<'s, 'v> {
+    read_only: &'s ReadOnly,
+    value: &'v Value,
+    /// If the value may be of a schema, by its address.
+    fits: HashMap<usize, bool>,
+    /// If a schema is `readOnly`.
+    marked: HashMap<usize, bool>,
+}
+
+/// What schemas say of one property, by their addresses.
+type Verdicts = HashMap<usize, Option<bool>>;
+
+impl<'s, 'v> Look<'s, 'v> {
+    fn new(read_only: &'s ReadOnly, value: &'v Value) -> Self {
+        Self { read_only, value, fits: HashMap::new(), marked: HashMap::new() }
+    }
+
+    /// The schemas that the value follows if it follows these, each once, and the names of its members that no request holds.
+    fn at(mut self, schemas: &[&'s Value]) -> (Vec<&'s Value>, HashSet<String>) {
+        let parts = self.parts(schemas);
+        let mut gone = HashSet::new();
+        for name in self.value.as_object().into_iter().flat_map(|members| members.keys()) {
+            // Most are declared by none to be so.
+            if parts.iter().any(|part| declared(part, name).is_some_and(|own| self.is_read_only(own, PARTS))) {
+                let mut known = Verdicts::new();
+                let says =
+                    schemas.iter().fold(None, |says, schema| or(says, self.verdict(schema, name, &mut known, PARTS)));
+                if says == Some(true) {
+                    gone.insert(name.clone());
+                }
+            }
+        }
+        (parts, gone)
+    }
+
+    fn parts(&mut self, schemas: &[&'s Value]) -> Vec<&'s Value> {
+        let (mut parts, mut seen) = (Vec::new(), HashSet::new());
+        let mut open: Vec<&Value> = schemas.iter().rev().copied().collect();
+        while let Some(schema) = open.pop() {
+            if !seen.insert(address(schema)) {
+                continue;
+            }
+            parts.push(schema);
+            open.extend(["oneOf", "anyOf"].iter().flat_map(|key| self.variants(schema, key, PARTS)));
+            open.extend(list(schema, "allOf"));
+            open.extend(self.read_only.target(schema));
+        }
+        parts
+    }
+
     /// Whether a property is `readOnly` in a schema; `None` if the schema does not declare it.
     ///
     /// Of schemas that hold together one suffices. Of the variants of a union that the value may be, all must say so.
-    fn verdict(&self, schema: &Value, name: &str, value: &Value, depth: usize) -> Option<bool> {
+    fn verdict(&mut self, schema: &'s Value, name: &str, known: &mut Verdicts, depth: usize) -> Option<bool> {
         let depth = depth.checked_sub(1)?;
-        let own = schema.get("properties").and_then(|properties| properties.get(name));
-        let mut found = own.map(|property| self.is_read_only(property, depth));
-        if let Some(target) = self.target(schema) {
-            found = or(found, self.verdict(target, name, value, depth));
+        let mut found = declared(schema, name).map(|property| self.is_read_only(property, depth));
+        if !is_composed(schema) {
+            return found;
         }
-        for part in list(schema, "allOf") {
-            found = or(found, self.verdict(part, name, value, depth));
+        if let Some(known) = known.get(&address(schema)) {
+            return *known;
+        }
+        // A schema says nothing new within itself.
+        known.insert(address(schema), None);
+        for part in self.read_only.target(schema).into_iter().chain(list(schema, "allOf")) {
+            found = or(found, self.verdict(part, name, known, depth));
         }
         for key in ["anyOf", "oneOf"] {
-            let variants = self.variants(schema, key, value, depth);
-            let says: Vec<bool> = variants.into_iter().filter_map(|v| self.verdict(v, name, value, depth)).collect();
+            let variants = self.variants(schema, key, depth);
+            let says: Vec<bool> = variants.into_iter().filter_map(|v| self.verdict(v, name, known, depth)).collect();
             if !says.is_empty() {
                 found = or(found, Some(says.iter().all(|says| *says)));
             }
         }
+        known.insert(address(schema), found);
         found
     }
 
-    /// The schemas that a value follows if it follows this one.
-    fn parts<'s>(&'s self, schema: &'s Value, value: &Value, depth: usize, parts: &mut Vec<&'s Value>) {
-        let Some(depth) = depth.checked_sub(1) else { return };
-        parts.push(schema);
-        if let Some(target) = self.target(schema) {
-            self.parts(target, value, depth, parts);
-        }
-        list(schema, "allOf").for_each(|part| self.parts(part, value, depth, parts));
-        for key in ["anyOf", "oneOf"] {
-            for variant in self.variants(schema, key, value, depth) {
-                self.parts(variant, value, depth, parts);
-            }
-        }
-    }
-
-    /// The variants of a union that a value may be, or all if it seems to be none of them.
-    fn variants<'s>(&'s self, schema: &'s Value, key: &str, value: &Value, depth: usize) -> Vec<&'s Value> {
+    /// The variants of a union that the value may be, or all if it seems to be none of them.
+    fn variants(&mut self, schema: &'s Value, key: &str, depth: usize) -> Vec<&'s Value> {
         let all: Vec<&Value> = list(schema, key).collect();
-        let fitting: Vec<&Value> = all.iter().copied().filter(|variant| self.may_be(variant, value, depth)).collect();
+        let fitting: Vec<&Value> = all.iter().copied().filter(|variant| self.may_be(variant, depth)).collect();
         if fitting.is_empty() { all } else { fitting }
     }
 
-    fn may_be(&self, schema: &Value, value: &Value, depth: usize) -> bool {
+    fn may_be(&mut self, schema: &'s Value, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return true };
+        if !is_composed(schema) {
+            return self.may_be_itself(schema, depth);
+        }
+        if let Some(fits) = self.fits.get(&address(schema)) {
+            return *fits;
+        }
+        self.fits.insert(address(schema), true);
+        let fits = self.may_be_itself(schema, depth)
+            && self.read_only.target(schema).is_none_or(|target| self.may_be(target, depth))
+            && list(schema, "allOf").all(|part| self.may_be(part, depth));
+        self.fits.insert(address(schema), fits);
+        fits
+    }
+
+    /// What the schema itself says, without those that it consists of.
+    fn may_be_itself(&mut self, schema: &'s Value, depth: usize) -> bool {
+        let value = self.value;
         let is_of = |kind: &str| match value {
             Value::Object(_) => kind == "object",
             Value::Array(_) => kind == "array",
@@ -163,26 +211,37 @@ impl ReadOnly {
             property.get("const").is_some_and(|only| only != value)
                 || property.get("enum").and_then(Value::as_array).is_some_and(|all| !all.contains(value))
         });
-        let lacks = list(schema, "required").filter_map(Value::as_str).any(|name| {
-            let own = properties.and_then(|properties| properties.get(name));
+        let mut lacks = list(schema, "required").filter_map(Value::as_str).filter(|name| {
+            let own = properties.and_then(|properties| properties.get(*name));
             value.is_object() && value.get(name).is_none() && !own.is_some_and(|own| self.is_read_only(own, depth))
         });
-        fits && !differs
-            && !lacks
-            && self.target(schema).is_none_or(|target| self.may_be(target, value, depth))
-            && list(schema, "allOf").all(|part| self.may_be(part, value, depth))
+        fits && !differs && lacks.next().is_none()
     }
 
-    fn is_read_only(&self, schema: &Value, depth: usize) -> bool {
+    fn is_read_only(&mut self, schema: &'s Value, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
-        schema.get("readOnly") == Some(&Value::Bool(true))
-            || self.target(schema).is_some_and(|target| self.is_read_only(target, depth))
-            || list(schema, "allOf").any(|part| self.is_read_only(part, depth))
+        if schema.get("readOnly") == Some(&Value::Bool(true)) || !is_composed(schema) {
+            return schema.get("readOnly") == Some(&Value::Bool(true));
+        }
+        if let Some(marked) = self.marked.get(&address(schema)) {
+            return *marked;
+        }
+        self.marked.insert(address(schema), false);
+        let marked = self.read_only.target(schema).is_some_and(|target| self.is_read_only(target, depth))
+            || list(schema, "allOf").any(|part| self.is_read_only(part, depth));
+        self.marked.insert(address(schema), marked);
+        marked
     }
+}
 
-    fn target(&self, schema: &Value) -> Option<&Value> {
-        self.definitions.get(&name_of(schema.get("$ref")?)?)
-    }
+/// True if a schema consists of others.
+fn is_composed(schema: &Value) -> bool {
+    ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|key| schema.get(key).is_some())
+}
+
+/// The schema of a property that a schema declares by its name.
+fn declared<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    schema.get("properties").and_then(|properties| properties.get(name))
 }
 
 /// Of two schemas that hold together, what either says.
@@ -199,8 +258,7 @@ fn list<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> + u
 
 /// The schema of a property.
 fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
-    let own = schema.get("properties").and_then(|properties| properties.get(name));
-    own.or_else(|| schema.get("additionalProperties"))
+    declared(schema, name).or_else(|| schema.get("additionalProperties"))
 }
 
 /// The schema of an item.
@@ -310,6 +368,30 @@ mod tests {
         for (schema, value, expected) in table {
             assert_eq!(left(schema.clone(), &[], value.clone()), expected, "{value} by {schema}");
         }
+    }
+
+    #[test]
+    fn schemas_that_extend_each_other_say_what_they_say() {
+        // A family in a circle: a pet is one of its children, each of which is a pet.
+        let names: Vec<&'static str> =
+            (b'a'..=b't').map(|at| &*Box::leak(format!("Child-{}", char::from(at)).into_boxed_str())).collect();
+        let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+        let variants: Vec<Value> = names.iter().map(|name| reference(name)).collect();
+        let mut definitions: Vec<(&'static str, Value)> = names
+            .iter()
+            .map(|name| {
+                let own =
+                    json!({ "properties": { "kind": { "const": name }, "age": { "readOnly": name.ends_with('b') } } });
+                (*name, json!({ "allOf": [reference("Pet"), own], "required": ["kind"] }))
+            })
+            .collect();
+        definitions.push((
+            "Pet",
+            json!({ "oneOf": variants, "properties": { "id": { "readOnly": true }, "mother": reference("Pet") } }),
+        ));
+        let value = |kind: &str, mother: Value| json!({ "kind": kind, "id": 1, "age": 2, "mother": mother });
+        let left = left(reference("Pet"), &definitions, value("Child-a", value("Child-b", json!(null))));
+        assert_eq!(left, json!({ "kind": "Child-a", "age": 2, "mother": { "kind": "Child-b", "mother": null } }));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Values and schemas whose checking, listing or repair could cost more than they do.
 
-use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::registry::OutputPolicy;
-use ops_runtime::spec::{OperationSpec, Schema};
-use ops_runtime::{Call, CallOptions, Operation, Registry, ResponseEnvelope, operation};
+use ops_runtime::spec::{Definition, Definitions, OperationSpec, Schema};
+use ops_runtime::{Call, CallError, CallOptions, Context, Operation, Registry, ResponseEnvelope, mock, operation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -41,6 +42,8 @@ pub(super) const CASES: &[Case] = &[
         .with_family("references"),
     Case::new("references-all-of-output", 30 * 64, |size| all_of_output(size / 64)).with_family("references"),
     Case::new("references-in-a-circle", 3, circle),
+    Case::new("references-read-only", 8 * 64, |size| read_only(size / 64)).with_family("references"),
+    Case::new("references-to-a-long-definition", 1 << 20, example).with_family("references"),
     Case::new("warnings-wrong-items", 3 << 20, |size| wrong_items(size, OutputPolicy::Repair)).with_family("warnings"),
     Case::new("warnings-wrong-items-cast", 1 << 20, |size| wrong_items(size, OutputPolicy::Cast))
         .with_family("warnings"),
@@ -245,6 +248,68 @@ fn all_of_output(length: usize) -> Outcome {
         Err(error) if error.len() > 4096 => Err(format!("a message of {} bytes", error.len())),
         Err(error) => Ok(error),
     }
+}
+
+/// A request body of definitions, each of which is the next one six times; the last says that a property is `readOnly`.
+fn read_only(length: usize) -> Outcome {
+    let mut definitions: Vec<Definition> = (0..length)
+        .map(|index| {
+            let next = json!({ "$ref": format!("#/$defs/D{}", index + 1) });
+            Definition::from_value(format!("D{index}"), json!({ "allOf": vec![next; 6] }))
+        })
+        .collect();
+    let leaf = json!({ "properties": { "id": { "readOnly": true } } });
+    definitions.push(Definition::from_value(format!("D{length}"), leaf));
+    let http = HttpBinding::new("POST", "/").with_bodies(const { &[HttpBody::new("application/json")] });
+    let mut spec = OperationSpec::mutation("hostile.readOnly").with_http(http);
+    spec.input = Schema::from(json!({ "type": "object", "properties": { "body": { "$ref": "#/$defs/D0" } } }));
+    spec.definitions = Definitions::new(definitions);
+    let registry = Registry::new();
+    let handler = Handler::endpoint(Mirror);
+    registry.register(Registration::new(spec, handler)).map_err(|error| error.to_string())?;
+    for (body, sent) in [(json!({}), json!({})), (json!({ "id": 1, "a": 2 }), json!({ "a": 2 }))] {
+        let came = block_on(registry.call("hostile.readOnly", json!({ "body": body })));
+        let came = came.map_err(|error| error.to_string())?.data;
+        if came != json!({ "body": sent }) {
+            return Err(format!("{came} was sent of {body}"));
+        }
+    }
+    Ok("it was sent".to_owned())
+}
+
+/// Something remote that gives back what it is sent.
+struct Mirror;
+
+impl Endpoint for Mirror {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        Box::pin(std::future::ready(Ok(ResponseEnvelope::local(Payload::Value(input), spec.id.clone()))))
+    }
+}
+
+/// An example of what refers to one definition of this length as often as an example may be large.
+fn example(size: usize) -> Outcome {
+    let properties: Map<String, Value> =
+        (0..size / 48).map(|index| (format!("name-{index}"), json!({ "type": "string" }))).collect();
+    let next = |name: &str| json!({ "allOf": vec![json!({ "$ref": format!("#/$defs/{name}") }); 32] });
+    let definitions = [
+        ("A", next("B")),
+        ("B", next("C")),
+        ("C", next("Long")),
+        ("Long", json!({ "type": "object", "properties": properties })),
+    ];
+    let definitions = definitions.map(|(name, schema)| Definition::new(name, schema.to_string().leak()));
+    let schema = json!({ "allOf": [{ "$ref": "#/$defs/A" }, { "minProperties": 1 }] });
+    let mut spec = OperationSpec::query("hostile.example").with_output(Schema::from(schema));
+    spec.definitions = Definitions::new(definitions.into());
+    let registry = Registry::new();
+    registry.register(mock::examples(spec)).map_err(|error| error.to_string())?;
+    let made = block_on(registry.call("hostile.example", Value::Null)).map_err(|error| error.to_string())?;
+    Ok(format!("{} members", made.data.as_object().map_or(0, Map::len)))
 }
 
 /// Definitions that are each other.
