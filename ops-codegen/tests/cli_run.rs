@@ -143,6 +143,18 @@ fn a_journal_is_one_of_its_documents_and_servers() {
 }
 
 #[test]
+fn a_number_that_was_computed_is_asked_about_once() {
+    let shop = Shop::start("number");
+    let document = std::fs::read_to_string(shop.folder.join("shop.yaml")).unwrap();
+    std::fs::write(shop.folder.join("shop.yaml"), document.replace("type: integer", "type: number")).unwrap();
+    std::fs::write(shop.folder.join("script.js"), "return ops.shop.removePet({ petId: 9.99 * 1.07 })").unwrap();
+    assert_eq!(shop.run(&["--journal", "journal"]).status.code(), Some(1));
+    let output = shop.run(&["--journal", "journal", "--allow", "*"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(shop.seen(), ["DELETE /pets/10.689300000000001"]);
+}
+
+#[test]
 fn a_time_may_be_longer_than_any_clock_tells() {
     let shop = Shop::start("long");
     let output = shop.run(&["--allow", "*", "--timeout", &u64::MAX.to_string()]);

@@ -418,10 +418,13 @@ fn death() -> CallError {
     CallError::new(ErrorCode::Aborted, message).with_details(json!({ DIED: true }))
 }
 
-/// True if the error is that of an attempt whose worker died. Handlers give errors of the same code, such as those of calls.
+/// True if the workers of a job died until its attempts were used up. Handlers give errors of the same code, such as those of
+/// calls, and those of steps whose own workers died.
 #[cfg(feature = "mcp-server")]
-pub(crate) fn is_death(error: &CallError) -> bool {
-    *error.code() == ErrorCode::Aborted && error.details().get(DIED).is_some()
+pub(crate) fn is_death(ended: &Ended) -> bool {
+    let Outcome::Dead(letter) = &ended.outcome else { return false };
+    let error = &letter.error;
+    ended.failed.is_none() && *error.code() == ErrorCode::Aborted && error.details().get(DIED).is_some()
 }
 
 fn outcome(verdict: &Verdict) -> &'static str {

@@ -182,7 +182,7 @@ impl Engine for InProcess {
     }
 
     fn end<'a>(&'a self, delivery: &'a Delivery, end: &'a Ended) -> EngineResult<'a, bool> {
-        ready(self.state().0.end(&delivery.job.id, end))
+        ready(self.state().0.end_delivered(delivery, end))
     }
 
     fn again<'a>(&'a self, delivery: &'a Delivery, tries: &'a Tries, after: Duration) -> EngineResult<'a, ()> {

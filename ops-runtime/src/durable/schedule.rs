@@ -287,10 +287,12 @@ impl Jobs {
                 if record.repeats(known) {
                     return self.submit_next(known, now).await;
                 }
-                // First, as nobody knows of it later.
-                self.close_next(known).await?;
             }
             if self.engine().keep_schedule(&record, known.as_ref()).await? {
+                // Only now: the job of a schedule that stays must run. If this fails, it runs once more than it should.
+                if let Some(known) = known {
+                    self.close_next(&known).await?;
+                }
                 return self.submit_next(&record, now).await;
             }
         }

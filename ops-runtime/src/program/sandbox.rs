@@ -139,6 +139,11 @@ impl Sandbox {
     ) -> BoxFuture<'a, Report> {
         Box::pin(async move {
             let failed = |message: String| Report::failed(Failure::new(Reason::Journal, message));
+            let is_missing = || failed("there is no such journal, or no longer".to_owned());
+            // Before it is held: a hold of a journal that is not there leaves something behind that nobody removes.
+            if kept.must_exist && matches!(kept.store.load(kept.name).await, Ok(None)) {
+                return is_missing();
+            }
             let _hold = match kept.store.hold(kept.name).await {
                 Ok(hold) => hold,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -149,7 +154,8 @@ impl Sandbox {
             let mut journal = match kept.store.load(kept.name).await {
                 Ok(Some(journal)) if !journal.is_of(&program.hash()) => return differs(),
                 Ok(Some(journal)) => journal,
-                Ok(None) if kept.must_exist => return failed("there is no such journal, or no longer".to_owned()),
+                // Whoever ran it has ended it meanwhile.
+                Ok(None) if kept.must_exist => return is_missing(),
                 Ok(None) => self.journal(program),
                 Err(error) => return failed(format!("the journal cannot be read: {error}")),
             };

@@ -177,3 +177,89 @@ async fn a_server_that_refuses_is_told_as_such() {
     })
     .await;
 }
+
+/// Without the credit that the server does not take, the worker would never send another item.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_ends_when_the_server_refuses_its_credit() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let probe = Arc::new(Probe::default());
+        let worker =
+            at(&server, config(Duration::from_secs(3))).serve(CallHandler::new(registry(&probe))).await.unwrap();
+        let remote = at(&server, config(Duration::from_secs(3))).remote().await.unwrap();
+        let mut items = remote.subscribe::<Count>(CountInput { to: 1_000 }).await.unwrap();
+        assert_eq!(items.next().await.unwrap().unwrap().data, 0);
+        // The worker sends what it has credit for, and waits for more.
+        let mut made = 0;
+        while made != probe.made() {
+            made = probe.made();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("-xadd")).await;
+        let mut last = Ok(0);
+        while let Ok(Some(item)) = tokio::time::timeout(Duration::from_millis(500), items.next()).await {
+            last = item.map(|item| item.data);
+        }
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("+xadd")).await;
+        let error = last.expect_err("the subscription waits for ever");
+        assert!(error.message().contains("NOPERM"), "{error}");
+        drop(items);
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_a_worker_was_given_and_did_not_get_outlives_it() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let serve = async |config: RedisConfig| {
+            at(&server, config).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap()
+        };
+        let worker = serve(config(Duration::from_secs(3)).with_concurrency(1)).await;
+        let remote = at(&server, config(Duration::from_secs(3))).remote().await.unwrap();
+        // It reads no more while this runs.
+        let first = waiting(&remote, 1_000);
+        eventually("it runs", || worker.running() == 1).await;
+        let ids: Vec<String> = run(&mut connection, cmd("SMEMBERS").arg("ops:workers")).await;
+        let lost = waiting(&remote, 1);
+        // The server gives the worker another request, and the reply gets lost.
+        for n in 0.. {
+            let mut give = cmd("XREADGROUP");
+            give.arg("GROUP").arg("workers").arg(&ids[0]).arg("STREAMS").arg(STREAM).arg(">");
+            if run::<redis::Value>(&mut connection, &give).await != redis::Value::Nil {
+                break;
+            }
+            assert!(n < 500, "the request was never written");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let other = serve(config(Duration::from_secs(3))).await;
+        worker.stop().await;
+        assert_eq!(first.await.unwrap().unwrap(), "w");
+        let lost = tokio::time::timeout(Duration::from_secs(30), lost).await.expect("the call waits for ever");
+        assert_eq!(lost.unwrap().unwrap(), "w");
+        other.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_not_gone_because_the_server_does_not_say_where_it_is() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let remote = at(&server, quick(500)).remote().await.unwrap();
+        let call = waiting(&remote, 1);
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("-xrange")).await;
+        tokio::time::sleep(Duration::from_millis(2_000)).await;
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("+xrange")).await;
+        assert_eq!(remote.pending_count(), 1, "it is there, and waits");
+        let worker = at(&server, quick(500)).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
+        assert_eq!(call.await.unwrap().unwrap(), "w");
+        worker.stop().await;
+    })
+    .await;
+}

@@ -155,3 +155,23 @@ pub(crate) async fn a_schedule_that_cannot_be_read() {
     assert!(set.jobs.unschedule("a").await.unwrap() && set.jobs.unschedule("b").await.unwrap());
     worker.drain().await;
 }
+
+/// A schedule that could not be replaced stays, and its next job with it.
+pub(crate) async fn a_schedule_that_cannot_be_replaced() {
+    let set = Set::<JetStreamHarness<1>>::start().await;
+    let far = |hours: u64| Schedule::every(Duration::from_secs(hours * 3_600));
+    set.jobs.schedule::<Work>("a", far(1), named("a"), SubmitOptions::new()).await.unwrap();
+    let stream = server().await.get_stream(format!("{}-schedules", set.harness.prefix)).await.unwrap();
+    let config =
+        |most| async_nats::jetstream::stream::Config { max_message_size: most, ..stream.cached_info().config.clone() };
+    server().await.update_stream(config(16)).await.unwrap();
+    set.jobs.schedule::<Work>("a", far(2), named("a"), SubmitOptions::new()).await.unwrap_err();
+    assert_eq!(set.jobs.schedules().await.unwrap()[0].when, "@every 3600000ms");
+    assert_eq!(set.jobs.stats("jobs").await.unwrap().open, 1);
+    // Once it can be, the job is that of the new one.
+    server().await.update_stream(config(-1)).await.unwrap();
+    set.jobs.schedule::<Work>("a", far(2), named("a"), SubmitOptions::new()).await.unwrap();
+    assert_eq!(set.jobs.stats("jobs").await.unwrap().open, 1);
+    assert!(set.jobs.unschedule("a").await.unwrap());
+    set.settled().await;
+}

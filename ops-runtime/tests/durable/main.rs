@@ -48,7 +48,7 @@ macro_rules! conformance {
                     with_its_steps, with_its_steps_while_it_waits, with_its_steps_after_their_worker_died,
                     by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
-                    another_input_is_a_conflict, of_several_calls, a_step_that_failed, more_than_may_wait,
+                    another_input_is_a_conflict, of_several_calls, of_a_call_that_is_repeated, a_step_that_failed, more_than_may_wait,
                     nested_with_one_that_may_wait, given_back_by_a_drain,
                     their_worker_dies, in_a_plain_call, in_the_lane_of_their_job, left_behind;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
@@ -106,6 +106,7 @@ fn main() {
         ),
         trial("jetstream::tries_are_kept_as_long_as_their_job", jetstream::tries_are_kept_as_long_as_their_job),
         trial("jetstream::a_schedule_that_cannot_be_read", jetstream::a_schedule_that_cannot_be_read),
+        trial("jetstream::a_schedule_that_cannot_be_replaced", jetstream::a_schedule_that_cannot_be_replaced),
     ]);
     // The longest first.
     #[cfg(feature = "jetstream")]

@@ -261,6 +261,26 @@ pub(crate) async fn parcels(context: &Context, named: bool) -> Result<Vec<Value>
     Ok(shipped)
 }
 
+/// Books by a closure, unless all is full.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn book(context: &Context, full: bool) -> Result<String, CallError> {
+    let booked = if full { Err(CallError::new("BUSY", "all is full")) } else { Ok("booked".to_owned()) };
+    context.step("book", || std::future::ready(booked)).await
+}
+
+/// Calls thrice, and tells what came of each call.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn persists(context: &Context) -> Vec<String> {
+    let mut told = Vec::new();
+    for full in [true, false, false] {
+        told.push(match context.env().execute::<Book>(BookInput { full }).await {
+            Ok(booked) => booked.data,
+            Err(error) => error.code().as_str().to_owned(),
+        });
+    }
+    told
+}
+
 /// A step whose input is another in each attempt.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn fickle(context: &Context) -> Result<i64, CallError> {
@@ -353,6 +373,8 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Order).unwrap();
     registry.register(Ship).unwrap();
     registry.register(Parcels).unwrap();
+    registry.register(Book).unwrap();
+    registry.register(Persists).unwrap();
     registry.register(Fickle).unwrap();
     registry.register(Nest).unwrap();
     registry.register(Fan).unwrap();

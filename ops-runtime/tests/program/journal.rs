@@ -214,3 +214,28 @@ async fn a_journal_is_run_once_at_a_time_and_answers_may_be_given_again() {
     }
     std::fs::remove_dir_all(&root).unwrap();
 }
+
+#[tokio::test]
+async fn of_a_journal_that_is_missing_no_file_is_made() {
+    let root = folder("missing");
+    let (store, host) = (FolderStore::new(&root), Recorder::default());
+    let kept = Kept::new(&store, "one").existing();
+    let outcome = Sandbox::default().run_kept(&program("return ops.t.set(1)"), &kept, &host).await.outcome;
+    let Outcome::Failed(failed) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((failed.reason, &*failed.message), (Reason::Journal, "there is no such journal, or no longer"));
+    assert_eq!(std::fs::read_dir(&root).map_or(0, Iterator::count), 0);
+}
+
+#[tokio::test]
+async fn numbers_that_a_program_computed_are_read_as_they_were() {
+    let root = folder("numbers");
+    let (sandbox, store, host) = (Sandbox::default(), FolderStore::new(&root), Recorder::default());
+    let (asking, kept) = (program("return ops.t.set({ price: 9.99 * 1.07 })"), Kept::new(&store, "one"));
+    let outcome = sandbox.run_kept(&asking, &kept, &host).await.outcome;
+    let Outcome::Waiting(waiting) = outcome else { panic!("{outcome:?}") };
+    let price = json!({ "price": 9.99 * 1.07 });
+    assert_eq!(waiting.asks[0].input, price);
+    let outcome = sandbox.run_kept(&asking, &kept.with_yes(&waiting.asks[0].key), &host).await.outcome;
+    assert!(matches!(outcome, Outcome::Done(ref value) if *value == price), "{outcome:?}");
+    std::fs::remove_dir_all(&root).unwrap();
+}

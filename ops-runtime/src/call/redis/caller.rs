@@ -258,10 +258,14 @@ impl Shared {
                 };
                 self.pending.emit_error(&RequestId::of(number), error);
             }
-            // It is gone, or the server has lost what it was told.
-            (Message::Frame { to, .. }, Told::Nobody) => {
+            // It is gone, or the server has lost what it was told or does not take it: without the credit, no items would come.
+            (Message::Frame { to, .. }, told @ (Told::Nobody | Told::Refused(_))) => {
+                let error = match told {
+                    Told::Refused(error) => error,
+                    _ => gone("the worker cannot be told anything any more"),
+                };
                 for id in self.liveness.of(&to) {
-                    self.pending.fail_subscription(&id, &gone("the worker cannot be told anything any more"));
+                    self.pending.fail_subscription(&id, &error);
                 }
             }
             _ => {}

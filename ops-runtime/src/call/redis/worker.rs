@@ -160,12 +160,7 @@ impl RedisWorker {
         }
         shared.callers.drain().await;
         let _ = tokio::time::timeout(shared.config.answers_survive, shared.outbox.flushed()).await;
-        let mut commands = pipe();
-        for stream in &*shared.streams.borrow() {
-            commands.cmd("XGROUP").arg("DELCONSUMER").arg(stream).arg(GROUP).arg(&*shared.id);
-        }
-        commands.cmd("DEL").arg(shared.config.keys.worker(&shared.id));
-        let _ = shared.line.run::<Value>(commands.ignore_errors()).await;
+        let _ = shared.leave_groups().await;
         self.stopped = true;
     }
 }

@@ -35,6 +35,8 @@ enum Kept {
 
 struct Open {
     job: JobRecord,
+    /// Leases with lower numbers are of an earlier life of the job, which was submitted again or retried.
+    since: u64,
     tries: Tries,
     deliveries: u64,
     place: Place,
@@ -113,7 +115,7 @@ impl State {
     fn open(&mut self, job: &JobRecord) {
         self.number += 1;
         let place = Place::Waits { due: job.start(), number: self.number };
-        let open = Open { job: job.clone(), tries: Tries::default(), deliveries: 0, place };
+        let open = Open { job: job.clone(), since: self.number, tries: Tries::default(), deliveries: 0, place };
         self.enter(&job.id, &open.place);
         self.jobs.insert(job.id.clone(), Kept::Open(Box::new(open)));
     }
@@ -203,6 +205,13 @@ impl State {
         }
         self.listening.remove(id);
         true
+    }
+
+    /// Ends the job of a delivery if it is open, whoever has it now.
+    pub(super) fn end_delivered(&mut self, delivery: &Delivery, end: &Ended) -> bool {
+        let receipt = delivery.receipt.parse::<u64>().ok();
+        let is_same = self.opened(&delivery.job.id).is_some_and(|open| receipt > Some(open.since));
+        is_same && self.end(&delivery.job.id, end)
     }
 
     /// Takes jobs that are due, one of each lane in turn.

@@ -95,10 +95,12 @@ impl Core {
         Err(changes(id))
     }
 
-    /// Ends a job that this process has, or had: after an outage of a lease, the result must not be lost with the lease.
+    /// Ends a job that this process has, or had: after an outage of a lease, the result must not be lost with the lease. By then
+    /// others may have ended the job, and it may have been submitted again or retried, which is looked up.
     pub(super) async fn end(&self, delivery: &Delivery, end: &Ended) -> Result<bool, CallError> {
         let id = &delivery.job.id;
         let held = self.held.get(id, &delivery.receipt);
+        let held = held.filter(|lease| lease.since.elapsed() < self.config.limits.lease);
         let is_held = held.is_some();
         let open = match held {
             Some(lease) => Some((lease.sequence, lease.note)),

@@ -51,7 +51,6 @@ impl Line {
     /// # Errors
     /// What is wrong with the line.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        // Exact: floats of a recording are those that were recorded.
         let line: Map<String, Value> = crate::record::from_str(text).map_err(|error| error.to_string())?;
         let id = line.get("id").and_then(Value::as_str).ok_or("it has no `id`")?.to_owned();
         let input = line.get("input").cloned().unwrap_or_default();

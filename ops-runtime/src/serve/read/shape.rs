@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
@@ -279,14 +279,9 @@ impl Node {
     }
 }
 
-/// A number as JSON writes it, read exactly.
+/// A number as JSON writes it.
 fn number(text: &str) -> Option<Value> {
-    let read: Number = serde_json::from_str(text).ok()?;
-    if read.is_f64() {
-        // The parser of JSON may be off by the last bit.
-        return text.parse().ok().and_then(Number::from_f64).map(Value::Number);
-    }
-    Some(Value::Number(read))
+    serde_json::from_str(text).ok().map(Value::Number)
 }
 
 #[cfg(test)]

@@ -231,7 +231,22 @@ pub(crate) async fn taken_for_another_kind<H: Harness>() {
     };
     assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");
     assert!(error.message().contains("use `execute` or `call`"), "{error}");
+    // The first item is no result, whatever the types of the caller say.
+    let error = set.remote.execute::<stale::Count>(stale::CountInput { to: 3 }).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");
+    assert!(error.message().contains("use `subscribe` or `stream`"), "{error}");
     set.settled().await;
+}
+
+/// Operations as they were before the worker's.
+mod stale {
+    use ops_runtime::operation;
+
+    /// Counts, and gives how far.
+    #[operation(namespace = "test", kind = query)]
+    pub(super) async fn count(to: u64) -> u64 {
+        to
+    }
 }
 
 pub(crate) async fn with_a_window_of_nothing<H: Harness>() {

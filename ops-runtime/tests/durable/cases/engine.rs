@@ -135,20 +135,28 @@ pub(crate) async fn an_ending_after_the_lease<H: Harness>() {
         assert!(!engine.end(&first, &done(&engine, &job, 9)).await.unwrap());
     }
     // What is submitted again is another job.
-    let mut next = job(4);
-    engine.submit(&next).await.unwrap();
-    let first = pull_one(&engine).await;
-    lost().await;
-    let _ = engine.extend(&first).await.unwrap();
-    let letter = DeadLetter::new(next.clone(), engine.now(), Tries::default(), CallError::execution("no"));
-    let dead = Ended::new(&next, engine.now(), 1, Outcome::Dead(Box::new(letter)));
-    assert!(other.close(&next.id, &dead).await.unwrap());
-    assert!(!engine.end(&first, &done(&engine, &next, 9)).await.unwrap());
-    next.submitted = engine.now();
-    assert!(other.retry(&next).await.unwrap());
-    let second = pull_one(&other).await;
-    assert!(other.end(&second, &done(&other, &next, 4)).await.unwrap());
-    assert_eq!(data(&engine, &next).await, Some(4));
+    for (number, extends) in [(4, true), (5, false)] {
+        let mut next = job(number);
+        engine.submit(&next).await.unwrap();
+        let first = pull_one(&engine).await;
+        lost().await;
+        if extends {
+            let _ = engine.extend(&first).await.unwrap();
+        }
+        let letter = DeadLetter::new(next.clone(), engine.now(), Tries::default(), CallError::execution("no"));
+        let dead = Ended::new(&next, engine.now(), 1, Outcome::Dead(Box::new(letter)));
+        assert!(other.close(&next.id, &dead).await.unwrap());
+        if extends {
+            assert!(!engine.end(&first, &done(&engine, &next, 9)).await.unwrap());
+        }
+        next.submitted = engine.now();
+        assert!(other.retry(&next).await.unwrap());
+        assert!(!engine.end(&first, &done(&engine, &next, 9)).await.unwrap(), "{extends}");
+        let second = pull_one(&other).await;
+        assert!(!engine.end(&first, &done(&engine, &next, 9)).await.unwrap(), "{extends}");
+        assert!(other.end(&second, &done(&other, &next, number)).await.unwrap());
+        assert_eq!(data(&engine, &next).await, Some(number));
+    }
     assert!(other.pull("jobs", 1, LEASE + Duration::from_millis(500)).await.unwrap().is_empty());
     assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
 }

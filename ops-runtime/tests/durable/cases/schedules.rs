@@ -94,7 +94,7 @@ pub(crate) async fn set_by_many_at_once<H: Harness>() {
     let set = Set::<H>::start().await;
     let far = || Schedule::every(Duration::from_secs(3_600));
     let replicas = [set.others().await, set.others().await, set.others().await];
-    let options = || SubmitOptions::new().with_timeout(Duration::from_secs(60)).with_metadata("ratio", 0.1);
+    let options = || SubmitOptions::new().with_timeout(Duration::from_secs(60)).with_metadata("ratio", 9.99 * 1.07);
     let all = async |name: &str| {
         let set = replicas.iter().map(|jobs| jobs.schedule::<Work>("a", far(), named(name), options()));
         try_join_all(set).await.unwrap();

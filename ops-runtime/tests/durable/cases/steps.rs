@@ -103,6 +103,16 @@ pub(crate) async fn of_several_calls<H: Harness>() {
     worker.drain().await;
 }
 
+/// A closure that failed has given nothing that calls could share. What one gave is that call's own.
+pub(crate) async fn of_a_call_that_is_repeated<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Persists>(PersistsInput {}, attempts(1)).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, ["BUSY", "booked", "VALIDATION_ERROR"]);
+    set.settled().await;
+    worker.drain().await;
+}
+
 pub(crate) async fn a_step_that_failed<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;

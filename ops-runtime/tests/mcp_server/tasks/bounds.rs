@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ops_runtime::durable::engine::EngineLimits;
-use ops_runtime::durable::{InProcess, Jobs, RetryPolicy};
+use ops_runtime::durable::{InProcess, Jobs, RetryPolicy, Worker};
 use ops_runtime::mcp::{McpServer, McpTasks};
+use ops_runtime::{CallError, Context, operation};
 use serde_json::{Value, json};
 
-use super::{code, jobs, registry, server, tasks, worker};
+use super::{Work, WorkInput, code, jobs, registry, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
 use crate::http::{Ask, authenticated};
 
@@ -129,6 +130,38 @@ async fn a_task_whose_workers_die_has_an_error_of_the_protocol() {
     let _worker = worker(&jobs);
     let result = client.of_task("tasks/result", &task).await;
     assert_eq!(code(&result), -32603, "{result}");
+    assert_eq!(client.of_task("tasks/get", &task).await["result"]["status"], "failed");
+}
+
+/// Works for a while, in a step.
+#[operation(namespace = "job", kind = mutation)]
+async fn nest(context: &Context, millis: u64, text: String) -> Result<String, CallError> {
+    Ok(context.once::<Work>("work", WorkInput { millis, text }).await?.data)
+}
+
+/// The task itself came to an end: by the error of its step, which is an answer.
+#[tokio::test]
+async fn a_task_whose_step_has_lost_its_workers_has_an_answer() {
+    let jobs = Jobs::new(InProcess::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(200))))
+        .with_retry("*", RetryPolicy::once())
+        .with_queue("job.work", "doomed");
+    let registry = registry();
+    registry.register(Nest).unwrap();
+    let server = McpServer::new(registry.clone()).with_tasks(tasks(&jobs));
+    let mut client = Client::connect(server, REVISIONS[0]).await;
+    let worker = |queue| Worker::new(jobs.clone(), registry.clone()).with_queues([queue]).start();
+    let (_worker, dies) = (worker("jobs"), worker("doomed"));
+    let task = client.begin("job_nest", json!({ "millis": 60_000, "text": "lost" })).await;
+    for _ in 0..300 {
+        if jobs.stats("doomed").await.unwrap().running == 1 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    drop(dies);
+    let _other = worker("doomed");
+    let result = client.of_task("tasks/result", &task).await;
+    assert_eq!(result["result"]["isError"], true, "{result}");
     assert_eq!(client.of_task("tasks/get", &task).await["result"]["status"], "failed");
 }
 

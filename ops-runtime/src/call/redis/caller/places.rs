@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use redis::{RedisResult, Value, pipe};
 
-use super::Shared;
+use super::{Shared, is_foreign};
 use crate::Text;
 use crate::call::RequestId;
 use crate::call::directory::{gone, not_served};
@@ -104,6 +104,10 @@ impl Shared {
             match answer {
                 Ok(Value::Int(1)) => self.pending.emit_error(&RequestId::of(*number), not_served(operation)),
                 Ok(Value::Array(found)) if !found.is_empty() => {}
+                // It may still be there: the next look tells. Of a key that is not ours it is known.
+                Err(error) if !is_foreign(&error) => {
+                    tracing::debug!(error = error.category(), code = error.code(), "requests can't be looked for now");
+                }
                 _ => {
                     if let Some(place) = self.places.all().get_mut(number) {
                         place.gone = Some(Instant::now());

@@ -122,6 +122,32 @@ impl Shared {
         self.line.run::<Value>(&commands).await.map(drop)
     }
 
+    /// Removes what the server keeps about this worker.
+    ///
+    /// If the server gave it requests and the reply was lost, its consumer stays, from which others take them over: removed
+    /// with it, they would be given to nobody.
+    pub(super) async fn leave_groups(&self) -> RedisResult<()> {
+        let streams = self.streams.borrow().clone();
+        let mut commands = pipe();
+        commands.ignore_errors();
+        commands.cmd("DEL").arg(self.config.keys.worker(&self.id));
+        for stream in &streams {
+            commands.cmd("XPENDING").arg(stream).arg(GROUP).arg("-").arg("+").arg(1).arg(&*self.id);
+        }
+        let answers: Vec<RedisResult<Value>> = self.line.run(&commands).await?;
+        let mut commands = pipe();
+        commands.ignore_errors();
+        for (stream, given) in streams.iter().zip(answers.into_iter().skip(1)) {
+            if matches!(given, Ok(Value::Array(given)) if given.is_empty()) {
+                commands.cmd("XGROUP").arg("DELCONSUMER").arg(stream).arg(GROUP).arg(&*self.id);
+            }
+        }
+        if commands.is_empty() {
+            return Ok(());
+        }
+        self.line.run::<Value>(&commands).await.map(drop)
+    }
+
     fn served(&self) -> Vec<Arc<OperationSpec>> {
         self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
     }

@@ -121,7 +121,7 @@ impl<'a> Asker<'a> {
             Outcome::Cancelled => Err(ErrorData::new(CANCELLED, "the task was cancelled", None)),
             Outcome::Failed(error) => Ok(self.failure(seen, ended, error)),
             // No attempt has come to an end.
-            Outcome::Dead(letter) if is_death(&letter.error) => {
+            Outcome::Dead(_) if is_death(ended) => {
                 Err(ErrorData::internal_error("the workers of the task died until its attempts were used up", None))
             }
             Outcome::Dead(letter) => Ok(self.failure(seen, ended, &letter.error)),
@@ -200,7 +200,7 @@ impl Seen {
             },
             Outcome::Cancelled => TaskStatus::Cancelled,
             Outcome::Failed(_) => failed(true),
-            Outcome::Dead(letter) => failed(!is_death(&letter.error)),
+            Outcome::Dead(_) => failed(!is_death(ended)),
         }
     }
 
