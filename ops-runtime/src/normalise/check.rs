@@ -1,7 +1,7 @@
 //! Checks if a value conforms, without saying why not.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use serde_json::{Map, Value};
@@ -400,16 +400,18 @@ impl<'a> Checker<'a> {
         let (_, _, first) = objects.first().filter(|_| objects.len() > 1)?;
         first.properties.iter().find_map(|candidate| {
             let mut values: Vec<(Box<str>, u32)> = Vec::new();
-            let mut seen = HashSet::new();
+            let mut seen = HashMap::new();
             for (index, at, rules) in &objects {
                 let property = rules.find(&candidate.name, &mut 0)?;
                 let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
                 for literal in literals.iter() {
                     let text = literal.as_str()?;
-                    if !seen.insert(text) {
-                        return None;
+                    // An enum may name a value twice.
+                    match seen.insert(text, *index) {
+                        None => values.push((text.into(), *index)),
+                        Some(other) if other == *index => {}
+                        Some(_) => return None,
                     }
-                    values.push((text.into(), *index));
                 }
             }
             Some(Tag::new(&candidate.name, values))

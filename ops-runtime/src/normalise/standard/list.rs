@@ -218,11 +218,18 @@ impl<'a> Lister<'_, 'a> {
     /// Explains a union without a conforming variant: by the faults of the variant that is meant, if that is clear.
     fn explain_union(&mut self, union: &'a Union, value: &Value, path: &Path<'_>, scope: Scope, depth: u32) {
         let meant = match union.named(value) {
-            Some([(_, id)]) => Some(*id),
-            Some(_) => {
+            Some([]) => {
                 let Some(tag) = &union.tag else { return };
-                let known: Vec<Value> = tag.variants.iter().take(9).map(|(text, _)| Value::from(&**text)).collect();
+                let mut known: Vec<&str> = tag.variants.iter().map(|(text, _)| &**text).collect();
+                known.dedup();
+                let known: Vec<Value> = known.into_iter().take(9).map(Value::from).collect();
                 return self.report.say(&path.key(&tag.property), || format!("Expected {}", one_of(&known)));
+            }
+            Some([(_, id), others @ ..]) if others.iter().all(|(_, other)| other == id) => Some(*id),
+            Some(named @ [(text, _), ..]) => {
+                let (count, text) = (named.len(), cut(text, MAX_NAME));
+                let message = || format!("Expected a value of one of the {count} schemas that are named '{text}'");
+                return self.report.say(path, message);
             }
             None => {
                 let mut able = union.variants.iter().filter(|id| self.types(**id).meets(Types::of(value)));
