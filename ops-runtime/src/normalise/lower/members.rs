@@ -132,7 +132,7 @@ impl<'s> Lowering<'s, '_> {
     pub(super) fn reads(&mut self, pattern: &Pattern) -> bool {
         let is_readable = pattern.is_readable();
         if !is_readable {
-            self.problems.push(Problem::pattern(&pattern.source));
+            self.problems.add(Problem::pattern(&pattern.source));
         }
         is_readable
     }

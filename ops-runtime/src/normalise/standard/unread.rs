@@ -1,13 +1,14 @@
 //! Patterns that cannot be read: nothing may depend on whether a text matches them.
 
 use super::keyword::{ANY, Id, Keyword, Schema, Union};
-use crate::normalise::Problem;
+use crate::normalise::findings::{Problem, Problems};
+use crate::normalise::pattern::Pattern;
 
 /// Tells which patterns cannot be read, and leaves out what would take them for matched.
 ///
 /// Such a pattern asks nothing of a text, and `patternProperties` nothing of a value. What must not hold, or is a condition,
 /// may hold or not: then nothing, or either consequence, is asked.
-pub(super) fn settle(schemas: &mut [Schema], problems: &mut Vec<Problem>) {
+pub(super) fn settle(schemas: &mut [Schema], problems: &mut Problems) {
     let mut leads: Vec<Vec<usize>> = vec![Vec::new(); schemas.len()];
     let mut open = Vec::new();
     for (at, schema) in schemas.iter_mut().enumerate() {
@@ -50,20 +51,24 @@ pub(super) fn settle(schemas: &mut [Schema], problems: &mut Vec<Problem>) {
 }
 
 /// True if a keyword has patterns that cannot be read. What it would ask by them of the parts of a value is left out.
-fn forget(keyword: &mut Keyword, problems: &mut Vec<Problem>) -> bool {
-    let told = problems.len();
-    match keyword {
-        Keyword::Text(rules) => {
-            let unread = rules.patterns.iter().filter(|pattern| !pattern.is_readable());
-            problems.extend(unread.map(|pattern| Problem::pattern(&pattern.source)));
+fn forget(keyword: &mut Keyword, problems: &mut Problems) -> bool {
+    let mut reads = |pattern: &Pattern| {
+        let is_readable = pattern.is_readable();
+        if !is_readable {
+            problems.add(Problem::pattern(&pattern.source));
         }
+        is_readable
+    };
+    let mut forgets = false;
+    match keyword {
+        Keyword::Text(rules) => rules.patterns.iter().for_each(|pattern| forgets |= !reads(pattern)),
         Keyword::Properties(properties) => {
-            for (pattern, id) in properties.patterns.iter_mut().filter(|(pattern, _)| !pattern.is_readable()) {
-                problems.push(Problem::pattern(&pattern.source));
+            for (_, id) in properties.patterns.iter_mut().filter(|(pattern, _)| !reads(pattern)) {
                 *id = ANY;
+                forgets = true;
             }
         }
         _ => {}
     }
-    problems.len() > told
+    forgets
 }
