@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::equal::discard;
 use super::findings::{Problem, Problems};
 use super::node::Unit;
+use super::pattern::size::Allowance;
 use super::reference::key_of;
 use super::{compat, lower};
 use crate::pointer::unescaped;
@@ -65,6 +66,7 @@ struct Inner {
     problems: Mutex<Problems>,
     /// True if one of them is nested deeper, or combines more, than is read.
     is_cut: AtomicBool,
+    patterns: Allowance,
 }
 
 /// One definition, or a part of one that a reference leads to.
@@ -103,6 +105,7 @@ impl CompiledDefinitions {
             slots: Pool::new(),
             problems: Mutex::default(),
             is_cut: AtomicBool::new(false),
+            patterns: Allowance::default(),
         }))
     }
 
@@ -114,6 +117,11 @@ impl CompiledDefinitions {
     /// The problems in the definitions compiled so far.
     pub fn problems(&self) -> Vec<Problem> {
         self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).list().to_vec()
+    }
+
+    /// What the patterns of the definitions, and of schemas that use them, may still take.
+    pub(super) fn patterns(&self) -> &Allowance {
+        &self.0.patterns
     }
 
     /// True if a definition compiled so far is nested deeper, or combines more, than is read.

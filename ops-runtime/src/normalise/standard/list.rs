@@ -8,6 +8,7 @@ use super::check::{Run, Scope, address};
 use super::keyword::{Id, Keyword, Rules, Union};
 use super::{TOO_DEEP, ended};
 use crate::normalise::cut::{MAX_NAME, cut};
+use crate::normalise::equal::distinct;
 use crate::normalise::node::{FRACTION, Types};
 use crate::normalise::path::Path;
 use crate::normalise::report::{MAX_TOLD, Report, Violations};
@@ -18,6 +19,7 @@ pub(super) fn list(run: &Run<'_>, value: &Value) -> Violations {
     let mut lister = Lister { run, report: Report::new(MAX_TOLD), listed: HashSet::new() };
     if !run.budget.has_ended() {
         // Every schema was checked against the value once, and is again level by level.
+        run.budget.count(value);
         run.budget.remember();
         lister.visit(run.validator.root, value, &Path::ROOT, 0, 0);
     }
@@ -90,7 +92,7 @@ impl<'a> Lister<'_, 'a> {
                 if let Some(max) = max.filter(|max| length > *max) {
                     self.report.say(path, || format!("Expected array length to be less or equal to {max}"));
                 }
-                if *unique && !crate::normalise::equal::repeated(items, false).is_empty() {
+                if *unique && !distinct(items, self.run.budget) {
                     self.report.say(path, || "Expected array elements to be unique");
                 }
             }

@@ -1,8 +1,9 @@
 //! Patterns that cannot be read: nothing may depend on whether a text matches them.
 
 use super::keyword::{ANY, Id, Keyword, Schema, Union};
-use crate::normalise::findings::{Problem, Problems};
+use crate::normalise::findings::Problems;
 use crate::normalise::pattern::Pattern;
+use crate::normalise::pattern::size::Allowance;
 
 /// Tells which patterns cannot be read, and leaves out what would take them for matched.
 ///
@@ -11,10 +12,11 @@ use crate::normalise::pattern::Pattern;
 pub(super) fn settle(schemas: &mut [Schema], problems: &mut Problems) {
     let mut leads: Vec<Vec<usize>> = vec![Vec::new(); schemas.len()];
     let mut open = Vec::new();
+    let allowance = Allowance::default();
     for (at, schema) in schemas.iter_mut().enumerate() {
         let Schema::Rules(rules) = schema else { continue };
         for keyword in &mut rules.keywords {
-            if forget(keyword, problems) {
+            if forget(keyword, &allowance, problems) {
                 open.push(at);
             }
             keyword.each(|id, _| leads.iter_mut().skip(*id as usize).take(1).for_each(|from| from.push(at)));
@@ -51,12 +53,11 @@ pub(super) fn settle(schemas: &mut [Schema], problems: &mut Problems) {
 }
 
 /// True if a keyword has patterns that cannot be read. What it would ask by them of the parts of a value is left out.
-fn forget(keyword: &mut Keyword, problems: &mut Problems) -> bool {
+fn forget(keyword: &mut Keyword, allowance: &Allowance, problems: &mut Problems) -> bool {
     let mut reads = |pattern: &Pattern| {
-        let is_readable = pattern.is_readable();
-        if !is_readable {
-            problems.add(Problem::pattern(&pattern.source));
-        }
+        let problem = pattern.admit(allowance);
+        let is_readable = problem.is_none();
+        problem.into_iter().for_each(|problem| problems.add(problem));
         is_readable
     };
     let mut forgets = false;
