@@ -137,6 +137,7 @@ use violations::Lister;
 
 pub use definitions::{CompiledDefinitions, Reading};
 pub(crate) use equal::copy;
+use findings::Problems;
 #[allow(unused_imports, reason = "gateways tell it apart")]
 pub(crate) use findings::UNDECLARED;
 pub use findings::{Change, Problem, Repair, Violation};
@@ -162,12 +163,12 @@ impl CompiledSchema {
     ///
     /// `#/$defs/Name`, `#/definitions/Name` and `#/components/schemas/Name` are searched in the schema first.
     pub fn with_definitions(schema: &Value, definitions: &CompiledDefinitions) -> Self {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let unit = match definitions.reading() {
             Reading::Compat => compat::compile(schema, definitions),
             Reading::Default => lower::compile(schema, None, definitions, &mut problems),
         };
-        CompiledSchema { unit, definitions: definitions.clone(), problems }
+        CompiledSchema { unit, definitions: definitions.clone(), problems: problems.into_list() }
     }
 
     /// The parts of the schema that were not understood, mainly references to nowhere and patterns that cannot be read.

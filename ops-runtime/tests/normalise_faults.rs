@@ -1,7 +1,7 @@
 //! One fault does not change what lies beside it: random values under random schemas, with and without random faults.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{Change, CompiledSchema, Reading};
+use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Problem, Reading, Validator};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -353,4 +353,28 @@ fn beside(
         );
     }
     Ok(())
+}
+
+/// What many schemas take over is told once, in a few words.
+#[test]
+fn problems_are_told_once() {
+    let reference = format!("#/$defs/{}", "x".repeat(50_000));
+    let base = json!({ "properties": { "a": { "$ref": reference }, "b": { "pattern": "(" } }, "title": "base" });
+    let take = |index: usize| json!({ "allOf": [{ "$ref": "#/$defs/Base" }, { "properties": { "a": { "title": index.to_string() } } }] });
+    let parts: serde_json::Map<String, Value> = (0..1000).map(|index| (format!("p{index}"), take(index))).collect();
+    let told = |problems: &[Problem]| {
+        assert!(problems.iter().all(|problem| problem.subject.len() < 300));
+        let of = |what: &str| problems.iter().filter(|problem| problem.message.contains(what)).count();
+        assert_eq!((of("leads nowhere"), of("cannot be read"), problems.len()), (1, 1, 2));
+    };
+    let whole = json!({ "properties": parts, "$defs": { "Base": base } });
+    told(CompiledSchema::new(&whole, Reading::Default).problems());
+    told(Validator::new(&whole).problems());
+
+    // Each of these definitions takes over the same.
+    let source = move |name: &str| if name == "Base" { Some(base.clone()) } else { parts.get(name).cloned() };
+    let definitions = CompiledDefinitions::new(Reading::Default, source);
+    let all: Vec<Value> = (0..50).map(|index| json!({ "$ref": format!("#/$defs/p{index}") })).collect();
+    CompiledSchema::with_definitions(&json!({ "prefixItems": all }), &definitions).check(&json!(vec![json!({}); 50]));
+    told(&definitions.problems());
 }

@@ -1,7 +1,7 @@
 //! What holds for every schema and every value.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading, Repair};
+use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading, Repair, Validator};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::RngSeed;
@@ -403,4 +403,80 @@ fn hostile_schemas_take_a_bounded_time() {
             }
         }
     }
+}
+
+/// Each search of a pattern in a name counts, and each time that items are compared with each other.
+#[test]
+fn all_work_counts_as_steps() {
+    let names: Map<String, Value> = (0..100).map(|index| (format!("n{index}"), json!(1))).collect();
+    let patterns = |count: usize| {
+        let all: Map<String, Value> = (0..count).map(|index| (format!("^x{index}$"), json!({}))).collect();
+        (json!({ "type": "object", "patternProperties": all, "required": ["b"] }), Value::Object(names.clone()))
+    };
+    let items = vec![json!({ "a": vec![1; 2000] }); 2];
+    let variants = |count: usize| {
+        let variant = |index: usize| json!({ "type": "array", "uniqueItems": true, "maxItems": 10 + index });
+        (json!({ "anyOf": (0..count).map(variant).collect::<Vec<_>>() }), json!(items))
+    };
+    for (few, many) in [(patterns(100), patterns(400)), (variants(10), variants(40))] {
+        let steps = |(schema, value): &(Value, Value)| {
+            let (listing, repairing, _) = CompiledSchema::new(schema, Reading::Default).steps(value);
+            [Validator::new(schema).steps(value).0, listing, repairing]
+        };
+        for (few, many) in steps(&few).into_iter().zip(steps(&many)) {
+            assert!(few >= 9_000 && many >= 3 * few, "{few}, {many}");
+        }
+    }
+}
+
+/// A large pattern may be under way at every character of a text many times over.
+#[test]
+fn large_patterns_cost_more() {
+    let schema = json!({ "type": "string", "pattern": "[ab]*a[ab]{20000}c" });
+    let (validator, compiled) = (Validator::new(&schema), CompiledSchema::new(&schema, Reading::Default));
+    for violations in
+        [validator.violations(&json!("a".repeat(1 << 20))), compiled.violations(&json!("a".repeat(1 << 20)))]
+    {
+        assert!(violations[0].message.ends_with("which takes too long to find out"), "{violations:?}");
+    }
+    // What is written by people is checked.
+    let schema = json!({ "type": "array", "items": { "pattern": r"^[\p{L} ]{1,30}$" } });
+    let names = json!(vec!["Fran\u{e7}oise d Aubign\u{e9}"; 3_000]);
+    assert!(Validator::new(&schema).check(&names));
+    let compiled = CompiledSchema::new(&schema, Reading::Default);
+    assert!(compiled.check(&names) && compiled.repair(names.clone()) == (names, vec![]));
+    for long in ["a".repeat(30), "a".repeat(31), "a".repeat(20_000)] {
+        let violations = Validator::new(&schema).violations(&json!([long]));
+        let told: Vec<&str> = violations.iter().map(|violation| &*violation.message).collect();
+        let wanted = [r"Expected string to match '^[\p{L} ]{1,30}$'"];
+        assert_eq!(told, if long.len() > 30 { &wanted[..] } else { &[] });
+    }
+}
+
+/// A few bytes of a schema may stand for megabytes of a compiled pattern, so all of them together have a limit.
+#[test]
+fn large_patterns_are_counted_together() {
+    let part = |index: usize| (format!("p{index}"), json!({ "pattern": format!(r"{index}\p{{L}}{{40}}") }));
+    let few: Map<String, Value> = (0..20).map(part).collect();
+    let many: Map<String, Value> = (0..1000).map(part).collect();
+    let value = json!({ "p19": "x", "p999": "x" });
+    let parts = many.clone();
+    let table = CompiledDefinitions::new(Reading::Default, move |name| parts.get(name).cloned());
+    let all: Map<String, Value> =
+        many.keys().map(|name| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") }))).collect();
+    let whole = Value::Object(many.keys().map(|name| (name.clone(), json!(1))).collect());
+    CompiledSchema::with_definitions(&json!({ "properties": all }), &table).check(&whole);
+    let (few, many) = (json!({ "properties": few }), json!({ "properties": many }));
+    for problems in [
+        table.problems(),
+        Validator::new(&many).problems().to_vec(),
+        CompiledSchema::new(&many, Reading::Default).problems().to_vec(),
+    ] {
+        let told = "is one of too many large patterns, so no text is checked by it";
+        assert!((900..1000).contains(&problems.len()) && problems.iter().all(|problem| problem.message == told));
+    }
+    assert_eq!(Validator::new(&few).problems(), []);
+    assert_eq!(Validator::new(&few).violations(&value).len(), 1);
+    assert_eq!(CompiledSchema::new(&few, Reading::Default).violations(&value).len(), 1);
+    assert_eq!(Validator::new(&many).violations(&value).len(), 1);
 }

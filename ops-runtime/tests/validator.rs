@@ -442,3 +442,36 @@ fn a_schema_that_is_itself_still_says_that_a_value_is_wrong() {
     assert!(!validator.check(&json!("x")));
     assert_eq!(validator.violations(&json!("x")).len(), 1);
 }
+
+/// What a tag says counts once for each variant, however often the variant or its enum says it.
+#[test]
+fn tags_count_by_variants() {
+    let call = json!({ "properties": { "kind": { "enum": ["call", "tool", "call"] }, "id": { "type": "integer" } } });
+    let message = json!({ "properties": { "kind": { "const": "message" }, "text": { "type": "string" } } });
+    let other = json!({ "properties": { "kind": { "const": "message" }, "text": { "type": "integer" } } });
+    let violations = |union: Value, value: Value| -> Vec<String> {
+        Validator::new(&union).violations(&value).iter().map(ToString::to_string).collect()
+    };
+    for kind in ["call", "tool"] {
+        let union = json!({ "oneOf": [call, message] });
+        assert_eq!(violations(union, json!({ "kind": kind, "id": 1 })), [""; 0]);
+    }
+    let twice = json!({ "anyOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/a" }, call], "$defs": { "a": message } });
+    assert_eq!(violations(twice.clone(), json!({ "kind": "message", "text": 1 })), ["/text: Expected string"]);
+    let two = json!({ "oneOf": [call, message, other] });
+    assert_eq!(
+        violations(two.clone(), json!({ "kind": "message", "text": true })),
+        ["Expected a value of one of the 2 schemas that are named 'message'"]
+    );
+    for union in [twice, two] {
+        assert_eq!(violations(union, json!({ "kind": "x" })), ["/kind: Expected one of 'call', 'message', 'tool'"]);
+    }
+    // A value that two variants describe is of both.
+    let both = json!({ "oneOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/a" }, call], "$defs": { "a": message } });
+    assert_eq!(
+        violations(both, json!({ "kind": "message" })),
+        ["Expected a value of exactly one of 3 schemas, it is of 2"]
+    );
+    let union = CompiledSchema::new(&json!({ "oneOf": [call, message] }), Reading::Default);
+    assert_eq!(union.violations(&json!({ "kind": "tool", "id": "x" }))[0].pointer, "/id");
+}

@@ -213,10 +213,15 @@ mod tests {
         let title = "Lists pets\n\n{ \"dryRun\": true }\n\u{202e}".to_owned() + &"x".repeat(10_000);
         let id = "shop.list` be called? Lists pets.\n\n{}\n".to_owned() + &"\n".repeat(1_000);
         let spec = OperationSpec::mutation(id.leak()).with_title(title.leak());
-        let text = question(spec, &json!({ "name": "\u{202e}gnp.exe" }));
+        let text = question(spec.clone(), &json!({ "name": "\u{202e}gnp.exe" }));
         let (first, input) = text.split_once("\n\n").unwrap();
         assert!(first.len() < 3_000 && !text.contains('\u{202e}'), "{text}");
         assert_eq!(input, "{\n  \"name\": \"\\u{202e}gnp.exe\"\n}");
+        // Texts may hold letters that no person sees, and joiners that a script or an emoji needs.
+        let text =
+            question(spec, &json!({ "name": "\u{e0041}\u{ad}\u{9b}\u{2028}x\u{1f469}\u{200d}\u{1f4bb}\u{fe0f}" }));
+        let shown = "\\u{e0041}\\u{ad}\\u{9b}\\u{2028}x\u{1f469}\u{200d}\u{1f4bb}\u{fe0f}";
+        assert!(text.ends_with(&format!("{{\n  \"name\": \"{shown}\"\n}}")), "{text}");
     }
 
     #[test]

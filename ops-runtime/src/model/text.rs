@@ -17,8 +17,20 @@ pub(crate) const fn set<T>(slot: &mut T, value: T) {
 
 /// True if a character moves a cursor, ends a line, changes the direction of text, or is invisible.
 pub(crate) fn is_control(c: char) -> bool {
+    // Besides line ends and annotations, these are what Unicode calls default ignorable, without the selectors of variants:
+    // they choose how the character before is drawn.
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}')
+}
+
+/// True if an invisible character joins those around it or keeps them apart, as some scripts and emoji need.
+#[cfg(feature = "gateway")]
+pub(crate) fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 /// True if a text can be shown unchanged.
@@ -96,6 +108,9 @@ mod tests {
         for (text, limit, wanted) in [
             ("  fine \r\n\t then  ", 20, "fine then"),
             ("\u{1b}[2J\u{202e}x", 20, "\\u{1b}[2J\\u{202e}x"),
+            ("a\u{ad}\u{e0041}\u{3164}\u{ffa0}", 20, "a\\u{ad}\\u{e0041}\\u{3164}\\u{ffa0}"),
+            ("a\u{34f}\u{115f}\u{180e}\u{fff9}", 20, "a\\u{34f}\\u{115f}\\u{180e}\\u{fff9}"),
+            ("\u{2764}\u{fe0f} \u{845b}\u{e0100}", 20, "\u{2764}\u{fe0f} \u{845b}\u{e0100}"),
             ("four and more", 4, "four..."),
             ("four and more", 5, "four..."),
             ("four", 4, "four"),

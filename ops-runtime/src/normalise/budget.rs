@@ -92,7 +92,7 @@ impl Budget {
     /// `false` if these are used up, too. Results since the steps ran out are meaningless.
     pub(super) fn refill(&self, value: Option<&Value>) -> bool {
         if let Some(value) = value.filter(|_| !self.has_ended.get()) {
-            self.counted.set(self.counted.get().max(weight(value) as u64));
+            self.count(value);
         }
         if self.has_ended.get() || !(self.grant() || self.remember()) {
             self.has_ended.set(true);
@@ -100,6 +100,11 @@ impl Budget {
         }
         self.is_dry.set(false);
         true
+    }
+
+    /// Counts the size of a part as a whole, for the steps that are granted next.
+    pub(super) fn count(&self, value: &Value) {
+        self.counted.set(self.counted.get().max(weight(value) as u64));
     }
 
     /// Remembers results from now on; `false` if they were remembered already.
@@ -125,6 +130,11 @@ impl Budget {
     /// How many steps were taken.
     pub(super) fn steps(&self) -> u64 {
         self.granted.get() - self.left.get()
+    }
+
+    /// How many steps a text of so many bytes can take at most, if there is nothing else.
+    pub(super) fn most_of_text(bytes: usize) -> u64 {
+        FLOOR.saturating_add(STEPS_PER_UNIT.saturating_mul(bytes as u64 / 32))
     }
 
     /// How many steps a value can take at most.

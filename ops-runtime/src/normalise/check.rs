@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::budget::Budget;
 use super::definitions::{CompiledDefinitions, Reading};
-use super::equal::{copy, equal, repeated, weight};
+use super::equal::{copy, distinct, equal, weight};
 use super::node::{
     Additional, ArrayRules, At, Intersect, Kind, Literals, Node, ObjectRules, Target, Typed, Types, Union,
 };
@@ -97,6 +97,20 @@ impl<'a> Checker<'a> {
                 return false;
             }
             self.gave_up.set(before);
+        }
+    }
+
+    /// What is found out about a value, once more if the steps ran out on the way: then the result means nothing. `None`
+    /// if there are no more steps.
+    pub(super) fn found<T>(&self, value: Option<&Value>, find: impl Fn() -> T) -> Option<T> {
+        loop {
+            let found = find();
+            if !self.budget.is_dry() {
+                return Some(found);
+            }
+            if !self.budget.refill(value) {
+                return None;
+            }
         }
     }
 
@@ -230,7 +244,7 @@ impl<'a> Checker<'a> {
             .iter()
             .enumerate()
             .all(|(index, item)| rules.item(index).is_none_or(|node| self.part(at.to(node), item, depth + 1, None)));
-        conform && (!rules.unique || repeated(items, false).is_empty())
+        conform && (!rules.unique || distinct(items, &self.budget))
     }
 
     fn object(&self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, depth: u32) -> bool {

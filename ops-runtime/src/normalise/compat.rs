@@ -11,6 +11,7 @@ use super::node::{
 };
 use super::number::{Num, NumberRules};
 use super::pattern::Pattern;
+use super::pattern::size::Allowance;
 use super::text::{Format, Matcher, StringRules, registered};
 
 const MAX_SCHEMA_DEPTH: usize = 100;
@@ -146,7 +147,9 @@ impl<'s> Conversion<'s> {
         let kind = match named {
             Some("number") => typed(NUMBER, |typed| typed.number = Some(numbers(keywords))),
             Some("integer") => typed(INTEGER, |typed| typed.number = Some(numbers(keywords))),
-            Some("string") => typed(STRING, |typed| typed.string = Some(strings(keywords))),
+            Some("string") => {
+                typed(STRING, |typed| typed.string = Some(strings(keywords, self.definitions.patterns())))
+            }
             Some("boolean" | "null") => Kind::Plain(types),
             _ => Kind::Any,
         };
@@ -252,12 +255,18 @@ fn numbers(keywords: Keywords<'_, '_>) -> NumberRules {
     }
 }
 
-fn strings(keywords: Keywords<'_, '_>) -> StringRules {
+fn strings(keywords: Keywords<'_, '_>, allowance: &Allowance) -> StringRules {
+    let pattern = |source| {
+        let pattern = Pattern::new(source, true);
+        // What the original would make of it is not told.
+        _ = pattern.admit(allowance);
+        pattern
+    };
     let text = |keyword| keywords.get(keyword).and_then(Value::as_str);
     StringRules {
         min: keywords.length("minLength"),
         max: keywords.length("maxLength"),
-        patterns: text("pattern").map(|source| Pattern::new(source, true)).into_iter().collect(),
+        patterns: text("pattern").map(pattern).into_iter().collect(),
         format: text("format").map(|name| Format {
             name: name.into(),
             matcher: registered(name).map_or(Matcher::Unknown, Matcher::Known),

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::Value;
 
 use super::equal::discard;
-use super::findings::Problem;
+use super::findings::{Problem, Problems};
 use super::node::Unit;
+use super::pattern::size::Allowance;
 use super::reference::key_of;
 use super::{compat, lower};
 use crate::pointer::unescaped;
@@ -62,9 +63,10 @@ struct Inner {
     source: Option<Box<Source>>,
     ids: Mutex<HashMap<String, u32>>,
     slots: Pool<Slot>,
-    problems: Mutex<Vec<Problem>>,
+    problems: Mutex<Problems>,
     /// True if one of them is nested deeper, or combines more, than is read.
     is_cut: AtomicBool,
+    patterns: Allowance,
 }
 
 /// One definition, or a part of one that a reference leads to.
@@ -111,6 +113,7 @@ impl CompiledDefinitions {
             slots: Pool::new(),
             problems: Mutex::default(),
             is_cut: AtomicBool::new(false),
+            patterns: Allowance::default(),
         }))
     }
 
@@ -121,7 +124,12 @@ impl CompiledDefinitions {
 
     /// The problems in the definitions compiled so far.
     pub fn problems(&self) -> Vec<Problem> {
-        self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).list().to_vec()
+    }
+
+    /// What the patterns of the definitions, and of schemas that use them, may still take.
+    pub(super) fn patterns(&self) -> &Allowance {
+        &self.0.patterns
     }
 
     /// True if a definition compiled so far is nested deeper, or combines more, than is read.
@@ -199,7 +207,7 @@ impl CompiledDefinitions {
     }
 
     fn compile(&self, key: &str) -> Unit {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let unit = match self.schema(key) {
             Some(schema) => {
                 let unit = match self.reading() {
@@ -210,7 +218,7 @@ impl CompiledDefinitions {
                 unit
             }
             None => {
-                problems.push(Problem::nowhere(key));
+                problems.add(Problem::nowhere(key));
                 match self.reading() {
                     Reading::Compat => compat::missing(),
                     Reading::Default => Unit::any(),
@@ -218,8 +226,9 @@ impl CompiledDefinitions {
             }
         };
         if !problems.is_empty() {
-            self.0.is_cut.fetch_or(problems.iter().any(Problem::is_cut), Ordering::Relaxed);
-            self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).append(&mut problems);
+            self.0.is_cut.fetch_or(problems.list().iter().any(Problem::is_cut), Ordering::Relaxed);
+            let mut all = self.0.problems.lock().unwrap_or_else(PoisonError::into_inner);
+            problems.into_list().into_iter().for_each(|problem| all.add(problem));
         }
         unit
     }

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use serde_json::Value;
 
+use super::budget::Budget;
 use super::number::Num;
 
 /// How deep values are compared, hashed and copied.
@@ -65,6 +66,12 @@ pub(super) fn repeated(items: &[Value], scalars: bool) -> Vec<usize> {
         }
     }
     repeated
+}
+
+/// True if no element equals another; false, too, if there are not enough steps to find out.
+pub(super) fn distinct(items: &[Value], budget: &Budget) -> bool {
+    let pays = || budget.spend(items.iter().map(weight).sum::<usize>() as u64 / 4);
+    !budget.is_dry() && pays() && repeated(items, false).is_empty()
 }
 
 /// A copy, or `None` if the value is nested too deeply to be copied.

@@ -1,6 +1,7 @@
 //! What is found in values and schemas: repairs, violations, and what could not be understood.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use super::cut::{MAX_NAME, cut};
@@ -81,7 +82,7 @@ impl Problem {
     const NOWHERE: &'static str = "is a reference that leads nowhere, so anything conforms";
 
     pub(super) fn nowhere(reference: &str) -> Self {
-        Problem { subject: reference.to_owned(), message: Self::NOWHERE }
+        Problem { subject: cut(reference, MAX_NAME).into_owned(), message: Self::NOWHERE }
     }
 
     /// True if it is a reference that leads nowhere.
@@ -91,6 +92,11 @@ impl Problem {
 
     pub(super) fn pattern(source: &str) -> Self {
         let message = "is a pattern that cannot be read, so no text is checked by it";
+        Problem { subject: cut(source, MAX_NAME).into_owned(), message }
+    }
+
+    pub(super) fn large_pattern(source: &str) -> Self {
+        let message = "is one of too many large patterns, so no text is checked by it";
         Problem { subject: cut(source, MAX_NAME).into_owned(), message }
     }
 
@@ -123,5 +129,39 @@ impl fmt::Display for Problem {
             "" => write!(out, "the schema {}", self.message),
             subject => write!(out, "`{subject}` {}", self.message),
         }
+    }
+}
+
+/// How many problems of a schema, or of a table of definitions, are listed.
+const MAX_PROBLEMS: usize = 1 << 15;
+
+/// The problems of schemas, each of them once: what is combined with many schemas has them in each.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    list: Vec<Problem>,
+    known: HashSet<(String, &'static str)>,
+    messages: HashSet<&'static str>,
+}
+
+impl Problems {
+    /// Adds a problem that is not known yet. Of many, the first with each message is kept: it may decide what is checked.
+    pub(super) fn add(&mut self, problem: Problem) {
+        let has_room = self.list.len() < MAX_PROBLEMS || !self.messages.contains(problem.message);
+        if has_room && self.known.insert((problem.subject.clone(), problem.message)) {
+            self.messages.insert(problem.message);
+            self.list.push(problem);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(super) fn list(&self) -> &[Problem] {
+        &self.list
+    }
+
+    pub(super) fn into_list(self) -> Vec<Problem> {
+        self.list
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::definitions::{CompiledDefinitions, Pool};
 use super::draft::Draft;
 use super::equal::{copy, weight};
-use super::findings::Problem;
+use super::findings::{Problem, Problems};
 use super::node::{ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Target, Typed, Types, Unit};
 use super::reference::{Anchors, Found, Home, Raw};
 use conditional::has_conditions;
@@ -61,7 +61,7 @@ pub(super) fn compile(
     schema: &Value,
     key: Option<&str>,
     definitions: &CompiledDefinitions,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) -> Unit {
     let fetched = Pool::new();
     let home = if key.is_some() { Home::Table } else { Home::Schema };
@@ -102,7 +102,7 @@ struct Lowering<'s, 'p> {
     queue: Vec<(u32, Vec<Raw<'s>>)>,
     known: HashMap<Vec<usize>, u32>,
     holds: Holds,
-    problems: &'p mut Vec<Problem>,
+    problems: &'p mut Problems,
 }
 
 impl<'s> Lowering<'s, '_> {
@@ -199,7 +199,7 @@ impl<'s> Lowering<'s, '_> {
             found => found,
         };
         if let Found::Nowhere = found {
-            self.problems.push(Problem::nowhere(reference));
+            self.problems.add(Problem::nowhere(reference));
         }
         Some((reference, found))
     }
@@ -228,7 +228,7 @@ impl<'s> Lowering<'s, '_> {
                         match self.definitions.schema(&key) {
                             Some(schema) => place.get_or_init(|| schema),
                             None => {
-                                self.problems.push(Problem::nowhere(&key));
+                                self.problems.add(Problem::nowhere(&key));
                                 return None;
                             }
                         };

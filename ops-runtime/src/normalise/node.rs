@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
+use super::budget::Budget;
 use super::number::{NumberRules, is_integral};
 use super::pattern::Pattern;
 use super::text::StringRules;
@@ -391,14 +392,9 @@ impl ObjectRules {
         self.properties.get(position)
     }
 
-    /// True if the property is declared, or has another schema.
-    pub(super) fn knows(&self, name: &str) -> bool {
-        self.knows_next(name, &mut 0)
-    }
-
-    /// The same for consecutive properties.
-    pub(super) fn knows_next(&self, name: &str, cursor: &mut usize) -> bool {
-        self.find(name, cursor).is_some() || self.patterns.iter().any(|(pattern, _)| pattern.matches(name))
+    /// The schemas of a name by patterns.
+    pub(super) fn listed(&self, name: &str, budget: &Budget) -> impl Iterator<Item = &Node> {
+        self.patterns.iter().filter(move |(pattern, _)| pattern.is_in(name, budget)).map(|(_, node)| node)
     }
 
     pub(super) fn counts(&self, map: &Map<String, Value>) -> bool {

@@ -1,8 +1,12 @@
 //! Regular expressions of JavaScript (ECMA-262), as schemas write them.
 
+pub(super) mod size;
+
 use std::sync::OnceLock;
 
 use super::budget::Budget;
+use super::findings::Problem;
+use size::{Allowance, read, weight};
 
 /// A regular expression in the dialect of JavaScript, compiled on first use.
 #[derive(Debug)]
@@ -15,9 +19,10 @@ pub(super) struct Pattern {
 
 #[derive(Debug)]
 enum Engine {
-    Linear(regex::Regex),
+    /// With its [weight](weight).
+    Linear(regex::Regex, u64),
     /// Look-around and back-references.
-    Backtracking(Box<fancy_regex::Regex>),
+    Backtracking(Box<fancy_regex::Regex>, u64),
     /// Neither engine can compile it, so it is only an annotation.
     Unchecked,
 }
@@ -41,20 +46,15 @@ impl Pattern {
         Pattern { source: source.into(), strict, compiled: OnceLock::new() }
     }
 
-    /// True if an engine can read it. Another one counts as matched by every text.
-    pub(super) fn is_readable(&self) -> bool {
-        use regex_syntax::ast::ErrorKind::{EscapeUnrecognized, UnsupportedBackreference, UnsupportedLookAround};
+    /// Reads the pattern for a schema. What is wrong with it is returned; it then counts as matched by every text.
+    pub(super) fn admit(&self, allowance: &Allowance) -> Option<Problem> {
         let source = translate(&self.source, self.strict);
-        match regex_syntax::parse(&source) {
-            Ok(_) => true,
-            // These, and `\k<name>`, are for the other engine.
-            Err(regex_syntax::Error::Parse(error)) => {
-                let is_other =
-                    matches!(error.kind(), EscapeUnrecognized | UnsupportedBackreference | UnsupportedLookAround);
-                is_other && fancy_regex::Expr::parse_tree(&source).is_ok()
-            }
-            Err(_) => false,
+        let Some(size) = read(&source) else { return Some(Problem::pattern(&self.source)) };
+        if allowance.takes(size, self.source.len()) {
+            return None;
         }
+        _ = self.compiled.set(Engine::Unchecked);
+        Some(Problem::large_pattern(&self.source))
     }
 
     /// True if the pattern is in a text; false if the search takes too long.
@@ -62,23 +62,43 @@ impl Pattern {
         self.look(text, budget) == Found::Yes
     }
 
-    /// The same for a name in a schema, of which there are few.
+    /// The same for one of the patterns of this crate, which pass through a text once.
     pub(super) fn matches(&self, text: &str) -> bool {
         self.search(text) == Found::Yes
     }
 
     pub(super) fn look(&self, text: &str, budget: &Budget) -> Found {
-        let found = if budget.spend(text.len() as u64 / 64) { self.search(text) } else { Found::No };
+        let found = match self.steps(text.len()) {
+            steps if steps > Budget::most_of_text(text.len()) => Found::TooLong,
+            steps if budget.spend(steps) => self.search(text),
+            _ => Found::No,
+        };
         if found == Found::TooLong {
             budget.spend(BACKTRACKING);
         }
         found
     }
 
+    /// How many steps a search in so many bytes counts for. In a large pattern, the more of it may be under way at each
+    /// character the longer the text is.
+    fn steps(&self, bytes: usize) -> u64 {
+        let bytes = bytes as u64;
+        match self.engine() {
+            Engine::Linear(_, weight) | Engine::Backtracking(_, weight) if *weight > 1 => {
+                weight.saturating_mul((bytes / 64).saturating_mul(1 + bytes / 4096).saturating_add(1))
+            }
+            _ => 1 + bytes / 64,
+        }
+    }
+
+    fn engine(&self) -> &Engine {
+        self.compiled.get_or_init(|| self.compile())
+    }
+
     fn search(&self, text: &str) -> Found {
-        let found = match self.compiled.get_or_init(|| self.compile()) {
-            Engine::Linear(regex) => regex.is_match(text),
-            Engine::Backtracking(regex) => match regex.is_match(text) {
+        let found = match self.engine() {
+            Engine::Linear(regex, _) => regex.is_match(text),
+            Engine::Backtracking(regex, _) => match regex.is_match(text) {
                 Ok(found) => found,
                 Err(_) => return Found::TooLong,
             },
@@ -89,15 +109,16 @@ impl Pattern {
 
     fn compile(&self) -> Engine {
         let source = translate(&self.source, self.strict);
+        let weight = read(&source).map_or(1, weight);
         if let Ok(regex) = regex::RegexBuilder::new(&source).size_limit(SIZE_LIMIT).build() {
-            return Engine::Linear(regex);
+            return Engine::Linear(regex, weight);
         }
         match fancy_regex::RegexBuilder::new(&source)
             .delegate_size_limit(SIZE_LIMIT)
             .backtrack_limit(MAX_BACKTRACKS)
             .build()
         {
-            Ok(regex) => Engine::Backtracking(Box::new(regex)),
+            Ok(regex) => Engine::Backtracking(Box::new(regex), weight),
             Err(_) => Engine::Unchecked,
         }
     }
@@ -343,14 +364,14 @@ mod tests {
         ] {
             let pattern = Pattern::new(source, false);
             assert_eq!(pattern.matches(text), expected, "{source} on {text:?}");
-            assert_eq!(pattern.is_readable(), source != "(", "{source}");
+            assert_eq!(pattern.admit(&Allowance::default()).is_none(), source != "(", "{source}");
         }
     }
 
     #[test]
     fn patterns_that_no_engine_reads() {
         for source in ["(", "[z-a]", r"\p{Nonsense}", r"\u{110000}", "(?=a"] {
-            assert!(!Pattern::new(source, false).is_readable(), "{source}");
+            assert!(Pattern::new(source, false).admit(&Allowance::default()).is_some(), "{source}");
         }
     }
 }

@@ -350,15 +350,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
     /// What is found out about a value, once more if the steps ran out on the way: then the result means nothing. `None`
     /// if there are no more steps.
     fn found<T>(&self, find: impl Fn(&Self) -> T) -> Option<T> {
-        loop {
-            let found = find(self);
-            if !self.checker.budget.is_dry() {
-                return Some(found);
-            }
-            if !self.checker.budget.refill(None) {
-                return None;
-            }
-        }
+        self.checker.found(None, || find(self))
     }
 
     /// Enters a list or an object with so many parts.

@@ -69,7 +69,8 @@ impl Validator {
         compile::compile(schema, true)
     }
 
-    /// The parts of the schema that were not understood: references that lead nowhere, and patterns that cannot be read.
+    /// The parts of the schema that are not checked: references that lead nowhere, and patterns that cannot be read or are
+    /// too large together.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

@@ -166,16 +166,18 @@ impl<'a> Checker<'a> {
         let (_, _, first) = objects.first().filter(|_| objects.len() > 1)?;
         first.properties.iter().find_map(|candidate| {
             let mut values: Vec<(Box<str>, Named)> = Vec::new();
-            let mut seen = HashSet::new();
+            let mut seen = HashMap::new();
             for (index, at, rules) in &objects {
                 let property = rules.find(&candidate.name, &mut 0)?;
                 let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
                 for literal in literals.iter() {
                     let text = literal.as_str()?;
-                    if !seen.insert(text) {
-                        return None;
+                    // An enum may name a value twice.
+                    match seen.insert(text, *index) {
+                        None => values.push((text.into(), Named::One(*index))),
+                        Some(other) if other == *index => {}
+                        Some(_) => return None,
                     }
-                    values.push((text.into(), Named::One(*index)));
                 }
             }
             Some(Tag::new(&candidate.name, values))

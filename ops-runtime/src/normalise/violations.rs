@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::budget::ended;
 use super::check::Checker;
 use super::cut::{MAX_NAME, cut};
-use super::equal::repeated;
+use super::equal::distinct;
 use super::node::{Additional, ArrayRules, At, FRACTION, Intersect, Kind, Node, ObjectRules, Typed, Types, Union};
 use super::path::Path;
 use super::report::{Report, Violations};
@@ -146,7 +146,7 @@ impl<'c, 'a> Lister<'c, 'a> {
                 self.visit(at.to(node), Some(item), &path.index(index), depth + 1);
             }
         }
-        if rules.unique && !repeated(items, false).is_empty() {
+        if rules.unique && self.checker.found(self.whole, || distinct(items, &self.checker.budget)) == Some(false) {
             self.say(path, "Expected array elements to be unique");
         }
     }
@@ -182,7 +182,9 @@ impl<'c, 'a> Lister<'c, 'a> {
     fn unlisted(&mut self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, path: &Path<'_>, depth: u32) {
         for (name, value) in map {
             let mut listed = rules.find(name, &mut 0).is_some();
-            for (_, node) in rules.patterns.iter().filter(|(pattern, _)| pattern.is_in(name, &self.checker.budget)) {
+            let by_pattern = || rules.listed(name, &self.checker.budget).collect::<Vec<_>>();
+            let Some(by_pattern) = self.checker.found(self.whole, by_pattern) else { return };
+            for node in by_pattern {
                 listed = true;
                 self.visit(at.to(node), Some(value), &path.key(name), depth + 1);
             }

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -21,8 +21,8 @@ const PREFIX: &str = "body:";
 
 thread_local! {
     static ASIDE: RefCell<Option<Bodies>> = const { RefCell::new(None) };
-    /// The bodies for an input that is being read, and how many of them it has asked for.
-    static GIVEN: RefCell<Option<(Bodies, usize)>> = const { RefCell::new(None) };
+    /// The bodies for an input that is being read, and the placeholders of those that it has asked for.
+    static GIVEN: RefCell<Option<(Bodies, HashSet<String>)>> = const { RefCell::new(None) };
 }
 
 /// The bodies of a typed call that are not in its JSON: those of its input, and the one that its caller wants.
@@ -138,7 +138,7 @@ pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Bodies) {
 /// Reads an input in which placeholders stand for bodies; returns what was read, and true if it has all of them.
 pub(crate) fn resolving<T>(bodies: &Bodies, read: impl FnOnce() -> T) -> (T, bool) {
     /// Restores the earlier bodies, even if reading panics.
-    struct Restore(Option<(Bodies, usize)>);
+    struct Restore(Option<(Bodies, HashSet<String>)>);
     impl Drop for Restore {
         fn drop(&mut self) {
             GIVEN.set(self.0.take());
@@ -147,9 +147,9 @@ pub(crate) fn resolving<T>(bodies: &Bodies, read: impl FnOnce() -> T) -> (T, boo
     if bodies.is_empty() {
         return (read(), true);
     }
-    let outer = Restore(GIVEN.replace(Some((bodies.clone(), 0))));
+    let outer = Restore(GIVEN.replace(Some((bodies.clone(), HashSet::new()))));
     let result = read();
-    let asked = GIVEN.take().map_or(0, |(_, asked)| asked);
+    let asked = GIVEN.take().map_or(0, |(_, asked)| asked.len());
     drop(outer);
     (result, asked == bodies.given.len())
 }
@@ -159,7 +159,10 @@ pub(super) fn given(text: &str) -> Option<Body> {
     GIVEN.with_borrow_mut(|given| {
         let (bodies, asked) = given.as_mut()?;
         let body = bodies.given.get(text)?;
-        *asked += 1;
+        // An untagged union asks once for each variant that it tries.
+        if !asked.contains(text) {
+            asked.insert(text.to_owned());
+        }
         Some(body.clone())
     })
 }

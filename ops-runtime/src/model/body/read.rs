@@ -176,16 +176,25 @@ impl Body {
     /// Writes all bytes into a file, which is created or overwritten, and returns how many there were.
     ///
     /// # Errors
-    /// If the body can't be read or the file can't be written; bytes written until then stay.
+    /// If the body can't be read or the file can't be written; bytes written until then stay. If the body is that file itself,
+    /// or not even its first bytes can be read, the file stays as it is.
     pub async fn save(self, path: impl AsRef<Path>) -> io::Result<u64> {
         let path = path.as_ref();
+        if let Content::File(source) = &self.content
+            && is_same(source, path).await
+        {
+            let message = format!("the file `{}` is the body itself: save it to another file", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let mut stream = self.into_stream();
+        // To create a file empties the one that is there, so the body must be readable before.
+        let mut next = stream.next().await.transpose()?;
         let mut file = File::create(path).await.map_err(|error| of_file(path, &error))?;
         let mut written = 0;
-        while let Some(piece) = stream.next().await {
-            let piece = piece?;
+        while let Some(piece) = next {
             file.write_all(&piece).await?;
             written += piece.len() as u64;
+            next = stream.next().await.transpose()?;
         }
         file.flush().await?;
         Ok(written)
@@ -201,6 +210,12 @@ impl From<Bytes> for Body {
 /// An error that names the file.
 fn of_file(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the file `{}`: {error}", path.display()))
+}
+
+/// True if two paths lead to one file.
+async fn is_same(a: &Path, b: &Path) -> bool {
+    let (a, b) = (tokio::fs::canonicalize(a).await, tokio::fs::canonicalize(b).await);
+    matches!((a, b), (Ok(a), Ok(b)) if a == b)
 }
 
 async fn open(path: Arc<Path>) -> io::Result<File> {

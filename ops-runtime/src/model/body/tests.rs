@@ -82,6 +82,49 @@ mod streams {
         assert_eq!(to_value(&bodies[0]).unwrap(), "eA==");
     }
 
+    /// What an input is asked for counts by the bodies that it has, however often it asks for one.
+    #[test]
+    fn an_input_has_all_bodies_or_not() {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        #[allow(dead_code, reason = "only read")]
+        enum Either {
+            Numbered { file: Body, number: u8 },
+            Named { file: Body, other: Option<String> },
+        }
+        let mut bodies = handover::Bodies::default();
+        let (one, two) = (bodies.put(streamed()), bodies.put(Body::file("b.txt")));
+        let has_all = |input| handover::resolving(&bodies, || from_value::<Vec<Either>>(input).unwrap()).1;
+        assert!(has_all(json!([{ "file": one }, { "file": two }])));
+        assert!(!has_all(json!([{ "file": one }, { "file": one }])));
+        assert!(!has_all(json!([{ "file": one, "other": two }])));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_saved_over_nothing() {
+        let folder = std::env::temp_dir().join(format!("ops-body-save-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("sub")).unwrap();
+        let path = folder.join("a.txt");
+        std::fs::write(&path, "kept").unwrap();
+        let itself = folder.join("sub").join("..").join("a.txt");
+        let read = streamed();
+        read.clone().bytes(4).await.unwrap();
+        for (body, target, told) in [
+            (Body::file(&path), &path, "is the body itself"),
+            (Body::file(&path), &itself, "is the body itself"),
+            (Body::file(folder.join("none")), &path, "none"),
+            (Body::file(&folder), &path, ""),
+            (read, &path, "read already"),
+        ] {
+            let error = body.save(target).await.unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept", "{error}");
+        }
+        assert_eq!(Body::default().save(&path).await.unwrap(), 0);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
     #[tokio::test]
     async fn files() {
         let folder = std::env::temp_dir().join(format!("ops-body-{}", std::process::id()));

@@ -12,7 +12,7 @@ impl OperationSpec {
     /// True if a pattern selects the operation.
     ///
     /// A pattern is an id or a name, `tag:` and a tag, a path, or a method and a path; `*` stands for any text, `?` for any
-    /// character.
+    /// character. A path begins with `/` or `*`: in names that have blanks, a first word that is a method is none.
     ///
     /// ```
     /// use ops_runtime::binding::HttpBinding;
@@ -38,7 +38,7 @@ impl OperationSpec {
 /// ```
 ///
 /// # Errors
-/// If it is empty, or has a blank where no method stands before it.
+/// If it is empty, or has no method before a path.
 #[cfg(any(feature = "openapi", feature = "registry"))]
 pub fn check_pattern(pattern: &str) -> Result<(), String> {
     let pattern = pattern.trim();
@@ -48,8 +48,8 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
     if pattern.starts_with('/') || pattern.starts_with("tag:") {
         return Ok(());
     }
-    match pattern.split_once(char::is_whitespace) {
-        Some((method, _)) if method != "*" && !METHODS.contains(&method.to_uppercase().as_str()) => {
+    match method_and_path(pattern) {
+        Some((method, _)) if !is_method(method) => {
             let meant = question(&nearest(&method.to_uppercase(), METHODS, 1));
             Err(format!("`{}` is no method{meant}", method.escape_debug()))
         }
@@ -66,11 +66,52 @@ fn matches(pattern: &str, spec: &OperationSpec) -> bool {
     if pattern.starts_with('/') {
         return by_path(pattern);
     }
-    if let Some((method, path)) = pattern.split_once(char::is_whitespace) {
-        let method = method.to_uppercase();
-        if method == "*" || METHODS.contains(&method.as_str()) {
-            return spec.http().is_some_and(|http| glob(&method, &http.method)) && by_path(path.trim_start());
+    match method_and_path(pattern).filter(|(method, _)| is_method(method)) {
+        Some((method, path)) => {
+            spec.http().is_some_and(|http| glob(&method.to_uppercase(), &http.method)) && by_path(path)
+        }
+        None => glob(pattern, &spec.id) || glob(pattern, spec.name()),
+    }
+}
+
+/// The word and the path that a pattern consists of; `None` if what follows the word is no path, as in a name with blanks.
+fn method_and_path(pattern: &str) -> Option<(&str, &str)> {
+    let (method, path) = pattern.split_once(char::is_whitespace)?;
+    Some((method, path.trim_start())).filter(|(_, path)| path.starts_with(['/', '*']))
+}
+
+fn is_method(word: &str) -> bool {
+    word == "*" || METHODS.contains(&word.to_uppercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::OperationSpec;
+    use crate::binding::HttpBinding;
+
+    #[test]
+    fn names_may_have_blanks() {
+        let delete = OperationSpec::query("shop.Delete all pets").with_http(HttpBinding::new("POST", "/pets/clear"));
+        for (pattern, selects) in [
+            ("Delete all pets", true),
+            ("delete all pets", false),
+            ("shop.Delete all pets", true),
+            ("shop.Delete all *", true),
+            ("Delete all*", true),
+            ("post /pets/*", true),
+            ("POST  *", true),
+            ("* /pets/*", true),
+            ("* all pets", true),
+            ("DELETE *", false),
+            ("DELETE /pets/clear", false),
+        ] {
+            assert_eq!(delete.matches(pattern), selects, "{pattern}");
+            #[cfg(any(feature = "openapi", feature = "registry"))]
+            assert_eq!(super::check_pattern(pattern), Ok(()), "{pattern}");
+        }
+        #[cfg(any(feature = "openapi", feature = "registry"))]
+        for pattern in ["DELTE *", "GTE /pets"] {
+            assert!(super::check_pattern(pattern).unwrap_err().contains("is no method"), "{pattern}");
         }
     }
-    glob(pattern, &spec.id) || glob(pattern, spec.name())
 }

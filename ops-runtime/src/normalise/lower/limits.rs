@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::normalise::equal::weight;
-use crate::normalise::findings::Problem;
+use crate::normalise::findings::{Problem, Problems};
 
 /// How deep schemas may be nested in each other.
 const MAX_SCHEMA_DEPTH: u32 = 100;
@@ -26,23 +26,23 @@ pub(super) struct Holds {
 
 impl Holds {
     /// True if the limits allow another schema.
-    pub(super) fn affords(&mut self, depth: u32, problems: &mut Vec<Problem>) -> bool {
+    pub(super) fn affords(&mut self, depth: u32, problems: &mut Problems) -> bool {
         self.schemas += 1;
         if depth > MAX_SCHEMA_DEPTH {
-            problems.push(Problem::too_deep());
+            problems.add(Problem::too_deep());
         } else if self.schemas == MAX_SCHEMAS {
-            problems.push(Problem::too_many());
+            problems.add(Problem::too_many());
         }
         depth <= MAX_SCHEMA_DEPTH && self.schemas < MAX_SCHEMAS
     }
 
     /// True if the limits allow so many more parts.
-    pub(super) fn takes(&mut self, parts: usize, problems: &mut Vec<Problem>) -> bool {
+    pub(super) fn takes(&mut self, parts: usize, problems: &mut Problems) -> bool {
         let held = self.parts <= MAX_PARTS;
         self.parts = self.parts.saturating_add(parts);
         let holds = self.parts <= MAX_PARTS;
         if held && !holds {
-            problems.push(Problem::too_many());
+            problems.add(Problem::too_many());
         }
         holds
     }

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::Lowering;
 use crate::normalise::draft::{ArrayDraft, Extra, ObjectDraft};
-use crate::normalise::findings::Problem;
 use crate::normalise::node::{Additional, ArrayRules, Node, ObjectRules, Property, Rest};
 use crate::normalise::pattern::Pattern;
 use crate::normalise::reference::{Found, Raw};
@@ -130,10 +129,9 @@ impl<'s> Lowering<'s, '_> {
 
     /// True if a pattern can be read; if not, that is told.
     pub(super) fn reads(&mut self, pattern: &Pattern) -> bool {
-        let is_readable = pattern.is_readable();
-        if !is_readable {
-            self.problems.push(Problem::pattern(&pattern.source));
-        }
+        let problem = pattern.admit(self.definitions.patterns());
+        let is_readable = problem.is_none();
+        problem.into_iter().for_each(|problem| self.problems.add(problem));
         is_readable
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Fixer, Mode, Strip, path_of_created};
-use crate::normalise::equal::{copy, discard, repeated};
+use crate::normalise::equal::{copy, discard, distinct, repeated};
 use crate::normalise::node::{ArrayRules, At, Rest};
 use crate::normalise::path::Path;
 use crate::normalise::text::MAX_CREATED;
@@ -23,18 +23,27 @@ impl<'a> Fixer<'_, 'a> {
         }
         if self.mode == Mode::Repair {
             let conform = self.items(at, rules, items, path, strip, depth);
-            let unique = repeated(items, false).is_empty() || self.keep_array(path, "array elements to be unique");
-            return conform && unique;
+            return match self.are_distinct(items) {
+                Some(true) => conform,
+                Some(false) => self.keep_array(path, "array elements to be unique"),
+                None => false,
+            };
         }
         if self.mode != Mode::Cast {
             let conform = self.within(Mode::Clean, |fixer| fixer.items(at, rules, items, path, strip, depth));
-            if conform && repeated(items, false).is_empty() || self.mode == Mode::Clean {
-                return conform && repeated(items, false).is_empty();
+            let conform = conform && self.are_distinct(items) == Some(true);
+            if conform || self.mode == Mode::Clean {
+                return conform;
             }
         } else if self.conforms(at, items, depth) {
             return true;
         }
         self.unique(at, rules, items, path, strip, depth)
+    }
+
+    /// True if no item equals another. `None` if the steps ran out.
+    fn are_distinct(&self, items: &[Value]) -> Option<bool> {
+        self.found(|fixer| distinct(items, &fixer.checker.budget))
     }
 
     /// Items of which some are wrong or repeated: repeated scalars are removed; if that is not enough, nothing changes.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::object::strip_inside;
 use super::union::Depth;
 use super::{Fixer, Strip};
+use crate::normalise::check::Checker;
 use crate::normalise::node::{Additional, At, Kind, Node, ObjectRules, Typed};
 use crate::normalise::path::Path;
 use crate::normalise::tagged::Tagged;
@@ -26,8 +27,8 @@ impl<'a> Declared<'a> {
     }
 
     /// True if any of them declares the property.
-    pub(super) fn knows(&self, name: &str) -> bool {
-        self.rules().any(|rules| rules.knows(name))
+    pub(super) fn knows(&self, name: &str, checker: &Checker<'_>) -> bool {
+        self.rules().any(|rules| checker.knows(rules, name, &mut 0))
     }
 
     /// True if they declare properties of objects and allow no others.
@@ -41,13 +42,12 @@ impl<'a> Declared<'a> {
     }
 
     /// The schemas of a property.
-    fn below(&self, name: &str) -> Vec<At<'a>> {
+    fn below(&self, name: &str, checker: &Checker<'_>) -> Vec<At<'a>> {
         let mut nodes = Vec::new();
         for (at, rules) in self.typed.iter().filter_map(|(at, typed)| Some((at, typed.object.as_ref()?))) {
             let before = nodes.len();
             nodes.extend(rules.find(name, &mut 0).map(|property| at.to(&property.node)));
-            let listed = rules.patterns.iter().filter(|(pattern, _)| pattern.matches(name));
-            nodes.extend(listed.map(|(_, node)| at.to(node)));
+            nodes.extend(rules.listed(name, &checker.budget).map(|node| at.to(node)));
             if let (true, Additional::Each(node)) = (nodes.len() == before, &rules.additional) {
                 nodes.push(at.to(node));
             }
@@ -97,11 +97,11 @@ impl<'a> Fixer<'_, 'a> {
             fixer.declaring(at, value, &mut declared, Depth::new(depth)).then_some(declared)
         });
         let (Some(Some(declared)), Value::Object(map)) = (declared, value) else { return };
-        if declared.closes(self.compat()) && map.keys().any(|name| !declared.knows(name)) {
+        if declared.closes(self.compat()) && map.keys().any(|name| !declared.knows(name, self.checker)) {
             // For a faulty value it is unknown which variant of a union declares its properties.
             let checker = self.checker;
             let may = |name: &str| !conforms && super::may_declare(checker, at, name, 0);
-            self.strip(map, path, |name, _| declared.knows(name) || may(name));
+            self.strip(map, path, |name, _| declared.knows(name, checker) || may(name));
         }
     }
 
@@ -122,7 +122,8 @@ impl<'a> Fixer<'_, 'a> {
         }
         let Some(Some(all)) = self.found(|fixer| fixer.each_declaring(schemas, value, depth)) else { return };
         let closes: Vec<bool> = all.iter().map(|declared| declared.closes(self.compat())).collect();
-        let knows = |name: &str| all.iter().any(|declared| declared.knows(name));
+        let checker = self.checker;
+        let knows = |name: &str| all.iter().any(|declared| declared.knows(name, checker));
         match value {
             Value::Object(map) => {
                 if matches!(strip, Strip::All)
@@ -132,7 +133,10 @@ impl<'a> Fixer<'_, 'a> {
                     self.strip(map, path, |name, _| knows(name));
                 }
                 for (name, value) in map.iter_mut().filter(|(_, value)| is_nested(value)) {
-                    let below: Vec<Vec<At<'a>>> = all.iter().map(|declared| declared.below(name)).collect();
+                    let below = |fixer: &Self| -> Vec<Vec<At<'a>>> {
+                        all.iter().map(|declared| declared.below(name, fixer.checker)).collect()
+                    };
+                    let Some(below) = self.found(below) else { return };
                     let is_open = below.iter().zip(&closes).any(|(below, closes)| below.is_empty() && !closes);
                     let strip = strip_inside(strip, name, self);
                     if !is_open {

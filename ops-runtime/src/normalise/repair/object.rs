@@ -40,8 +40,8 @@ impl<'a> Fixer<'_, 'a> {
                 continue;
             }
             let mark = self.mark();
-            let budget = &self.checker.budget;
-            let is_listed = rules.patterns.iter().any(|(pattern, _)| pattern.is_in(name, budget));
+            let by_pattern = self.by_pattern(rules, name).unwrap_or_default();
+            let is_listed = !by_pattern.is_empty();
             let is_scalar = !value.is_array() && !value.is_object();
             let received = if is_listed && is_scalar && self.mode == Mode::Repair { copy(value) } else { None };
             if let Some(property) = property {
@@ -51,7 +51,7 @@ impl<'a> Fixer<'_, 'a> {
                 ok &= self.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
             }
             let mut listed = property.is_some();
-            for (_, node) in rules.patterns.iter().filter(|(pattern, _)| pattern.is_in(name, &self.checker.budget)) {
+            for node in by_pattern {
                 let strip = if listed { Strip::None } else { strip_inside(strip, name, self) };
                 let is_again = std::mem::replace(&mut listed, true);
                 let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), value, &path.key(name), strip, depth + 1);
@@ -82,7 +82,8 @@ impl<'a> Fixer<'_, 'a> {
             map.retain(|_, _| nulls.next_if_eq(&index.next().unwrap_or_default()).is_none());
         }
         if strips && undeclared > 0 {
-            self.strip(map, path, |name, cursor| rules.knows_next(name, cursor));
+            let checker = self.checker;
+            self.strip(map, path, |name, cursor| checker.knows(rules, name, cursor));
         }
         if wanted < rules.wanted {
             ok &= self.absent(at, rules, map, path, strip, depth);
@@ -115,8 +116,8 @@ impl<'a> Fixer<'_, 'a> {
         depth: u32,
     ) -> bool {
         let checker = self.checker;
-        let listed = rules.patterns.iter().filter(|(pattern, _)| pattern.is_in(name, &checker.budget));
-        let mut all = property.map(|property| &property.node).into_iter().chain(listed.map(|(_, node)| node));
+        let listed = rules.listed(name, &checker.budget);
+        let mut all = property.map(|property| &property.node).into_iter().chain(listed);
         let Some(refusing) = all.find(|node| !checker.check(at.to(node), value, depth + 1)) else { return true };
         if let Some(received) = received {
             discard(std::mem::replace(value, received));
@@ -173,7 +174,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         let mut dropped = Vec::new();
         map.retain(|name, value| {
-            let known = rules.knows(name);
+            let known = self.checker.knows(rules, name, &mut 0);
             if !known {
                 dropped.push((name.clone(), kind(Some(value))));
             }
@@ -250,6 +251,14 @@ impl<'a> Fixer<'_, 'a> {
         ok
     }
 
+    /// The schemas of a name by patterns. `None` if the steps ran out.
+    fn by_pattern(&self, rules: &'a ObjectRules, name: &str) -> Option<Vec<&'a Node>> {
+        if rules.patterns.is_empty() {
+            return Some(Vec::new());
+        }
+        self.found(|fixer| rules.listed(name, &fixer.checker.budget).collect())
+    }
+
     /// The default of an absent property, itself cleaned, and true if it conforms.
     fn filled(
         &mut self,
@@ -268,11 +277,11 @@ impl<'a> Fixer<'_, 'a> {
         let node = at.to(&property.node);
         let mut value = self.checker.default_of(node).and_then(|default| self.checker.filling(default))?;
         let path = path.key(&property.name);
-        let listed = rules.patterns.iter().filter(|(pattern, _)| pattern.matches(&property.name));
+        let listed = self.by_pattern(rules, &property.name)?;
         let mark = self.mark();
         self.filling.push(this);
         let mut ok = self.fix(node, &mut value, &path, strip_inside(strip, &property.name, self), depth + 1);
-        for (_, node) in listed {
+        for node in listed {
             ok &= self.fix(at.to(node), &mut value, &path, Strip::None, depth + 1);
         }
         self.filling.pop();
@@ -293,6 +302,15 @@ impl<'a> Fixer<'_, 'a> {
     }
 }
 
+impl Checker<'_> {
+    /// True if a schema declares a property, or has another schema for it. If the steps ran out, it may, so it stays.
+    pub(super) fn knows(&self, rules: &ObjectRules, name: &str, cursor: &mut usize) -> bool {
+        let is_listed = || rules.listed(name, &self.budget).next().is_some();
+        rules.find(name, cursor).is_some()
+            || !rules.patterns.is_empty() && (self.budget.is_dry() || self.found(None, is_listed).unwrap_or(true))
+    }
+}
+
 /// True if any variant of a schema might declare a property.
 pub(in crate::normalise) fn may_declare<'a>(checker: &Checker<'a>, at: At<'a>, name: &str, depth: u32) -> bool {
     if depth >= MAX_COMBINED || !checker.budget.spend(1) {
@@ -300,7 +318,7 @@ pub(in crate::normalise) fn may_declare<'a>(checker: &Checker<'a>, at: At<'a>, n
     }
     let any = |nodes: &'a [Node]| nodes.iter().any(|node| may_declare(checker, at.to(node), name, depth + 1));
     match &at.node.kind {
-        Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| rules.knows(name)),
+        Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| checker.knows(rules, name, &mut 0)),
         Kind::Union(union) => any(&union.variants),
         Kind::Intersect(all) => any(&all.members),
         Kind::Ref(_) => checker.follow(at).is_some_and(|at| may_declare(checker, at, name, depth + 1)),

@@ -285,7 +285,7 @@ impl<'a> Fixer<'_, 'a> {
         if !known || !among && !declared.rules().any(|rules| !rules.keeps_undeclared) {
             return 0;
         }
-        map.keys().filter(|name| !declared.knows(name)).count()
+        map.keys().filter(|name| !declared.knows(name, self.checker)).count()
     }
 
     /// The variants that declare the properties of a value: one, or all that it is at once.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::Validator;
 use super::keyword::{Id, Keyword, MAX_DEPTH, Properties, Rules, Schema, Union};
 use crate::normalise::budget::Budget;
-use crate::normalise::equal::repeated;
+use crate::normalise::equal::distinct;
 use crate::normalise::node::Literals;
 
 /// How many results are remembered at a time.
@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
                 let length = items.len() as u64;
                 min.is_none_or(|min| length >= min)
                     && max.is_none_or(|max| length <= max)
-                    && (!unique || self.budget.spend(length) && repeated(items, false).is_empty())
+                    && (!unique || self.budget.spend(length) && distinct(items, self.budget))
             }
             (Keyword::Object { min, max }, Value::Object(map)) => {
                 let count = map.len() as u64;

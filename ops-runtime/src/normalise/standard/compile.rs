@@ -10,9 +10,10 @@ use super::locate::{Document, Place, address};
 use super::{plain, shape, unread};
 use crate::normalise::draft::{count, numbers, types};
 use crate::normalise::equal::copy;
+use crate::normalise::findings::{Problem, Problems};
+use crate::normalise::node::Literals;
 use crate::normalise::pattern::Pattern;
 use crate::normalise::text::StringRules;
-use crate::normalise::{Problem, node::Literals};
 
 /// How many names may be looked up by the way to a schema: what each of them leads to is kept for each such way.
 const MAX_NAMES: usize = 64;
@@ -27,7 +28,7 @@ pub(super) fn compile(schema: &Value, counts_bytes: bool) -> Validator {
         ids: HashMap::new(),
         queue: Vec::new(),
         names: HashMap::new(),
-        problems: Vec::new(),
+        problems: Problems::default(),
     };
     let mut root = compiler.schema(Place { schema, resource: 0 });
     compiler.rest();
@@ -45,7 +46,7 @@ pub(super) fn compile(schema: &Value, counts_bytes: bool) -> Validator {
     unread::settle(&mut schemas, &mut problems);
     shape::finish(&mut schemas, &mut root, &anchors);
     let is_plain = anchors.is_empty() && plain::are_plain(&schemas);
-    Validator { schemas, root, anchors, problems, is_plain }
+    Validator { schemas, root, anchors, problems: problems.into_list(), is_plain }
 }
 
 struct Compiler<'d, 's> {
@@ -57,7 +58,7 @@ struct Compiler<'d, 's> {
     queue: Vec<(Id, Place<'s>)>,
     /// The names that dynamic references use.
     names: HashMap<&'s str, u32>,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl<'s> Compiler<'_, 's> {
@@ -146,7 +147,7 @@ impl<'s> Compiler<'_, 's> {
         if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
             match self.document.find(resource, reference) {
                 Some((place, _)) => keywords.push(Keyword::Ref(self.schema(place))),
-                None => self.problems.push(Problem::nowhere(reference)),
+                None => self.problems.add(Problem::nowhere(reference)),
             }
         }
         if let Some(reference) = map.get("$dynamicRef").and_then(Value::as_str) {
@@ -176,7 +177,7 @@ impl<'s> Compiler<'_, 's> {
 
     fn dynamic(&mut self, reference: &'s str, resource: usize, keywords: &mut Vec<Keyword>) {
         let Some((place, name)) = self.document.find(resource, reference) else {
-            self.problems.push(Problem::nowhere(reference));
+            self.problems.add(Problem::nowhere(reference));
             return;
         };
         let id = self.schema(place);
@@ -188,7 +189,7 @@ impl<'s> Compiler<'_, 's> {
         }
         let next = self.names.len();
         if next >= MAX_NAMES && !self.names.contains_key(name) {
-            self.problems.push(Problem::too_many_names(reference));
+            self.problems.add(Problem::too_many_names(reference));
             keywords.push(Keyword::Ref(id));
             return;
         }

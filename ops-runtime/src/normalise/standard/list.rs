@@ -8,6 +8,7 @@ use super::check::{Run, Scope, address};
 use super::keyword::{Id, Keyword, Rules, Union};
 use super::{TOO_DEEP, ended};
 use crate::normalise::cut::{MAX_NAME, cut};
+use crate::normalise::equal::distinct;
 use crate::normalise::node::{FRACTION, Types};
 use crate::normalise::path::Path;
 use crate::normalise::report::{MAX_TOLD, Report, Violations};
@@ -18,6 +19,7 @@ pub(super) fn list(run: &Run<'_>, value: &Value) -> Violations {
     let mut lister = Lister { run, report: Report::new(MAX_TOLD), listed: HashSet::new() };
     if !run.budget.has_ended() {
         // Every schema was checked against the value once, and is again level by level.
+        run.budget.count(value);
         run.budget.remember();
         lister.visit(run.validator.root, value, &Path::ROOT, 0, 0);
     }
@@ -90,7 +92,7 @@ impl<'a> Lister<'_, 'a> {
                 if let Some(max) = max.filter(|max| length > *max) {
                     self.report.say(path, || format!("Expected array length to be less or equal to {max}"));
                 }
-                if *unique && !crate::normalise::equal::repeated(items, false).is_empty() {
+                if *unique && !distinct(items, self.run.budget) {
                     self.report.say(path, || "Expected array elements to be unique");
                 }
             }
@@ -218,11 +220,18 @@ impl<'a> Lister<'_, 'a> {
     /// Explains a union without a conforming variant: by the faults of the variant that is meant, if that is clear.
     fn explain_union(&mut self, union: &'a Union, value: &Value, path: &Path<'_>, scope: Scope, depth: u32) {
         let meant = match union.named(value) {
-            Some([(_, id)]) => Some(*id),
-            Some(_) => {
+            Some([]) => {
                 let Some(tag) = &union.tag else { return };
-                let known: Vec<Value> = tag.variants.iter().take(9).map(|(text, _)| Value::from(&**text)).collect();
+                let mut known: Vec<&str> = tag.variants.iter().map(|(text, _)| &**text).collect();
+                known.dedup();
+                let known: Vec<Value> = known.into_iter().take(9).map(Value::from).collect();
                 return self.report.say(&path.key(&tag.property), || format!("Expected {}", one_of(&known)));
+            }
+            Some([(_, id), others @ ..]) if others.iter().all(|(_, other)| other == id) => Some(*id),
+            Some(named @ [(text, _), ..]) => {
+                let (count, text) = (named.len(), cut(text, MAX_NAME));
+                let message = || format!("Expected a value of one of the {count} schemas that are named '{text}'");
+                return self.report.say(path, message);
             }
             None => {
                 let mut able = union.variants.iter().filter(|id| self.types(**id).meets(Types::of(value)));

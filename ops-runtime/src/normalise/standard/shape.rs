@@ -1,5 +1,7 @@
 //! Facts about compiled schemas: which of them lead to each other, and how variants are distinguished.
 
+use serde_json::Value;
+
 use super::keyword::{ANY, Id, Keyword, Properties, Rules, Schema, Tag, Union};
 use crate::normalise::node::{Literals, OBJECT};
 
@@ -157,9 +159,11 @@ fn of_union(schemas: &[Schema], keyword: &Keyword) -> Option<Tag> {
         let mut tagged: Vec<(Box<str>, Id)> = Vec::new();
         for (id, rules) in &objects {
             let property = properties(rules).find_map(|properties| properties.find(name))?;
-            for literal in literals(schemas, property)?.iter() {
-                tagged.push((literal.as_str()?.into(), *id));
-            }
+            let mut texts: Vec<&str> = literals(schemas, property)?.iter().map(Value::as_str).collect::<Option<_>>()?;
+            // An enum may name a value twice, and `oneOf` counts the schemas that a value names.
+            texts.sort_unstable();
+            texts.dedup();
+            tagged.extend(texts.into_iter().map(|text| (text.into(), *id)));
         }
         tagged.sort_by(|(a, _), (b, _)| a.cmp(b));
         Some(Tag { property: name.clone(), variants: tagged })

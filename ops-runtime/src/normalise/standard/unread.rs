@@ -1,19 +1,22 @@
 //! Patterns that cannot be read: nothing may depend on whether a text matches them.
 
 use super::keyword::{ANY, Id, Keyword, Schema, Union};
-use crate::normalise::Problem;
+use crate::normalise::findings::Problems;
+use crate::normalise::pattern::Pattern;
+use crate::normalise::pattern::size::Allowance;
 
 /// Tells which patterns cannot be read, and leaves out what would take them for matched.
 ///
 /// Such a pattern asks nothing of a text, and `patternProperties` nothing of a value. What must not hold, or is a condition,
 /// may hold or not: then nothing, or either consequence, is asked.
-pub(super) fn settle(schemas: &mut [Schema], problems: &mut Vec<Problem>) {
+pub(super) fn settle(schemas: &mut [Schema], problems: &mut Problems) {
     let mut leads: Vec<Vec<usize>> = vec![Vec::new(); schemas.len()];
     let mut open = Vec::new();
+    let allowance = Allowance::default();
     for (at, schema) in schemas.iter_mut().enumerate() {
         let Schema::Rules(rules) = schema else { continue };
         for keyword in &mut rules.keywords {
-            if forget(keyword, problems) {
+            if forget(keyword, &allowance, problems) {
                 open.push(at);
             }
             keyword.each(|id, _| leads.iter_mut().skip(*id as usize).take(1).for_each(|from| from.push(at)));
@@ -50,20 +53,23 @@ pub(super) fn settle(schemas: &mut [Schema], problems: &mut Vec<Problem>) {
 }
 
 /// True if a keyword has patterns that cannot be read. What it would ask by them of the parts of a value is left out.
-fn forget(keyword: &mut Keyword, problems: &mut Vec<Problem>) -> bool {
-    let told = problems.len();
+fn forget(keyword: &mut Keyword, allowance: &Allowance, problems: &mut Problems) -> bool {
+    let mut reads = |pattern: &Pattern| {
+        let problem = pattern.admit(allowance);
+        let is_readable = problem.is_none();
+        problem.into_iter().for_each(|problem| problems.add(problem));
+        is_readable
+    };
+    let mut forgets = false;
     match keyword {
-        Keyword::Text(rules) => {
-            let unread = rules.patterns.iter().filter(|pattern| !pattern.is_readable());
-            problems.extend(unread.map(|pattern| Problem::pattern(&pattern.source)));
-        }
+        Keyword::Text(rules) => rules.patterns.iter().for_each(|pattern| forgets |= !reads(pattern)),
         Keyword::Properties(properties) => {
-            for (pattern, id) in properties.patterns.iter_mut().filter(|(pattern, _)| !pattern.is_readable()) {
-                problems.push(Problem::pattern(&pattern.source));
+            for (_, id) in properties.patterns.iter_mut().filter(|(pattern, _)| !reads(pattern)) {
                 *id = ANY;
+                forgets = true;
             }
         }
         _ => {}
     }
-    problems.len() > told
+    forgets
 }
