@@ -53,7 +53,10 @@ async fn a_client_is_told_that_a_hub_is_not_reached_by_its_name() {
     let error = WebSocketClient::connect(&server.url(), config("ann")).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::AccessDenied);
     let said = error.to_string();
-    assert!(said.contains("HTTP 403 Forbidden: no connections by this `Host`") && said.contains("`Hub::with_hosts`"), "{said}");
+    assert!(
+        said.contains("HTTP 403 Forbidden: no connections by this `Host`") && said.contains("`Hub::with_hosts`"),
+        "{said}"
+    );
 }
 
 impl Harness for ToSpokes {
