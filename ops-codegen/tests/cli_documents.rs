@@ -479,6 +479,10 @@ fn what_cannot_be_added_says_why() {
     assert_eq!(added.status, 0, "{}", added.stderr);
     assert!(!std::fs::read_to_string(folder.join("ops.toml")).unwrap().contains("s3cr3t"));
     assert_eq!(ops(&folder, &[&["update", "p", "--check"][..], &token].concat()).status, 0);
+    // Relative to its URL, which the file does not tell.
+    *text.lock().unwrap() = SHOP.replace("https://shop.example.com/v1", "/v1");
+    let told = ops(&folder, &["add", &format!("{url}/shop.yaml"), "--name", "relative"]);
+    assert!(told.status == 0 && told.stderr.contains(&format!("with `--base-url {url}/v1`")), "{}", told.stderr);
     write(&folder, "ops.toml", "[documents.shop]\n");
     let told = ops(&folder, &["update"]);
     assert!(told.status == 2 && told.stderr.contains("`documents.shop` has no `path`"), "{}", told.stderr);

@@ -423,7 +423,7 @@ fn a_command_that_its_own_servers_start_ends() {
     // The rest is served all the same.
     assert!(said.contains("\n4 operations;"), "{said}");
     // A folder's hidden files are not meant.
-    assert_eq!(told(&["."], &folder), "4 operations; 0 diagnostics\n");
+    assert_eq!(told(&[".", "--base-url", "http://x.test"], &folder), "4 operations; 0 diagnostics\n");
 }
 
 #[test]

@@ -130,3 +130,26 @@ fn what_is_no_document_is_told_and_left_out() {
     folder.write("none/package.json", "{}");
     folder.fails(2, &["serve", "none"], &["none/package.json", "there are no operations to serve"]);
 }
+
+#[test]
+fn documents_without_a_server_are_told() {
+    let folder = Folder::new("no-server");
+    folder.write("shop.yaml", SHOP);
+    folder.write("till.yaml", &SHOP.replacen("paths:", "servers: [{ url: /api/v3 }]\npaths:", 1));
+    folder.write("gateway.toml", "[apis.Shop]\nspec = 'shop.yaml'\nbase-url = 'http://x.test'\n");
+    let none = "warning: `shop`: the document names no server, for 3 operations, and calls of them fail";
+    let relative = "warning: `till`: the document names the server `/api/v3`, which has no host, for 3 operations";
+    let base = ["--base-url", "http://x.test"];
+    for (arguments, says) in [
+        (&["shop.yaml", "till.yaml"][..], &[none, relative, "by `--base-url`, or by `base-url` in a file"][..]),
+        (&["shop.yaml", "--print-config"], &[none]),
+        (&["till.yaml", "--config", "gateway.toml"], &[relative]),
+        (&["till.yaml", "--config", "gateway.toml", base[0], base[1]], &[]),
+        (&["till.yaml", base[0], base[1], "--print-config"], &[]),
+        (&["shop.yaml", "--mock", "--mcp", "stdio"], &[]),
+    ] {
+        let (status, _, told) = folder.ops(&[&["serve"], arguments].concat());
+        assert!(status == 0 && says.iter().all(|says| told.contains(says)), "{arguments:?}: {told}");
+        assert_eq!(told.matches("and calls of them fail").count(), says.len().min(2), "{arguments:?}: {told}");
+    }
+}

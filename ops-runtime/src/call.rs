@@ -103,6 +103,10 @@ worker.stop().await;
 //! server that there was one. Announcements do not say where operations lead. [`CallHandler::with_upstream_shown`] shows
 //! all of it.
 //!
+//! The failure of a function is shown as it is, also an `EXECUTION_ERROR` whose text was not meant for callers: peers are
+//! programs of one's own. Servers for HTTP and MCP keep such texts to the log. If the callers of a hub are not trusted, no
+//! error of a function should hold a foreign text.
+//!
 //! # Metrics
 //!
 //! With the feature `metrics`: `ops_calls_total` (`side`, `operation`, `code`), `ops_call_duration_seconds` (`side`,

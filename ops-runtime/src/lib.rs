@@ -41,13 +41,13 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `validate` (default): the same as `registry`, which validates in full
 //! - `http`: the HTTP client, server-sent events; `compression`: compressed responses for it
 //! - `webhooks`: verifying the signatures of webhooks, reading their payloads
-//! - `websocket`: the call protocol over WebSocket; `tls`: `wss://` for it, and `rediss://` for Redis; `metrics`: what is
-//!   counted about calls and requests
+//! - `websocket`, `nats`, `redis`: the call protocol over WebSocket, NATS and Redis; `tls`: `wss://` and `rediss://`
+//! - `metrics`: what is counted about calls, requests and jobs
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `mcp-schema`: reading lists of MCP tools, and what changed between two
 //! - `mcp-server`: serving a registry as an MCP server
 //! - `http-server`: serving a registry over HTTP; `jwt`: tokens that are JWTs for it;
-//!   `http-server-compression`: compressed responses of it
+//!   `docs-page`: its page for people; `http-server-compression`: compressed responses of it
 //! - `mcp`, `mcp-http`, `mcp-auth`: the MCP client, for servers that are child processes, at a URL, and with OAuth
 //! - `typescript`: operations as TypeScript, for models and for people
 //! - `program`: running JavaScript programs of models in a sandbox

@@ -40,7 +40,8 @@ pub async fn ask(url: &str, key: &str, question: &str, picture: &str) -> Result<
     };
     let request = ReplyRequest::builder(vec![question], "small-2".into()).tools(vec![tool]).stream(true);
     let mut request = request.build();
-    loop {
+    // A model may call tools for ever.
+    for _ in 0..8 {
         let mut events = client.create_reply_sse(request.clone()).await?;
         let (mut text, mut calls) = (String::new(), Vec::new());
         while let Some(event) = events.try_next().await? {
@@ -64,4 +65,5 @@ pub async fn ask(url: &str, key: &str, question: &str, picture: &str) -> Result<
             request.messages.push(Message::ToolMessage(result));
         }
     }
+    Err("the model called tools eight times, and gave no answer".into())
 }

@@ -44,7 +44,8 @@ pub async fn ask(url: &str, key: &str, question: &str, picture: &str) -> Result<
     let request =
         ReplyRequest::builder().model("small-2").messages(vec![question.into()]).tools(vec![tool]).stream(true);
     let mut request = ReplyRequest::try_from(request)?;
-    loop {
+    // A model may call tools for ever.
+    for _ in 0..8 {
         // `Client::create_reply` reads a whole reply. A stream has no method.
         let response = client.post(format!("{url}/replies")).bearer_auth(key).json(&request).send().await?;
         let mut events = response.error_for_status()?.bytes_stream().eventsource();
@@ -69,4 +70,5 @@ pub async fn ask(url: &str, key: &str, question: &str, picture: &str) -> Result<
             request.messages.push(result.into());
         }
     }
+    Err("the model called tools eight times, and gave no answer".into())
 }

@@ -29,6 +29,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(sent[0], streamed(question));
     assert_eq!(sent[1], streamed(&[question, called, found, failed].join(",")));
 
+    // Arguments that are no JSON, of which the model is told, and a model that calls tools for ever.
+    ask(&server.url, "k-1", "Is it warm?", picture).await?;
+    let told = r#"{"role":"tool","tool_call_id":"c-3","content":"VALIDATION_ERROR: "#;
+    assert!(matches!(&server.take_requests()[..], [_, second] if second.contains(told)));
+    let error = ask(&server.url, "k-1", "How is it everywhere?", picture).await.unwrap_err();
+    assert_eq!(error.to_string(), "the model called tools eight times, and gave no answer");
+    assert_eq!(server.take_requests().len(), 8);
+
     // An error amid the events, and one in their place.
     let error = ask(&server.url, "k-1", "Is it hot?", picture).await.unwrap_err();
     assert_eq!(error.to_string(), "the model is tired");

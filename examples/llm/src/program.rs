@@ -23,7 +23,8 @@ pub async fn ask(url: &str, key: &str, question: &str, picture: &str) -> Result<
         let tool = Tool { description: Some(op.description.to_string()), ..Tool::new(op.name(), op.input_schema()?) };
         request.tools.get_or_insert_default().push(tool);
     }
-    loop {
+    // A model may call tools for ever.
+    for _ in 0..8 {
         let mut events = client.create_reply_stream(request.clone()).await?;
         let mut reply = AssistantMessage::default();
         while let Some(event) = events.try_next().await? {
@@ -37,9 +38,12 @@ pub async fn ask(url: &str, key: &str, question: &str, picture: &str) -> Result<
         let Some(calls) = reply.tool_calls.clone() else { return Ok(reply.content.unwrap_or_default()) };
         request.messages.push(reply.into());
         for call in calls {
-            let result = tools.call(&format!("tools.{}", call.name), call.arguments.parse()?).await;
+            // What is no JSON is a text, which every tool refuses: the model is told so, and can mend its call.
+            let arguments = call.arguments.parse().unwrap_or_else(|_| call.arguments.clone().into());
+            let result = tools.call(&format!("tools.{}", call.name), arguments).await;
             let content = result.map_or_else(|error| error.to_string(), |found| found.data.to_string());
             request.messages.push(ToolMessage::new(call.id, content).into());
         }
     }
+    Err("the model called tools eight times, and gave no answer".into())
 }

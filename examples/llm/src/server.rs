@@ -84,11 +84,18 @@ fn reply_to(last: &Value) -> Vec<Value> {
     let text = |text: &str| json!({ "type": "text.delta", "text": text });
     let mut events = vec![json!({ "type": "reply.started", "id": "r-1" })];
     match (last["role"].as_str(), last["content"][0]["text"].as_str()) {
+        (Some("tool"), _) if last["tool_call_id"] == "c-4" => {
+            events.extend([call("c-4", "temperature", r#"{"city":"Rome"}"#)])
+        }
         (Some("tool"), _) => events.extend([text("Yes: it is "), text("−4.5 °C in Oslo."), finished("stop")]),
         (_, Some("Is it hot?")) => {
             let problem = json!({ "code": null, "message": "the model is tired" });
             events.extend([text("It "), json!({ "type": "reply.failed", "problem": problem })]);
         }
+        (_, Some("Is it warm?")) => {
+            events.extend([call("c-3", "temperature", r#"{"city":"Os"#), finished("tool_calls")])
+        }
+        (_, Some("How is it everywhere?")) => events.extend([call("c-4", "temperature", "{}"), finished("tool_calls")]),
         _ => events.extend([
             text("Let me see."),
             call("c-1", "temperature", r#"{"city":"Oslo"}"#),

@@ -4,9 +4,13 @@ use std::error::Error;
 
 use ops_runtime::access::Identity;
 use ops_runtime::mcp::{McpClient, McpServer, McpServerConfig, McpServerOptions, Unauthorized};
+use ops_runtime::serve::{Authenticator, BearerTokens};
 use ops_runtime::{CallError, ErrorCode, Registry, operation};
 use serde_json::json;
 use tokio::net::TcpListener;
+
+/// The token of Ann, for this process alone. A real server and its clients have theirs from their environment.
+const TOKEN: &str = "t0k3n";
 
 /// Says what a pet costs, in cents.
 #[operation(namespace = "shop", kind = query, errors(NotFound = 404))]
@@ -31,9 +35,11 @@ async fn start() -> Result<String, Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let service = McpServer::new(registry).with_options(McpServerOptions::new("shop", "1.0.0")).into_service();
-    let service = service.with_authenticator(|request| {
-        let known = request.headers.get("authorization").is_some_and(|value| value == "Bearer t0k3n");
-        async move { if known { Ok(Identity::new("ann")) } else { Err(Unauthorized::bearer()) } }
+    // Its time to find a token does not tell how much of it was right, which a comparison by `==` would.
+    let tokens = BearerTokens::new().with_token(TOKEN, Identity::new("ann"));
+    let service = service.with_authenticator(move |request| {
+        let found = tokens.authenticate(request);
+        async move { found.await?.ok_or(Unauthorized::bearer()) }
     });
     tokio::spawn(service.serve(listener));
     Ok(url)
@@ -42,7 +48,7 @@ async fn start() -> Result<String, Box<dyn Error>> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let url = start().await?;
-    let config = McpServerConfig::http(url).with_bearer("t0k3n").with_namespace("pets");
+    let config = McpServerConfig::http(url).with_bearer(TOKEN).with_namespace("pets");
     let client = McpClient::connect(config).await?;
     let server = client.server_info();
     println!("connected to {} {}, protocol {}", server.name, server.version, server.protocol_version);

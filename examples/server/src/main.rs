@@ -1,4 +1,6 @@
-//! Functions and another API as one server, for HTTP clients and MCP hosts on one port: `cargo run -p server [ADDRESS]`.
+//! Functions and another API as one server, for HTTP clients and MCP hosts on one port: `cargo run -p server [ADDRESS [HOST..]]`.
+//!
+//! Other machines reach it by the names that follow the address: `cargo run -p server 0.0.0.0:8080 shop.example.com`.
 
 use std::time::Duration;
 
@@ -75,13 +77,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     registry.register(Track)?;
     registry.register_all(client.bind(rates::operations())?)?;
 
-    let hosts = ["localhost", "127.0.0.1"];
-    let http = HttpServer::new(registry.clone()).with_title("Post").with_hosts(hosts).with_docs().into_router();
-    let mcp = McpServer::new(registry).into_service();
-    let app = Router::new().route_service("/mcp", mcp).merge(http);
+    let mut arguments = std::env::args().skip(1);
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+    // Requests for other names are refused, by both.
+    let hosts: Vec<String> =
+        ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).into_iter().chain(arguments).collect();
+    let mcp = McpServer::new(registry.clone()).into_service().with_hosts(hosts.clone());
+    let routes = Router::new().route_service("/mcp", mcp);
+    let server = HttpServer::new(registry).with_title("Post").with_hosts(hosts).with_docs().with_routes(routes);
 
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listener = TcpListener::bind(address).await?;
     println!("http://{0}/docs, its document http://{0}/openapi.json, MCP at http://{0}/mcp", listener.local_addr()?);
-    Ok(axum::serve(listener, app).await?)
+    // Not `axum::serve`, which would know no limits of connections and slow clients.
+    Ok(server.serve_listener(listener).await?)
 }

@@ -85,7 +85,7 @@ impl CallHandler {
     /// operations lead (their `binding`).
     ///
     /// By default they get what a host gets of an MCP server: the data and the status. Callers in this process get
-    /// everything.
+    /// everything. The failures of functions are shown as they are in either case, unlike by an MCP server.
     #[must_use]
     pub fn with_upstream_shown(mut self) -> Self {
         self.shows_upstream = true;

@@ -210,7 +210,7 @@ impl CallError {
     /// Gives an undeclared failure the code in its message.
     ///
     /// A handler whose error type is only text may write `CODE` or `CODE: what happened`. The first declared code that
-    /// fits is used.
+    /// fits is used. Callers see the text of such an error, so a foreign text should not stand at the start of one.
     #[must_use]
     pub fn with_declared_code(mut self, declared: &[crate::ErrorDefinition]) -> Self {
         if self.0.code == ErrorCode::ExecutionError {

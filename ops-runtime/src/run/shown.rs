@@ -18,7 +18,8 @@ pub(crate) fn meta(meta: &mut ResponseMeta) {
 /// What a caller in another process may know of an error: all that the operation itself has to say.
 ///
 /// Of the error of a response the status is told, and the body if the operation declares that status. An operation
-/// that leads to another server has nothing of its own to say, so what failed on the way is in the log only.
+/// that leads to another server has nothing of its own to say, so what failed on the way is in the log only. The failure of
+/// a function is shown as it is: peers are programs of one's own, unlike the clients of a server (`public`).
 pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
     if error.own_status().is_some() {
         return error;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ops_runtime::Registry;
 use ops_runtime::access::Identity;
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
+use ops_runtime::{ErrorCode, Registry};
 
 use crate::harness::{Harness, Working, ann};
 use crate::proxy::Proxy;
@@ -45,6 +45,18 @@ async fn spoke(url: &str, handler: CallHandler) -> WebSocketClient {
 pub(crate) struct ToSpokes {
     hub: Hub,
     server: Listening,
+}
+
+#[tokio::test]
+async fn a_client_is_told_that_a_hub_is_not_reached_by_its_name() {
+    let server = hub().with_hosts(["hub.example.com"]).listen("127.0.0.1:0").await.unwrap();
+    let error = WebSocketClient::connect(&server.url(), config("ann")).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::AccessDenied);
+    let said = error.to_string();
+    assert!(
+        said.contains("HTTP 403 Forbidden: no connections by this `Host`") && said.contains("`Hub::with_hosts`"),
+        "{said}"
+    );
 }
 
 impl Harness for ToSpokes {

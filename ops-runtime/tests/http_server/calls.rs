@@ -97,6 +97,8 @@ async fn failures_have_the_status_of_their_code_and_show_no_secrets() {
     let server = serve(HttpServer::new(registry()).with_options(options)).await;
     let table = [
         ("taken", 409, "TAKEN", "it is taken"),
+        // A text that begins with a declared code has it.
+        ("text", 409, "TAKEN", "TAKEN: it is taken, says the text"),
         ("undeclared", 400, "ODD", "told to the caller"),
         ("validation", 422, "VALIDATION_ERROR", "not so"),
         ("slow", 504, "TIMEOUT", ""),

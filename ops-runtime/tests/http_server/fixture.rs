@@ -28,6 +28,7 @@ pub(crate) async fn fail(how: String) -> Result<i64, CallError> {
             tokio::time::sleep(Duration::from_secs(60)).await;
             Ok(0)
         }
+        "text" => Err("TAKEN: it is taken, says the text".into()),
         "validation" => Err(CallError::new("VALIDATION_ERROR", "not so")),
         _ => Err(CallError::execution("the secret of a failure: /etc/passwd")),
     }

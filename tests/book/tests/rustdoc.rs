@@ -68,6 +68,80 @@ fn modules_have_examples() {
     assert!(count > 20, "{count} modules");
 }
 
+/// The names of the public fields of a struct in a file.
+fn fields(file: &str, name: &str) -> Vec<String> {
+    let parsed = syn::parse_file(&fs::read_to_string(root().join(file)).unwrap()).unwrap();
+    let found = parsed.items.into_iter().find_map(|item| match item {
+        Item::Struct(item) if item.ident == name => Some(item),
+        _ => None,
+    });
+    let fields = found.unwrap_or_else(|| panic!("{file} has no struct {name}")).fields;
+    let public = fields.into_iter().filter(|field| matches!(field.vis, Visibility::Public(_)));
+    public.map(|field| field.ident.unwrap().to_string()).collect()
+}
+
+/// The names of the public setters in a folder that set a bound or a timeout.
+fn bounds(folder: &Path, found: &mut Vec<String>) {
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            bounds(&path, found);
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let setters = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("pub ")?.split_once("fn with_"))
+            .map(|(_, rest)| rest);
+        let names = setters.filter_map(|rest| rest.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next());
+        let is_bound = |name: &&str| {
+            name.starts_with("max_") || ["timeout", "tolerance", "patience"].iter().any(|end| name.ends_with(end))
+        };
+        found.extend(names.filter(is_bound).map(|name| format!("with_{name}")));
+    }
+}
+
+#[test]
+fn security_has_each_bound() {
+    let security = fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let mut all = Vec::new();
+    bounds(&root().join("ops-runtime/src"), &mut all);
+    assert!(all.len() > 70, "{} bounds", all.len());
+    for (heading, file, name, others) in [
+        ("\n## HTTP server\n", "serve/options.rs", "HttpServerOptions", &["expose_errors"][..]),
+        (
+            "\n### MCP server over HTTP (`McpServerOptions`)\n",
+            "mcp/server/options.rs",
+            "McpServerOptions",
+            &["name", "version", "instructions", "page_size", "list_ttl", "expose_errors"],
+        ),
+    ] {
+        let section = security.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();
+        let fields = fields(&format!("ops-runtime/src/{file}"), name);
+        assert!(fields.len() > 10, "{name}: {fields:?}");
+        for field in fields.iter().filter(|field| !others.contains(&field.as_str())) {
+            assert!(section.contains(&format!("`{field}`")), "SECURITY.md does not have `{field}` below{heading}");
+            all.retain(|name| *name != format!("with_{field}"));
+        }
+    }
+    for name in all {
+        assert!(security.contains(&format!("{name}`")), "SECURITY.md does not have `{name}`");
+    }
+}
+
+#[test]
+fn the_crate_tells_its_features() {
+    let manifest = fs::read_to_string(root().join("ops-runtime/Cargo.toml")).unwrap();
+    let section = manifest.split("\n[features]\n").nth(1).unwrap().split("\n[").next().unwrap();
+    let source = fs::read_to_string(root().join("ops-runtime/src/lib.rs")).unwrap();
+    let list: String =
+        source.split("//! # Features").nth(1).unwrap().lines().take_while(|line| !line.starts_with("#!")).collect();
+    let names: Vec<&str> = section.lines().filter_map(|line| Some(line.split_once(" = [")?.0)).collect();
+    assert!(names.len() > 25 && names[0] == "default", "{names:?}");
+    for name in &names[1..] {
+        assert!(list.contains(&format!("`{name}`")), "ops-runtime/src/lib.rs does not tell of the feature `{name}`");
+    }
+}
+
 #[test]
 fn known_names_are_aliases() {
     let aliases = [

@@ -62,6 +62,9 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
     if is_secret {
         tell("the user and password of the URL are not kept: pass credentials by options when you update it");
     }
+    if let Some(told) = without_host(&fetched.api, &arguments.source) {
+        tell(&format!("warning: {told}"));
+    }
     if let Some(reference) = foreign(&fetched.value).filter(|_| !is_here) {
         tell(&format!("warning: it refers to other documents, which were not fetched, such as `{reference}`"));
     }
@@ -258,6 +261,22 @@ fn without_password(source: &str) -> (String, bool) {
     }
 }
 
+/// What to say of a fetched document that names its server relative to where it was fetched; `None` if no operation does.
+fn without_host(api: &Api, source: &str) -> Option<String> {
+    let (source, _) = without_password(source);
+    let source = url::Url::parse(&source).ok().filter(|_| is_url(&source))?;
+    let servers = api.operations.iter().filter_map(|spec| spec.http()).map(|http| http.server.as_deref());
+    let mut relative = servers.filter(|server| server.is_none_or(|own| !own.contains("://") && !own.starts_with('{')));
+    let server = relative.next()?;
+    let whole = source.join(server.unwrap_or("/")).ok()?;
+    let whole = whole.as_str().replace("%7B", "{").replace("%7D", "}");
+    let what = server.map_or_else(|| "no server".to_owned(), |server| format!("the server `{server}`, without a host"));
+    Some(format!(
+        "it names {what}, and its file does not tell where it was fetched: serve and call it with `--base-url {}`",
+        whole.trim_end_matches('/')
+    ))
+}
+
 /// The name of a source: its file's, or the host's if that says nothing.
 fn stem(source: &str) -> String {
     let plain = |text: &str| -> String {
@@ -301,6 +320,28 @@ fn tell(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_without_a_host() {
+        let told = |servers: &str, source: &str| {
+            let text = format!(
+                "openapi: 3.1.0\ninfo: {{ title: x, version: '1' }}\n{servers}\npaths: {{ /a: {{ get: {{ responses: {{}} }} }} }}"
+            );
+            without_host(&parsed(&text, "x", "x").ok().unwrap().1, source)
+        };
+        let source = "https://ann:pw@shop.example.com/v3/openapi.yaml";
+        for (servers, base) in [
+            ("servers: [{ url: /api/v3/ }]", "/api/v3`"),
+            ("servers: [{ url: . }]", "/v3`"),
+            ("servers: [{ url: '/{region}/v3', variables: { region: { default: eu } } }]", "/{region}/v3`"),
+            ("", "`"),
+        ] {
+            let told = told(servers, source).unwrap();
+            assert!(told.ends_with(&format!("with `--base-url https://shop.example.com{base}")), "{told}");
+        }
+        assert_eq!(told("servers: [{ url: 'https://api.example.com' }]", source), None);
+        assert_eq!(told("", "shop.yaml"), None);
+    }
 
     #[test]
     fn names_and_digests() {

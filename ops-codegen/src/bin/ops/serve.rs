@@ -10,6 +10,7 @@ mod listening;
 mod log;
 mod mock;
 mod upstreams;
+mod warnings;
 
 use crate::arguments::ServeArguments;
 use crate::failure::Failure;

@@ -310,10 +310,18 @@ async fn open(request: Request, settings: protocol::WebSocketConfig, _: Option<S
 /// Why the hub can't be reached; nothing of the request is in it.
 fn refused(error: &Error) -> CallError {
     match error {
-        Error::Http(response) if matches!(response.status().as_u16(), 401 | 403) => {
-            CallError::new(ErrorCode::AccessDenied, format!("the hub refuses: HTTP {}", response.status()))
+        Error::Http(response) => {
+            // A line of text is the hub's reason; a proxy may have sent anything.
+            let is_line =
+                |said: &&str| said.len() <= 300 && said.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+            let said = response.body().as_deref().and_then(|body| std::str::from_utf8(body).ok()).filter(is_line);
+            let said = said.filter(|said| !said.is_empty()).map_or_else(String::new, |said| format!(": {said}"));
+            let code = match response.status().as_u16() {
+                401 | 403 => ErrorCode::AccessDenied,
+                _ => ErrorCode::ExecutionError,
+            };
+            CallError::new(code, format!("the hub refuses: HTTP {}{said}", response.status()))
         }
-        Error::Http(response) => CallError::execution(format!("the hub refuses: HTTP {}", response.status())),
         Error::Io(error) => CallError::execution(format!("the hub can't be reached: {error}{}", tls::advice(error))),
         error => CallError::execution(format!("the hub can't be reached: {error}")),
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::request::Parts as RequestParts;
-use axum::response::{IntoResponse, Response};
+use axum::response::{self, IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
 use futures_util::future::{Either, join_all, select};
 use hyper::upgrade::OnUpgrade;
@@ -45,6 +45,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long changes of what is served are collected before spokes are told.
 const AT_ONCE: Duration = Duration::from_millis(5);
+
+/// What a request is told that does not get as far as authentication. Only the hub's program can do something about it.
+const NOT_OURS: &str = "no connections by this `Host`, or for pages of this `Origin`: `Hub::with_hosts` and \
+                        `Hub::with_origins` say which the hub takes";
 
 type Authenticate = Arc<dyn Fn(RequestParts) -> BoxFuture<'static, Result<PeerAuth, StatusCode>> + Send + Sync>;
 
@@ -231,22 +235,19 @@ impl Hub {
         if self.shared.draining.load(Ordering::SeqCst) {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         }
-        match self.enter(request).await {
-            Ok(response) => response,
-            Err(status) => status.into_response(),
-        }
+        self.enter(request).await.into_response()
     }
 
-    /// Begins a connection; the status of one that is refused.
-    async fn enter(self, request: Request) -> Result<Response, StatusCode> {
+    /// Begins a connection; the response for one that is refused.
+    async fn enter(self, request: Request) -> response::Result<Response> {
         let (mut parts, _) = request.into_parts();
-        self.door.check(&parts.uri, &parts.headers)?;
+        self.door.check(&parts.uri, &parts.headers).map_err(|status| (status, NOT_OURS))?;
         let response = handshake::upgrade(&parts)?;
         let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or(StatusCode::UPGRADE_REQUIRED)?;
         let auth = (self.authenticate)(parts).await?;
         let Ok(room) = self.room.clone().try_acquire_owned() else {
             tracing::warn!("a connection is refused: there are too many (`Hub::with_max_connections`)");
-            return Err(StatusCode::SERVICE_UNAVAILABLE);
+            return Err(StatusCode::SERVICE_UNAVAILABLE.into());
         };
         let time = self.handshakes.time;
         self.shared.running.clone().spawn(async move {

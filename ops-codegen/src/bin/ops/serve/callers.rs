@@ -8,13 +8,20 @@ use ops_runtime::access::Identity;
 use ops_runtime::binding::SecurityScheme;
 use ops_runtime::serve::{Authenticator, BearerTokens, JwtAuthenticator, Unauthorized};
 
-use super::config::Config;
+use super::config::{Caller, Config};
 use crate::failure::Failure;
 
 /// The callers that the configuration names. All others are refused, also for operations that need no credentials, because
 /// the gateway calls them with its own.
 #[derive(Clone)]
 pub(super) struct Callers(Arc<dyn Authenticator>);
+
+/// The callers that the configuration names, as they are known once they have shown their token.
+pub(super) fn named(config: &Config) -> Vec<Identity> {
+    let identity =
+        |(name, caller): (&String, &Caller)| caller.scopes.iter().fold(Identity::new(name), Identity::with_scope);
+    config.callers.iter().map(identity).collect()
+}
 
 impl Callers {
     /// Who may call over HTTP; `None` if everybody may.
@@ -29,8 +36,7 @@ impl Callers {
             return Ok(Some(Self(Arc::new(issuer.with_audience(&jwt.audience)))));
         }
         let mut tokens = None;
-        for (name, caller) in &config.callers {
-            let identity = caller.scopes.iter().fold(Identity::new(name), Identity::with_scope);
+        for ((name, caller), identity) in config.callers.iter().zip(named(config)) {
             let token = config.secret(&format!("callers.{name}.token"), &caller.token)?;
             tokens = Some(tokens.unwrap_or_else(BearerTokens::new).with_token(token.expose(), identity));
         }

@@ -324,6 +324,32 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_has_each_key() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let page = std::fs::read_to_string(root.join("docs/src/reference/gateway.md")).unwrap();
+        let (_, example) = page.split_once("```toml\n").unwrap();
+        let (example, tables) = example.split_once("```").unwrap();
+        let example: Config = toml::from_str(example).unwrap();
+        assert_eq!((example.apis.len(), example.callers["ann"].scopes.len()), (2, 2));
+        let fields = |source: &'static str, before: &'static str| {
+            source.lines().filter_map(move |line| line.strip_prefix(before)?.split_once(": ")).map(|(name, _)| name)
+        };
+        let own = include_str!("config.rs").split("impl Config").next().unwrap();
+        let rules = include_str!("../arguments/rules.rs").split("impl Rules").next().unwrap();
+        let mut count = 0;
+        for field in fields(own, "    pub(super) ").chain(fields(rules, "    pub(crate) ")) {
+            let key = format!("`{}`", field.replace('_', "-"));
+            assert!(
+                ["apis", "mcp", "policy", "limits", "audit", "callers", "jwt"].contains(&field)
+                    || tables.contains(&key),
+                "{key}"
+            );
+            count += 1;
+        }
+        assert!(count > 35, "{count} keys");
+    }
+
+    #[test]
     fn the_file_of_the_documentation_is_one() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let page = std::fs::read_to_string(root.join("docs/src/concepts/agents.md")).unwrap();

@@ -13,6 +13,7 @@ use ops_runtime::spec::Diagnostic;
 use super::config::Config;
 use super::listening::{Listening, asked_to_end};
 use super::upstreams::Upstreams;
+use super::warnings;
 use crate::arguments::{ServeArguments, ToolsChoice};
 use crate::failure::Failure;
 use crate::modules::{is_url, runtime, shown};
@@ -34,7 +35,10 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         if is_all && gateway.failures().is_empty() && idle.iter().any(|idle| idle.protects) {
             return Err(Failure::Usage(joined(&idle)));
         }
-        tell(&gateway, arguments, &idle)?;
+        // With examples for answers, nothing is sent.
+        let lost =
+            if arguments.mock { Vec::new() } else { warnings::without_server(gateway.registry(), arguments, &config) };
+        tell(&gateway, arguments, &idle, &lost)?;
         let served = listening.serve(&gateway).await;
         // What callers have done is told to the end, unless there is no time for it.
         tokio::select! {
@@ -74,10 +78,18 @@ pub(super) fn check(arguments: &ServeArguments) -> Result<(), Failure> {
     }
     for idle in idle {
         let others = "(an MCP server or a document at a URL may have one: they are not asked here)";
-        // If standard error is closed, there is no way to report it.
-        let _ = writeln!(anstream::stderr().lock(), "{}: {} {others}", label("warning"), clean(&idle.told));
+        warn(&format!("{} {others}", idle.told));
+    }
+    if !arguments.mock {
+        warnings::without_server(&registry, arguments, &config).iter().for_each(|told| warn(told));
     }
     Ok(())
+}
+
+/// Warns on standard error.
+pub(super) fn warn(told: &str) {
+    // If standard error is closed, there is no way to report it.
+    let _ = writeln!(anstream::stderr().lock(), "{}: {}", label("warning"), clean(told));
 }
 
 /// What to say of patterns that select none of all operations, those that are left out included.
@@ -185,8 +197,8 @@ fn unread(gateway: &Gateway) -> Failure {
     Failure::Unreadable(told.collect())
 }
 
-/// Tells on standard error what is served, what is missing, and which patterns have no effect.
-fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[Idle]) -> Result<(), Failure> {
+/// Tells on standard error what is served, what is missing, which patterns have no effect, and which calls will fail.
+fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[Idle], lost: &[String]) -> Result<(), Failure> {
     let operations = gateway.registry().list().len();
     if operations == 0 {
         let mut told = "there are no operations to serve".to_owned();
@@ -200,8 +212,8 @@ fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[Idle]) -> Result<
     for (location, error) in missing(gateway) {
         let _ = writeln!(out, "{}: {location}: {error}", label("error"));
     }
-    for idle in idle {
-        let _ = writeln!(out, "{}: {}", label("warning"), clean(&idle.told));
+    for told in idle.iter().map(|idle| &idle.told).chain(lost) {
+        let _ = writeln!(out, "{}: {}", label("warning"), clean(told));
     }
     for (location, told) in gateway.without_credentials() {
         let _ = writeln!(out, "{}: {}: {}", label("warning"), shown(location), clean(told));

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use axum::Router;
+use ops_runtime::access::Identity;
 use ops_runtime::gateway::Gateway;
 use ops_runtime::registry::CancelToken;
 use ops_runtime::serve::HttpServer;
@@ -10,11 +11,12 @@ use ops_runtime::spec::OperationSpec;
 use tokio::net::TcpListener;
 
 use super::ADDRESS;
-use super::callers::Callers;
+use super::callers::{Callers, named};
 use super::config::Config;
+use super::gateway::warn;
+use super::warnings;
 use crate::arguments::{ServeArguments, Transport};
 use crate::failure::Failure;
-use crate::report::label;
 
 /// The names of the local host.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -27,6 +29,8 @@ pub(super) struct Listening {
     /// True if the MCP server is at that address, too.
     has_mcp: bool,
     callers: Option<Callers>,
+    /// Those of them that the configuration names.
+    named: Vec<Identity>,
     /// By which names the server is reached over HTTP; empty if the configuration does not say.
     hosts: Vec<String>,
     /// Whose pages may send requests, beside its own.
@@ -40,7 +44,7 @@ impl Listening {
         let http = arguments.http.clone().or_else(|| has_mcp.then(|| ADDRESS.to_owned()));
         let is_stdio = arguments.mcp == Some(Transport::Stdio) || (arguments.mcp.is_none() && http.is_none());
         let (hosts, origins) = (config.hosts.clone(), config.origins.clone());
-        Ok(Self { is_stdio, http, has_mcp, callers: Callers::of(config)?, hosts, origins })
+        Ok(Self { is_stdio, http, has_mcp, callers: Callers::of(config)?, named: named(config), hosts, origins })
     }
 
     /// Serves until the host closes standard input, or the process is asked to end: then calls in flight over HTTP are answered,
@@ -84,6 +88,8 @@ impl Listening {
         }
         if self.callers.is_none() {
             warn_of_credentials(gateway);
+        } else if !self.named.is_empty() {
+            warnings::without_scopes(gateway.registry(), &self.named).iter().for_each(|told| warn(told));
         }
         let _ = writeln!(anstream::stderr().lock(), "http://{local}/docs");
         let mut server = gateway.http_server().with_docs().with_origins(&self.origins).with_cancel(stop.clone());
@@ -129,8 +135,7 @@ fn warn_of_credentials(gateway: &Gateway) {
             "{what} for credentials, and nobody who calls over HTTP has any, other than by MCP: name who may, by `[callers]` or \
              `[jwt]` in a file for `--config`"
         );
-        // If standard error is closed, there is no way to report it.
-        let _ = writeln!(anstream::stderr().lock(), "{}: {told}", label("warning"));
+        warn(&told);
     }
 }
 
