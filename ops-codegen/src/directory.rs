@@ -47,7 +47,7 @@ pub(crate) struct Contents {
     pub(crate) specs: BTreeMap<String, Specs>,
     /// Files of unknown content; they may be parts of documents, which shows only when those are read.
     pub(crate) unknown: Vec<(PathBuf, Diagnostic)>,
-    /// Files that cannot be read, or whose content is known but wrong.
+    /// Files and folders that cannot be read, and files whose content is known but wrong.
     pub(crate) skipped: Vec<Diagnostic>,
 }
 
@@ -82,8 +82,13 @@ impl Specs {
 
 /// Reads every file of a directory, in the order of their paths.
 pub(crate) fn contents(directory: &Path) -> Result<Contents, Error> {
+    let Files { paths, unread } = files(directory)?;
     let mut contents = Contents::default();
-    for path in files(directory)? {
+    contents.skipped.extend(unread.into_iter().map(|(folder, error)| {
+        let unread = Diagnostic::error("", format!("the folder cannot be read: {error}"));
+        unread.with_help("the folder was skipped").with_document(folder.to_string_lossy())
+    }));
+    for path in paths {
         look(path, &mut contents);
     }
     let documents: Vec<PathBuf> = contents.documents.iter().map(|(path, _)| path.clone()).collect();
@@ -91,28 +96,41 @@ pub(crate) fn contents(directory: &Path) -> Result<Contents, Error> {
     Ok(contents)
 }
 
-/// The files of a directory and those below it with the ending of JSON or YAML, in the order of their paths.
+/// The files of a directory.
+#[derive(Default)]
+pub struct Files {
+    /// The files with the ending of JSON or YAML, in the order of their paths.
+    pub paths: Vec<PathBuf>,
+    /// The folders below that cannot be read, and why.
+    pub unread: Vec<(PathBuf, std::io::Error)>,
+}
+
+/// Finds the files of a directory and those below it.
 ///
-/// Hidden files and folders are ignored, and links to folders are not followed.
-pub fn files(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    walk(directory, 0, &mut files)?;
-    files.sort();
+/// Hidden files and folders are ignored, as is `node_modules`, and links to folders are not followed.
+///
+/// # Errors
+/// If the directory itself cannot be read.
+pub fn files(directory: &Path) -> Result<Files, Error> {
+    let mut files = Files::default();
+    walk(directory, 0, &mut files).map_err(|error| Error::io(directory, error))?;
+    files.paths.sort();
     Ok(files)
 }
 
-fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Error> {
-    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, error))? {
-        let entry = entry.map_err(|error| Error::io(folder, error))?;
-        let path = entry.path();
-        let kind = entry.file_type().map_err(|error| Error::io(&path, error))?;
-        if entry.file_name().to_string_lossy().starts_with('.') {
+fn walk(folder: &Path, depth: usize, files: &mut Files) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        if name.to_string_lossy().starts_with('.') || name == "node_modules" {
             continue;
         }
-        if kind.is_dir() && depth < DEPTH {
-            walk(&path, depth + 1, files)?;
+        if entry.file_type()?.is_dir() && depth < DEPTH {
+            if let Err(error) = walk(&path, depth + 1, files) {
+                files.unread.push((path, error));
+            }
         } else if path.is_file() && path.extension().is_some_and(|e| e == "json" || e == "yaml" || e == "yml") {
-            files.push(path);
+            files.paths.push(path);
         }
     }
     Ok(())

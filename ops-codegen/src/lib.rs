@@ -82,7 +82,7 @@ mod errors;
 #[doc(hidden)]
 pub mod folder {
     //! The files of a folder, for the command.
-    pub use crate::directory::{Kind, files, kind};
+    pub use crate::directory::{Files, Kind, files, kind};
 }
 mod generate;
 #[cfg(feature = "overlays")]

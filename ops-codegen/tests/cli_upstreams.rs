@@ -126,6 +126,20 @@ fn what_is_no_document_is_told_and_left_out() {
     std::fs::write(folder.0.join("apis/latin.yaml"), b"openapi: 3.1.0\ninfo: { title: caf\xe9 }\n").unwrap();
     let (status, told) = served(&folder, &["apis", "--exclude", "nothing"]);
     assert!(status == 3 && told.contains("error: apis/latin.yaml: "), "{status}: {told}");
+    // Packages bring documents of their own.
+    std::fs::remove_file(folder.0.join("apis/latin.yaml")).unwrap();
+    std::fs::remove_file(folder.0.join("apis/mcp.json")).unwrap();
+    folder.write("apis/node_modules/x/openapi.yaml", "openapi: 3.1.0\ninfo: [");
+    // Nobody can read a folder whose path is too long.
+    if cfg!(target_os = "linux") {
+        let long = |from: &str| (0..9).fold(folder.0.join(from), |path, _| path.join("x".repeat(250)));
+        std::fs::create_dir_all(long("apis/far")).unwrap();
+        std::fs::create_dir_all(long("farther")).unwrap();
+        std::fs::rename(folder.0.join("farther"), long("apis/far").join("farther")).unwrap();
+    }
+    let (status, told) = served(&folder, &["apis"]);
+    assert!(status == 0 && told.contains("3 operations") && !told.contains("node_modules"), "{status}: {told}");
+    assert_eq!(told.matches("the folder cannot be read").count(), usize::from(cfg!(target_os = "linux")), "{told}");
     // A folder without documents.
     folder.write("none/package.json", "{}");
     folder.fails(2, &["serve", "none"], &["none/package.json", "there are no operations to serve"]);

@@ -367,6 +367,49 @@ fn formats_have_types_with_one_switch() {
 }
 
 #[test]
+fn defaults_that_are_not_written_as_code_are_not_called_wrong() {
+    let mut document = document();
+    let date = json!({ "type": "string", "format": "date" });
+    let with = |mut schema: Value, default: Value| {
+        schema["default"] = default;
+        schema
+    };
+    let days = json!({ "type": "array", "items": date });
+    let span = json!({ "type": "object", "required": ["from"], "properties": { "from": date, "days": { "type": "integer" } } });
+    let day = || json!("2024-02-29");
+    document["components"]["schemas"]["Owner"]["properties"] = json!({
+        "day": with(date.clone(), day()),
+        "days": with(days.clone(), json!([day()])),
+        "span": with(span.clone(), json!({ "from": day(), "days": 2 })),
+        "spans": with(json!({ "type": "object", "additionalProperties": span.clone() }), json!({ "a": { "from": day() } })),
+        "number": with(date.clone(), json!(29)),
+        "numbers": with(days, json!([day(), 29])),
+        "crooked": with(span, json!({ "from": day(), "days": "2" })),
+    });
+    let told = Generator::new().with_typed_formats().generate(&api(&document)).diagnostics;
+    let told: Vec<(&str, bool, bool)> = told
+        .iter()
+        .filter(|told| told.message.starts_with("the default"))
+        .map(|told| {
+            let field = told.pointer.rsplit('/').next().unwrap();
+            let is_wrong = told.message.ends_with("does not fit the type");
+            (field, told.severity == Severity::Note, is_wrong)
+        })
+        .collect();
+    let (unwritten, wrong) = ((true, false), (false, true));
+    let expected = [
+        ("day", unwritten),
+        ("days", unwritten),
+        ("span", unwritten),
+        ("spans", unwritten),
+        ("number", wrong),
+        ("numbers", wrong),
+        ("crooked", wrong),
+    ];
+    assert_eq!(told, expected.map(|(field, (is_note, is_wrong))| (field, is_note, is_wrong)));
+}
+
+#[test]
 fn a_missing_method_of_a_server_is_an_error_unless_it_is_partial() {
     let methods = |source: &str| -> Vec<(String, bool)> {
         let file = syn::parse_file(source).unwrap();

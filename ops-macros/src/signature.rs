@@ -35,6 +35,8 @@ pub(crate) fn qualifiers(signature: &Signature, errors: &mut Errors) {
 
 /// The input, and the arguments of the call; a parameter with a mistake is left out.
 pub(crate) fn parameters(signature: &Signature, input_name: Ident, errors: &mut Errors) -> (Input, Vec<Argument>) {
+    let is_conditional =
+        |attribute: &&Attribute| ["cfg", "cfg_attr"].iter().any(|name| attribute.path().is_ident(name));
     let (mut fields, mut arguments) = (Vec::new(), Vec::new());
     let mut whole: Option<(Type, Span)> = None;
     for parameter in &signature.inputs {
@@ -45,6 +47,9 @@ pub(crate) fn parameters(signature: &Signature, input_name: Ident, errors: &mut 
                 continue;
             }
         };
+        for cfg in parameter.attrs.iter().filter(is_conditional) {
+            errors.tokens(cfg, "a parameter of an operation cannot depend on `cfg`");
+        }
         let Some((ty, by_reference)) = owned(&parameter.ty, errors) else { continue };
         let marks: Vec<_> = parameter.attrs.iter().filter(|attribute| attribute.path().is_ident("input")).collect();
         let source = if types::last_segment(&ty).is_some_and(|segment| segment.ident == "Context") {
@@ -135,11 +140,6 @@ fn field(parameter: &PatType, ty: Type, marks: &[&Attribute], errors: &mut Error
     let (mut default, mut place) = (None, None);
     for mark in marks {
         errors.take(says(mark, &mut default, &mut place));
-    }
-    let is_conditional =
-        |attribute: &&Attribute| ["cfg", "cfg_attr"].iter().any(|name| attribute.path().is_ident(name));
-    for cfg in parameter.attrs.iter().filter(is_conditional) {
-        errors.tokens(cfg, "a parameter of an operation cannot depend on `cfg`");
     }
     let is_forwarded = |a: &&Attribute| crate::item::is_ours(a) && !a.path().is_ident("input");
     let attributes = parameter.attrs.iter().filter(is_forwarded).cloned().collect();

@@ -18,16 +18,14 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
     for id in 0..types.items.len() {
         warn_of_told(types, id, diagnostics);
         for (at, literal) in literals(types, id) {
-            if literal.is_some() {
-                continue;
-            }
-            let unwritten = unwritten(types, id, at);
+            let Err(why) = literal else { continue };
             let Some((pointer, field)) = field(types, id, at) else { continue };
             if let Default::Raw(value) = std::mem::replace(&mut field.default, Default::None) {
                 let mut diagnostic = misfit(pointer, field, &value).with_help("the property has no default");
-                if let Some(type_) = unwritten {
+                if let Misfit::Unwritten(held) = why {
                     diagnostic.severity = Severity::Note;
-                    diagnostic.message = format!("the default {} is of {type_}", shortened(&value));
+                    diagnostic.message =
+                        format!("the default {} holds {held}, which is not written as code", shortened(&value));
                 }
                 diagnostics.push(diagnostic);
             }
@@ -43,15 +41,13 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
     }
 }
 
-/// The type of a property whose values are not written as code, in words.
-fn unwritten(types: &Types, id: ItemId, at: usize) -> Option<&'static str> {
-    let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { return None };
-    let type_ = without_null(types, record.fields.get(at)?.type_.clone());
-    match types.resolve(&type_) {
-        Type::Custom(_) => Some("a type of your own"),
-        Type::Format(_) => Some("a type that is read from text"),
-        _ => None,
-    }
+/// Why there is no literal for a default; the graver reason comes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Misfit {
+    /// It holds such a value, which is not written as code.
+    Unwritten(&'static str),
+    /// It is none of the type.
+    Wrong,
 }
 
 /// Warns of documented defaults that are certainly no scalar of their types: the type may be wrong instead.
@@ -68,7 +64,7 @@ fn warn_of_told(types: &Types, id: ItemId, diagnostics: &mut Vec<Diagnostic>) {
             }
             _ => false,
         };
-        if is_scalar && !value.is_null() && literal(types, &type_, value, 0).is_none() {
+        if is_scalar && !value.is_null() && literal(types, &type_, value, 0).is_err() {
             diagnostics.push(misfit(&item.pointer, field, value).with_help("it is shown as it is"));
         }
     }
@@ -91,7 +87,7 @@ pub(super) fn fit_defaults(types: &mut Types) {
 }
 
 /// The properties of an item with a default, by their positions, and the defaults as values of their types.
-fn literals(types: &Types, id: ItemId) -> Vec<(usize, Option<Literal>)> {
+fn literals(types: &Types, id: ItemId) -> Vec<(usize, Result<Literal, Misfit>)> {
     let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { return Vec::new() };
     let raw = record.fields.iter().enumerate().filter_map(|(at, field)| match &field.default {
         Default::Raw(value) => Some((at, literal(types, &field.type_, value, 0))),
@@ -114,42 +110,59 @@ fn shortened(value: &Value) -> String {
     if text.chars().count() <= 60 { text } else { text.chars().take(60).chain(['…']).collect() }
 }
 
-/// The value as one of the type; `None` if it does not fit.
-fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Option<Literal> {
+/// The value as one of the type.
+fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Result<Literal, Misfit> {
     if depth > DEEPEST {
-        return None;
+        return Err(Misfit::Wrong);
     }
     let inside = |type_: &Type, value: &Value| literal(types, type_, value, depth + 1);
-    Some(match (types.resolve(type_), value) {
+    Ok(match (types.resolve(type_), value) {
         (Type::Option(_), Value::Null) => Literal::Zero,
         (Type::Option(inner), _) => Literal::Some(Box::new(inside(inner, value)?)),
         (Type::Value, _) => zero_if(value.is_null(), Literal::Json(value.clone())),
         (Type::Bool, Value::Bool(bool)) => zero_if(!bool, Literal::Bool(*bool)),
-        (Type::I32, _) => integer(i32::try_from(whole(value)?).is_ok(), value)?,
-        (Type::I64, _) => integer(i64::try_from(whole(value)?).is_ok(), value)?,
-        (Type::U32, _) => integer(u32::try_from(whole(value)?).is_ok(), value)?,
-        (Type::U64, _) => integer(u64::try_from(whole(value)?).is_ok(), value)?,
+        (Type::I32, _) => integer::<i32>(value)?,
+        (Type::I64, _) => integer::<i64>(value)?,
+        (Type::U32, _) => integer::<u32>(value)?,
+        (Type::U64, _) => integer::<u64>(value)?,
         (Type::F64, Value::Number(number)) => {
-            let float = number.as_f64().filter(|float| float.is_finite())?;
+            let float = number.as_f64().filter(|float| float.is_finite()).ok_or(Misfit::Wrong)?;
             zero_if(float == 0.0 && float.is_sign_positive(), Literal::Number(format!("{float:?}")))
         }
         (Type::String, Value::String(text)) => zero_if(text.is_empty(), Literal::Text(text.clone())),
         (Type::List(inner), Value::Array(items)) => {
-            let list = items.iter().map(|item| inside(inner, item)).collect::<Option<Vec<_>>>()?;
+            let list = all(items.iter().map(|item| inside(inner, item)))?;
             zero_if(list.is_empty(), Literal::List(list))
         }
         (Type::Tuple(places), Value::Array(items)) if places.len() == items.len() => {
             let pairs = places.iter().zip(items);
-            Literal::Tuple(pairs.map(|(place, item)| inside(place, item)).collect::<Option<_>>()?)
+            Literal::Tuple(all(pairs.map(|(place, item)| inside(place, item)))?)
         }
         (Type::Map(inner), Value::Object(object)) => {
-            let entries = object.iter().map(|(key, value)| Some((key.clone(), inside(inner, value)?)));
-            let entries = entries.collect::<Option<Vec<_>>>()?;
+            let entries = all(object.iter().map(|(key, value)| Ok((key.clone(), inside(inner, value)?))))?;
             zero_if(entries.is_empty(), Literal::Map(entries))
         }
-        (Type::Named(id) | Type::Boxed(id), _) => of_shape(types, &types.get(*id)?.shape, *id, value, depth)?,
-        _ => return None,
+        (Type::Named(id) | Type::Boxed(id), _) => {
+            of_shape(types, &types.get(*id).ok_or(Misfit::Wrong)?.shape, *id, value, depth)?
+        }
+        (Type::Custom(_), _) => return Err(Misfit::Unwritten("a value of your own type")),
+        (Type::Format(_) | Type::Body, Value::String(_)) => {
+            return Err(Misfit::Unwritten("a value that is read from text"));
+        }
+        _ => return Err(Misfit::Wrong),
     })
+}
+
+/// All parts of a literal, or the gravest reason why one is missing.
+fn all<T>(parts: impl Iterator<Item = Result<T, Misfit>>) -> Result<Vec<T>, Misfit> {
+    let (mut found, mut gravest) = (Vec::new(), None);
+    for part in parts {
+        match part {
+            Ok(part) => found.push(part),
+            Err(misfit) => gravest = gravest.max(Some(misfit)),
+        }
+    }
+    gravest.map_or(Ok(found), Err)
 }
 
 /// The literal, or `Default` if that gives the same.
@@ -158,9 +171,9 @@ fn zero_if(is_zero: bool, literal: Literal) -> Literal {
 }
 
 /// The integer as a literal, if it fits its type.
-fn integer(fits: bool, value: &Value) -> Option<Literal> {
-    let whole = whole(value).filter(|_| fits)?;
-    Some(zero_if(whole == 0, Literal::Number(whole.to_string())))
+fn integer<T: TryFrom<i128>>(value: &Value) -> Result<Literal, Misfit> {
+    let whole = whole(value).filter(|whole| T::try_from(*whole).is_ok()).ok_or(Misfit::Wrong)?;
+    Ok(zero_if(whole == 0, Literal::Number(whole.to_string())))
 }
 
 /// The number as an integer, if it is one: `20`, but also `20.0`.
@@ -213,7 +226,7 @@ mod tests {
             (Type::Value, json!({}), Some(Literal::Json(json!({})))),
             (Type::Value, json!(null), Some(Literal::Zero)),
         ] {
-            assert_eq!(literal(&types, &type_, &value, 0), expected, "{type_:?} {value}");
+            assert_eq!(literal(&types, &type_, &value, 0).ok(), expected, "{type_:?} {value}");
         }
     }
 }

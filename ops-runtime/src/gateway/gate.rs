@@ -160,7 +160,7 @@ impl Gated {
     fn context(&self, mut context: Context) -> Result<Context, CallError> {
         context.registry = self.behind.upgrade().ok_or_else(|| CallError::execution("the gateway has ended"))?;
         // What it waits for before it begins, such as the user's answer, counts for the caller's deadline alone.
-        context.timeout = self.operation.spec.timeout;
+        context.timeout = self.operation.timeout();
         Ok(context)
     }
 

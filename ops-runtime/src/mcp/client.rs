@@ -40,6 +40,7 @@ use crate::{
     RegistryError, ResponseEnvelope, SpecRef,
 };
 use catalog::Catalog;
+use delay::delay;
 use link::Link;
 use session::Session;
 
@@ -146,10 +147,16 @@ impl McpClient {
         let weak = Arc::downgrade(&inner);
         let changed = inner.changed.clone();
         let refresher = tokio::spawn(async move {
+            let mut failures = 0;
             loop {
-                changed.notified().await;
+                if failures == 0 {
+                    changed.notified().await;
+                } else {
+                    // A server that was not up to it is asked again.
+                    let _ = timeout(delay(failures), changed.notified()).await;
+                }
                 let Some(inner) = weak.upgrade() else { return };
-                inner.refresh().await;
+                failures = if inner.refresh().await { 0 } else { failures + 1 };
                 drop(inner);
                 // A server that reports changes all the time is asked only now and then.
                 tokio::time::sleep(REFRESH).await;
@@ -322,13 +329,16 @@ impl Inner {
         lock(&self.catalog).clone()
     }
 
-    /// Lists the tools again, because the server says that they have changed.
-    async fn refresh(self: &Arc<Self>) {
-        let Some(session) = self.settled().await else { return };
+    /// Lists the tools again, because the server says that they have changed; false if that has to be tried again.
+    async fn refresh(self: &Arc<Self>) -> bool {
+        let Some(session) = self.settled().await else { return true };
         let loaded = self.load(&session).await;
+        // The next connection lists them by itself.
+        let is_over = loaded.is_ok() || !session.is_open();
         if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             tracing::warn!(server = %self.name, %error, "the tools have changed, and can't be taken over");
         }
+        is_over
     }
 
     /// Replaces the tools, in every registry that has them.

@@ -206,7 +206,11 @@ async fn a_user_has_more_time_than_the_operation() {
     let policy = CallPolicy::new().with_allow("*");
     let gateway = shop.gateway().with_tools(Tools::All).with_policy(policy).with_limits(limits);
     let gateway = gateway.build().await.unwrap();
-    for registry in [&gateway.tools(), gateway.registry()] {
+    // Nor behind another gateway.
+    let outer =
+        Gateway::builder().with_registry(gateway.registry().clone()).with_policy(CallPolicy::new().with_allow("*"));
+    let outer = outer.build().await.unwrap();
+    for registry in [&gateway.tools(), gateway.registry(), outer.registry()] {
         let call = || registry.call("shop.clean", json!({ "ms": 250 }));
         let (one, two) = futures_util::join!(call(), call());
         assert_eq!((one.unwrap().data, two.unwrap().data), (json!("clean"), json!("clean")));

@@ -1,7 +1,7 @@
 //! When the user is asked for authorization, and what goes on meanwhile.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ops_runtime::CallError;
@@ -13,16 +13,18 @@ use tokio::time::{sleep, timeout};
 use crate::oauth::{Drawer, Server};
 use crate::peers::{LONG, connect};
 
-/// A user who agrees, as often as there are permits.
+/// A user who agrees as often as there are permits, and refuses once the semaphore is closed.
 #[derive(Clone)]
 struct User {
     asked: Arc<AtomicUsize>,
     agrees: Arc<Semaphore>,
+    /// The scopes that were asked for last.
+    scopes: Arc<Mutex<String>>,
 }
 
 impl User {
     fn new(agrees: usize) -> Self {
-        Self { asked: Arc::default(), agrees: Arc::new(Semaphore::new(agrees)) }
+        Self { asked: Arc::default(), agrees: Arc::new(Semaphore::new(agrees)), scopes: Arc::default() }
     }
 
     fn asked(&self) -> usize {
@@ -35,18 +37,20 @@ impl User {
             move |url| {
                 let user = user.clone();
                 async move {
+                    *user.scopes.lock().unwrap() = parameter(&url, "scope");
                     user.asked.fetch_add(1, Ordering::SeqCst);
-                    user.agrees.acquire().await.unwrap().forget();
-                    Ok(format!("http://127.0.0.1:1/callback?code=c0de&state={}", state(&url)))
+                    let agreed = user.agrees.acquire().await;
+                    agreed.map_err(|_| CallError::execution("the user refuses"))?.forget();
+                    Ok(format!("http://127.0.0.1:1/callback?code=c0de&state={}", parameter(&url, "state")))
                 }
             },
         )
     }
 }
 
-fn state(url: &str) -> String {
+fn parameter(url: &str, name: &str) -> String {
     let url = url::Url::parse(url).unwrap();
-    url.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned()
+    url.query_pairs().find(|(found, _)| found == name).unwrap().1.into_owned()
 }
 
 fn config(server: &Server, oauth: McpOAuth) -> McpServerConfig {
@@ -63,12 +67,16 @@ async fn expired(server: &Server, user: &User) -> Drawer {
     let store = Drawer::default();
     let client = connect(config(server, user.oauth(&store))).await;
     client.close().await;
+    expire(&store);
+    store
+}
+
+fn expire(store: &Drawer) {
     for tokens in store.0.lock().unwrap().values_mut() {
         let mut kept: Value = serde_json::from_str(tokens).unwrap();
         kept["credentials"]["token_received_at"] = json!(0);
         *tokens = kept.to_string();
     }
-    store
 }
 
 #[tokio::test]
@@ -77,10 +85,32 @@ async fn an_expired_token_that_is_not_renewed_leads_to_the_user() {
         let (server, user) = (Server::start().await, User::new(2));
         let store = expired(&server, &user).await;
         server.oddities.lock().unwrap().renews_nothing = Some(status);
+        *server.good.lock().unwrap() += 1;
         let client = connect(config(&server, user.oauth(&store))).await;
         assert_eq!((call(&client, "open").await.unwrap(), user.asked()), (json!("open"), 2), "{status}");
         client.close().await;
     }
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_renewed_is_sent_all_the_same() {
+    let (server, user) = (Server::start().await, User::new(1));
+    let store = expired(&server, &user).await;
+    (server.oddities.lock().unwrap().renews_nothing, server.oddities.lock().unwrap().is_public) = (Some(503), true);
+    let client = connect(config(&server, user.oauth(&store))).await;
+    assert_eq!((call(&client, "open").await.unwrap(), user.asked()), (json!("open"), 1));
+    assert_eq!(server.count("anonymous"), 0);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn without_anybody_to_ask_it_is_told_why_a_token_is_not_renewed() {
+    let (server, user) = (Server::start().await, User::new(1));
+    let store = expired(&server, &user).await;
+    server.oddities.lock().unwrap().is_down = u32::MAX;
+    let oauth = McpOAuth::new("http://127.0.0.1:1/callback").with_store(store);
+    let error = McpClient::connect(config(&server, oauth)).await.unwrap_err();
+    assert!(error.message().contains("its answer has more than 1048576 bytes"), "{error}");
 }
 
 #[tokio::test]
@@ -151,12 +181,65 @@ async fn what_the_user_has_just_agreed_to_is_not_asked_again() {
 }
 
 #[tokio::test]
+async fn tokens_are_renewed_after_the_user_has_refused_more() {
+    let (server, user, store) = (Server::start().await, User::new(1), Drawer::default());
+    server.oddities.lock().unwrap().demands = 9;
+    let client = connect(config(&server, user.oauth(&store))).await;
+    user.agrees.close();
+    let error = call(&client, "deep").await.unwrap_err();
+    assert!(error.message().contains("the user refuses"), "{error}");
+    expire(&store);
+    assert_eq!(call(&client, "open").await.unwrap(), "open");
+    assert_eq!((user.asked(), server.count("renewed")), (2, 1));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn more_is_asked_for_beside_what_was_granted() {
+    let (server, user, store) = (Server::start().await, User::new(1), Drawer::default());
+    server.oddities.lock().unwrap().demands = 9;
+    connect(config(&server, user.oauth(&store))).await.close().await;
+    user.agrees.close();
+    // The scopes are those of the tokens in the store, which are of an earlier client.
+    let client = connect(config(&server, user.oauth(&store))).await;
+    for asked in [2, 3] {
+        call(&client, "deep").await.unwrap_err();
+        assert_eq!((user.asked(), &**user.scopes.lock().unwrap()), (asked, "plain deep"));
+    }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn one_refusal_is_that_of_all_calls_that_wait() {
+    let (server, user) = (Server::start().await, User::new(1));
+    server.oddities.lock().unwrap().demands = 9;
+    let client = connect(config(&server, user.oauth(&Drawer::default()))).await;
+    let calls = [(); 3].map(|()| {
+        let client = client.clone();
+        tokio::spawn(async move { call(&client, "deep").await })
+    });
+    while server.count("too deep") < 3 || user.asked() < 2 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    user.agrees.close();
+    for called in calls {
+        let error = called.await.unwrap().unwrap_err();
+        assert!(error.message().contains("the user refuses"), "{error}");
+    }
+    assert_eq!(user.asked(), 2);
+    // A later call asks anew.
+    call(&client, "deep").await.unwrap_err();
+    assert_eq!(user.asked(), 3);
+    client.close().await;
+}
+
+#[tokio::test]
 async fn why_the_user_comes_back_without_a_code_is_told() {
     let server = Server::start().await;
     let oauth =
         McpOAuth::new("http://127.0.0.1:1/callback").with_client_name("the test").with_prompt(|url| async move {
             let told = "error=access_denied&error_description=not%0Atoday";
-            Ok(format!("http://127.0.0.1:1/callback?{told}&state={}", state(&url)))
+            Ok(format!("http://127.0.0.1:1/callback?{told}&state={}", parameter(&url, "state")))
         });
     let error = McpClient::connect(config(&server, oauth)).await.unwrap_err();
     assert!(error.message().contains("`access_denied`: not today"), "{error}");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::peers::connect;
+use crate::peers::{LONG, connect};
 
 /// Longer than a stream is down.
 const SOON: Duration = Duration::from_secs(20);
@@ -39,6 +39,8 @@ struct Inner {
     forgets: AtomicBool,
     /// How notifications are answered: the content type and the body.
     accepts: Mutex<Option<(&'static str, &'static str)>>,
+    /// How many lists of tools are to be refused with 503.
+    lists_nothing: AtomicUsize,
     /// How calls are answered: with an error that names no request.
     fails: Mutex<Option<StatusCode>>,
 }
@@ -99,15 +101,17 @@ fn response(status: StatusCode, headers: &[(&str, &str)], body: impl Into<Body>)
     response.body(body.into()).unwrap()
 }
 
+/// True as often as is left.
+fn once(left: &AtomicUsize) -> bool {
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+}
+
 async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let inner = &server.0;
     let json_type = ("content-type", "application/json");
     if method == Method::GET {
-        let refused = inner.refuses.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        return match refused {
-            Ok(_) => response(StatusCode::SERVICE_UNAVAILABLE, &[], ""),
-            Err(_) => server.stream(None),
-        };
+        let is_refused = once(&inner.refuses);
+        return if is_refused { response(StatusCode::SERVICE_UNAVAILABLE, &[], "") } else { server.stream(None) };
     }
     if method != Method::POST {
         return response(StatusCode::ACCEPTED, &[], "");
@@ -140,6 +144,9 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
             let method = "notifications/subscriptions/acknowledged";
             server.stream(Some(json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()))
         }
+        "tools/list" if once(&inner.lists_nothing) => response(StatusCode::SERVICE_UNAVAILABLE, &[], ""),
+        // It is never answered.
+        "tools/call" if message["params"]["name"] == "slow" => std::future::pending().await,
         "tools/list" => {
             let tools = inner.tools.lock().unwrap().clone();
             let tool = |name: &String| json!({ "name": name, "inputSchema": { "type": "object" } });
@@ -201,6 +208,40 @@ async fn a_stream_that_breaks_off_is_opened_again_and_the_tools_are_listed() {
 }
 
 #[tokio::test]
+async fn tools_that_are_not_listed_at_once_are_listed_later() {
+    for is_new in [false, true] {
+        let (server, config) = Server::start(Inner { is_new, ..Inner::default() }).await;
+        let client = connect(config).await;
+        server.opened(1).await;
+        server.has(&["two"]);
+        server.0.lists_nothing.store(2, Ordering::SeqCst);
+        server.breaks_off();
+        has(&client, &["two"]).await;
+        assert_eq!(server.0.lists_nothing.load(Ordering::SeqCst), 0);
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_takes_long_delays_no_other_in_a_new_session() {
+    let (server, config) = Server::start(Inner::default()).await;
+    server.has(&["one", "slow"]);
+    // In all that time a session may begin, but not wait for calls in the one before.
+    let client = connect(config.with_connect_timeout(Duration::from_secs(600))).await;
+    let slow = tokio::spawn({
+        let client = client.clone();
+        async move { client.call("far.slow", json!({})).await }
+    });
+    eventually("the call is under way", || client.in_flight() == 1).await;
+    server.opened(1).await;
+    server.0.forgets.store(true, Ordering::SeqCst);
+    let done = timeout(LONG, client.call("far.one", json!({}))).await.expect("an answer in time").unwrap();
+    assert_eq!(done.data[0]["text"], "done");
+    slow.await.unwrap().unwrap_err();
+    client.close().await;
+}
+
+#[tokio::test]
 async fn a_stream_that_is_refused_at_first_is_opened_later() {
     let (server, config) = Server::start(Inner { refuses: AtomicUsize::new(3), ..Inner::default() }).await;
     let client = connect(config).await;
@@ -248,6 +289,7 @@ async fn whatever_success_a_notification_has_is_good() {
         ("application/json", "{}"),
         ("application/json", r#"{"jsonrpc":"2.0","id":null,"result":{}}"#),
         ("text/plain", "ok"),
+        ("text/event-stream", ""),
     ] {
         let (server, config) = Server::start(Inner { accepts: Mutex::new(Some(accepts)), ..Inner::default() }).await;
         let client = McpClient::connect(config).await.unwrap_or_else(|error| panic!("{accepts:?}: {error}"));

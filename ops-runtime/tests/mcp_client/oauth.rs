@@ -22,7 +22,7 @@ pub(crate) struct Server {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<String>>>,
     /// The number of the token that is good.
-    good: Arc<Mutex<u32>>,
+    pub(crate) good: Arc<Mutex<u32>>,
     pub(crate) oddities: Arc<Mutex<Oddities>>,
 }
 
@@ -39,6 +39,8 @@ pub(crate) struct Oddities {
     pub(crate) secret: Option<&'static str>,
     /// How many agreements the call of a tool takes that is named `deep`.
     pub(crate) demands: u32,
+    /// It takes calls without a token, too.
+    pub(crate) is_public: bool,
 }
 
 impl Server {
@@ -90,6 +92,7 @@ async fn serve(
                 "authorization_endpoint": format!("{url}/authorize"),
                 "token_endpoint": format!("{url}/token"),
                 "registration_endpoint": format!("{url}/register"),
+                "scopes_supported": ["plain"],
                 "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"],
             });
@@ -98,7 +101,8 @@ async fn serve(
         "/register" => {
             let asked: Value = serde_json::from_slice(&body).unwrap();
             assert_eq!(asked["client_name"], "the test");
-            let mut client = json!({ "client_id": "dynamic", "redirect_uris": asked["redirect_uris"] });
+            let id = format!("dynamic-{}", server.count("/register"));
+            let mut client = json!({ "client_id": id, "redirect_uris": asked["redirect_uris"] });
             if let Some(secret) = oddities.secret {
                 client["client_secret"] = json!(secret);
             }
@@ -133,7 +137,12 @@ async fn serve(
         }
         "/mcp" => {
             let good = format!("Bearer token-{}", server.good.lock().unwrap());
-            if headers.get("authorization").is_none_or(|given| given != good.as_str()) {
+            if oddities.is_public && !headers.contains_key("authorization") {
+                // A client looks for the metadata without a token, too.
+                if method == Method::POST {
+                    server.seen.lock().unwrap().push("anonymous".to_owned());
+                }
+            } else if headers.get("authorization").is_none_or(|given| given != good.as_str()) {
                 let challenge = format!("Bearer resource_metadata=\"{url}/.well-known/oauth-protected-resource/mcp\"");
                 let headers = [("www-authenticate", challenge.as_str())];
                 let headers = if oddities.has_no_challenge { &[][..] } else { &headers };
@@ -144,6 +153,7 @@ async fn serve(
             }
             let message: Value = serde_json::from_slice(&body).unwrap();
             if message["params"]["name"] == "deep" && *server.good.lock().unwrap() < oddities.demands {
+                server.seen.lock().unwrap().push("too deep".to_owned());
                 let challenge = "Bearer error=\"insufficient_scope\", scope=\"deep\"";
                 return reply(403, &[("www-authenticate", challenge)], &Value::Null);
             }

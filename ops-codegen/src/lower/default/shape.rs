@@ -2,20 +2,26 @@
 
 use serde_json::{Map, Value};
 
-use super::literal;
+use super::{Misfit, all, literal};
 use crate::kinds::kinds;
 use crate::types::{Default, Field, ItemId, Literal, Record, Shape, Tagged, Type, Types, Variant};
 
-/// The value as one of a named type; `None` if it does not fit.
-pub(super) fn of_shape(types: &Types, shape: &Shape, id: ItemId, value: &Value, depth: usize) -> Option<Literal> {
+/// The value as one of a named type.
+pub(super) fn of_shape(
+    types: &Types,
+    shape: &Shape,
+    id: ItemId,
+    value: &Value,
+    depth: usize,
+) -> Result<Literal, Misfit> {
     match (shape, value) {
         (Shape::Names(constants) | Shape::Values(constants), _) => {
-            Some(Literal::Variant(id, types.position(id, constants, value)?))
+            Ok(Literal::Variant(id, types.position(id, constants, value).ok_or(Misfit::Wrong)?))
         }
         (Shape::Record(record), Value::Object(members)) => of_record(types, record, id, members, depth),
         (Shape::Tagged(tagged), Value::Object(members)) => of_tagged(types, tagged, id, members, depth),
         (Shape::Union(variants), _) => of_union(types, variants, id, value, depth),
-        _ => None,
+        _ => Err(Misfit::Wrong),
     }
 }
 
@@ -25,50 +31,54 @@ fn of_record(
     id: ItemId,
     members: &Map<String, Value>,
     depth: usize,
-) -> Option<Literal> {
+) -> Result<Literal, Misfit> {
     if !record.constants.iter().all(|(name, value)| members.get(name) == Some(value)) {
-        return None;
+        return Err(Misfit::Wrong);
     }
-    let mut found = Vec::new();
     let mut is_plain = record.constants.is_empty();
-    for (at, field) in record.fields.iter().enumerate() {
-        match members.get(&field.json) {
-            // It stands for absence where it is no value.
-            Some(Value::Null) if !field.required && !types.takes_null(&field.type_) => {}
-            Some(value) => found.push((at, literal(types, &field.type_, value, depth + 1)?)),
-            None => is_plain &= is_absent(types, field)?,
-        }
-    }
+    let fields = record.fields.iter().enumerate().filter_map(|(at, field)| match members.get(&field.json) {
+        // It stands for absence where it is no value.
+        Some(Value::Null) if !field.required && !types.takes_null(&field.type_) => None,
+        Some(value) => Some(literal(types, &field.type_, value, depth + 1).map(|literal| (at, literal))),
+        None => match is_absent(types, field) {
+            Ok(is_absent) => {
+                is_plain &= is_absent;
+                None
+            }
+            Err(misfit) => Some(Err(misfit)),
+        },
+    });
+    let found = all(fields)?;
     let is_declared = |name: &str| {
         record.fields.iter().any(|field| field.json == name) || record.constants.iter().any(|(own, _)| own == name)
     };
     let others = members.iter().filter(|(name, _)| !is_declared(name));
     let extra = match &record.extra {
         Some((_, type_)) => {
-            let entry =
-                |(name, value): (&String, &Value)| Some((name.clone(), literal(types, type_, value, depth + 1)?));
-            others.map(entry).collect::<Option<Vec<_>>>()?
+            let entry = |(name, value): (&String, &Value)| Ok((name.clone(), literal(types, type_, value, depth + 1)?));
+            all(others.map(entry))?
         }
         None => Vec::new(),
     };
     if found.is_empty() && extra.is_empty() && is_plain {
-        return Some(Literal::Zero);
+        return Ok(Literal::Zero);
     }
-    Some(Literal::Record { id, fields: found, extra })
+    Ok(Literal::Record { id, fields: found, extra })
 }
 
-/// True if nothing stands for a property that a default leaves out; `None` if it has to be there.
+/// True if nothing stands for a property that a default leaves out; an error if it has to be there.
 ///
 /// An object does not stand for it: a type could be part of its own default.
-fn is_absent(types: &Types, field: &Field) -> Option<bool> {
+fn is_absent(types: &Types, field: &Field) -> Result<bool, Misfit> {
     match &field.default {
-        Default::None | Default::Told(_) => (!field.required).then_some(true),
-        Default::Raw(_) | Default::Fits(_) if is_structured(types, &field.type_) => None,
+        Default::None | Default::Told(_) if field.required => Err(Misfit::Wrong),
+        Default::None | Default::Told(_) => Ok(true),
+        Default::Raw(_) | Default::Fits(_) if is_structured(types, &field.type_) => Err(Misfit::Wrong),
         Default::Raw(value) => match literal(types, &field.type_, value, 0) {
-            Some(_) => Some(false),
-            None => (!field.required).then_some(true),
+            Err(misfit) if field.required => Err(misfit),
+            found => Ok(found.is_err()),
         },
-        Default::Fits(_) => Some(false),
+        Default::Fits(_) => Ok(false),
     }
 }
 
@@ -90,19 +100,20 @@ fn of_tagged(
     id: ItemId,
     members: &Map<String, Value>,
     depth: usize,
-) -> Option<Literal> {
-    let tag = members.get(&tagged.property)?;
-    let (at, found) = tagged.variants.iter().enumerate().find(|(_, variant)| variant.tags.contains(tag))?;
+) -> Result<Literal, Misfit> {
+    let tag = members.get(&tagged.property).ok_or(Misfit::Wrong)?;
+    let mut variants = tagged.variants.iter().enumerate();
+    let (at, found) = variants.find(|(_, variant)| variant.tags.contains(tag)).ok_or(Misfit::Wrong)?;
     let mut members = members.clone();
     if !declares(types, &found.variant.type_, &tagged.property) {
         // It is written from the first tag of the variant.
         if found.tags.first() != Some(tag) {
-            return None;
+            return Err(Misfit::Wrong);
         }
         members.shift_remove(&tagged.property);
     }
     let value = literal(types, &found.variant.type_, &Value::Object(members), depth + 1)?;
-    Some(Literal::Union(id, at, Box::new(value)))
+    Ok(Literal::Union(id, at, Box::new(value)))
 }
 
 /// True if the type is a record with that property, or one that keeps all.
@@ -119,16 +130,20 @@ fn declares(types: &Types, type_: &Type, property: &str) -> bool {
 }
 
 /// The value as the variant that a reader would take it for: that which declares most of its members.
-fn of_union(types: &Types, variants: &[Variant], id: ItemId, value: &Value, depth: usize) -> Option<Literal> {
+fn of_union(types: &Types, variants: &[Variant], id: ItemId, value: &Value, depth: usize) -> Result<Literal, Misfit> {
     let mut best: Option<(usize, Literal)> = None;
+    let mut misfit = Misfit::Wrong;
     for (at, variant) in variants.iter().enumerate() {
         let Some(score) = score(types, &variant.type_, value) else { continue };
         let is_better = best.as_ref().is_none_or(|(known, _)| score > *known);
-        if let Some(found) = is_better.then(|| literal(types, &variant.type_, value, depth + 1)).flatten() {
-            best = Some((score, Literal::Union(id, at, Box::new(found))));
+        if is_better {
+            match literal(types, &variant.type_, value, depth + 1) {
+                Ok(found) => best = Some((score, Literal::Union(id, at, Box::new(found)))),
+                Err(why) => misfit = misfit.min(why),
+            }
         }
     }
-    best.map(|(_, found)| found)
+    best.map(|(_, found)| found).ok_or(misfit)
 }
 
 /// How many members of a value a type declares; `None` if it takes no such value.

@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
-    OAuthClientConfig,
+    CredentialStore, OAuthClientConfig, StoredCredentials,
 };
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -43,27 +43,39 @@ struct Inner {
     oauth: McpOAuth,
     url: String,
     manager: tokio::sync::Mutex<AuthorizationManager>,
-    /// Held while the user is asked: other requests go on meanwhile with the tokens that there are.
-    asking: tokio::sync::Mutex<()>,
+    /// Locked while the user is asked: other requests go on meanwhile with the tokens that there are.
+    asking: tokio::sync::Mutex<Asked>,
     /// The token endpoint that the tokens are from.
     bound: Arc<Bound>,
-    /// How often the user has agreed; requests that were refused before may be sent again.
-    granted: AtomicU64,
     /// True once connected: a refused request then asks the user, instead of connecting again.
     connected: AtomicBool,
+}
+
+/// What the user was asked last.
+#[derive(Default)]
+struct Asked {
+    /// When the user has agreed; requests that were sent before may be sent again.
+    granted: Option<Instant>,
+    /// When asking has failed, for which challenge, and why: that is not asked again for requests sent before.
+    failed: Option<(Instant, String, CallError)>,
 }
 
 impl Authorization {
     pub(super) async fn new(oauth: &McpOAuth, config: &Config) -> Result<Self, CallError> {
         let bound = Arc::new(Bound::default());
-        let manager = manager(oauth, &config.url, &bound).await?;
+        let mut manager = manager(oauth, &config.url, &bound).await?;
+        // Stored tokens are tried first; the server refuses them if they are invalid.
+        match restore(oauth, &bound, &mut manager).await {
+            Ok(()) => {}
+            Err(error @ AuthError::CredentialStoreError(_)) => return Err(failed(&error)),
+            Err(error) => tracing::debug!(%error, "stored tokens can't be used yet"),
+        }
         Ok(Self(Arc::new(Inner {
             oauth: oauth.clone(),
             url: config.url.clone(),
             manager: tokio::sync::Mutex::new(manager),
             asking: tokio::sync::Mutex::default(),
             bound,
-            granted: AtomicU64::new(0),
             connected: AtomicBool::new(false),
         })))
     }
@@ -84,35 +96,39 @@ impl Authorization {
         let mut token = manager.get_access_token().await;
         // It lacks the client if the authorization server did not answer when it was made.
         if matches!(token, Err(AuthError::InternalError(_))) {
-            self.restore(&mut manager).await?;
-            token = manager.get_access_token().await;
+            token = match self.restore(&mut manager).await {
+                Ok(()) => manager.get_access_token().await,
+                Err(error) => Err(error),
+            };
         }
         match token {
-            Ok(token) => Ok(Some(token)),
-            Err(AuthError::AuthorizationRequired) => Ok(None),
-            Err(error @ AuthError::CredentialStoreError(_)) => Err(error),
+            Ok(token) => return Ok(Some(token)),
+            Err(error @ AuthError::CredentialStoreError(_)) => return Err(error),
+            Err(AuthError::AuthorizationRequired) => {}
             // Without anybody to ask, the reason tells more than a refusal.
-            Err(error) if self.0.oauth.prompt.is_none() => Err(error),
-            Err(error) => {
-                tracing::debug!(%error, "an expired token can't be renewed");
-                Ok(None)
-            }
+            Err(error) if self.0.oauth.prompt.is_none() => return Err(error),
+            Err(error) => tracing::debug!(%error, "an expired token can't be renewed"),
         }
+        // Without a token, a server might carry the request out for an anonymous user.
+        let kept = self.kept().await?.and_then(|kept| kept.token_response);
+        Ok(serde_json::to_value(kept).ok().and_then(|tokens| Some(tokens.get("access_token")?.as_str()?.to_owned())))
     }
 
     /// Replaces a refused token without asking the user; true if there is a new one.
     async fn renew(&self, refused: &str) -> bool {
         let mut manager = self.0.manager.lock().await;
-        // Another request may have been faster.
-        if manager.get_access_token().await.is_ok_and(|token| token != refused) {
-            return true;
-        }
-        let mut renewed = manager.refresh_token().await;
+        let mut renewed = match manager.get_access_token().await {
+            // Another request may have been faster.
+            Ok(token) if token != refused => return true,
+            Ok(_) => manager.refresh_token().await.map(drop),
+            // It has expired, and can't be renewed.
+            Err(error) => Err(error),
+        };
         if matches!(renewed, Err(AuthError::InternalError(_))) && self.restore(&mut manager).await.is_ok() {
-            renewed = manager.refresh_token().await;
+            renewed = manager.refresh_token().await.map(drop);
         }
         match renewed {
-            Ok(_) => manager.get_access_token().await.is_ok_and(|token| token != refused),
+            Ok(()) => manager.get_access_token().await.is_ok_and(|token| token != refused),
             Err(error) => {
                 tracing::debug!(%error, "a token was refused, and can't be renewed");
                 false
@@ -124,79 +140,97 @@ impl Authorization {
         restore(&self.0.oauth, &self.0.bound, manager).await
     }
 
-    pub(super) fn granted(&self) -> u64 {
-        self.0.granted.load(Ordering::Acquire)
+    /// What the store has for the server.
+    async fn kept(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        store(&self.0.oauth, &self.0.url, &self.0.bound).load().await
     }
 
     /// Asks the user for what the challenge demands; false if the user has agreed to something since the request was
-    /// sent, and is not asked.
-    pub(super) async fn authorize(&self, challenge: &str, sent_after: u64) -> Result<bool, CallError> {
-        let Inner { oauth, url, manager: shared, asking, granted, bound, .. } = &*self.0;
-        let prompt = oauth
+    /// sent, and is not asked. If asking has failed since then, that error is returned.
+    pub(super) async fn authorize(&self, challenge: &str, sent: Instant) -> Result<bool, CallError> {
+        let prompt = self
+            .0
+            .oauth
             .prompt
             .as_ref()
             .ok_or_else(|| invalid("nobody can be asked for authorization: see `McpOAuth::with_prompt`"))?;
-        let _asking = asking.lock().await;
-        if self.granted() != sent_after {
+        let mut asked = self.0.asking.lock().await;
+        if asked.granted.is_some_and(|granted| granted >= sent) {
             return Ok(false);
         }
-        // The one that asks knows which scopes were granted before; its place is taken by one for the others.
-        let other = manager(oauth, url, bound).await?;
-        let current = std::mem::replace(&mut *shared.lock().await, other);
-        let (current, answered) = ask(oauth, prompt, current, challenge).await;
-        // Tokens that the other one is renewing must not take the place of the new ones.
+        if let Some((failed, demanded, error)) = &asked.failed
+            && *failed >= sent
+            && demanded == challenge
+        {
+            return Err(error.clone());
+        }
+        match self.ask(prompt, challenge).await {
+            Ok(()) => {
+                asked.granted = Some(Instant::now());
+                Ok(true)
+            }
+            Err(error) => {
+                asked.failed = Some((Instant::now(), challenge.to_owned(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Has the user agree to what the challenge demands, and gets the tokens.
+    async fn ask(&self, prompt: &Prompt, challenge: &str) -> Result<(), CallError> {
+        let Inner { oauth, url, manager: shared, bound, .. } = &*self.0;
+        // The tokens that there are stay with the manager, and the client, that renews them until there are others.
+        let manager = manager(oauth, url, bound).await?;
+        let kept = self.kept().await.map_err(|error| failed(&error))?;
+        let session = session(oauth, manager, challenge, kept).await?;
+        if !url::Url::parse(&session.auth_url).is_ok_and(|url| is_safe(&url)) {
+            let url = readable(&session.auth_url, 200);
+            return Err(CallError::execution(format!(
+                "authorization failed: the user is not sent to `{url}`, which is neither `https`, nor `http` on this \
+                 machine"
+            )));
+        }
+        let callback = asked(oauth.user_timeout, prompt(session.auth_url.clone())).await?;
+        if let Some(refused) = refusal(&callback) {
+            return Err(refused);
+        }
+        // Tokens that are being renewed must not take the place of the new ones.
         let mut shared = shared.lock().await;
-        *shared = current;
-        exchange(&shared, &answered?).await.map_err(|error| failed(&error))?;
-        granted.fetch_add(1, Ordering::AcqRel);
-        Ok(true)
+        exchange(&session.auth_manager, &callback).await.map_err(|error| failed(&error))?;
+        *shared = session.auth_manager;
+        Ok(())
     }
 }
 
-/// Has the user agree to what the challenge demands. Gives the URL that the user came back to.
-async fn ask(
+/// The authorization that a challenge demands, beside the scopes that the tokens in the store have.
+async fn session(
     oauth: &McpOAuth,
-    prompt: &Prompt,
-    mut current: AuthorizationManager,
+    mut manager: AuthorizationManager,
     challenge: &str,
-) -> (AuthorizationManager, Result<String, CallError>) {
-    let metadata = match current.resolve_metadata_from_challenge(Some(challenge)).await {
-        Ok(metadata) => metadata.metadata,
-        Err(error) => return (current, Err(failed(&error))),
-    };
+    kept: Option<StoredCredentials>,
+) -> Result<AuthorizationSession, CallError> {
+    let resolved = manager.resolve_metadata_from_challenge(Some(challenge)).await;
+    let metadata = resolved.map_err(|error| failed(&error))?.metadata;
     if let Some(issuer) = &oauth.issuer
         && metadata.issuer.as_ref() != Some(issuer)
     {
         let found = readable(metadata.issuer.as_deref().unwrap_or("no issuer"), 200);
-        let error = CallError::execution(format!(
+        return Err(CallError::execution(format!(
             "authorization failed: the MCP server names the authorization server `{found}`, and `with_issuer` another"
-        ));
-        return (current, Err(error));
+        )));
     }
-    current.set_metadata(metadata);
-    let mut request = AuthorizationRequest::new(&oauth.redirect_uri)
-        .with_client_name(&oauth.client_name)
-        .with_scopes(&oauth.scopes)
-        .with_challenge(challenge);
+    let granted = kept.filter(|kept| kept.issuer == metadata.issuer).map(|kept| kept.granted_scopes.join(" "));
+    manager.set_metadata(metadata);
+    let mut request =
+        AuthorizationRequest::new(&oauth.redirect_uri).with_client_name(&oauth.client_name).with_challenge(challenge);
+    request.scopes =
+        if oauth.scopes.is_empty() { manager.select_scopes(granted.as_deref(), &[]) } else { oauth.scopes.clone() };
     if let Some((id, secret)) = &oauth.client {
         request = request.with_preregistered_client(id);
         request.client_secret = secret.as_ref().map(|secret| secret.expose().to_owned());
     }
     request.client_metadata_url.clone_from(&oauth.client_metadata_url);
-    let session = match AuthorizationSession::new(current, request).await {
-        Ok(session) => session,
-        Err((current, error)) => return (current, Err(failed(&error))),
-    };
-    let answered = if url::Url::parse(&session.auth_url).is_ok_and(|url| is_safe(&url)) {
-        asked(oauth.user_timeout, prompt(session.auth_url.clone())).await
-    } else {
-        let url = readable(&session.auth_url, 200);
-        Err(CallError::execution(format!(
-            "authorization failed: the user is not sent to `{url}`, which is neither `https`, nor `http` on this machine"
-        )))
-    };
-    let answered = answered.and_then(|callback| refusal(&callback).map_or(Ok(callback), Err));
-    (session.auth_manager, answered)
+    AuthorizationSession::new(manager, request).await.map_err(|(_, error)| failed(&error))
 }
 
 /// Gets the tokens for the code that the user came back with.
@@ -230,43 +264,34 @@ async fn asked(
 
 async fn manager(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Result<AuthorizationManager, CallError> {
     let server = url::Url::parse(url).map_err(|error| invalid(format!("the URL of the MCP server: {error}")))?;
-    let has_secret = oauth.client.as_ref().is_some_and(|(_, secret)| secret.is_some());
-    let steps = Steps::new(&server, oauth.destinations.clone(), oauth.step_timeout, has_secret, bound.clone())?;
-    let store = Store { inner: oauth.store.clone(), server: url.to_owned(), bound: bound.clone(), has_secret };
-    stored(oauth, url, bound, steps, store).await.map_err(|error| failed(&error))
+    let steps = Steps::new(&server, oauth.destinations.clone(), oauth.step_timeout, has_secret(oauth), bound.clone())?;
+    let made = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(steps)).await;
+    let mut manager = made.map_err(|error| failed(&error))?;
+    manager.set_credential_store(store(oauth, url, bound));
+    Ok(manager)
 }
 
-async fn stored(
-    oauth: &McpOAuth,
-    url: &str,
-    bound: &Bound,
-    steps: Steps,
-    store: Store,
-) -> Result<AuthorizationManager, AuthError> {
-    let mut manager = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(steps)).await?;
-    manager.set_credential_store(store);
-    // Stored tokens are tried first; the server refuses them if they are invalid.
-    restore(oauth, bound, &mut manager).await?;
-    Ok(manager)
+fn store(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Store {
+    Store { inner: oauth.store.clone(), server: url.to_owned(), bound: bound.clone(), has_secret: has_secret(oauth) }
+}
+
+/// True if the program brings a secret of its own.
+fn has_secret(oauth: &McpOAuth) -> bool {
+    oauth.client.as_ref().is_some_and(|(_, secret)| secret.is_some())
 }
 
 /// Takes over the stored tokens, and the client that they were issued to.
 async fn restore(oauth: &McpOAuth, bound: &Bound, manager: &mut AuthorizationManager) -> Result<(), AuthError> {
-    match manager.initialize_from_store().await {
-        Ok(true) => {
-            let id = manager.get_credentials().await?.0;
-            let (id, secret) = match &oauth.client {
-                Some((id, secret)) => (id.clone(), secret.clone()),
-                None => (id.clone(), bound.secret_of(&id)),
-            };
-            if let Some(secret) = secret {
-                let client = OAuthClientConfig::new(id, &oauth.redirect_uri);
-                manager.configure_client(client.with_client_secret(secret.expose()))?;
-            }
+    if manager.initialize_from_store().await? {
+        let id = manager.get_credentials().await?.0;
+        let (id, secret) = match &oauth.client {
+            Some((id, secret)) => (id.clone(), secret.clone()),
+            None => (id.clone(), bound.secret_of(&id)),
+        };
+        if let Some(secret) = secret {
+            let client = OAuthClientConfig::new(id, &oauth.redirect_uri);
+            manager.configure_client(client.with_client_secret(secret.expose()))?;
         }
-        Ok(false) => {}
-        Err(error @ AuthError::CredentialStoreError(_)) => return Err(error),
-        Err(error) => tracing::debug!(%error, "stored tokens can't be used"),
     }
     Ok(())
 }
@@ -294,7 +319,7 @@ impl Authorized {
         let authorization = &self.authorization;
         let (mut renewed, mut attempts, mut granted) = (false, 0, None);
         loop {
-            let sent_after = authorization.granted();
+            let sent = Instant::now();
             let token = authorization.token().await?;
             token.iter().for_each(|token| self.http.given.token(token));
             let refused = match send(token.clone()).await {
@@ -329,7 +354,7 @@ impl Authorized {
             attempts += 1;
             // Timeouts of calls pause until the user has answered.
             let asking = interceptor.asks();
-            let asked = authorization.authorize(&challenge, sent_after).await.map_err(StreamableHttpError::Client)?;
+            let asked = authorization.authorize(&challenge, sent).await.map_err(StreamableHttpError::Client)?;
             drop(asking);
             granted = asked.then_some(challenge);
         }

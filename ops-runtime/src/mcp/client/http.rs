@@ -48,8 +48,9 @@ const MAX_ERROR: usize = 64 * 1024;
 /// How long the server may take to accept a message that needs no answer, or to open a stream.
 const ACCEPT_TIME: Duration = Duration::from_secs(60);
 
-/// How long a session may take to begin again, whatever is configured: rmcp adds it to the time of now.
-const LONGEST_RECOVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a session may take to begin again, whatever is configured: before that, rmcp waits as long for the requests
+/// of the session that the server has forgotten, and sends no other.
+const LONGEST_RECOVERY: Duration = Duration::from_secs(15);
 
 /// How long the server may take to end a session.
 const END_TIME: Duration = Duration::from_secs(5);
@@ -213,12 +214,12 @@ impl Http {
         if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        if is(&response, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
-        }
-        // Some servers say "ok", or send an empty result, where nothing is to be answered.
+        // Some servers say "ok", or send an empty result or stream, where nothing is to be answered.
         if !is_request {
             return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if is(&response, EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
         }
         let kind = content_type(response.headers());
         let is_json = is(&response, JSON);

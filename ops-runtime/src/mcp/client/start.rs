@@ -78,7 +78,7 @@ async fn authorized(
     let mut granted = None;
     for _ in 0..3 {
         authorization.connected(false);
-        let sent_after = authorization.granted();
+        let sent = std::time::Instant::now();
         let started =
             timeout(config.connect_timeout, once(config, interceptor, given, host, Some(authorization))).await?;
         let challenge = match &started {
@@ -90,7 +90,7 @@ async fn authorized(
             authorization.connected(true);
             return Ok(started);
         };
-        match authorization.authorize(&challenge, sent_after).await {
+        match authorization.authorize(&challenge, sent).await {
             Ok(asked) => granted = asked.then_some(challenge),
             Err(error) => return Ok(Err(error.into())),
         }

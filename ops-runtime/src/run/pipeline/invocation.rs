@@ -60,7 +60,7 @@ impl Invocation {
         if self.checked {
             self.authorise(entry).map_err(|error| self.refused(entry, &Value::Null, error))?;
         }
-        self.context.timeout = if handler.keeps_time { None } else { entry.spec.timeout };
+        self.context.timeout = entry.timeout();
         Ok((entry, handler))
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -51,6 +52,12 @@ impl Entry {
             }
             _ => Ok(entry),
         }
+    }
+
+    /// The operation's own timeout; `None` if it has none, or if its handler keeps it.
+    #[inline]
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.spec.timeout.filter(|_| self.handler.as_ref().is_none_or(|handler| !handler.keeps_time))
     }
 
     fn typed(&self) -> Option<Typed> {

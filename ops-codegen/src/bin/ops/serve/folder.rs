@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ops_codegen::folder::{Kind, files, kind};
+use ops_codegen::folder::{Files, Kind, files, kind};
 use ops_runtime::openapi::{self, FileNamespace, dir_namespaces};
 use ops_runtime::spec::Diagnostic;
 use serde_json::Value;
@@ -33,20 +33,25 @@ impl Document {
 pub(super) struct Found {
     pub(super) documents: Vec<Document>,
     pub(super) configurations: Vec<String>,
-    /// The files that are not served, and why.
+    /// The files and folders that are not served, and why.
     pub(super) others: Vec<Diagnostic>,
 }
 
 /// Looks at all files of a folder.
 ///
 /// # Errors
-/// If a folder cannot be read.
+/// If the folder itself cannot be read.
 pub(super) fn read(folder: &str) -> Result<Found, Failure> {
     let root = Path::new(folder);
-    let files = files(root).map_err(|error| Failure::Failed(error.to_string()))?;
+    let Files { paths, unread } = files(root).map_err(|error| Failure::Failed(error.to_string()))?;
     let (mut documents, mut configurations, mut unknown, mut others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    others.extend(
+        unread
+            .iter()
+            .map(|(folder, error)| left_out(&folder.to_string_lossy(), &format!("the folder cannot be read: {error}"))),
+    );
     let mut parts = BTreeSet::new();
-    for path in files {
+    for path in paths {
         let Ok(text) = std::fs::read_to_string(&path) else {
             documents.push(path);
             continue;
