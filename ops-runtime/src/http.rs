@@ -138,6 +138,7 @@ mod outgoing;
 pub mod pages;
 mod path;
 mod per_call;
+mod problem;
 mod redirect;
 mod request;
 mod response;

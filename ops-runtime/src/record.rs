@@ -171,7 +171,7 @@ use serde_core::ser::SerializeMap;
 pub(crate) use attempt::strictly;
 pub use decode::{DecodeError, from_slice, from_str, from_value, parse, to_value};
 #[cfg(feature = "registry")]
-pub(crate) use finite::Finite;
+pub(crate) use finite::{Finite, place};
 pub use names::{Literal, Names, Scalar, Values};
 pub use reader::{Reader, put, put_some};
 pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Required, Rest, Slots, Vacant};

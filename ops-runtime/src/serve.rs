@@ -376,7 +376,7 @@ impl HttpServer {
     }
 
     /// Adds routes of the program's own, such as an MCP server at `/mcp`, which come before the operations. They share the
-    /// limits of connections, and answer for all else themselves.
+    /// limits of connections, and answer for all else themselves. What becomes a WebSocket is no longer counted or awaited.
     ///
     /// ```
     /// use axum::{Router, routing::get};

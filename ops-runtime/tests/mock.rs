@@ -417,8 +417,10 @@ async fn numbers_that_json_has_not_are_errors() {
     let registry = ops_runtime::Registry::new();
     let handler = ops_runtime::adapter::Handler::dynamic(|input: Value, _| async move { Ok(input) });
     registry.register(ops_runtime::adapter::Registration::new(Halve::SPEC, handler)).unwrap();
-    let error = registry.execute::<Halve>(vec![f64::NAN]).await.unwrap_err();
+    let error = registry.execute::<Halve>(vec![1.0, f64::NAN]).await.unwrap_err();
     assert!(error.message().ends_with("JSON has no number for NaN"), "{error}");
+    let violations = json!([{ "pointer": "/1", "message": "JSON has no number for NaN" }]);
+    assert_eq!((error.code().as_str(), &error.details()["violations"]), ("VALIDATION_ERROR", &violations));
 }
 
 #[tokio::test]

@@ -138,6 +138,8 @@ fn rows() -> Vec<Row> {
         whole("XML", (200, "application/xml", "<payment/>")),
         whole("half of the JSON", (200, "application/json", r#"{"id":"p1","amo"#)),
         whole("events for JSON", (200, "text/event-stream", "data: {\"id\":\"p1\"}\n\n")),
+        json_row("JSON where nothing is described", "removePayment", &json!({ "ok": true }), ""),
+        raw_row("text where nothing is described", "removePayment", (200, "text/plain", "done"), ""),
         raw_row("JSON for events", "watchPayments", (200, "application/json", &payment(json!({})).to_string()), ""),
         raw_row("an event that is not JSON", "watchPayments", (200, "text/event-stream", "data: oops\n\n"), ""),
         raw_row(
@@ -169,6 +171,7 @@ async fn typed(registry: &Registry, operation: &str, policy: OutputPolicy) -> Ou
         "showRefund" => call!(ShowRefund, ShowRefundInput),
         "countPayments" => call!(CountPayments, CountPaymentsInput),
         "showShape" => call!(ShowShape, ShowShapeInput),
+        "removePayment" => call!(RemovePayment, RemovePaymentInput),
         _ => {
             let input = till::WatchPaymentsInput {};
             let mut items = registry.subscribe_with::<till::WatchPayments>(input, options).await?;

@@ -73,7 +73,8 @@ macro_rules! __json_schemas {
 macro_rules! __errors {
     ($t:ty, $rest:ident { $($status:pat => $variant:ident $(($body:tt))?),* $(,)? }) => {
         impl $crate::DeclaredError for $t {
-            fn of(response: $crate::ErrorResponse) -> Self {
+            #[allow(unused_mut, reason = "not all errors have bodies")]
+            fn of(mut response: $crate::ErrorResponse) -> Self {
                 let read = match response.status {
                     $($status => $crate::__variant!(response, Self::$variant $(, $body)?),)*
                     #[allow(unreachable_patterns, reason = "a default takes every status")]
@@ -96,13 +97,21 @@ macro_rules! __variant {
         ::std::option::Option::Some($variant)
     };
     ($response:ident, $variant:path, $body:tt) => {
-        $crate::__generated::read_body(&$response).map($variant)
+        $crate::__generated::read_body(&mut $response).map($variant)
     };
 }
 
-/// The body of an error response as a type, if it is of that type.
-pub fn read_body<T: serde_core::de::DeserializeOwned>(response: &ErrorResponse) -> Option<T> {
-    <T as serde_core::Deserialize>::deserialize(&response.body).ok()
+/// The body of an error response as a type, if it is of that type; if not, the response says why.
+pub fn read_body<T: serde_core::de::DeserializeOwned>(response: &mut ErrorResponse) -> Option<T> {
+    match <T as serde_core::Deserialize>::deserialize(&response.body) {
+        Ok(body) => Some(body),
+        Err(error) => {
+            // Read once more, to say where it differs.
+            let placed = record::from_value::<T>(&response.body).err();
+            response.unfit = Some(placed.map_or_else(|| error.to_string(), |placed| placed.to_string()));
+            None
+        }
+    }
 }
 
 /// Makes the errors that an operation declares those with which its handler answers.

@@ -15,6 +15,7 @@ use super::events::{self, Items};
 use super::exchange::Exchange;
 use super::media::Described;
 use super::per_call::PerCall;
+use super::problem::Codes;
 use super::request::encode;
 use super::response;
 use super::send::{Label, limited};
@@ -143,18 +144,20 @@ impl Endpoint for Remote {
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         let exchange = self.exchange(spec, &input, &context);
         let described = spec.http().map(Described::new).unwrap_or_default();
-        let streams = context.extension::<Bodies>().is_some_and(Bodies::wants_output);
+        let codes = Codes::of(spec);
+        let wants_bytes = context.extension::<Bodies>().is_some_and(Bodies::wants_output);
+        let streamed = spec.http().filter(|_| wants_bytes).map(|binding| binding.responses.clone());
         Box::pin(async move {
             let mut exchange = exchange?;
             let (settings, carried) = (exchange.settings.clone(), exchange.carried.clone());
             let answered = limited(settings.timeout, async {
                 let response = exchange.run().await?;
-                if streams {
-                    return response::stream(response, settings.max_response, settings.idle_timeout).await;
+                if let Some(described) = streamed {
+                    return response::stream(response, &described, settings.max_response, settings.idle_timeout).await;
                 }
                 response::read(response, &described, settings.max_response).await
             });
-            answered.await.map_err(|error| carried.error(error))
+            answered.await.map_err(|error| carried.error(codes.named(error)))
         })
     }
 

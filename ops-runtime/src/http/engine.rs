@@ -23,6 +23,7 @@ use url::Url;
 
 use super::destinations::{Home, Refused, Resolver};
 use super::{Destinations, RequestBody, tls};
+use crate::model::body::measured::Misstated;
 use crate::{CallError, ErrorCode};
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
@@ -381,6 +382,9 @@ fn server(uri: &http::Uri) -> String {
 
 /// True if the connection could not be made or broke, so that a retry may succeed.
 fn is_transient(error: &(dyn Error + 'static)) -> bool {
+    if Misstated::below(error).is_some() {
+        return false;
+    }
     // An address that the rules do not allow is an error of connecting, too.
     let mut next = Some(error);
     while let Some(error) = next {
@@ -422,6 +426,9 @@ pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
             return CallError::new(ErrorCode::Timeout, message);
         }
         next = error.source();
+    }
+    if let Some(misstated) = Misstated::below(error) {
+        return CallError::execution(format!("{what}: {misstated}"));
     }
     let reason = CallError::from_error(error);
     CallError::execution(format!("{what}: {}", reason.message()))

@@ -16,6 +16,7 @@ use super::engine::{EngineResponse, ResponseBody, failure};
 use super::exchange::{Exchange, LAST_EVENT_ID};
 use super::lines::{self, Framing};
 use super::media::{self, Described, EVENT_STREAM};
+use super::problem::Codes;
 use super::response::{meta, of_item, read, status_error};
 use super::retry::{Reconnect, may_pass};
 use super::send::limited;
@@ -59,6 +60,9 @@ pub(super) struct Items {
     data: Data,
     /// How the data is read where an item is the whole event.
     whole: Option<Data>,
+    codes: Codes,
+    /// True if the document describes errors as items of the stream.
+    has_errors: bool,
 }
 
 impl Items {
@@ -68,7 +72,14 @@ impl Items {
             described: spec.http().map(Described::new).unwrap_or_default(),
             data: schema::data(spec),
             whole: whole.then(|| schema::data_of_whole(spec)),
+            codes: Codes::of(spec),
+            has_errors: whole && schema::has_errors(spec),
         }
+    }
+
+    /// The error of an event that stands for a failed item.
+    fn error(&self, event: &SseEvent, meta: &HttpMeta) -> Option<CallError> {
+        if self.has_errors { None } else { self.codes.event(event, meta) }
     }
 
     /// The item of an event; `None` if the event is empty.
@@ -116,13 +127,14 @@ pub(super) async fn open(
     if response.status().is_success()
         && let Some(framing) = Framing::of(&essence)
     {
-        return Ok(lines::items(response, framing, settings.max_event, settings.idle_timeout));
+        return Ok(lines::items(response, framing, items.codes, &settings));
     }
     if response.status().is_success() && !media::is_json(&essence) && response.status() != 204 {
         let (parts, body) = response.into_parts();
         return Err(refused(&parts, body, settings.max_response).await);
     }
-    let envelope = read(response, &items.described, settings.max_response).await?;
+    let envelope = read(response, &items.described, settings.max_response).await;
+    let envelope = envelope.map_err(|error| items.codes.named(error))?;
     let nothing = matches!(envelope.data, Payload::Value(Value::Null));
     let items: VecDeque<_> = if nothing { VecDeque::new() } else { [Ok(envelope)].into() };
     Ok(stream::iter(items).boxed())
@@ -217,6 +229,9 @@ impl Source {
                 if event.data.trim() == "[DONE]" {
                     return None;
                 }
+                if let Some(error) = self.items.error(&event, &self.meta) {
+                    return Some(Err(error));
+                }
                 if let Some(item) = self.item(event) {
                     return Some(Ok(item));
                 }
@@ -276,7 +291,7 @@ impl Source {
                     let (parts, body) = response.into_parts();
                     // A server that never says why would have the subscription wait without end.
                     let body = body.with_idle_timeout(reopen.exchange.settings.idle_timeout);
-                    error = Some(refused(&parts, body, limit).await);
+                    error = Some(self.items.codes.named(refused(&parts, body, limit).await));
                     if !passes {
                         break;
                     }

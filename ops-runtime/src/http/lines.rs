@@ -1,7 +1,6 @@
 //! Streams of JSON texts: one a line (JSON lines, NDJSON), or each after a record separator (RFC 7464).
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -10,7 +9,9 @@ use serde_core::de::IgnoredAny;
 use serde_json::json;
 
 use super::engine::{EngineResponse, ResponseBody, failure};
+use super::problem::Codes;
 use super::response::{meta, of_item};
+use super::settings::Settings;
 use crate::model::media::Media;
 use crate::{CallError, HttpMeta, Payload, PayloadStream, ResponseEnvelope};
 
@@ -152,23 +153,21 @@ struct Source {
     body: ResponseBody,
     splitter: Splitter,
     meta: HttpMeta,
+    codes: Codes,
     error: Option<CallError>,
     ended: bool,
 }
 
-/// The items of a stream of JSON texts; one that is not JSON becomes an `Err` item when it is decoded.
-pub(super) fn items(
-    response: EngineResponse,
-    framing: Framing,
-    max: Option<usize>,
-    idle: Option<Duration>,
-) -> PayloadStream {
+/// The items of a stream of JSON texts; one that is not JSON becomes an `Err` item when it is decoded, and one by which a
+/// server tells that an item failed is an error at once.
+pub(super) fn items(response: EngineResponse, framing: Framing, codes: Codes, settings: &Settings) -> PayloadStream {
     let (parts, body) = response.into_parts();
-    let body = body.with_idle_timeout(idle);
+    let body = body.with_idle_timeout(settings.idle_timeout);
     let source = Source {
         body,
-        splitter: Splitter::new(framing, max.unwrap_or(MAX_ITEM)),
+        splitter: Splitter::new(framing, settings.max_event.unwrap_or(MAX_ITEM)),
         meta: meta(&parts),
+        codes,
         error: None,
         ended: false,
     };
@@ -179,7 +178,10 @@ impl Source {
     async fn next(&mut self) -> Option<Result<ResponseEnvelope<Payload>, CallError>> {
         loop {
             if let Some(text) = self.splitter.ready.pop_front() {
-                return Some(text.map(|text| ResponseEnvelope::http(Payload::Json(text), of_item(&mut self.meta))));
+                return Some(text.and_then(|text| match self.codes.text(&text, &self.meta) {
+                    Some(error) => Err(error),
+                    None => Ok(ResponseEnvelope::http(Payload::Json(text), of_item(&mut self.meta))),
+                }));
             }
             if let Some(error) = self.error.take() {
                 self.ended = true;
@@ -204,6 +206,8 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn split(framing: Framing, text: &str, size: usize) -> Vec<String> {

@@ -8,7 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use encoding_rs::{Encoding, UTF_8};
-use futures_util::{TryStreamExt, future};
+use futures_util::stream::{self, BoxStream};
+use futures_util::{StreamExt, TryStreamExt, future};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, SET_COOKIE};
 use http::response::Parts;
 use http_body::Body;
@@ -18,10 +19,11 @@ use serde_json::{Value, json};
 
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::media::{self, Described, Form, charset};
+use crate::model::binding::{Expected, foreign_type};
 use crate::model::media::{Media, essence};
 use crate::model::parameters::{self, parameter};
 use crate::model::secrets::Kept;
-use crate::{Body as Streamed, CallError, HttpMeta, Payload, ResponseEnvelope};
+use crate::{Body as Streamed, CallError, HttpMeta, HttpResponse, Payload, ResponseEnvelope};
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +34,9 @@ const MAX_ERROR: usize = 1024 * 1024;
 /// How much of an unexpected stream is read, and for how long, to show it in an error.
 const MAX_BEGINNING: usize = 4 * 1024;
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How much of a response of another type than bytes is held, to show it in an error.
+const MAX_FOREIGN: usize = 64 * 1024;
 
 /// How long the body of an error may be silent before what came of it is all that is told.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -111,6 +116,7 @@ pub(super) async fn read(
 /// If its status is not a success.
 pub(super) async fn stream(
     response: EngineResponse,
+    described: &[HttpResponse],
     limit: usize,
     idle: Option<Duration>,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
@@ -122,8 +128,10 @@ pub(super) async fn stream(
     let body = body.with_idle_timeout(idle);
     let length = body.size_hint().exact();
     let data = body.into_data_stream().map_err(io::Error::other);
-    let data = data.try_filter(|piece| future::ready(!piece.is_empty()));
-    let mut streamed = Streamed::stream(data);
+    let data = data.try_filter(|piece| future::ready(!piece.is_empty())).boxed();
+    // What is not the file that was asked for is told in an error.
+    let is_foreign = foreign_type(described, meta.status_code, &meta.content_type, Expected::Bytes).is_some();
+    let mut streamed = if is_foreign { begun(data).await } else { Streamed::stream(data) };
     if let Some(length) = length {
         streamed = streamed.with_length(length);
     }
@@ -134,6 +142,24 @@ pub(super) async fn stream(
         streamed = streamed.with_file_name(name);
     }
     Ok(ResponseEnvelope::http(Payload::Body(streamed), meta))
+}
+
+/// A body that is in memory if it is small.
+async fn begun(mut data: BoxStream<'static, io::Result<Bytes>>) -> Streamed {
+    let (mut pieces, mut length) = (Vec::new(), 0);
+    while length <= MAX_FOREIGN {
+        match data.next().await {
+            Some(Ok(piece)) => {
+                length += piece.len();
+                pieces.push(piece);
+            }
+            Some(Err(error)) => {
+                return Streamed::stream(stream::iter(pieces.into_iter().map(Ok).chain([Err(error)])));
+            }
+            None => return Streamed::from(pieces.concat()),
+        }
+    }
+    Streamed::stream(stream::iter(pieces.into_iter().map(Ok)).chain(data))
 }
 
 /// The file name that a server gives a download (RFC 6266), without any folders.

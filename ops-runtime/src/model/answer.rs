@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::model::binding::{Expected, foreign_type};
+use crate::model::media::Media;
 use crate::model::secrets::Kept;
 use crate::record;
 use crate::{
@@ -125,10 +127,32 @@ impl OperationSpec {
         binding.response(meta.status_code, &meta.content_type)?.variant
     }
 
-    /// The kinds of content that are described for an answer, and the one that came, where they cannot be the same.
-    pub(crate) fn foreign_type(&self, meta: &ResponseMeta) -> Option<(String, String)> {
+    /// The kinds of content that are described for an answer, and the one that came, where they cannot be the same;
+    /// `is_bytes` if the answer is read as bytes.
+    pub(crate) fn foreign_type(&self, meta: &ResponseMeta, is_bytes: bool) -> Option<(String, String)> {
         let (binding, meta) = (self.http()?, meta.as_http()?);
-        binding.foreign_type(meta.status_code, &meta.content_type, self.kind == OperationKind::Subscription)
+        let expected = match self.kind {
+            OperationKind::Subscription => Expected::Items,
+            _ if is_bytes => Expected::Bytes,
+            _ => Expected::Value,
+        };
+        foreign_type(&binding.responses, meta.status_code, &meta.content_type, expected)
+    }
+
+    /// True if bytes are described for an answer, which are held in base64 as a value.
+    pub(crate) fn describes_bytes(&self, meta: &ResponseMeta) -> bool {
+        let (Some(binding), Some(meta)) = (self.http(), meta.as_http()) else { return false };
+        let described = binding.response(meta.status_code, &meta.content_type);
+        let kind = described.and_then(|response| response.content_type.as_deref());
+        kind.is_some_and(|kind| matches!(Media::of(kind), Media::Bytes | Media::Multipart))
+    }
+
+    /// True if a success of the operation is all that it gives: no body is described for one.
+    pub(crate) fn gives_nothing(&self) -> bool {
+        let Some(binding) = self.http().filter(|_| self.kind != OperationKind::Subscription) else { return false };
+        let mut successes = binding.responses.iter().filter(|response| response.status.is_success());
+        successes.all(|response| response.content_type.is_none())
+            && self.output.to_value().is_ok_and(|schema| schema.get("type").is_some_and(|kind| kind == "null"))
     }
 
     /// Data that no schema describes, beside those that the operation gives: the data of a call by id.

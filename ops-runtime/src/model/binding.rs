@@ -118,33 +118,6 @@ impl HttpBinding {
         matching.clone().find(same).or_else(|| matching.next())
     }
 
-    /// The content types that the document describes for a response, and the one that came, where they cannot be the
-    /// same; `streams` if the operation gives the items of a stream.
-    ///
-    /// Types that say nothing (none, `text/plain`, `application/octet-stream`) are judged by what they hold.
-    #[cfg(feature = "registry")]
-    pub(crate) fn foreign_type(&self, status: u16, content_type: &str, streams: bool) -> Option<(String, String)> {
-        let came = essence(content_type);
-        if matches!(came.as_str(), "" | "text/plain" | "application/octet-stream") {
-            return None;
-        }
-        let ranges = self.responses.iter().filter(|response| response.status.contains(status));
-        let best = ranges.clone().map(|response| response.status).min();
-        let described: Vec<&str> = ranges
-            .filter(|response| Some(response.status) == best)
-            .filter_map(|response| response.content_type.as_deref())
-            .filter(|described| !streams || Media::of(described).is_stream())
-            .collect();
-        let all = |matches: fn(Media) -> bool| described.iter().all(|described| matches(Media::of(described)));
-        let differs = match Media::of(&came) {
-            _ if described.is_empty() || described.iter().any(|described| described.contains('*')) => false,
-            Media::Json => streams && all(Media::is_stream),
-            came if came.is_stream() => !streams && all(|described| described == Media::Json),
-            _ => all(|described| described == Media::Json || described.is_stream()),
-        };
-        differs.then(|| (described.join(" or "), came))
-    }
-
     /// Sets the server's URL.
     #[must_use]
     pub const fn with_server(mut self, url: &'static str) -> Self {
@@ -193,6 +166,61 @@ impl HttpBinding {
         set(&mut self.responses, Cow::Borrowed(responses));
         self
     }
+}
+
+/// What an operation gives, as far as content types tell.
+#[cfg(feature = "registry")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// A value, which JSON or text holds.
+    Value,
+    /// Bytes.
+    Bytes,
+    /// The items of a stream.
+    Items,
+}
+
+/// The content types that are described for a response, and the one that came, where they cannot be the same.
+///
+/// Types that say nothing (none, `text/plain`, `application/octet-stream`) are judged by what they hold.
+#[cfg(feature = "registry")]
+pub(crate) fn foreign_type(
+    responses: &[HttpResponse],
+    status: u16,
+    content_type: &str,
+    expected: Expected,
+) -> Option<(String, String)> {
+    let came = essence(content_type);
+    if matches!(came.as_str(), "" | "text/plain" | "application/octet-stream") {
+        return None;
+    }
+    let streams = expected == Expected::Items;
+    let ranges = responses.iter().filter(|response| response.status.contains(status));
+    let best = ranges.clone().map(|response| response.status).min();
+    let described: Vec<&str> = ranges
+        .filter(|response| Some(response.status) == best)
+        .filter_map(|response| response.content_type.as_deref())
+        .filter(|described| !streams || Media::of(described).is_stream())
+        .collect();
+    let all = |matches: fn(Media) -> bool| described.iter().all(|described| matches(Media::of(described)));
+    let is_html = |kind: &str| kind == "text/html";
+    // An error, or a page to log in, in the place of a file.
+    let are_files = || {
+        described.iter().map(|described| essence(described)).all(|described| match Media::of(&described) {
+            _ if is_html(&described) || described == "application/octet-stream" => false,
+            Media::Bytes | Media::Multipart => true,
+            Media::Text => expected == Expected::Bytes,
+            _ => false,
+        })
+    };
+    let differs = match Media::of(&came) {
+        _ if described.is_empty() || described.iter().any(|described| described.contains('*')) => false,
+        Media::Json => streams && all(Media::is_stream) || are_files(),
+        came if came.is_stream() => expected == Expected::Value && all(|described| described == Media::Json),
+        _ if expected == Expected::Bytes => is_html(&came) && are_files(),
+        _ => all(|described| described == Media::Json || described.is_stream()) || is_html(&came) && are_files(),
+    };
+    differs.then(|| (described.join(" or "), came))
 }
 
 /// A variable of a server's URL (OpenAPI 3.1, section 4.8.6).

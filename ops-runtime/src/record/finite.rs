@@ -1,9 +1,20 @@
 //! Values as JSON, which has no number for what is not finite: `serde_json` would write `null` in its place.
 
+use std::cell::Cell;
+
 use serde_core::ser::{
     Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
+#[cfg(feature = "registry")]
+use serde_json::Value;
+
+#[cfg(feature = "registry")]
+use crate::pointer::escaped;
+
+/// How deep a value is searched.
+#[cfg(feature = "registry")]
+const MAX_DEPTH: usize = 128;
 
 /// A serializer, or a value and what is in it, whose numbers are finite: any other is an error.
 pub(crate) struct Finite<T>(pub(crate) T);
@@ -15,9 +26,51 @@ impl<T: Serialize + ?Sized> Serialize for Finite<&T> {
     }
 }
 
+thread_local! {
+    /// True while the place of a number is looked for.
+    static MARKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What stands for a number that JSON has not, while its place is looked for.
+const MARK: &str = "\u{0}not finite\u{0}";
+
 #[cold]
-fn refused<E: Error>(number: impl std::fmt::Display) -> E {
-    E::custom(format_args!("JSON has no number for {number}"))
+fn refused<S: Serializer>(s: S, number: impl std::fmt::Display) -> Result<S::Ok, S::Error> {
+    if MARKS.get() {
+        s.serialize_str(MARK)
+    } else {
+        Err(S::Error::custom(format_args!("JSON has no number for {number}")))
+    }
+}
+
+/// The JSON pointer of the first number of a value that JSON has not; `None` if there is none.
+#[cfg(feature = "registry")]
+#[cold]
+pub(crate) fn place<T: Serialize + ?Sized>(value: &T) -> Option<String> {
+    struct Marks;
+    impl Drop for Marks {
+        fn drop(&mut self) {
+            MARKS.set(false);
+        }
+    }
+    let marks = Marks;
+    MARKS.set(true);
+    let marked = serde_json::to_value(Finite(value));
+    drop(marks);
+    below(&marked.ok()?, 0)
+}
+
+/// The place of the mark in a value.
+#[cfg(feature = "registry")]
+fn below(value: &Value, depth: usize) -> Option<String> {
+    let inside = |name: &str, part: &Value| Some(format!("/{}{}", escaped(name), below(part, depth + 1)?));
+    match value {
+        _ if depth > MAX_DEPTH => None,
+        Value::String(text) => (text == MARK).then(String::new),
+        Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| inside(&at.to_string(), item)),
+        Value::Object(members) => members.iter().find_map(|(name, member)| inside(name, member)),
+        _ => None,
+    }
 }
 
 /// Methods that pass on what has no parts.
@@ -53,12 +106,12 @@ impl<S: Serializer> Serializer for Finite<S> {
 
     #[inline]
     fn serialize_f32(self, number: f32) -> Result<S::Ok, S::Error> {
-        if number.is_finite() { self.0.serialize_f32(number) } else { Err(refused(number)) }
+        if number.is_finite() { self.0.serialize_f32(number) } else { refused(self.0, number) }
     }
 
     #[inline]
     fn serialize_f64(self, number: f64) -> Result<S::Ok, S::Error> {
-        if number.is_finite() { self.0.serialize_f64(number) } else { Err(refused(number)) }
+        if number.is_finite() { self.0.serialize_f64(number) } else { refused(self.0, number) }
     }
 
     plain! {
@@ -215,6 +268,8 @@ mod tests {
     use serde_json::{Value, json, to_string, to_value};
 
     use super::Finite;
+    #[cfg(feature = "registry")]
+    use super::place;
 
     #[derive(Serialize)]
     struct Unit;
@@ -273,6 +328,17 @@ mod tests {
                 assert_eq!(write(), [(); 2].map(|()| Err(format!("JSON has no number for {told}"))));
             }
         }
+    }
+
+    #[cfg(feature = "registry")]
+    #[test]
+    fn the_place_of_a_number_that_json_has_not_is_found() {
+        let deep = BTreeMap::from([("a/b", vec![Some(1.0), None, Some(f64::NAN)]), ("c", vec![Some(f64::INFINITY)])]);
+        assert_eq!(place(&Named { value: deep, none: None }).as_deref(), Some("/value/a~1b/2"));
+        assert_eq!(place(&f32::NAN).as_deref(), Some(""));
+        assert_eq!(place(&(1, "text")), None);
+        // Nothing is marked afterwards.
+        assert!(to_value(Finite(&f64::NAN)).is_err());
     }
 
     #[test]

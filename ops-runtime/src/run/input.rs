@@ -20,6 +20,7 @@
 //! # Ok(()) }
 //! ```
 
+use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -33,6 +34,14 @@ pub(crate) fn invalid(spec: &OperationSpec, error: &DecodeError) -> CallError {
     let violation = json!({ "pointer": error.pointer, "message": error.message });
     CallError::new(ErrorCode::ValidationError, format!("the input of `{}` is invalid: {error}", spec.id))
         .with_details(json!({ "violations": [violation] }))
+}
+
+/// The error of a typed input that can't be written as JSON; it says where a number is that JSON has not.
+#[cold]
+pub(crate) fn unwritten<T: Serialize>(spec: &OperationSpec, input: &T, error: CallError) -> CallError {
+    let Some(pointer) = record::place(input) else { return error };
+    let message = error.message().rsplit(": ").next().unwrap_or_default().to_owned();
+    invalid(spec, &DecodeError { pointer, message })
 }
 
 /// An input that came as JSON of either form, as a value.

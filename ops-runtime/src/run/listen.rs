@@ -99,7 +99,9 @@ where
                 let connection = http1::Builder::new()
                     // The least that the library takes.
                     .max_buf_size(limits.max_head.max(8 << 10))
-                    .serve_connection(stream, service);
+                    .serve_connection(stream, service)
+                    // What a connection has become, such as a WebSocket, ends by itself: it is not waited for.
+                    .with_upgrades();
                 let connection = async {
                     let mut connection = pin!(connection);
                     let stop = pin!(graceful.cancelled());

@@ -129,11 +129,12 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<State<Op>, 
     check_typed_input::<Op>(entry, handler, &input)?;
     let policy = call.policy;
     if handler.erased.input_form() != InputForm::Value {
-        let (text, limits) = (to_text(&input)?, call.limits());
+        let text = to_text(&input).map_err(|error| input::unwritten(&entry.spec, &input, error))?;
+        let limits = call.limits();
         let start = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
         return Ok(State::Erased(Guard::start(limits, start)?, entry.clone(), policy));
     }
-    let (input, bodies) = hand_over(handler, &input)?;
+    let (input, bodies) = hand_over(entry, handler, &input)?;
     if handler.erased.streams_bodies() {
         let wants_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
         call.context = call.context.with_bodies(bodies.with_output(wants_output));
@@ -155,17 +156,18 @@ fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op
 #[inline(never)]
 fn check_constrained<T: Serialize>(entry: &Entry, input: &T) -> Result<(), CallError> {
     let (value, bodies) = handover::scoped(|| to_value(input));
-    let value = value?;
+    let value = value.map_err(|error| input::unwritten(&entry.spec, input, error))?;
     handover::resolving(&bodies, || entry.schemas.check_input(&entry.spec, &value)).0
 }
 
 /// An input as JSON, and the bodies in it if the handler takes them as they are.
-fn hand_over<T: Serialize>(handler: &Handler, input: &T) -> Result<(Value, Bodies), CallError> {
-    if !handler.erased.streams_bodies() {
-        return Ok((to_value(input)?, Bodies::default()));
-    }
-    let (value, bodies) = handover::scoped(|| to_value(input));
-    Ok((value?, bodies))
+fn hand_over<T: Serialize>(entry: &Entry, handler: &Handler, input: &T) -> Result<(Value, Bodies), CallError> {
+    let (value, bodies) = match handler.erased.streams_bodies() {
+        true => handover::scoped(|| to_value(input)),
+        false => (to_value(input), Bodies::default()),
+    };
+    let value = value.map_err(|error| handover::scoped(|| input::unwritten(&entry.spec, input, error)).0)?;
+    Ok((value, bodies))
 }
 
 /// The input of a call by id, in which each body is JSON unless the handler takes it as it is.
@@ -366,7 +368,7 @@ async fn start_stream<Op: Subscribe>(
             .boxed());
     }
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
-    let (input, bodies) = hand_over(handler, &input)?;
+    let (input, bodies) = hand_over(&entry, handler, &input)?;
     call.context = call.context.with_bodies(bodies);
     let stream = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {

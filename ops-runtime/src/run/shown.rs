@@ -45,7 +45,7 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
             let own: Map<String, Value> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
             error.with_details(if own.is_empty() { Value::Null } else { Value::Object(own) })
         }
-        _ => error,
+        _ => error.without_response(),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn public(
             let message = format!("the operation failed; the server's log says more of request {request}");
             CallError::new(error.code().clone(), message)
         }
-        _ => error,
+        _ => error.without_response(),
     }
 }
 

@@ -1,13 +1,23 @@
 //! The suite over WebSocket: a hub that calls its spokes, and a spoke that calls others through the hub.
 
+#[cfg(feature = "http-server")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use ops_runtime::access::Identity;
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
 use ops_runtime::{ErrorCode, Registry};
+#[cfg(feature = "http-server")]
+use ops_runtime::{registry::CancelToken, serve::HttpServer};
+#[cfg(feature = "http-server")]
+use serde_json::json;
 
 use crate::harness::{Harness, Working, ann};
+#[cfg(feature = "http-server")]
+use crate::harness::{eventually, limited};
+#[cfg(feature = "http-server")]
+use crate::operations::{COUNT, registry};
 use crate::proxy::Proxy;
 
 /// Small, so that the limit is quickly reached.
@@ -126,6 +136,28 @@ impl Harness for ThroughHub {
     fn identity_of(_: Option<Identity>) -> Option<Identity> {
         Some(ann())
     }
+}
+
+/// What a connection has become outlives the server that it came by, which does not wait for it.
+#[cfg(feature = "http-server")]
+#[tokio::test]
+async fn a_hub_on_a_route_of_a_server() {
+    let hub = hub().with_forwarding();
+    let routes = axum::Router::new().route("/ops", hub.clone().into_service());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}/ops", listener.local_addr().unwrap());
+    let stop = CancelToken::new();
+    let server = HttpServer::new(Registry::new()).with_routes(routes).with_cancel(stop.clone());
+    let running = tokio::spawn(server.serve_listener(listener));
+    let worker = spoke(&url, CallHandler::new(registry(&Arc::default()))).await;
+    let caller = WebSocketClient::connect(&url, config("ann")).await.unwrap();
+    let add = || async { caller.remote().call("test.add", json!({ "a": 40, "b": 2 })).await };
+    eventually("the worker has announced itself", || hub.remote().list().len() == COUNT).await;
+    assert_eq!(add().await.unwrap().data, 42);
+    stop.cancel();
+    limited(async { running.await.unwrap().unwrap() }).await;
+    assert_eq!(add().await.unwrap().data, 42);
+    worker.stop().await;
 }
 
 impl Working for WebSocketClient {

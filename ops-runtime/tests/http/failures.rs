@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::binding::{HttpBinding, HttpParameter, HttpResponse, StatusRange};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig};
-use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::registry::OutputPolicy;
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{Body, Call, CallError, CallOptions, Operation};
 use serde_json::{Value, json};
 
@@ -103,6 +104,72 @@ async fn redirects_keep_credentials_home() {
     }
 }
 
+#[tokio::test]
+async fn nothing_is_not_null() {
+    let app = Router::new()
+        .route("/nothing", axum::routing::get(|| async { [("content-type", "application/json")] }))
+        .route("/null", axum::routing::get(|| async { ([("content-type", "application/json")], "null") }));
+    let url = serve(app).await;
+    for (name, found) in [("nothing", "nothing"), ("null", "null")] {
+        for policy in [OutputPolicy::Repair, OutputPolicy::Strict] {
+            let client = HttpClient::new(HttpConfig::new().with_base_url(&url).with_policy(policy)).unwrap();
+            let described = const { &[HttpResponse::new(StatusRange::Exact(200), "application/json")] };
+            let mut spec = spec(OperationKind::Query, name, get_of(format!("/{name}")).with_responses(described));
+            spec.output = Schema::from(json!({ "type": "object", "required": ["a"] }));
+            client.add([spec]).unwrap();
+            let error = client.call(&format!("t.{name}"), json!({})).await.unwrap_err();
+            assert_eq!(error.details()["violations"][0]["found"], found, "{error}");
+            assert!(error.message().ends_with(&format!(", found {found}")), "{error}");
+        }
+    }
+}
+
+struct Remove;
+
+impl Operation for Remove {
+    type Input = Value;
+    type Output = ();
+    const SPEC: &'static OperationSpec =
+        &OperationSpec::mutation("t.remove").with_output(Schema::text(r#"{"type":"null"}"#)).with_http(
+            HttpBinding::new("DELETE", "/{kind}")
+                .with_parameters(const { &[HttpParameter::path("kind")] })
+                .with_responses(const { &[HttpResponse::empty(StatusRange::Exact(204))] }),
+        );
+}
+
+impl Call for Remove {}
+
+#[tokio::test]
+async fn a_success_of_which_no_body_is_described_may_have_one() {
+    let answer = |kind: &'static str, text: &'static str| {
+        axum::routing::delete(move || async move { ([("content-type", kind)], text) })
+    };
+    let app = Router::new()
+        .route("/object", answer("application/json", r#"{"ok":true}"#))
+        .route("/true", answer("application/json", "true"))
+        .route("/null", answer("application/json", "null"))
+        .route("/text", answer("text/plain", "done"))
+        .route("/html", answer("text/html", "<p>log in</p>"));
+    let client = HttpClient::new(HttpConfig::new().with_base_url(serve(app).await)).unwrap();
+    client.add([Remove::SPEC]).unwrap();
+    for (kind, found) in [
+        ("object", Some("a body of type `application/json`, which was skipped")),
+        ("true", Some("a body of type `application/json`, which was skipped")),
+        ("text", Some("a body of type `text/plain`, which was skipped")),
+        ("null", None),
+    ] {
+        let input = json!({ "kind": kind });
+        let warnings = client.execute::<Remove>(input.clone()).await.unwrap().warnings;
+        assert_eq!(warnings.first().map(|warning| warning.found.as_ref()), found, "{kind}");
+        let by_id = client.call("t.remove", input.clone()).await.unwrap();
+        assert_eq!((by_id.data, by_id.warnings), (Value::Null, warnings), "{kind}");
+        let strict = CallOptions::new().with_policy(OutputPolicy::Strict);
+        assert_eq!(client.execute_with::<Remove>(input, strict).await.is_err(), found.is_some(), "{kind}");
+    }
+    let error = client.execute::<Remove>(json!({ "kind": "html" })).await.unwrap_err();
+    assert_eq!((error.code().as_str(), &error.details()["raw"]), ("VALIDATION_ERROR", &json!("<p>log in</p>")));
+}
+
 struct Download;
 
 impl Operation for Download {
@@ -165,4 +232,59 @@ async fn an_error_whose_body_does_not_end_keeps_its_status() {
         assert_eq!(error.details()["truncated"], true);
         assert!(start.elapsed() < Duration::from_secs(20));
     }
+}
+
+macro_rules! downloads {
+    ($($name:ident $path:literal)*) => {$(
+        struct $name;
+        impl Operation for $name {
+            type Input = Value;
+            type Output = Body;
+            const SPEC: &'static OperationSpec = &OperationSpec::query(concat!("t.", $path))
+                .with_output(Schema::text(r#"{"type":"string","format":"binary"}"#))
+                .with_http(HttpBinding::new("GET", concat!("/", $path)).with_responses(
+                    const { &[HttpResponse::new(StatusRange::Exact(200), "image/png")] },
+                ));
+        }
+        impl Call for $name {}
+    )*};
+}
+
+downloads! { Busy "busy" Login "login" Vague "vague" Picture "picture" Big "big" }
+
+#[tokio::test]
+async fn what_comes_in_the_place_of_a_file_is_an_error() {
+    let answer = |kind: &'static str, text: &'static str| {
+        axum::routing::get(move || async move { ([("content-type", kind)], text) })
+    };
+    let large = "[".repeat(1 << 20);
+    let app = axum::Router::new()
+        .route("/busy", answer("application/problem+json", r#"{"error":"busy"}"#))
+        .route("/login", answer("text/html; charset=utf-8", "<p>log in</p>"))
+        .route("/vague", answer("text/plain", "x"))
+        .route("/picture", answer("image/webp", "x"))
+        .route("/big", axum::routing::get(move || async move { ([("content-type", "application/json")], large) }));
+    let client = HttpClient::new(HttpConfig::new().with_base_url(serve(app).await)).unwrap();
+    client.add([Busy::SPEC, Login::SPEC, Vague::SPEC, Picture::SPEC]).unwrap();
+    for (typed, id, raw, kind) in [
+        (client.execute::<Busy>(json!({})).await.unwrap_err(), "t.busy", json!({ "error": "busy" }), "problem+json"),
+        (client.execute::<Login>(json!({})).await.unwrap_err(), "t.login", json!("<p>log in</p>"), "text/html"),
+    ] {
+        let by_id = client.call(id, json!({})).await.unwrap_err();
+        for error in [typed, by_id] {
+            assert_eq!(error.code().as_str(), "VALIDATION_ERROR", "{error}");
+            assert_eq!(error.details()["raw"], raw, "{error}");
+            assert!(error.message().contains("expected image/png, found") && error.message().contains(kind), "{error}");
+        }
+    }
+    assert_eq!(client.execute::<Big>(json!({})).await.unwrap_err().code().as_str(), "VALIDATION_ERROR");
+    assert_eq!(client.execute::<Vague>(json!({})).await.unwrap().data.bytes(9).await.unwrap(), "x");
+    assert_eq!(client.execute::<Picture>(json!({})).await.unwrap().data.bytes(9).await.unwrap(), "x");
+    assert_eq!(client.call("t.picture", json!({})).await.unwrap().data, "eA==");
+    // Under a policy that takes anything, it is bytes.
+    let cast = CallOptions::new().with_policy(OutputPolicy::Cast);
+    let body = client.execute_with::<Big>(json!({}), cast.clone()).await.unwrap().data;
+    assert_eq!(body.bytes(2 << 20).await.unwrap().len(), 1 << 20);
+    let body = client.execute_with::<Busy>(json!({}), cast).await.unwrap().data;
+    assert_eq!(body.bytes(99).await.unwrap(), r#"{"error":"busy"}"#);
 }

@@ -10,6 +10,7 @@ mod compression;
 #[cfg(feature = "docs-page")]
 mod docs;
 mod document;
+mod errors;
 mod fixture;
 mod functions;
 mod hostile;

@@ -253,6 +253,14 @@ async fn a_stream_is_as_long_as_it_states() {
     let error = setting.client.execute::<Upload>(upload(&["", "a"])).await.unwrap_err();
     assert!(error.message().contains("gave more than the 0 bytes that it stated"), "{error}");
     assert!(setting.ends.try_recv().is_err());
+    // It would be as wrong again.
+    let file = Body::stream(stream::iter([Ok("abc".into())])).with_length(5);
+    let error = setting.client.execute::<Upload>(UploadInput { name: "a".to_owned(), file }).await.unwrap_err();
+    let told = format!(
+        "http://{} failed: the stream of a body ended after 3 of the 5 bytes that it stated",
+        setting.server.address
+    );
+    assert!(error.message().ends_with(&told) && !error.is_retryable(), "{error}");
 }
 
 #[tokio::test]

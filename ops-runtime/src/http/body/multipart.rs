@@ -138,7 +138,8 @@ impl Parts<'_> {
         match value {
             Value::String(text) if !is_json && self.is_bytes(name, &described) => {
                 let bytes = BASE64.decode(text).map_err(|_| {
-                    invalid(&self.pointer(name), "a part that is bytes is written from a string of base64")
+                    let part = name.map_or_else(|| "a part".to_owned(), |name| format!("the part `{name}`"));
+                    invalid(&self.pointer(name), format!("{part} is bytes, which are written from a string of base64"))
                 })?;
                 self.head(name, name, Some(concrete(&described).unwrap_or(OCTETS)))?;
                 self.content(bytes.into())

@@ -24,9 +24,21 @@ pub(super) fn data(spec: &OperationSpec) -> Data {
 pub(super) fn data_of_whole(spec: &OperationSpec) -> Data {
     let mut found = Vec::new();
     if let Ok(schema) = spec.output.to_value() {
-        Look::new(spec).inside(&schema, DEPTH, &mut found);
+        let look = Look::new(spec);
+        look.inside(&schema, "data", DEPTH, &mut |data| found.push(look.data(data, DEPTH)));
     }
     either(found.into_iter())
+}
+
+/// True if whole events of the type `error` are described.
+pub(super) fn has_errors(spec: &OperationSpec) -> bool {
+    let Ok(schema) = spec.output.to_value() else { return false };
+    let mut found = false;
+    Look::new(spec).inside(&schema, "event", DEPTH, &mut |kind| {
+        let names = kind.get("enum").and_then(Value::as_array).into_iter().flatten().chain(kind.get("const"));
+        found |= names.into_iter().any(|name| name == "error");
+    });
+    found
 }
 
 fn either(mut variants: impl Iterator<Item = Data>) -> Data {
@@ -39,7 +51,7 @@ struct Look<'a> {
     definitions: &'a Definitions,
     /// How definitions are read. One that leads to itself says nothing.
     known: RefCell<HashMap<String, Data>>,
-    /// Those that were searched for the property `data`.
+    /// Those that were searched for a property.
     searched: RefCell<HashSet<String>>,
 }
 
@@ -52,20 +64,20 @@ impl<'a> Look<'a> {
         self.definitions.get(name).and_then(|definition| Some(definition.schema.to_value().ok()?.into_owned()))
     }
 
-    /// Adds how the properties `data` of a schema are read.
-    fn inside(&self, schema: &Value, depth: usize, found: &mut Vec<Data>) {
+    /// Shows the schemas of a property of a schema.
+    fn inside(&self, schema: &Value, property: &str, depth: usize, show: &mut dyn FnMut(&Value)) {
         let Some(depth) = depth.checked_sub(1) else { return };
-        if let Some(data) = schema.get("properties").and_then(|properties| properties.get("data")) {
-            found.push(self.data(data, DEPTH));
+        if let Some(found) = schema.get("properties").and_then(|properties| properties.get(property)) {
+            show(found);
         }
         if let Some(name) = target(schema) {
             let is_new = self.searched.borrow_mut().insert(name.clone());
             let definition = if is_new { self.definition(&name) } else { None };
-            definition.iter().for_each(|schema| self.inside(schema, depth, found));
+            definition.iter().for_each(|schema| self.inside(schema, property, depth, show));
         }
         for keyword in ["allOf", "anyOf", "oneOf"] {
             let parts = schema.get(keyword).and_then(Value::as_array);
-            parts.into_iter().flatten().for_each(|part| self.inside(part, depth, found));
+            parts.into_iter().flatten().for_each(|part| self.inside(part, property, depth, show));
         }
     }
 

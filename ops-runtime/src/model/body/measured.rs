@@ -2,6 +2,7 @@
 //!
 //! What sends it would cut what is too much, and would wait for an end that never comes.
 
+use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -149,7 +150,36 @@ impl Stated {
     fn error(&self, what: fmt::Arguments<'_>) -> io::Error {
         match &self.source {
             Source::File(path) => io::Error::other(format!("the file `{}` {what}", path.display())),
-            Source::Stream => io::Error::other(format!("the stream of a body {what}")),
+            Source::Stream => io::Error::other(Misstated(format!("the stream of a body {what}"))),
         }
     }
 }
+
+/// A stream that gave another number of bytes than it stated. No repetition makes that right.
+#[derive(Debug)]
+pub(crate) struct Misstated(String);
+
+impl Misstated {
+    /// What is at the bottom of an error, if it is this.
+    #[cfg(feature = "http")]
+    pub(crate) fn below<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Self> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            // What an `io::Error` holds is not its source.
+            let held = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
+            if let Some(own) = held.and_then(|held| held.downcast_ref()) {
+                return Some(own);
+            }
+            next = error.source();
+        }
+        None
+    }
+}
+
+impl fmt::Display for Misstated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Misstated {}

@@ -25,12 +25,14 @@ pub struct ErrorResponse {
     pub status: u16,
     /// The body: JSON, any other text as a string, `null` if there is none.
     pub body: Value,
+    /// Why the body is not what the operation declares for the status; `None` if it declares nothing for it.
+    pub unfit: Option<String>,
 }
 
 impl ErrorResponse {
     /// A response with this status and body.
     pub fn new(status: u16, body: impl Into<Value>) -> Self {
-        Self { status, body: body.into() }
+        Self { status, body: body.into(), unfit: None }
     }
 }
 
@@ -44,7 +46,7 @@ impl ErrorResponse {
 /// assert_eq!((error.status(), error.message()), (Some(409), "HTTP 409: Conflict"));
 /// ```
 impl From<ErrorResponse> for CallError {
-    fn from(ErrorResponse { status, body }: ErrorResponse) -> Self {
+    fn from(ErrorResponse { status, body, .. }: ErrorResponse) -> Self {
         let details = json!({ "statusCode": status, "body": body });
         let mut error = Self::execution(status::message(status.into())).with_details(details);
         error.0.own = true;
@@ -74,8 +76,9 @@ pub trait DeclaredError: Sized {
 impl CallError {
     /// The error response as one of those that the operation declares.
     ///
-    /// A response of another status, or whose body is not as described, is the enum's last variant. `None` if this is not
-    /// the error of a response: there was no connection, no answer in time, the input was refused.
+    /// A response of another status, or whose body is not as described, is the enum's last variant; [`ErrorResponse::unfit`]
+    /// says where the body differs. `None` if this is not the error of a response: there was no connection, no answer in
+    /// time, the input was refused.
     ///
     /// ```
     /// use ops_runtime::spec::OperationSpec;
@@ -104,7 +107,8 @@ impl CallError {
     /// let error = CallError::execution("HTTP 404").with_details(json!({ "statusCode": 404, "body": "gone" }));
     /// assert_eq!(error.declared::<ShowPet>(), Some(ShowPetError::NotFound("gone".to_owned())));
     /// let error = CallError::execution("HTTP 404").with_details(json!({ "statusCode": 404, "body": 1 }));
-    /// assert!(matches!(error.declared::<ShowPet>(), Some(ShowPetError::Undeclared(response)) if response.status == 404));
+    /// let Some(ShowPetError::Undeclared(response)) = error.declared::<ShowPet>() else { panic!("it is no string") };
+    /// assert_eq!((response.status, response.unfit.is_some()), (404, true));
     /// assert_eq!(CallError::execution("no connection").declared::<ShowPet>(), None);
     /// ```
     pub fn declared<Op: DeclaresErrors>(&self) -> Option<Op::Error> {
@@ -114,7 +118,7 @@ impl CallError {
     /// The error response that this stands for; `None` if it is no error of a response.
     pub fn response(&self) -> Option<ErrorResponse> {
         let status = self.status()?;
-        Some(ErrorResponse { status, body: self.details().get("body").cloned().unwrap_or(Value::Null) })
+        Some(ErrorResponse::new(status, self.details().get("body").cloned().unwrap_or(Value::Null)))
     }
 
     /// The HTTP status of the error response that this stands for.
@@ -128,8 +132,9 @@ impl CallError {
     /// assert_eq!(CallError::execution("no connection").status(), None);
     /// ```
     pub fn status(&self) -> Option<u16> {
-        // A success that does not fit its type has a status, too.
-        (*self.code() == ErrorCode::ExecutionError)
+        // A success that does not fit its type has a status, too, but none of the headers.
+        let is_response = || self.details().get("headers").is_some_and(Value::is_object);
+        (*self.code() == ErrorCode::ExecutionError || is_response())
             .then(|| self.details().get("statusCode")?.as_u64()?.try_into().ok())?
     }
 
@@ -191,6 +196,25 @@ impl CallError {
     #[cfg(feature = "registry")]
     pub(crate) fn own_status(&self) -> Option<u16> {
         self.status().filter(|_| self.0.own)
+    }
+
+    /// The error of a response with the code and the message that its server gave it.
+    #[cfg(feature = "http")]
+    pub(crate) fn renamed(mut self, code: String, message: String) -> Self {
+        (self.0.code, self.0.message) = (code.into(), message.into());
+        self
+    }
+
+    /// The error of a response that has a code of its own, without what the server said beside it.
+    ///
+    /// The details are those that the server meant for its callers.
+    #[cfg(feature = "registry")]
+    pub(crate) fn without_response(mut self) -> Self {
+        if *self.code() != ErrorCode::ExecutionError && self.status().is_some() {
+            let own = self.0.details.get_mut("body").and_then(|body| body.get_mut("details"));
+            self.0.details = own.map(Value::take).unwrap_or_default();
+        }
+        self
     }
 
     /// Marks a failure of the connection.

@@ -1,12 +1,14 @@
 //! Responses that are not what the operation gives: the errors that say so, and keep what came.
 
+use bytes::Bytes;
 use serde_core::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, json};
 
+use crate::model::media::essence;
 use crate::record::{self, DecodeError};
 use crate::run::payload::Payload;
 use crate::run::schemas::{Schemas, Told};
-use crate::{CallError, ErrorCode, OperationKind, OperationSpec, ResponseMeta};
+use crate::{Body, CallError, ErrorCode, OperationKind, OperationSpec, OutputPolicy, ResponseMeta, Warning};
 
 /// How much of a response of another kind is kept, in bytes; one that only does not fit is kept whole.
 const MAX_FOREIGN: usize = 64 * 1024;
@@ -16,9 +18,7 @@ const MAX_LISTED: usize = 100;
 
 /// The error of a response of another kind than the operation gives: a page of HTML, a list for an object.
 pub(super) fn foreign(meta: &ResponseMeta, expected: &str, found: &str, raw: Payload) -> CallError {
-    // Nothing at all is held as `null`.
-    let said = if found == "null" { "nothing, or null" } else { found };
-    let message = format!("the response is not what the operation gives: expected {expected}, found {said}");
+    let message = format!("the response is not what the operation gives: expected {expected}, found {found}");
     let (raw, cut) = cut(raw_value(raw), MAX_FOREIGN);
     let violations = vec![json!({ "pointer": "", "expected": expected, "found": found })];
     error(meta, message, violations, raw, cut)
@@ -120,10 +120,44 @@ fn cut(value: Value, limit: usize) -> (Value, bool) {
 pub(super) fn foreign_type(spec: &OperationSpec, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
     let streams = spec.kind == OperationKind::Subscription;
     // What nearly all responses are costs nothing.
-    if !streams && matches!(data, Payload::Json(_) | Payload::Raw(_) | Payload::Body(_)) {
+    if !streams && matches!(data, Payload::Json(_) | Payload::Raw(_)) {
         return None;
     }
-    if *data == Payload::Value(Value::Null) { None } else { spec.foreign_type(meta) }
+    if *data == Payload::Value(Value::Null) {
+        return None;
+    }
+    spec.foreign_type(meta, matches!(data, Payload::Body(_)))
+}
+
+/// What came in the place of bytes, as text or JSON, where it is held as bytes are.
+pub(super) fn unencoded(spec: &OperationSpec, meta: &ResponseMeta, data: Payload) -> Payload {
+    let body = match data {
+        Payload::Value(value @ Value::String(_)) if spec.describes_bytes(meta) => {
+            serde_json::from_value::<Body>(value).unwrap_or_default()
+        }
+        Payload::Body(body) => body,
+        data => return data,
+    };
+    body.as_bytes().map_or(Payload::Value(Value::Null), |bytes| Payload::Json(Bytes::copy_from_slice(bytes)))
+}
+
+/// What is told of a body that came with a success for which none is described. A page of HTML is no success.
+pub(super) fn skipped(spec: &OperationSpec, policy: OutputPolicy, meta: &ResponseMeta, data: &Payload) -> Option<Told> {
+    let http = meta.as_http().filter(|_| policy != OutputPolicy::Strict)?;
+    let is_nothing = match data {
+        Payload::Value(value) => value.is_null(),
+        data => data.text().is_some_and(|text| text.trim_ascii() == b"null"),
+    };
+    if is_nothing || !spec.gives_nothing() {
+        return None;
+    }
+    let came = essence(&http.content_type);
+    let found = match came.as_str() {
+        kind if kind.contains("html") => return None,
+        "" => "a body, which was skipped".to_owned(),
+        kind => format!("a body of type `{kind}`, which was skipped"),
+    };
+    Some(Told::kept(Warning::new("", "no body", found)))
 }
 
 /// Whether a response is an object that has nothing in common with the schema, of which everything is optional; `meant`

@@ -24,12 +24,14 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<T>, CallError> {
-    let ResponseEnvelope { mut data, meta, warnings } = envelope;
+    let ResponseEnvelope { mut data, meta, mut warnings } = envelope;
     let meta = meta.of_success()?;
+    skip(entry, policy, &meta, &mut data, &mut warnings);
     if policy != OutputPolicy::Cast
         && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
     {
-        return Err(misfit::foreign(&meta, &expected, &found, data));
+        let raw = misfit::unencoded(&entry.spec, &meta, data);
+        return Err(misfit::foreign(&meta, &expected, &found, raw));
     }
     // A type knows no more of the answer than what is described.
     if let Some(described) = entry.spec.described(&meta)? {
@@ -139,7 +141,8 @@ fn dynamic_closely(
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
-    let ResponseEnvelope { data, meta, warnings } = envelope;
+    let ResponseEnvelope { mut data, meta, mut warnings } = envelope;
+    skip(entry, policy, &meta, &mut data, &mut warnings);
     let data = match data {
         Payload::Value(value) if matches!(meta, ResponseMeta::Local(_)) => {
             let Shaped { value, told, .. } = shape_value(entry, policy, &meta, value, None)?;
@@ -151,7 +154,8 @@ fn dynamic_closely(
     if policy != OutputPolicy::Cast
         && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
     {
-        return Err(misfit::foreign(&meta, &expected, &found, data));
+        let raw = misfit::unencoded(&entry.spec, &meta, data);
+        return Err(misfit::foreign(&meta, &expected, &found, raw));
     }
     let (value, more) = if let Some(undescribed) = entry.spec.undescribed(&meta) {
         (undescribed.clone(), Vec::new())
@@ -206,9 +210,20 @@ fn mend(
     let Some(text) = data.text() else { return Ok(None) };
     let is_plain_answer = !meta.is_error()
         && (policy == OutputPolicy::Cast || misfit::foreign_type(&entry.spec, meta, data).is_none())
+        && misfit::skipped(&entry.spec, policy, meta, data).is_none()
         && entry.spec.undescribed(meta).is_none()
         && entry.spec.missing(meta, None)?.is_none();
     if is_plain_answer { entry.schemas.mend_output(policy, text) } else { Ok(None) }
+}
+
+/// Takes nothing in the place of a body of which none is described, and tells so.
+fn skip(entry: &Entry, policy: OutputPolicy, meta: &ResponseMeta, data: &mut Payload, warnings: &mut Vec<Warning>) {
+    if let Some(told) = misfit::skipped(&entry.spec, policy, meta, data) {
+        *data = Payload::Value(Value::Null);
+        let told = [told];
+        log(&entry.spec, meta, &told);
+        warnings.extend(told.map(|told| told.warning));
+    }
 }
 
 /// Puts a mended text in the place of the one that came, and tells what was amiss.
@@ -343,7 +358,12 @@ fn shape_value(
     value: Value,
     raw: Option<&Payload>,
 ) -> Result<Shaped, CallError> {
-    let shaped = entry.schemas.shape_output(policy, value)?;
+    // A body that is empty is held as `null`, and one that is `null` as text.
+    let is_empty = value.is_null() && raw.is_none() && meta.as_http().is_some();
+    let mut shaped = entry.schemas.shape_output(policy, value)?;
+    if is_empty {
+        shaped.of_nothing();
+    }
     let came = |value| raw.cloned().unwrap_or(Payload::Value(value));
     if let Some(Warning { expected, found, .. }) = shaped.foreign.as_deref() {
         return Err(misfit::foreign(meta, expected, found, came(shaped.value)));

@@ -24,6 +24,14 @@ impl Shaped {
     fn as_it_is(value: Value) -> Self {
         Self { value, told: Vec::new(), foreign: None, has_ended: false }
     }
+
+    /// Says that nothing was found where `null` only stands for it.
+    pub(crate) fn of_nothing(&mut self) {
+        let warnings = self.told.iter_mut().map(|told| &mut told.warning).chain(self.foreign.as_deref_mut());
+        for warning in warnings.filter(|warning| warning.pointer.is_empty() && warning.found == "null") {
+            warning.found = "nothing".into();
+        }
+    }
 }
 
 /// What an object with nothing in common with its schema was expected to be.

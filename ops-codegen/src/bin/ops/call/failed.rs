@@ -58,7 +58,7 @@ fn is_theirs(error: &CallError) -> bool {
     ["body", "raw"].iter().any(|key| error.details().get(key).is_some())
 }
 
-/// The text with required properties that are missing said by the names that the command takes.
+/// The text with required properties that are missing, and those that are bytes, said by the names that the command takes.
 fn named(mut text: String, details: &Value) -> String {
     let mut missing: Vec<&Value> = details.get("violations").and_then(Value::as_array).into_iter().flatten().collect();
     // A pointer may end as another does.
@@ -69,6 +69,9 @@ fn named(mut text: String, details: &Value) -> String {
         if message.eq_ignore_ascii_case("expected required property") {
             let names = pointer.split('/').skip(1).map(pointer::unescaped).collect::<Vec<_>>();
             text = text.replace(&format!("{pointer}: {message}"), &format!("`{}` is missing", names.join(".")));
+        } else if message.ends_with("written from a string of base64") {
+            let names = pointer.split('/').skip(1).map(pointer::unescaped).collect::<Vec<_>>().join(".");
+            text = text.replace(message, &format!("{message}: pass a file by `{names}=@FILE`"));
         }
     }
     text
@@ -116,6 +119,14 @@ mod tests {
             .with_details(json!({ "violations": [missing("/id"), missing("/body/id")] }));
         let named = named(message.to_owned(), error.details());
         assert_eq!(named, "`id` is missing; `body.id` is missing");
+    }
+
+    #[test]
+    fn bytes_are_passed_as_files() {
+        let message = "the part `photo` is bytes, which are written from a string of base64";
+        let violation = json!({ "pointer": "/body/photo", "message": message });
+        let error = CallError::new("VALIDATION_ERROR", message).with_details(json!({ "violations": [violation] }));
+        assert_eq!(super::message(&error), format!("VALIDATION_ERROR: {message}: pass a file by `body.photo=@FILE`"));
     }
 
     #[test]

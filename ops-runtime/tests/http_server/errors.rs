@@ -1,0 +1,143 @@
+//! Errors of functions at our client: they have their codes there, as a whole response and in the place of an item.
+
+use futures_util::{Stream, StreamExt, stream};
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::serve::HttpServer;
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+use ops_runtime::{CallError, ErrorCode, HttpClient, HttpConfig, Operation, Registry, operation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::fixture::{Server, serve};
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+struct Reading {
+    value: Option<u32>,
+    unit: Option<String>,
+}
+
+fn reading(value: u32) -> Reading {
+    Reading { value: Some(value), unit: None }
+}
+
+fn loose() -> CallError {
+    CallError::new("Unplugged", "the cable is loose").with_details(json!({ "port": 3 }))
+}
+
+#[operation(namespace = "ward", http = "GET /patients/{id}", errors(UnknownPatient = 404))]
+async fn patient(id: u64) -> Result<u64, CallError> {
+    match id {
+        0 => Err(CallError::new("UnknownPatient", "there is no patient 0").with_details(json!({ "by": "ann" }))),
+        1 => Err(CallError::new("Odd", "not declared")),
+        id => Ok(id),
+    }
+}
+
+#[operation(namespace = "ward", http = "GET /readings", errors(Unplugged = 503))]
+async fn readings() -> impl Stream<Item = Result<Reading, CallError>> {
+    stream::iter([Ok(reading(1)), Err(loose()), Ok(reading(2)), Err(CallError::new("Odd", "not declared"))])
+}
+
+#[operation(namespace = "ward", http = "GET /counts")]
+async fn counts() -> impl Stream<Item = Result<u32, CallError>> {
+    stream::iter([Ok(1), Err(CallError::new("TIMEOUT", "too late")), Ok(2)])
+}
+
+fn registry() -> Registry {
+    let registry = Registry::new();
+    registry.register_all([Registration::from(Patient), Readings.into(), Counts.into()]).unwrap();
+    registry
+}
+
+fn client(server: &Server) -> HttpClient {
+    HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap()
+}
+
+#[tokio::test]
+async fn a_declared_error_has_its_code_over_http() {
+    let server = serve(HttpServer::new(registry())).await;
+    let client = client(&server);
+    client.add([Patient::SPEC]).unwrap();
+    let by_id = client.call("ward.patient", json!({ "id": 0 })).await.unwrap_err();
+    for error in [client.execute::<Patient>(PatientInput { id: 0 }).await.unwrap_err(), by_id] {
+        assert_eq!((error.code().as_str(), error.message()), ("UnknownPatient", "there is no patient 0"));
+        assert_eq!((error.status(), error.is_retryable()), (Some(404), false));
+        let details = error.details();
+        assert_eq!((&details["statusCode"], &details["body"]["details"]), (&json!(404), &json!({ "by": "ann" })));
+        assert!(details["headers"].is_object() && details["contentType"] == "application/problem+json", "{details}");
+        assert_eq!(error.to_string(), "ward.patient: UnknownPatient: there is no patient 0");
+    }
+    let error = client.execute::<Patient>(PatientInput { id: 1 }).await.unwrap_err();
+    assert_eq!((error.code(), error.message()), (&ErrorCode::ExecutionError, "HTTP 400: Bad Request"));
+
+    // Who passes it on says no more than its server meant for callers.
+    let gateway = Registry::new();
+    gateway.register_all(client.bind([Patient::SPEC]).unwrap()).unwrap();
+    let answer = serve(HttpServer::new(gateway)).await.get("/patients/0").await;
+    let problem = answer.problem();
+    assert_eq!((answer.status, &problem["code"]), (404, &json!("UnknownPatient")));
+    assert_eq!((&problem["detail"], &problem["details"]), (&json!("there is no patient 0"), &json!({ "by": "ann" })));
+}
+
+#[tokio::test]
+async fn a_failed_event_is_an_error_item() {
+    let server = serve(HttpServer::new(registry())).await;
+    let client = client(&server);
+    let items = client.subscribe::<Readings>(ReadingsInput {}).await.unwrap();
+    let items: Vec<_> = items.map(|item| item.map(|item| item.data)).collect().await;
+    assert_eq!(items.len(), 4, "{items:?}");
+    assert_eq!((items[0].as_ref().unwrap(), items[2].as_ref().unwrap()), (&reading(1), &reading(2)));
+    let error = items[1].as_ref().unwrap_err();
+    assert_eq!((error.code().as_str(), error.message()), ("Unplugged", "the cable is loose"));
+    assert_eq!((error.status(), &error.details()["body"]["details"]), (Some(503), &json!({ "port": 3 })));
+    let error = items[3].as_ref().unwrap_err();
+    assert_eq!((error.code(), error.message()), (&ErrorCode::ExecutionError, "not declared"));
+
+    let items = client.subscribe::<Counts>(CountsInput {}).await.unwrap();
+    let items: Vec<_> = items.map(|item| item.map(|item| item.data)).collect().await;
+    let codes: Vec<_> = items.iter().map(|item| item.as_ref().map_err(|error| error.code().clone())).collect();
+    assert_eq!(codes, [Ok(&1), Err(ErrorCode::Timeout), Ok(&2)]);
+}
+
+/// The items of a subscription that gives one item and one error, at our client.
+async fn items_of(content_type: &str, is_whole: bool, output: Value, item: Value) -> Vec<Result<Value, CallError>> {
+    let mut response = HttpResponse::of(StatusRange::Exact(200), content_type.to_owned());
+    response.whole_event = is_whole;
+    let mut binding = HttpBinding::of("GET", "/watch");
+    binding.responses = vec![response].into();
+    let mut spec = OperationSpec::new(OperationKind::Subscription, "t", "watch").unwrap();
+    (spec.binding, spec.output) = (Binding::Http(binding), Schema::from(output));
+    let registry = Registry::new();
+    let handler = Handler::dynamic_stream(move |_: Value, _| {
+        let item = item.clone();
+        async move { Ok(stream::iter([Ok(item), Err(loose())])) }
+    });
+    registry.register(Registration::new(spec.clone(), handler)).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let caller = Registry::new();
+    caller.register_all(client(&server).bind([spec]).unwrap()).unwrap();
+    let items = caller.stream("t.watch", json!({})).await.unwrap();
+    items.map(|item| item.map(|item| item.data)).collect().await
+}
+
+#[tokio::test]
+async fn a_failed_item_of_any_stream_is_an_error() {
+    let event = json!({ "event": "added", "data": "one" });
+    for (content_type, is_whole, item) in [
+        ("application/x-ndjson", false, json!({ "error": { "status": 503 } })),
+        ("application/json-seq", false, json!(7)),
+        ("text/event-stream", true, event.clone()),
+    ] {
+        let items = items_of(content_type, is_whole, json!(true), item.clone()).await;
+        assert_eq!((items.len(), items[0].as_ref().unwrap()["error"] == item["error"]), (2, true), "{items:?}");
+        let error = items[1].as_ref().unwrap_err();
+        assert_eq!((error.code(), error.message()), (&ErrorCode::ExecutionError, "the cable is loose"));
+    }
+    // Where the document itself describes events of that type, they are items.
+    let kind = json!({ "enum": ["added", "error"] });
+    let output = json!({ "type": "object", "properties": { "event": kind, "data": { "type": "string" } } });
+    let items = items_of("text/event-stream", true, output, event).await;
+    assert_eq!(items[1].as_ref().unwrap()["event"], "error", "{items:?}");
+}
