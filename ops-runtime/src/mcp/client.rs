@@ -47,6 +47,9 @@ use session::Session;
 /// The shortest time between two refreshes of the tools.
 const REFRESH: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// How often a list that fails is asked for again, until the server speaks of its tools once more: some two minutes.
+const MAX_REFRESHES: u32 = 10;
+
 /// A client of one MCP server, whose tools it runs as operations.
 ///
 /// A clone is the same client. The connection lives as long as a clone, or a registry that has its operations.
@@ -156,7 +159,7 @@ impl McpClient {
                     let _ = timeout(delay(failures), changed.notified()).await;
                 }
                 let Some(inner) = weak.upgrade() else { return };
-                failures = if inner.refresh().await { 0 } else { failures + 1 };
+                failures = if inner.refresh().await || failures == MAX_REFRESHES { 0 } else { failures + 1 };
                 drop(inner);
                 // A server that reports changes all the time is asked only now and then.
                 tokio::time::sleep(REFRESH).await;
@@ -332,9 +335,11 @@ impl Inner {
     /// Lists the tools again, because the server says that they have changed; false if that has to be tried again.
     async fn refresh(self: &Arc<Self>) -> bool {
         let Some(session) = self.settled().await else { return true };
+        let begun = Instant::now();
         let loaded = self.load(&session).await;
-        // The next connection lists them by itself.
-        let is_over = loaded.is_ok() || !session.is_open();
+        // The next connection lists them by itself; and who has just said no is not asked again.
+        let has_asked = session.interceptor.last_asked().is_some_and(|asked| asked > begun);
+        let is_over = loaded.is_ok() || !session.is_open() || has_asked;
         if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             tracing::warn!(server = %self.name, %error, "the tools have changed, and can't be taken over");
         }

@@ -104,6 +104,27 @@ async fn a_token_that_is_not_renewed_is_sent_all_the_same() {
 }
 
 #[tokio::test]
+async fn who_refuses_when_tools_have_changed_is_not_asked_again() {
+    let (server, user) = (Server::start().await, User::new(1));
+    server.oddities.lock().unwrap().changes = true;
+    let client = connect(config(&server, user.oauth(&Drawer::default()))).await;
+    server.oddities.lock().unwrap().renews_nothing = Some(400);
+    user.agrees.close();
+    assert_eq!(call(&client, "open").await.unwrap(), json!("open"));
+    timeout(LONG, async {
+        while user.asked() < 2 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+    .expect("the list asks the user");
+    // Some more attempts would be made in that time.
+    sleep(Duration::from_secs(4)).await;
+    assert_eq!(user.asked(), 2);
+    client.close().await;
+}
+
+#[tokio::test]
 async fn without_anybody_to_ask_it_is_told_why_a_token_is_not_renewed() {
     let (server, user) = (Server::start().await, User::new(1));
     let store = expired(&server, &user).await;

@@ -41,6 +41,8 @@ pub(crate) struct Oddities {
     pub(crate) demands: u32,
     /// It takes calls without a token, too.
     pub(crate) is_public: bool,
+    /// Its tools change with the first call, after which the token is good no more.
+    pub(crate) changes: bool,
 }
 
 impl Server {
@@ -160,7 +162,8 @@ async fn serve(
             let info = json!({ "name": "safe", "version": "1" });
             let result = match message["method"].as_str().unwrap() {
                 "initialize" => {
-                    json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": info })
+                    let capabilities = json!({ "tools": { "listChanged": oddities.changes } });
+                    json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info })
                 }
                 "tools/list" => {
                     let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
@@ -170,7 +173,14 @@ async fn serve(
                 "server/discover" => return reply(404, &[], &Value::Null),
                 _ => return reply(202, &[], &Value::Null),
             };
-            reply(200, &[], &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            if message["method"] == "tools/call" && std::mem::take(&mut oddities.changes) {
+                *server.good.lock().unwrap() += 1;
+                let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+                let events = Body::from(format!("data: {changed}\n\ndata: {answer}\n\n"));
+                return Response::builder().header("content-type", "text/event-stream").body(events).unwrap();
+            }
+            reply(200, &[], &answer)
         }
         _ => reply(404, &[], &Value::Null),
     }
