@@ -130,6 +130,7 @@ use serde_json::Value;
 use budget::Budget;
 use check::Checker;
 use node::{At, Unit};
+use pattern::size::Allowance;
 use repair::{Fixer, Mode, Strip};
 use scan::{Mended, Scanner};
 use tagged::Tagged;
@@ -163,10 +164,11 @@ impl CompiledSchema {
     ///
     /// `#/$defs/Name`, `#/definitions/Name` and `#/components/schemas/Name` are searched in the schema first.
     pub fn with_definitions(schema: &Value, definitions: &CompiledDefinitions) -> Self {
-        let mut problems = Problems::default();
+        // Its own: the definitions may be those of any number of schemas, most of them gone.
+        let (patterns, mut problems) = (Allowance::default(), Problems::default());
         let unit = match definitions.reading() {
-            Reading::Compat => compat::compile(schema, definitions),
-            Reading::Default => lower::compile(schema, None, definitions, &mut problems),
+            Reading::Compat => compat::compile(schema, definitions, &patterns),
+            Reading::Default => lower::compile(schema, None, definitions, &patterns, &mut problems),
         };
         CompiledSchema { unit, definitions: definitions.clone(), problems: problems.into_list() }
     }

@@ -1,7 +1,7 @@
 //! One fault does not change what lies beside it: random values under random schemas, with and without random faults.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Problem, Reading, Validator};
+use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Problem, Reading, Validator, Violation};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -377,4 +377,56 @@ fn problems_are_told_once() {
     let all: Vec<Value> = (0..50).map(|index| json!({ "$ref": format!("#/$defs/p{index}") })).collect();
     CompiledSchema::with_definitions(&json!({ "prefixItems": all }), &definitions).check(&json!(vec![json!({}); 50]));
     told(&definitions.problems());
+}
+
+/// No pattern is said not to match where the steps ran out before it was looked for.
+#[test]
+fn no_faults_are_made_up_in_long_lists() {
+    let person = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string", "pattern": r"^[\p{L} ]{1,30}$"}, "age": {"type": "integer"}}
+    });
+    let schema = json!({"type": "array", "items": person});
+    for length in [1, 12, 30] {
+        let mut people = vec![json!({"name": "\u{e9}".repeat(length), "age": 7}); 9_000];
+        people[0]["age"] = json!("seven");
+        let people = Value::Array(people);
+        let told = |violations: Vec<Violation>| violations.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let compiled = CompiledSchema::new(&schema, Reading::Default);
+        assert_eq!(told(compiled.violations(&people)), ["/0/age: Expected integer"], "{length}");
+        assert_eq!(told(Validator::new(&schema).violations(&people)), ["/0/age: Expected integer"], "{length}");
+    }
+}
+
+/// What is compiled and dropped leaves room for the patterns of other schemas over the same definitions.
+#[test]
+fn patterns_of_schemas_that_are_gone_take_nothing() {
+    let none = CompiledDefinitions::none(Reading::Default);
+    for index in 0..200 {
+        let schema = CompiledSchema::with_definitions(&json!({"type": "string", "pattern": "^.{1,1000}$"}), &none);
+        assert_eq!(schema.problems(), [], "{index}");
+        assert!(index < 199 || !schema.check(&json!("")) && schema.check(&json!("a")));
+    }
+}
+
+/// A pattern that no engine compiles asks nothing of a text, under `not` either, and is named.
+#[test]
+fn patterns_that_are_too_large_ask_nothing() {
+    let pattern = json!({"pattern": "^(a{1000}){1000}$"});
+    let told = ["`^(a{1000}){1000}$` is a pattern that is too large, so no text is checked by it"];
+    for schema in [json!({"not": pattern}), pattern.clone()] {
+        let validator = Validator::new(&schema);
+        assert!(validator.check(&json!("b")), "{schema}");
+        assert_eq!(validator.problems().iter().map(ToString::to_string).collect::<Vec<_>>(), told);
+    }
+    let compiled = CompiledSchema::new(&pattern, Reading::Default);
+    assert!(compiled.check(&json!("b")));
+    assert_eq!(compiled.problems().iter().map(ToString::to_string).collect::<Vec<_>>(), told);
+    // They take nothing from those that can be compiled.
+    let mut parts: Vec<Value> =
+        (1000..1064).map(|times| json!({"pattern": format!("^(a{{1000}}){{{times}}}$")})).collect();
+    parts.push(json!({"pattern": r"^\p{L}{20}$"}));
+    let validator = Validator::new(&json!({"allOf": parts}));
+    assert_eq!(validator.problems().len(), 64);
+    assert_eq!(validator.violations(&json!("b")).len(), 1);
 }

@@ -163,3 +163,15 @@ fn depth_and_work_are_bounded() {
     let many = format!("{{{}}}", (0..100).map(|n| format!("\"{n}\":1")).collect::<Vec<_>>().join(","));
     assert!(!anything.passes(many.as_bytes()), "so many names are left to the value");
 }
+
+#[test]
+fn long_texts_with_patterns_pass() {
+    let list = |pattern: &str| compiled(&json!({"type": "array", "items": {"type": "string", "pattern": pattern}}));
+    let ids: Vec<String> = (0..100_000).map(|n| format!("{n:08x}-0000-4000-8000-000000000000")).collect();
+    let text = serde_json::to_vec(&ids).unwrap();
+    assert!(list("^[0-9a-f]{8}-").passes(&text));
+    let names = serde_json::to_string(&vec!["Fran\u{e7}oise d Aubign\u{e9}"; 3_000]).unwrap();
+    let of_names = list(r"^[\p{L} ]{1,30}$");
+    assert!(of_names.passes(names.as_bytes()));
+    assert_eq!(of_names.repair_text(&names), Some((names.as_str().into(), vec![])));
+}

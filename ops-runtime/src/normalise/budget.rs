@@ -74,6 +74,11 @@ impl Budget {
         self.met.set(self.met.get().saturating_add(units as u64));
     }
 
+    /// Counts the size of a JSON text of so many bytes, of which no value is made: that of a list of short strings.
+    pub(super) fn count_text(&self, bytes: usize) {
+        self.counted.set(self.counted.get().max(bytes as u64 / 4));
+    }
+
     /// Grants the steps for the known size; `false` if they have been granted already.
     fn grant(&self) -> bool {
         let size = self.met.get().max(self.counted.get());

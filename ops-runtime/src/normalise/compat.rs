@@ -17,8 +17,8 @@ use super::text::{Format, Matcher, StringRules, registered};
 const MAX_SCHEMA_DEPTH: usize = 100;
 
 /// Compiles a schema; references lead to enclosing `$id`s, and then to the table.
-pub(super) fn compile(schema: &Value, definitions: &CompiledDefinitions) -> Unit {
-    let mut conversion = Conversion { definitions, ids: Vec::new(), locals: Vec::new(), depth: 0 };
+pub(super) fn compile(schema: &Value, definitions: &CompiledDefinitions, patterns: &Allowance) -> Unit {
+    let mut conversion = Conversion { definitions, patterns, ids: Vec::new(), locals: Vec::new(), depth: 0 };
     let root = conversion.schema(schema, None);
     let locals = conversion.locals.into_iter().map(|node| node.unwrap_or_else(Node::any)).collect();
     Unit { root, locals }
@@ -59,6 +59,7 @@ impl<'s> Keywords<'_, 's> {
 
 struct Conversion<'s> {
     definitions: &'s CompiledDefinitions,
+    patterns: &'s Allowance,
     /// The `$id`s met on the way down.
     ids: Vec<(&'s str, u32)>,
     locals: Vec<Option<Node>>,
@@ -147,9 +148,7 @@ impl<'s> Conversion<'s> {
         let kind = match named {
             Some("number") => typed(NUMBER, |typed| typed.number = Some(numbers(keywords))),
             Some("integer") => typed(INTEGER, |typed| typed.number = Some(numbers(keywords))),
-            Some("string") => {
-                typed(STRING, |typed| typed.string = Some(strings(keywords, self.definitions.patterns())))
-            }
+            Some("string") => typed(STRING, |typed| typed.string = Some(strings(keywords, self.patterns))),
             Some("boolean" | "null") => Kind::Plain(types),
             _ => Kind::Any,
         };

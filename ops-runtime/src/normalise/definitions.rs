@@ -127,8 +127,8 @@ impl CompiledDefinitions {
         self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).list().to_vec()
     }
 
-    /// What the patterns of the definitions, and of schemas that use them, may still take.
-    pub(super) fn patterns(&self) -> &Allowance {
+    /// What the patterns of the definitions may still take.
+    fn patterns(&self) -> &Allowance {
         &self.0.patterns
     }
 
@@ -211,8 +211,8 @@ impl CompiledDefinitions {
         let unit = match self.schema(key) {
             Some(schema) => {
                 let unit = match self.reading() {
-                    Reading::Compat => compat::compile(&schema, self),
-                    Reading::Default => lower::compile(&schema, Some(key), self, &mut problems),
+                    Reading::Compat => compat::compile(&schema, self, self.patterns()),
+                    Reading::Default => lower::compile(&schema, Some(key), self, self.patterns(), &mut problems),
                 };
                 discard(schema);
                 unit

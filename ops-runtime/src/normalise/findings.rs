@@ -95,6 +95,11 @@ impl Problem {
         Problem { subject: cut(source, MAX_NAME).into_owned(), message }
     }
 
+    pub(super) fn too_large_pattern(source: &str) -> Self {
+        let message = "is a pattern that is too large, so no text is checked by it";
+        Problem { subject: cut(source, MAX_NAME).into_owned(), message }
+    }
+
     pub(super) fn large_pattern(source: &str) -> Self {
         let message = "is one of too many large patterns, so no text is checked by it";
         Problem { subject: cut(source, MAX_NAME).into_owned(), message }

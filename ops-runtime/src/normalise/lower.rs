@@ -16,6 +16,7 @@ use super::draft::Draft;
 use super::equal::{copy, weight};
 use super::findings::{Problem, Problems};
 use super::node::{ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Target, Typed, Types, Unit};
+use super::pattern::size::Allowance;
 use super::reference::{Anchors, Found, Home, Raw};
 use conditional::has_conditions;
 use limits::{Holds, Visited, parts};
@@ -61,6 +62,7 @@ pub(super) fn compile(
     schema: &Value,
     key: Option<&str>,
     definitions: &CompiledDefinitions,
+    patterns: &Allowance,
     problems: &mut Problems,
 ) -> Unit {
     let fetched = Pool::new();
@@ -70,6 +72,7 @@ pub(super) fn compile(
         root,
         key,
         definitions,
+        patterns,
         fetched: &fetched,
         keys: HashMap::new(),
         anchors: Anchors::default(),
@@ -94,6 +97,7 @@ struct Lowering<'s, 'p> {
     root: Raw<'s>,
     key: Option<&'s str>,
     definitions: &'s CompiledDefinitions,
+    patterns: &'s Allowance,
     /// Definitions of the table that are merged into this unit.
     fetched: &'s Pool<Value>,
     keys: HashMap<String, &'s OnceLock<Value>>,

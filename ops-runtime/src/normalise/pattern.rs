@@ -32,6 +32,8 @@ enum Engine {
 pub(super) enum Found {
     Yes,
     No,
+    /// Not known: the steps ran out.
+    Ended,
     /// The search was ended, because it might have taken too long.
     TooLong,
 }
@@ -50,11 +52,16 @@ impl Pattern {
     pub(super) fn admit(&self, allowance: &Allowance) -> Option<Problem> {
         let source = translate(&self.source, self.strict);
         let Some(size) = read(&source) else { return Some(Problem::pattern(&self.source)) };
-        if allowance.takes(size, self.source.len()) {
+        let Some(taken) = allowance.take(size, self.source.len()) else {
+            _ = self.compiled.set(Engine::Unchecked);
+            return Some(Problem::large_pattern(&self.source));
+        };
+        // The size is an estimate, so whether it is too much is found out here: later, nothing could be told of it.
+        if size < SIZE_LIMIT / 2 || !matches!(self.engine(), Engine::Unchecked) {
             return None;
         }
-        _ = self.compiled.set(Engine::Unchecked);
-        Some(Problem::large_pattern(&self.source))
+        allowance.give_back(taken);
+        Some(Problem::too_large_pattern(&self.source))
     }
 
     /// True if the pattern is in a text; false if the search takes too long.
@@ -71,7 +78,7 @@ impl Pattern {
         let found = match self.steps(text.len()) {
             steps if steps > Budget::most_of_text(text.len()) => Found::TooLong,
             steps if budget.spend(steps) => self.search(text),
-            _ => Found::No,
+            _ => Found::Ended,
         };
         if found == Found::TooLong {
             budget.spend(BACKTRACKING);

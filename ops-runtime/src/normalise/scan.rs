@@ -98,6 +98,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     }
 
     fn at(checker: &'c Checker<'a>, cursor: Cursor<'t>, length: usize) -> Self {
+        checker.budget.count_text(length);
         Scanner {
             checker,
             cursor,

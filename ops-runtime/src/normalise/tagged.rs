@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 use super::check::{Checker, MAX_COMBINED};
 use super::node::{At, Discriminator, Kind, Named, Node, OBJECT, Shape, Tag, Union};
 
-/// How many schemas and values are read to find out what the variants of a union list, where they hold unions in turn.
-const MAX_LISTED: usize = 1 << 18;
+/// How many schemas and values are read to find out what the variants of a union list, and how many more for each of
+/// them: they may hold unions in turn, and many unions may hold the same.
+const MAX_LISTED: usize = 1 << 12;
+const MAX_LISTED_EACH: usize = 16;
 
 /// The variant that a value names itself.
 pub(super) enum Tagged<'a> {
@@ -92,7 +94,7 @@ impl<'a> Checker<'a> {
     /// themselves, else their names.
     fn declared(&self, discriminator: &Discriminator, variants: &[At<'a>]) -> Tag {
         let mut listed: Vec<(u32, Vec<&'a str>)> = Vec::new();
-        let mut left = MAX_LISTED;
+        let mut left = MAX_LISTED + MAX_LISTED_EACH * variants.len();
         for (number, at) in (0u32..).zip(variants) {
             let texts = self.listed(*at, &discriminator.property, 0, &mut left);
             listed.push((number, texts.unwrap_or_default()));

@@ -100,8 +100,11 @@ impl StringRules {
         max.zip(length).is_some_and(|(max, length)| length > max)
     }
 
-    /// A message for each rule that the string breaks.
-    pub(super) fn violations(&self, text: &str, budget: &Budget, mut say: impl FnMut(String)) {
+    /// A message for each rule that the string breaks. Of a pattern that is not looked for, as the steps ran out, there is
+    /// none.
+    pub(super) fn violations(&self, text: &str, budget: &Budget) -> Vec<String> {
+        let mut messages = Vec::new();
+        let mut say = |message| messages.push(message);
         if let Some(length) = self.bytes(text) {
             if let Some(min) = self.min.filter(|_| self.is_body_short(length)) {
                 say(format!("Expected no fewer than {min} bytes"));
@@ -109,7 +112,7 @@ impl StringRules {
             if let Some(max) = self.max.filter(|_| self.is_body_long(length)) {
                 say(format!("Expected no more than {max} bytes"));
             }
-            return;
+            return messages;
         }
         if let Some(min) = self.min.filter(|_| !self.longer(text)) {
             say(format!("Expected string length greater or equal to {min}"));
@@ -120,7 +123,7 @@ impl StringRules {
         for pattern in &self.patterns {
             let source = cut(&pattern.source, MAX_NAME);
             match pattern.look(text, budget) {
-                Found::Yes => {}
+                Found::Yes | Found::Ended => {}
                 Found::No => say(format!("Expected string to match '{source}'")),
                 Found::TooLong => say(format!("Expected string to match '{source}', which takes too long to find out")),
             }
@@ -131,6 +134,7 @@ impl StringRules {
                 _ => format!("Expected string to match '{}' format", format.name),
             });
         }
+        messages
     }
 
     /// The string created by default; none can be made up to match a pattern or a format.

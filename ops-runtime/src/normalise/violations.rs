@@ -26,15 +26,16 @@ pub(super) struct Lister<'c, 'a> {
 }
 
 impl<'c, 'a> Lister<'c, 'a> {
-    pub(super) fn list(checker: &'c Checker<'a>, at: At<'a>, value: Option<&'c Value>, limit: usize) -> Violations {
+    pub(super) fn list(checker: &'c Checker<'a>, at: At<'a>, whole: Option<&'c Value>, limit: usize) -> Violations {
         let (report, listed) = (Report::new(limit), HashSet::new());
-        let mut lister = Lister { checker, whole: value, report, stops: limit == 1, listed };
+        let mut lister = Lister { checker, whole, report, stops: limit == 1, listed };
         if !lister.stops {
-            // Each level is checked before its parts are listed.
+            // Each level is checked before its parts are listed, and nothing but this tells the size of the value.
+            whole.into_iter().for_each(|whole| checker.budget.count(whole));
             checker.budget.remember();
         }
-        checker.keeping(|| lister.visit(at, value, &Path::ROOT, 0));
-        if lister.report.count() == 0 && !lister.stops && value.is_some() {
+        checker.keeping(|| lister.visit(at, whole, &Path::ROOT, 0));
+        if lister.report.count() == 0 && !lister.stops && whole.is_some() {
             // A schema that leads back to itself, for the same value.
             lister.report.say(&Path::ROOT, || format!("Expected {}", describe(at.node)));
         }
@@ -48,6 +49,11 @@ impl<'c, 'a> Lister<'c, 'a> {
     /// Goes on after the steps ran out, if the value is large enough for more steps.
     fn goes_on(&self) -> bool {
         !self.checker.budget.is_dry() || self.checker.budget.refill(self.whole)
+    }
+
+    /// What is found out about the value; `None` if the steps ran out.
+    fn found<T>(&self, find: impl Fn() -> T) -> Option<T> {
+        self.checker.found(self.whole, find)
     }
 
     fn visit(&mut self, at: At<'a>, value: Option<&Value>, path: &Path<'_>, depth: u32) {
@@ -87,7 +93,8 @@ impl<'c, 'a> Lister<'c, 'a> {
                 }
             },
             Kind::Literals(values) => {
-                if !value.is_some_and(|value| self.checker.is_one_of(values, value)) {
+                let is_other = |value| self.found(|| !self.checker.is_one_of(values, value)).unwrap_or(false);
+                if value.is_none_or(is_other) {
                     let compat = self.checker.compat;
                     self.report.say(path, || literals(values, compat));
                 }
@@ -113,7 +120,8 @@ impl<'c, 'a> Lister<'c, 'a> {
             }
             Value::String(text) => {
                 if let Some(rules) = &typed.string {
-                    rules.violations(text, &self.checker.budget, |message| self.report.say(path, || message));
+                    let messages = self.found(|| rules.violations(text, &self.checker.budget)).unwrap_or_default();
+                    messages.into_iter().for_each(|message| self.report.say(path, || message));
                 }
             }
             Value::Array(items) => {
@@ -146,7 +154,7 @@ impl<'c, 'a> Lister<'c, 'a> {
                 self.visit(at.to(node), Some(item), &path.index(index), depth + 1);
             }
         }
-        if rules.unique && self.checker.found(self.whole, || distinct(items, &self.checker.budget)) == Some(false) {
+        if rules.unique && self.found(|| distinct(items, &self.checker.budget)) == Some(false) {
             self.say(path, "Expected array elements to be unique");
         }
     }
@@ -183,7 +191,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         for (name, value) in map {
             let mut listed = rules.find(name, &mut 0).is_some();
             let by_pattern = || rules.listed(name, &self.checker.budget).collect::<Vec<_>>();
-            let Some(by_pattern) = self.checker.found(self.whole, by_pattern) else { return };
+            let Some(by_pattern) = self.found(by_pattern) else { return };
             for node in by_pattern {
                 listed = true;
                 self.visit(at.to(node), Some(value), &path.key(name), depth + 1);
@@ -235,7 +243,7 @@ impl<'c, 'a> Lister<'c, 'a> {
             self.say(path, "Expected all values to match");
         }
         if let Some(value) = value.filter(|_| all.sealed && !failed) {
-            for name in self.checker.unsealed(at, all, value) {
+            for name in self.found(|| self.checker.unsealed(at, all, value)).unwrap_or_default() {
                 self.say(&path.key(name), "Unexpected property");
             }
         }

@@ -129,7 +129,7 @@ impl<'s> Lowering<'s, '_> {
 
     /// True if a pattern can be read; if not, that is told.
     pub(super) fn reads(&mut self, pattern: &Pattern) -> bool {
-        let problem = pattern.admit(self.definitions.patterns());
+        let problem = pattern.admit(self.patterns);
         let is_readable = problem.is_none();
         problem.into_iter().for_each(|problem| self.problems.add(problem));
         is_readable

@@ -7,7 +7,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::SIZE_LIMIT;
 
-/// How much all patterns of one table of definitions, or of one validator, may take together, in bytes.
+/// How much all patterns of one schema, table of definitions or validator may take together, in bytes.
 const ALLOWANCE: usize = 64 << 20;
 /// A pattern that takes no more than this for each byte of its text takes nothing of that: who writes it pays for it.
 const PER_BYTE: usize = 512;
@@ -28,11 +28,19 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Takes the size of a pattern whose text is so long; `false` if there is not enough left.
-    pub(super) fn takes(&self, size: usize, length: usize) -> bool {
+    /// Takes the size of a pattern whose text is so long, and returns what was taken; `None` if there is not enough left.
+    pub(super) fn take(&self, size: usize, length: usize) -> Option<usize> {
         let size = size.min(SIZE_LIMIT);
-        size <= length.saturating_mul(PER_BYTE)
-            || self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size)).is_ok()
+        if size <= length.saturating_mul(PER_BYTE) {
+            return Some(0);
+        }
+        let take = |left: usize| left.checked_sub(size);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok().then_some(size)
+    }
+
+    /// Gives back what a pattern took that is not held. It keeps a little, for the time that it took to find that out.
+    pub(super) fn give_back(&self, taken: usize) {
+        self.0.fetch_add(taken.saturating_sub(LIGHT), Ordering::Relaxed);
     }
 }
 

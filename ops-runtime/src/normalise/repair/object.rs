@@ -51,14 +51,15 @@ impl<'a> Fixer<'_, 'a> {
                 ok &= self.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
             }
             let mut listed = property.is_some();
-            for node in by_pattern {
+            for node in by_pattern.iter().copied() {
                 let strip = if listed { Strip::None } else { strip_inside(strip, name, self) };
                 let is_again = std::mem::replace(&mut listed, true);
                 let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), value, &path.key(name), strip, depth + 1);
                 ok &= if is_again { self.again(fix) } else { fix(self) };
             }
             if is_listed && self.mode == Mode::Repair {
-                ok &= self.agree(at, rules, property, (name, value), received, path, mark, depth);
+                let all: Vec<_> = property.map(|property| &property.node).into_iter().chain(by_pattern).collect();
+                ok &= self.agree(at, &all, (name, value), received, path, mark, depth);
             }
             if !listed {
                 undeclared += 1;
@@ -107,8 +108,7 @@ impl<'a> Fixer<'_, 'a> {
     fn agree(
         &mut self,
         at: At<'a>,
-        rules: &'a ObjectRules,
-        property: Option<&'a Property>,
+        all: &[&'a Node],
         (name, value): (&str, &mut Value),
         received: Option<Value>,
         path: &Path<'_>,
@@ -116,9 +116,8 @@ impl<'a> Fixer<'_, 'a> {
         depth: u32,
     ) -> bool {
         let checker = self.checker;
-        let listed = rules.listed(name, &checker.budget);
-        let mut all = property.map(|property| &property.node).into_iter().chain(listed);
-        let Some(refusing) = all.find(|node| !checker.check(at.to(node), value, depth + 1)) else { return true };
+        let refusing = all.iter().copied().find(|node| !checker.check(at.to(node), value, depth + 1));
+        let Some(refusing) = refusing else { return true };
         if let Some(received) = received {
             discard(std::mem::replace(value, received));
             self.rollback(mark);

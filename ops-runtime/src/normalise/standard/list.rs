@@ -82,7 +82,8 @@ impl<'a> Lister<'_, 'a> {
                 numbers.violations(number, name, |message| self.report.say(path, || message));
             }
             (Keyword::Text(texts), Value::String(text)) => {
-                texts.violations(text, self.run.budget, |message| self.report.say(path, || message));
+                let messages = texts.violations(text, self.run.budget);
+                messages.into_iter().for_each(|message| self.report.say(path, || message));
             }
             (Keyword::Array { min, max, unique }, Value::Array(items)) => {
                 let length = items.len() as u64;
@@ -92,7 +93,7 @@ impl<'a> Lister<'_, 'a> {
                 if let Some(max) = max.filter(|max| length > *max) {
                     self.report.say(path, || format!("Expected array length to be less or equal to {max}"));
                 }
-                if *unique && !distinct(items, self.run.budget) {
+                if *unique && !distinct(items, self.run.budget) && !self.run.budget.is_dry() {
                     self.report.say(path, || "Expected array elements to be unique");
                 }
             }
