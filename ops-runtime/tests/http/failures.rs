@@ -289,7 +289,9 @@ async fn what_comes_in_the_place_of_a_file_is_an_error() {
             assert!(error.message().contains("expected image/png, found") && error.message().contains(kind), "{error}");
         }
     }
-    assert_eq!(client.execute::<Big>(json!({})).await.unwrap_err().code().as_str(), "VALIDATION_ERROR");
+    let error = client.execute::<Big>(json!({})).await.unwrap_err();
+    assert_eq!((error.code().as_str(), &error.details()["truncated"]), ("VALIDATION_ERROR", &json!(true)));
+    assert!(error.message().ends_with("found application/json, which is too long to show, or broke off"), "{error}");
     assert_eq!(client.execute::<Vague>(json!({})).await.unwrap().data.bytes(9).await.unwrap(), "x");
     assert_eq!(client.execute::<Picture>(json!({})).await.unwrap().data.bytes(9).await.unwrap(), "x");
     assert_eq!(client.call("t.picture", json!({})).await.unwrap().data, "eA==");
