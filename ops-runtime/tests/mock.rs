@@ -423,6 +423,38 @@ async fn numbers_that_json_has_not_are_errors() {
     assert_eq!((error.code().as_str(), &error.details()["violations"]), ("VALIDATION_ERROR", &violations));
 }
 
+#[derive(Serialize, Deserialize)]
+struct WeighInput {
+    scan: Body,
+    weight: f64,
+}
+
+struct Weigh;
+
+impl Operation for Weigh {
+    type Input = WeighInput;
+    type Output = f64;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("math.weigh")
+        .with_input(Schema::text(r#"{"type":"object","properties":{"weight":{"type":"number","maximum":10}}}"#));
+}
+
+impl Call for Weigh {}
+
+#[tokio::test]
+async fn numbers_that_json_has_not_are_found_beside_streams() {
+    let registry = ops_runtime::Registry::new();
+    registry
+        .register(ops_runtime::adapter::Registration::call::<Weigh, _, _>(|input, _| async move {
+            Ok(ops_runtime::adapter::Reply::Value(input.weight))
+        }))
+        .unwrap();
+    let weigh = |weight| registry.execute::<Weigh>(WeighInput { scan: Body::stream(stream::empty()), weight });
+    assert_eq!(weigh(1.5).await.unwrap().data, 1.5);
+    let error = weigh(f64::NAN).await.unwrap_err();
+    let violations = json!([{ "pointer": "/weight", "message": "JSON has no number for NaN" }]);
+    assert_eq!((error.code().as_str(), &error.details()["violations"]), ("VALIDATION_ERROR", &violations));
+}
+
 #[tokio::test]
 async fn floats_that_were_recorded_are_exact() {
     let path = file("floats.jsonl");

@@ -1,9 +1,8 @@
 //! What a running job and its worker know of each other.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -121,8 +120,8 @@ pub(crate) struct Scope {
     gate: Arc<Gate>,
     /// The steps that it waits for.
     steps: Mutex<Vec<JobId>>,
-    /// Which call of this attempt, the job's own or one below it, uses each name of a step, and how often.
-    names: Mutex<HashMap<(Step, String), (Number, usize)>>,
+    /// Which call of this attempt, the job's own or one below it, uses each name of a step.
+    names: Mutex<HashMap<(Step, String), Number>>,
     /// Set when the job is given back, to go on when its steps are done.
     pub(super) suspended: CancellationToken,
 }
@@ -137,29 +136,23 @@ impl Scope {
         &self.delivery.job
     }
 
-    /// Gives a step its name, which is that of the call once it is [kept](Name::keep).
+    /// Gives a step its name, which is that of the call from now on, even if the step fails.
     ///
-    /// Which of several calls used it in an earlier attempt cannot be known: their order may be another.
+    /// Which of several calls used it in an earlier attempt cannot be known: their order may be another, and the one that failed
+    /// then would get what the next one kept.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` if another call of this attempt has a step of that name: it would get what that one gave.
-    pub(super) fn name(&self, step: Step, name: &str, context: &Context) -> Result<Name<'_>, CallError> {
-        let key = (step, name.to_owned());
-        let mut names = self.names();
-        let (call, uses) = names.entry(key.clone()).or_insert((context.request, 0));
-        if *call == context.request {
-            *uses += 1;
-            return Ok(Name { scope: self, key: Some(key) });
+    pub(super) fn name(&self, step: Step, name: &str, context: &Context) -> Result<(), CallError> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if *names.entry((step, name.to_owned())).or_insert(context.request) == context.request {
+            return Ok(());
         }
         let message = format!(
             "another call of this job has a step `{name}`, and would share its result: make its name from what tells the \
              calls apart, such as a member of the input, or the number of the try if the handler repeats the call"
         );
         Err(CallError::new(ErrorCode::ValidationError, message))
-    }
-
-    fn names(&self) -> MutexGuard<'_, HashMap<(Step, String), (Number, usize)>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The steps that the job waits for.
@@ -189,33 +182,6 @@ impl Scope {
     /// Ends when the worker drains.
     pub(super) async fn draining(&self) {
         self.gate.draining.cancelled().await;
-    }
-}
-
-/// The name of a step, which is given up when this is dropped, unless there is a result or a job of that name.
-///
-/// A handler that calls an operation again, since the first call failed, finds the names free of the steps that failed.
-pub(super) struct Name<'a> {
-    scope: &'a Scope,
-    key: Option<(Step, String)>,
-}
-
-impl Name<'_> {
-    /// Leaves the name to the call for the rest of the attempt.
-    pub(super) fn keep(mut self) {
-        self.key = None;
-    }
-}
-
-impl Drop for Name<'_> {
-    fn drop(&mut self) {
-        let Some(key) = self.key.take() else { return };
-        if let Entry::Occupied(mut used) = self.scope.names().entry(key) {
-            used.get_mut().1 -= 1;
-            if used.get().1 == 0 {
-                used.remove();
-            }
-        }
     }
 }
 

@@ -18,7 +18,7 @@ impl Context {
     ///
     /// The name is the step's own within the job. Calls that the handler makes by [`env`](Self::env) are part of the job: an
     /// operation that is called several times gives its steps names that tell the calls apart. That includes calls that a handler
-    /// repeats because they failed: a step of theirs that was submitted keeps its name.
+    /// repeats because they failed: the name of a step is taken though the step failed.
     ///
     /// The step runs with the identity of this job, like a call by `env`, and has retries of its own. While the handler waits
     /// for it, another job can run in its place. Its result is kept for 30 days
@@ -38,7 +38,7 @@ impl Context {
         let Some(scope) = self.extension::<Arc<Scope>>().cloned() else {
             return self.env().execute::<Op>(input).await;
         };
-        let own = scope.name(Step::Operation, name, self)?;
+        scope.name(Step::Operation, name, self)?;
         let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
         let parent = scope.job();
         let mut options = SubmitOptions::new().with_retention(scope.jobs.step_retention());
@@ -58,7 +58,6 @@ impl Context {
         let record = scope.jobs.record(&Op::SPEC.id, input, options, &origin);
         let record = record.map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
         let (job, known) = scope.jobs.put_or_known(record).await?;
-        own.keep();
         // It needs no place to wait, which jobs may have that wait for this one.
         if let Some(Stored::Ended(ended)) = known {
             return job.outcome(*ended);
@@ -76,9 +75,8 @@ impl Context {
     /// Runs a closure as a step of this job, and keeps what it gives: a repeated attempt gets that, and does not run it.
     ///
     /// If the worker dies between the closure's effect and the keeping, the closure runs again: use
-    /// [`once`](Self::once), or give [`idempotency_key`](Self::idempotency_key) to what it calls. An error is not kept: another
-    /// call of the operation may use the name then. What is kept is kept for 30 days. For the name, the same holds as for that of
-    /// `once`.
+    /// [`once`](Self::once), or give [`idempotency_key`](Self::idempotency_key) to what it calls. An error is not kept. What
+    /// is kept is kept for 30 days. For the name, the same holds as for that of `once`.
     ///
     /// In a call that is no job, this just runs the closure.
     ///
@@ -91,7 +89,7 @@ impl Context {
         F: Future<Output = Result<T, CallError>> + Send,
     {
         let Some(scope) = self.extension::<Arc<Scope>>() else { return run().await };
-        let own = scope.name(Step::Closure, name, self)?;
+        scope.name(Step::Closure, name, self)?;
         let (engine, id, key) = (scope.jobs.engine(), &scope.job().id, scope.job().step_name(name));
         let kept = match engine.step(id, &key).await? {
             Some(kept) => kept,
@@ -106,7 +104,6 @@ impl Context {
                 engine.keep_step(id, &key, value.get(), scope.jobs.step_retention()).await?
             }
         };
-        own.keep();
         crate::record::from_str(&kept).map_err(|error| {
             let message = format!("the step `{name}` kept a value of another type: {error}");
             CallError::new(ErrorCode::ValidationError, message)

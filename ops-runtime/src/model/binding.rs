@@ -213,14 +213,25 @@ pub(crate) fn foreign_type(
             _ => false,
         })
     };
+    // What a vendor calls a type of its own may be JSON, and is so where a server says just that.
+    let may_be_json = || described.iter().any(|described| is_vendors(&essence(described)));
     let differs = match Media::of(&came) {
         _ if described.is_empty() || described.iter().any(|described| described.contains('*')) => false,
-        Media::Json => streams && all(Media::is_stream) || are_files(),
+        Media::Json => streams && all(Media::is_stream) || are_files() && !may_be_json(),
         came if came.is_stream() => expected == Expected::Value && all(|described| described == Media::Json),
         _ if expected == Expected::Bytes => is_html(&came) && are_files(),
         _ => all(|described| described == Media::Json || described.is_stream()) || is_html(&came) && are_files(),
     };
     differs.then(|| (described.join(" or "), came))
+}
+
+/// True if a type says whose it is and not what it is (RFC 6838, section 3), unless it is known to be of documents.
+#[cfg(feature = "registry")]
+fn is_vendors(essence: &str) -> bool {
+    let Some(sub) = essence.strip_prefix("application/") else { return false };
+    let documents = ["vnd.openxmlformats-", "vnd.ms-", "vnd.oasis."];
+    ["vnd.", "prs.", "x."].iter().any(|tree| sub.starts_with(tree))
+        && !documents.iter().any(|kind| sub.starts_with(kind))
 }
 
 /// A variable of a server's URL (OpenAPI 3.1, section 4.8.6).

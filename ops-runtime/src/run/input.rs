@@ -24,6 +24,7 @@ use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::model::body::handover;
 use crate::normalise::integer;
 use crate::record::{self, DecodeError};
 use crate::run::payload::{Payload, to_value};
@@ -39,7 +40,8 @@ pub(crate) fn invalid(spec: &OperationSpec, error: &DecodeError) -> CallError {
 /// The error of a typed input that can't be written as JSON; it says where a number is that JSON has not.
 #[cold]
 pub(crate) fn unwritten<T: Serialize>(spec: &OperationSpec, input: &T, error: CallError) -> CallError {
-    let Some(pointer) = record::place(input) else { return error };
+    // A stream in it is no part of what is wrong, and could not be written either.
+    let Some(pointer) = handover::scoped(|| record::place(input)).0 else { return error };
     let message = error.message().rsplit(": ").next().unwrap_or_default().to_owned();
     invalid(spec, &DecodeError { pointer, message })
 }

@@ -166,7 +166,7 @@ fn hand_over<T: Serialize>(entry: &Entry, handler: &Handler, input: &T) -> Resul
         true => handover::scoped(|| to_value(input)),
         false => (to_value(input), Bodies::default()),
     };
-    let value = value.map_err(|error| handover::scoped(|| input::unwritten(&entry.spec, input, error)).0)?;
+    let value = value.map_err(|error| input::unwritten(&entry.spec, input, error))?;
     Ok((value, bodies))
 }
 

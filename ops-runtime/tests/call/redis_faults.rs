@@ -178,7 +178,8 @@ async fn a_server_that_refuses_is_told_as_such() {
     .await;
 }
 
-/// Without the credit that the server does not take, the worker would never send another item.
+/// Without the credit that the server does not take, the worker would never send another item. What it is told of others is
+/// theirs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_subscription_ends_when_the_server_refuses_its_credit() {
     limited(async {
@@ -187,24 +188,41 @@ async fn a_subscription_ends_when_the_server_refuses_its_credit() {
         let probe = Arc::new(Probe::default());
         let worker =
             at(&server, config(Duration::from_secs(3))).serve(CallHandler::new(registry(&probe))).await.unwrap();
-        let remote = at(&server, config(Duration::from_secs(3))).remote().await.unwrap();
-        let mut items = remote.subscribe::<Count>(CountInput { to: 1_000 }).await.unwrap();
-        assert_eq!(items.next().await.unwrap().unwrap().data, 0);
-        // The worker sends what it has credit for, and waits for more.
-        let mut made = 0;
-        while made != probe.made() {
-            made = probe.made();
-            tokio::time::sleep(Duration::from_millis(300)).await;
+        let mut caller = async |rule: &str| {
+            let set: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("caller").arg(rule)).await;
+            set
+        };
+        for rule in ["on", ">secret", "~*", "&*", "+@all"] {
+            caller(rule).await;
         }
-        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("-xadd")).await;
+        let url = format!("redis://caller:secret@{}", server.address());
+        let remote = Redis::new(&url, config(Duration::from_secs(3))).unwrap().remote().await.unwrap();
+        let subscribe = async || {
+            let mut items = remote.subscribe::<Count>(CountInput { to: 1_000 }).await.unwrap();
+            assert_eq!(items.next().await.unwrap().unwrap().data, 0);
+            items
+        };
+        let (mut items, mut others, left) = (subscribe().await, subscribe().await, subscribe().await);
+        // The worker sends what it has credit for, and waits for more.
+        let (mut made, mut looks) = (0, 0);
+        while looks < 10 {
+            looks = if made == probe.made() { looks + 1 } else { 0 };
+            made = probe.made();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        caller("-xadd").await;
+        drop(left);
         let mut last = Ok(0);
-        while let Ok(Some(item)) = tokio::time::timeout(Duration::from_millis(500), items.next()).await {
+        while let (Ok(_), Some(item)) = (&last, items.next().await) {
             last = item.map(|item| item.data);
         }
-        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("+xadd")).await;
-        let error = last.expect_err("the subscription waits for ever");
+        caller("+xadd").await;
+        let error = last.expect_err("it ends by an error");
         assert!(error.message().contains("NOPERM"), "{error}");
-        drop(items);
+        for n in 1..1_000 {
+            assert_eq!(others.next().await.unwrap().unwrap().data, n);
+        }
+        assert!(others.next().await.is_none());
         worker.stop().await;
     })
     .await;
@@ -251,15 +269,49 @@ async fn a_request_is_not_gone_because_the_server_does_not_say_where_it_is() {
         let server = Server::redis(&[]).await;
         let mut connection = bare(&server).await;
         announce_idle_worker(&mut connection).await;
-        let remote = at(&server, quick(500)).remote().await.unwrap();
+        let remote = at(&server, quick(3_000)).remote().await.unwrap();
         let call = waiting(&remote, 1);
         let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("-xrange")).await;
-        tokio::time::sleep(Duration::from_millis(2_000)).await;
+        // It has refused that twice.
+        for n in 0.. {
+            let told: String = run(&mut connection, cmd("INFO").arg("commandstats")).await;
+            let mut told = told.lines().filter(|line| line.starts_with("cmdstat_xrange:"));
+            if told.any(|line| !line.contains("rejected_calls=0") && !line.contains("rejected_calls=1,")) {
+                break;
+            }
+            assert!(n < 1_000, "nobody has looked");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("+xrange")).await;
+        tokio::time::sleep(Duration::from_millis(2_000)).await;
         assert_eq!(remote.pending_count(), 1, "it is there, and waits");
         let worker = at(&server, quick(500)).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
         assert_eq!(call.await.unwrap().unwrap(), "w");
         worker.stop().await;
+    })
+    .await;
+}
+
+/// What the server refuses for good is told, not waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_the_server_never_tells_of_is_given_up() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let remote = at(&server, quick(500)).remote().await.unwrap();
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("-xrange")).await;
+        let error = waiting(&remote, 1).await.unwrap().unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");
+        assert!(error.message().contains("XRANGE") && error.message().contains("NOPERM"), "{error}");
+        // Nobody starts it.
+        for n in 0.. {
+            if run::<usize>(&mut connection, cmd("XLEN").arg(STREAM)).await == 0 {
+                break;
+            }
+            assert!(n < 500, "the request is left");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     })
     .await;
 }

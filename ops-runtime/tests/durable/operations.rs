@@ -268,17 +268,18 @@ pub(crate) async fn book(context: &Context, full: bool) -> Result<String, CallEr
     context.step("book", || std::future::ready(booked)).await
 }
 
-/// Calls thrice, and tells what came of each call.
+/// Calls twice, fails the first attempts after that, and tells what came of each call.
 #[operation(namespace = "test", kind = mutation)]
-pub(crate) async fn persists(context: &Context) -> Vec<String> {
+pub(crate) async fn persists(context: &Context, fails: u32) -> Result<Vec<String>, CallError> {
     let mut told = Vec::new();
-    for full in [true, false, false] {
+    for full in [true, false] {
         told.push(match context.env().execute::<Book>(BookInput { full }).await {
             Ok(booked) => booked.data,
             Err(error) => error.code().as_str().to_owned(),
         });
     }
-    told
+    fail_first(context, Some(fails), None)?;
+    Ok(told)
 }
 
 /// A step whose input is another in each attempt.

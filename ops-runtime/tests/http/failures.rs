@@ -235,7 +235,7 @@ async fn an_error_whose_body_does_not_end_keeps_its_status() {
 }
 
 macro_rules! downloads {
-    ($($name:ident $path:literal)*) => {$(
+    ($($name:ident $path:literal $kind:literal)*) => {$(
         struct $name;
         impl Operation for $name {
             type Input = Value;
@@ -243,14 +243,23 @@ macro_rules! downloads {
             const SPEC: &'static OperationSpec = &OperationSpec::query(concat!("t.", $path))
                 .with_output(Schema::text(r#"{"type":"string","format":"binary"}"#))
                 .with_http(HttpBinding::new("GET", concat!("/", $path)).with_responses(
-                    const { &[HttpResponse::new(StatusRange::Exact(200), "image/png")] },
+                    const { &[HttpResponse::new(StatusRange::Exact(200), $kind)] },
                 ));
         }
         impl Call for $name {}
     )*};
 }
 
-downloads! { Busy "busy" Login "login" Vague "vague" Picture "picture" Big "big" }
+downloads! {
+    Busy "busy" "image/png"
+    Login "login" "image/png"
+    Vague "vague" "image/png"
+    Picture "picture" "image/png"
+    Big "big" "image/png"
+    Vendors "vendors" "application/vnd.acme.v2"
+    Sheet "sheet" "application/vnd.oasis.opendocument.spreadsheet"
+    Gate "gate" "application/vnd.acme.v2"
+}
 
 #[tokio::test]
 async fn what_comes_in_the_place_of_a_file_is_an_error() {
@@ -263,9 +272,12 @@ async fn what_comes_in_the_place_of_a_file_is_an_error() {
         .route("/login", answer("text/html; charset=utf-8", "<p>log in</p>"))
         .route("/vague", answer("text/plain", "x"))
         .route("/picture", answer("image/webp", "x"))
+        .route("/vendors", answer("application/json", r#"{"a":1}"#))
+        .route("/sheet", answer("application/json", r#"{"error":"busy"}"#))
+        .route("/gate", answer("text/html", "<p>log in</p>"))
         .route("/big", axum::routing::get(move || async move { ([("content-type", "application/json")], large) }));
     let client = HttpClient::new(HttpConfig::new().with_base_url(serve(app).await)).unwrap();
-    client.add([Busy::SPEC, Login::SPEC, Vague::SPEC, Picture::SPEC]).unwrap();
+    client.add([Busy::SPEC, Login::SPEC, Vague::SPEC, Picture::SPEC, Vendors::SPEC]).unwrap();
     for (typed, id, raw, kind) in [
         (client.execute::<Busy>(json!({})).await.unwrap_err(), "t.busy", json!({ "error": "busy" }), "problem+json"),
         (client.execute::<Login>(json!({})).await.unwrap_err(), "t.login", json!("<p>log in</p>"), "text/html"),
@@ -277,10 +289,17 @@ async fn what_comes_in_the_place_of_a_file_is_an_error() {
             assert!(error.message().contains("expected image/png, found") && error.message().contains(kind), "{error}");
         }
     }
-    assert_eq!(client.execute::<Big>(json!({})).await.unwrap_err().code().as_str(), "VALIDATION_ERROR");
+    let error = client.execute::<Big>(json!({})).await.unwrap_err();
+    assert_eq!((error.code().as_str(), &error.details()["truncated"]), ("VALIDATION_ERROR", &json!(true)));
+    assert!(error.message().ends_with("found application/json, which is too long to show, or broke off"), "{error}");
     assert_eq!(client.execute::<Vague>(json!({})).await.unwrap().data.bytes(9).await.unwrap(), "x");
     assert_eq!(client.execute::<Picture>(json!({})).await.unwrap().data.bytes(9).await.unwrap(), "x");
     assert_eq!(client.call("t.picture", json!({})).await.unwrap().data, "eA==");
+    // A type of a vendor's own may be JSON, but not if it is known to be a document's, and no page.
+    assert_eq!(client.execute::<Vendors>(json!({})).await.unwrap().data.bytes(9).await.unwrap(), r#"{"a":1}"#);
+    client.call("t.vendors", json!({})).await.unwrap();
+    assert_eq!(client.execute::<Sheet>(json!({})).await.unwrap_err().code().as_str(), "VALIDATION_ERROR");
+    assert_eq!(client.execute::<Gate>(json!({})).await.unwrap_err().code().as_str(), "VALIDATION_ERROR");
     // Under a policy that takes anything, it is bytes.
     let cast = CallOptions::new().with_policy(OutputPolicy::Cast);
     let body = client.execute_with::<Big>(json!({}), cast.clone()).await.unwrap().data;

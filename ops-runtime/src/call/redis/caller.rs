@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::places::{Place, Places};
 use super::RedisConfig;
-use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, push, refused, write};
+use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, may_pass, push, refused, write};
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, is_id, size};
 use super::keys::{FRAME, FROM};
 use super::server::Server;
@@ -258,15 +258,16 @@ impl Shared {
                 };
                 self.pending.emit_error(&RequestId::of(number), error);
             }
-            // It is gone, or the server has lost what it was told or does not take it: without the credit, no items would come.
-            (Message::Frame { to, .. }, told @ (Told::Nobody | Told::Refused(_))) => {
-                let error = match told {
-                    Told::Refused(error) => error,
-                    _ => gone("the worker cannot be told anything any more"),
-                };
+            // It is gone, or the server has lost what it was told.
+            (Message::Frame { to, .. }, Told::Nobody) => {
+                let error = gone("the worker cannot be told anything any more");
                 for id in self.liveness.of(&to) {
                     self.pending.fail_subscription(&id, &error);
                 }
+            }
+            // Without the credit, no items would come.
+            (Message::Frame { credit: Some(id), .. }, Told::Refused(error)) => {
+                self.pending.fail_subscription(&id, &error);
             }
             _ => {}
         }
@@ -305,7 +306,7 @@ impl Shared {
     fn say(&self, worker: &Arc<str>, frame: &Frame) {
         if let Ok(text) = frame.encode() {
             let key = self.config.keys.worker(worker);
-            push(&self.outbox, Message::Frame { key, text, to: worker.clone(), number: 0 });
+            push(&self.outbox, Message::Frame { key, text, to: worker.clone(), number: 0, credit: None });
         }
     }
 }
@@ -423,7 +424,8 @@ impl Link for ToWorkers {
         let Some(id) = frame.request_id() else { return Ok(()) };
         if let Some(worker) = self.liveness.worker_of(id) {
             let text = frame.encode().map_err(Unsent::Refused)?;
-            push(&self.outbox, Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0 });
+            let credit = matches!(frame, Frame::Credit { .. }).then(|| id.clone());
+            push(&self.outbox, Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0, credit });
         } else if let Frame::Event(CallEvent::Aborted { .. }) = frame {
             // Nobody needs to start it. Who has done so already is told when it says so.
             let place = id.number().and_then(|number| self.places.all().remove(&number));

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use super::keys::{FRAME, FROM};
 use super::server::{Made, Server};
 use crate::CallError;
+use crate::call::RequestId;
 use crate::call::broker::{Outbox, backoff};
 use crate::model::request_id::Number;
 
@@ -75,6 +76,12 @@ pub(super) fn is_lost(error: &RedisError) -> bool {
     )
 }
 
+/// Whether an error says that the server cannot answer now, and may later.
+pub(super) fn may_pass(error: &RedisError) -> bool {
+    let states = ["LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "NOREPLICAS", "MISCONF"];
+    is_lost(error) || error.code().is_some_and(|code| states.contains(&code))
+}
+
 /// Whether an error says that a key is of another type: another program's.
 pub(super) fn is_foreign(error: &RedisError) -> bool {
     error.code() == Some("WRONGTYPE")
@@ -100,8 +107,8 @@ pub(super) fn refused(error: &RedisError) -> CallError {
 pub(super) enum Message {
     /// A request, to whoever serves the operation. Tried once.
     Request { key: String, text: String, number: Number },
-    /// A frame for a caller or a worker, tried until it arrives.
-    Frame { key: String, text: String, to: Arc<str>, number: u64 },
+    /// A frame for a caller or a worker, tried until it arrives; with the subscription that it gives credit to, if any.
+    Frame { key: String, text: String, to: Arc<str>, number: u64, credit: Option<RequestId> },
     /// A request that nobody need start any more.
     Withdraw { key: String, entry: String },
 }

@@ -463,7 +463,8 @@ struct ToCallers {
 impl Post for ToCallers {
     fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent> {
         let text = frame.encode_within(self.config.max_message).map_err(Unsent::Refused)?;
-        push(&self.outbox, Message::Frame { key: self.config.keys.caller(caller), text, to: caller.clone(), number });
+        let (key, to) = (self.config.keys.caller(caller), caller.clone());
+        push(&self.outbox, Message::Frame { key, text, to, number, credit: None });
         Ok(())
     }
 

@@ -18,8 +18,29 @@ const MAX_LISTED: usize = 100;
 
 /// The error of a response of another kind than the operation gives: a page of HTML, a list for an object.
 pub(super) fn foreign(meta: &ResponseMeta, expected: &str, found: &str, raw: Payload) -> CallError {
-    let message = format!("the response is not what the operation gives: expected {expected}, found {found}");
     let (raw, cut) = cut(raw_value(raw), MAX_FOREIGN);
+    misplaced(meta, expected, found, raw, cut)
+}
+
+/// The error of a body of another type than those that are described.
+pub(super) fn foreign_body(
+    spec: &OperationSpec,
+    meta: &ResponseMeta,
+    expected: &str,
+    found: &str,
+    data: Payload,
+) -> CallError {
+    match &data {
+        // Only the beginning of it has come.
+        Payload::Body(body) if body.as_bytes().is_none() => {
+            misplaced(meta, expected, &format!("{found}, which is too long to show, or broke off"), Value::Null, true)
+        }
+        _ => foreign(meta, expected, found, unencoded(spec, meta, data)),
+    }
+}
+
+fn misplaced(meta: &ResponseMeta, expected: &str, found: &str, raw: Value, cut: bool) -> CallError {
+    let message = format!("the response is not what the operation gives: expected {expected}, found {found}");
     let violations = vec![json!({ "pointer": "", "expected": expected, "found": found })];
     error(meta, message, violations, raw, cut)
 }
@@ -130,7 +151,7 @@ pub(super) fn foreign_type(spec: &OperationSpec, meta: &ResponseMeta, data: &Pay
 }
 
 /// What came in the place of bytes, as text or JSON, where it is held as bytes are.
-pub(super) fn unencoded(spec: &OperationSpec, meta: &ResponseMeta, data: Payload) -> Payload {
+fn unencoded(spec: &OperationSpec, meta: &ResponseMeta, data: Payload) -> Payload {
     let body = match data {
         Payload::Value(value @ Value::String(_)) if spec.describes_bytes(meta) => {
             serde_json::from_value::<Body>(value).unwrap_or_default()

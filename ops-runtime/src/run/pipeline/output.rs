@@ -30,8 +30,7 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     if policy != OutputPolicy::Cast
         && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
     {
-        let raw = misfit::unencoded(&entry.spec, &meta, data);
-        return Err(misfit::foreign(&meta, &expected, &found, raw));
+        return Err(misfit::foreign_body(&entry.spec, &meta, &expected, &found, data));
     }
     // A type knows no more of the answer than what is described.
     if let Some(described) = entry.spec.described(&meta)? {
@@ -154,8 +153,7 @@ fn dynamic_closely(
     if policy != OutputPolicy::Cast
         && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
     {
-        let raw = misfit::unencoded(&entry.spec, &meta, data);
-        return Err(misfit::foreign(&meta, &expected, &found, raw));
+        return Err(misfit::foreign_body(&entry.spec, &meta, &expected, &found, data));
     }
     let (value, more) = if let Some(undescribed) = entry.spec.undescribed(&meta) {
         (undescribed.clone(), Vec::new())

@@ -2,16 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use redis::{RedisResult, Value, pipe};
+use redis::{RedisError, RedisResult, Value, pipe};
 
-use super::{Shared, is_foreign};
-use crate::Text;
+use super::{Message, Shared, is_foreign, may_pass, push, refused};
 use crate::call::RequestId;
 use crate::call::directory::{gone, not_served};
 use crate::call::pending::ByNumber;
 use crate::model::request_id::Number;
+use crate::{CallError, Text};
 
 /// How many requests are looked for at a time.
 const LOOKED_FOR: usize = 1_000;
@@ -31,12 +31,14 @@ pub(super) struct Place {
     pub(super) entry: Option<String>,
     /// Since when it is known that it is there no more.
     gone: Option<Instant>,
+    /// Since when the server refuses to tell, for a reason that does not pass by itself.
+    refused: Option<Instant>,
 }
 
 impl Place {
     /// The place of a request for an operation, which is not written yet.
     pub(super) fn of(operation: Text) -> Self {
-        Self { operation, entry: None, gone: None }
+        Self { operation, entry: None, gone: None, refused: None }
     }
 }
 
@@ -51,7 +53,7 @@ impl Places {
         let mut waiting: Vec<_> = silent
             .iter()
             .filter_map(|number| match all.get(number)? {
-                Place { operation, entry: Some(entry), gone: None } => Some((*number, operation, entry)),
+                Place { operation, entry: Some(entry), gone: None, .. } => Some((*number, operation, entry)),
                 // One without an entry has not been written yet.
                 _ => None,
             })
@@ -100,21 +102,41 @@ impl Shared {
             }
         }
         let answers: Vec<RedisResult<Value>> = self.line.run(&commands).await?;
-        for ((number, operation, _), answer) in places.iter().zip(answers) {
+        let note = |number, change: fn(&mut Place)| {
+            if let Some(place) = self.places.all().get_mut(&number) {
+                change(place);
+            }
+        };
+        for ((number, operation, entry), answer) in places.into_iter().zip(answers) {
             match answer {
-                Ok(Value::Int(1)) => self.pending.emit_error(&RequestId::of(*number), not_served(operation)),
-                Ok(Value::Array(found)) if !found.is_empty() => {}
-                // It may still be there: the next look tells. Of a key that is not ours it is known.
+                Ok(Value::Int(1)) => self.pending.emit_error(&RequestId::of(number), not_served(&operation)),
+                Ok(Value::Array(found)) if !found.is_empty() => note(number, |place| place.refused = None),
+                // It may still be there: a later look tells. Of a key that is not ours it is known.
                 Err(error) if !is_foreign(&error) => {
                     tracing::debug!(error = error.category(), code = error.code(), "requests can't be looked for now");
-                }
-                _ => {
-                    if let Some(place) = self.places.all().get_mut(number) {
-                        place.gone = Some(Instant::now());
+                    if !may_pass(&error) && self.is_refused_for(number, lost_after) {
+                        push(&self.outbox, Message::Withdraw { key: self.config.keys.requests(&operation), entry });
+                        self.pending.emit_error(&RequestId::of(number), untold(&error));
                     }
                 }
+                _ => note(number, |place| place.gone = Some(Instant::now())),
             }
         }
         Ok(())
     }
+
+    /// Notes that the server refuses to tell of a request; true if it has done so for that long.
+    fn is_refused_for(&self, number: Number, time: Duration) -> bool {
+        let mut all = self.places.all();
+        let since = all.get_mut(&number).map(|place| *place.refused.get_or_insert_with(Instant::now));
+        since.is_some_and(|since| since.elapsed() >= time)
+    }
+}
+
+/// The error of a request of which the server does not tell.
+fn untold(error: &RedisError) -> CallError {
+    let why = refused(error);
+    let message = "no worker says that it runs the call, and whether its request still waits cannot be found out, which \
+                   takes the commands XRANGE and XDEL";
+    CallError::execution(format!("{message}: {}", why.message()))
 }
