@@ -86,8 +86,7 @@ impl Pattern {
         found
     }
 
-    /// How many steps a search in so many bytes counts for. In a large pattern, the more of it may be under way at each
-    /// character the longer the text is.
+    /// The steps that a search counts for. They grow with the length of the text, and faster in a large pattern.
     fn steps(&self, bytes: usize) -> u64 {
         let bytes = bytes as u64;
         match self.engine() {

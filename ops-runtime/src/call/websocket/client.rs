@@ -61,7 +61,7 @@ impl WebSocketClient {
     /// clear.
     ///
     /// # Errors
-    /// If the configuration is no good, if the URL asks for TLS and that cannot be set up, if nobody answers within the
+    /// If the configuration is invalid, if TLS is needed and cannot be set up, if nobody answers within the
     /// [patience](WebSocketConfig::with_patience), or if the hub refuses: `ACCESS_DENIED` for its status 401 or 403.
     pub fn connect(url: &str, config: WebSocketConfig) -> BoxFuture<'_, Result<Self, CallError>> {
         Box::pin(async move {

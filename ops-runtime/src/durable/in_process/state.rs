@@ -207,7 +207,7 @@ impl State {
         true
     }
 
-    /// Ends the job of a delivery if it is open, whoever has it now.
+    /// Ends the job of a delivery if the job is open, even if another worker has it now.
     pub(super) fn end_delivered(&mut self, delivery: &Delivery, end: &Ended) -> bool {
         let receipt = delivery.receipt.parse::<u64>().ok();
         let is_same = self.opened(&delivery.job.id).is_some_and(|open| receipt > Some(open.since));

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::parts::{Parts, address, each_schema, each_schema_mut};
 use crate::pointer;
 
-/// Opens closed parts that stand beside parts with more properties. Where such a part is a reference to a definition, it
-/// refers to an open copy, so that the definition keeps its meaning elsewhere.
+/// Opens closed parts that stand beside parts with more properties. A part that refers to a
+/// definition then refers to an open copy of it. The definition itself stays closed for its other users.
 pub(super) fn open_parts(schema: &mut Value) {
     let Some(mut parts) = Parts::of(schema, is_closed) else { return };
     let mut wrong: HashSet<usize> = HashSet::new();

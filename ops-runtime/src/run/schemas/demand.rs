@@ -16,9 +16,9 @@ type Given = BTreeSet<String>;
 
 /// Demands no property of a value that its sender cannot give.
 ///
-/// One part of an `allOf` may say what another one requires, so a name is taken from the lists of all parts. Where such a
-/// part is a reference to a definition, it refers to a copy that demands less, so that the definition keeps its meaning
-/// elsewhere.
+/// One part of an `allOf` may say what another one requires, so a name is taken from the lists of all parts. A part
+/// that refers to a definition then refers to a copy that demands less. The definition itself stays as it is for its
+/// other users.
 pub(super) fn demand_less(schema: &mut Value, other_side: &str) {
     let is_of_other_side = |part: &Value| part.get(other_side) == Some(&Value::Bool(true));
     let Some(mut parts) = Parts::of(schema, is_of_other_side) else { return };

@@ -124,8 +124,8 @@ impl Shared {
 
     /// Removes what the server keeps about this worker.
     ///
-    /// If the server gave it requests and the reply was lost, its consumer stays, from which others take them over: removed
-    /// with it, they would be given to nobody.
+    /// The consumer stays if requests are pending in it, such as after a lost reply: other workers take them over. If the
+    /// consumer were deleted, no worker would ever get them.
     pub(super) async fn leave_groups(&self) -> RedisResult<()> {
         let streams = self.streams.borrow().clone();
         let mut commands = pipe();
