@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use axum::Router;
 use axum::extract::{Path as Segment, Query};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
 use axum::routing::{get, post};
@@ -271,6 +271,73 @@ async fn call_prints_envelopes() {
     assert!(pet.status == 0 && pet.stderr.contains("/name was absent"), "{}", pet.stderr);
     let away = call(&[&format!("{url}/away.yaml"), "showPet", "petId=7", "--bearer-file", "token"]);
     assert!(away.status == 2 && away.stderr.contains("--base-url"), "{}", away.stderr);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// An operation for each way to authenticate that no header of the command can say.
+const KEYED: &str = r##"{
+  "openapi": "3.1.0", "info": { "title": "Keyed", "version": "1" },
+  "components": { "securitySchemes": {
+    "key": { "type": "apiKey", "in": "query", "name": "api key" },
+    "user": { "type": "http", "scheme": "basic" },
+    "token": { "type": "http", "scheme": "bearer" } } },
+  "paths": {
+    "/key": { "get": { "operationId": "byKey", "security": [{ "key": [] }], "responses": { "200": { "description": "x" } } } },
+    "/user": { "get": { "operationId": "byUser", "security": [{ "user": [] }], "responses": { "200": { "description": "x" } } } },
+    "/token": { "get": { "operationId": "byToken", "security": [{ "token": [] }], "responses": { "200": { "description": "x" } } } }
+  }
+}"##;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_an_operation_asks_for_is_in_the_environment() {
+    let folder = folder("keyed");
+    std::fs::write(folder.join("keyed.json"), KEYED).unwrap();
+    // It takes what it is sent for `s3cr3t`, wherever that is.
+    let answer = |uri: Uri, headers: HeaderMap| async move {
+        let header = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or("none").to_owned();
+        let asked = match uri.path() {
+            "/key" => uri.query() == Some("api%20key=s3cr3t"),
+            // `ann:s3cr3t`
+            "/user" => header == "Basic YW5uOnMzY3IzdA==",
+            _ => header == "Bearer s3cr3t",
+        };
+        if asked { StatusCode::NO_CONTENT } else { StatusCode::UNAUTHORIZED }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    let call = |operation: &str, options: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        let command = command.current_dir(&folder).args(["call", "keyed.json", operation, "--base-url", &base]);
+        ran(command.args(options).envs(variables.iter().copied()).output().unwrap())
+    };
+    let prefix = ["--credentials-env", "KEYED"];
+    for (operation, variables) in [
+        ("byKey", &[("KEYED_API_KEY", "s3cr3t")][..]),
+        ("byKey", &[("KEYED_KEY", "s3cr3t"), ("KEYED_API_KEY", "other")]),
+        ("byUser", &[("KEYED_USER", "ann"), ("KEYED_PASSWORD", "s3cr3t")]),
+        ("byToken", &[("KEYED_TOKEN", "s3cr3t")]),
+    ] {
+        let told = call(operation, &prefix, variables);
+        assert_eq!(told.status, 0, "{operation}: {}", told.stderr);
+        // What is missing is told before anything is sent; two faults at once are a fault.
+        let none = call(operation, &prefix, &[("KEYED_API_KEYS", "s3cr3t"), ("KEYED_USER", " ")]);
+        assert_eq!(none.status, 2, "{operation}: {}", none.stderr);
+        assert!(none.stderr.contains("they are not set: set `KEYED_"), "{operation}: {}", none.stderr);
+    }
+    for (operation, options, told) in [
+        ("byKey", &[][..], "pass `--credentials-env PREFIX`, with the key in `PREFIX_API_KEY`"),
+        ("byUser", &[], "pass `--credentials-env PREFIX`, with `PREFIX_USER` and `PREFIX_PASSWORD`"),
+        ("byToken", &[], "pass `--bearer-env VAR`, with the token in that variable"),
+    ] {
+        let refused = call(operation, options, &[("KEYED_API_KEY", "s3cr3t")]);
+        assert!(refused.status == 1 && refused.stderr.contains(told), "{operation}: {}", refused.stderr);
+    }
+    // Credentials that the server does not take are another matter.
+    let wrong = call("byKey", &prefix, &[("KEYED_API_KEY", "wrong")]);
+    assert!(wrong.status == 1 && !wrong.stderr.contains("--credentials-env"), "{}", wrong.stderr);
+    let tool = ops(&folder, &["call", "x", "--url", "http://127.0.0.1:9", "--credentials-env", "KEYED"]);
+    assert!(tool.status == 2 && tool.stderr.contains("is for documents"), "{}", tool.stderr);
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -178,16 +178,13 @@ fn the_command_takes_the_example_of_every_operation() {
     assert_eq!(
         example("net.yaml", "order"),
         "ops call DOCUMENT order body.at=2026-01-31T12:00:00Z body.to.city=text \
-         'body.lines=[{\"sku\":\"text\",\"count\":2}]' --header \"X-Key: $NET_API_KEY\""
+         'body.lines=[{\"sku\":\"text\",\"count\":2}]' --credentials-env NET"
     );
     assert_eq!(
         example("ops.toml", "getProduct"),
         "ops call DOCUMENT net.getProduct productId=textxx --bearer-env NET_TOKEN"
     );
-    assert_eq!(
-        example("net.yaml", "tags"),
-        "ops call DOCUMENT tags body=text --header \"Authorization: Basic $NET_BASIC\""
-    );
+    assert_eq!(example("net.yaml", "tags"), "ops call DOCUMENT tags body=text --credentials-env NET");
     assert_eq!(example("snap.json", "double"), "ops call DOCUMENT double a=1.5 -- COMMAND");
     let rust = ops(&["inspect", folder.join("net.yaml").to_str().unwrap(), "order", "--json"]);
     assert!(rust["example"]["rust"].as_str().unwrap().contains("vec![net::Line::new(\"text\", 1)]"), "{rust}");

@@ -88,7 +88,10 @@ mod run;
 pub mod search;
 #[cfg(feature = "http-server")]
 pub mod serve;
-#[cfg(any(feature = "http", all(feature = "tls", any(feature = "redis", feature = "websocket"))))]
+#[cfg(any(
+    feature = "http",
+    all(feature = "tls", any(feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))
+))]
 mod tls;
 #[cfg(feature = "typescript")]
 pub mod typescript;

@@ -1,12 +1,46 @@
-//! What everything on NATS connects by: the addresses of the servers, and how to log in.
+//! What everything on NATS connects by: the addresses of the servers, how to log in, and whom to trust.
 
 use std::fmt;
+#[cfg(feature = "tls")]
+use std::sync::Arc;
 
 use async_nats::ConnectOptions;
 
 use crate::CallError;
 
-/// How to log in to a NATS server.
+/// How to log in to a NATS server, and whom to believe that it is that server.
+#[derive(Clone, Default)]
+pub(crate) struct Access {
+    pub(crate) login: Login,
+    /// The authorities of a PEM text, in place of those of the system.
+    #[cfg(feature = "tls")]
+    pub(crate) authorities: Option<Arc<[u8]>>,
+}
+
+impl Access {
+    /// Options of a connection to these URLs.
+    ///
+    /// # Errors
+    /// If the credentials or the authorities can't be read.
+    pub(crate) fn options(&self, urls: &str) -> Result<ConnectOptions, CallError> {
+        let options = self.login.options(urls)?;
+        #[cfg(feature = "tls")]
+        if let Some(pem) = &self.authorities {
+            // What the authorities protect is sent in the clear to no server.
+            return Ok(options.require_tls(true).tls_client_config(crate::tls::of_authorities(pem)?));
+        }
+        Ok(options)
+    }
+}
+
+/// Shows the kind of the login only.
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.login.fmt(f)
+    }
+}
+
+/// How to log in.
 #[derive(Clone, Default)]
 pub(crate) enum Login {
     /// By the credentials of the URL, if it has some.
@@ -14,20 +48,29 @@ pub(crate) enum Login {
     None,
     Token(String),
     User(String, String),
+    /// By the text of a file of credentials: a JWT, and the seed of the key that signs for it.
+    #[cfg(feature = "nkeys")]
+    Credentials(String),
 }
 
 impl Login {
-    /// Options of a connection to these URLs that logs in so.
-    pub(crate) fn options(&self, urls: &str) -> ConnectOptions {
+    fn options(&self, urls: &str) -> Result<ConnectOptions, CallError> {
         let login = match self {
             Self::None => Self::of(urls),
             login => login.clone(),
         };
-        match login {
+        Ok(match login {
             Self::None => ConnectOptions::new(),
             Self::Token(token) => ConnectOptions::with_token(token),
             Self::User(name, password) => ConnectOptions::with_user_and_password(name, password),
-        }
+            #[cfg(feature = "nkeys")]
+            Self::Credentials(text) => ConnectOptions::with_credentials(&text).map_err(|error| {
+                CallError::execution(format!(
+                    "the text given to `with_credentials` cannot be used ({error}): give what a file `.creds` holds, a JWT and \
+                     the seed of its key"
+                ))
+            })?,
+        })
     }
 
     /// The first credentials in URLs that are joined by commas: a name and a password, or a token alone.
@@ -73,6 +116,8 @@ impl fmt::Debug for Login {
             Self::None => "none",
             Self::Token(_) => "token",
             Self::User(..) => "user",
+            #[cfg(feature = "nkeys")]
+            Self::Credentials(_) => "credentials",
         })
     }
 }
@@ -144,6 +189,8 @@ mod tests {
                 Login::None => "none".to_owned(),
                 Login::Token(token) => format!("token {token}"),
                 Login::User(name, password) => format!("{name} {password}"),
+                #[cfg(feature = "nkeys")]
+                Login::Credentials(_) => unreachable!("URLs have none"),
             };
             assert_eq!(login, expected, "{urls}");
         }

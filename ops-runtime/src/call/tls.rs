@@ -49,29 +49,10 @@ impl Trust {
 
     #[cfg(feature = "tls")]
     fn encrypted(&self) -> Result<Settings, CallError> {
-        use rustls::pki_types::CertificateDer;
-        use rustls::pki_types::pem::PemObject;
-
-        let unusable = |error| CallError::execution(format!("TLS cannot be set up: {error}"));
-        let Some(pem) = &self.0 else {
-            return crate::tls::config().map(Arc::new).map_err(unusable);
-        };
-        let unreadable = |why: &dyn std::fmt::Display| {
-            CallError::execution(format!(
-                "the text given to `with_root_certificates` cannot be used ({why}): give certificates as PEM, each between \
-                 `-----BEGIN CERTIFICATE-----` and `-----END CERTIFICATE-----`"
-            ))
-        };
-        let mut roots = rustls::RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|error| unreadable(&error))?;
-            roots.add(certificate).map_err(|error| unreadable(&error))?;
+        match &self.0 {
+            Some(pem) => crate::tls::of_authorities(pem).map(Arc::new),
+            None => crate::tls::config().map(Arc::new).map_err(|error| crate::tls::unusable(&error)),
         }
-        if roots.is_empty() {
-            return Err(unreadable(&"there is no certificate in it"));
-        }
-        let builder = crate::tls::builder().map_err(unusable)?;
-        Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, USER_AGENT};
 use serde_json::Value;
 use url::Url;
 
@@ -87,6 +87,33 @@ impl HttpClient {
     /// If an id is taken, or not an id.
     pub fn add<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<(), RegistryError> {
         self.registry.register_all(self.registrations(specs))
+    }
+
+    /// What to set, if these operations need credentials, and the configuration has none that suffice for any of them.
+    ///
+    /// A configuration with headers of its own is not judged: they may be credentials.
+    ///
+    /// ```
+    /// use ops_runtime::binding::{HttpBinding, SecurityKind, SecurityRequirement, SecurityScheme};
+    /// use ops_runtime::spec::OperationSpec;
+    /// use ops_runtime::{HttpClient, HttpConfig};
+    ///
+    /// const KEY: &[SecurityScheme] = &[SecurityScheme::new("petKey", SecurityKind::Bearer)];
+    /// const BINDING: HttpBinding = HttpBinding::new("GET", "/pets").with_security(const { &[SecurityRequirement::new(KEY)] });
+    /// let pets = OperationSpec::query("shop.listPets").with_http(BINDING);
+    /// let client = HttpClient::new(HttpConfig::new().with_credentials_from_env("NO_SHOP"))?;
+    /// let told = client.without_credentials([&pets]).expect("none are set");
+    /// assert_eq!(
+    ///     told,
+    ///     "1 operation needs credentials, `petKey`, and they are not set: set `NO_SHOP_PET_KEY` or `NO_SHOP_TOKEN`"
+    /// );
+    /// # Ok::<(), ops_runtime::CallError>(())
+    /// ```
+    pub fn without_credentials<'a>(&self, operations: impl IntoIterator<Item = &'a OperationSpec>) -> Option<String> {
+        let Checked { settings, credentials, .. } = &*self.remote.0;
+        // They may well be credentials, which the document does not know.
+        let has_own = settings.headers.keys().any(|name| name != USER_AGENT);
+        if has_own { None } else { credentials.lacking(operations.into_iter().filter_map(OperationSpec::http)) }
     }
 
     #[cfg(any(feature = "jwt", feature = "openapi"))]

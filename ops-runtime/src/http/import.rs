@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use http::header::USER_AGENT;
 use serde_core::Serialize;
 use url::Url;
 
@@ -193,11 +192,7 @@ fn options(config: &HttpConfig) -> ReadOptions {
 fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<Imported, CallError> {
     // Most operations of a large document are never called.
     let Api { operations, webhooks, .. } = api.compacted();
-    let checked = client.checked();
-    let lacking = || checked.credentials.lacking(operations.iter().filter_map(OperationSpec::http));
-    // Headers that the program sets may well be credentials, which the document does not know.
-    let has_own = checked.settings.headers.keys().any(|name| name != USER_AGENT);
-    let without_credentials = if has_own { None } else { lacking() };
+    let without_credentials = client.without_credentials(&operations);
     Ok(Imported { registrations: client.registrations(operations), webhooks, diagnostics, without_credentials })
 }
 

@@ -1,11 +1,11 @@
 //! What an operation says of itself, by where it says it.
 
+mod properties;
+
 use std::borrow::Cow;
 
-use serde_json::Value;
-
+pub(super) use self::properties::Known;
 use crate::binding::Binding;
-use crate::pointer;
 use crate::spec::OperationSpec;
 
 /// Where a word of an operation stands.
@@ -103,19 +103,14 @@ impl Field {
     }
 }
 
-/// How much of an operation is read: in bytes of a text, in properties, and in bytes of what is said of one.
+/// How much of an operation is read, in bytes of a text.
 const MAX_NAME: usize = 300;
 const MAX_TEXT: usize = 3_000;
 const MAX_LEAD: usize = 200;
-const MAX_PROPERTIES: usize = 64;
-const MAX_ABOUT: usize = 100;
-/// How many schemas are looked at for properties, and how deep they lie.
-const MAX_SCHEMAS: usize = 96;
-const MAX_DEPTH: usize = 6;
 const MAX_TAGS: usize = 8;
 
 /// Calls `take` with each text of an operation, cut to a bounded length.
-pub(super) fn texts(spec: &OperationSpec, mut take: impl FnMut(Field, &str)) {
+pub(super) fn texts(spec: &OperationSpec, known: &mut Known, mut take: impl FnMut(Field, &str)) {
     take(Field::Name, cut(spec.name(), MAX_NAME));
     take(Field::Namespace, cut(spec.namespace(), MAX_NAME));
     if let Some(title) = &spec.title {
@@ -141,7 +136,7 @@ pub(super) fn texts(spec: &OperationSpec, mut take: impl FnMut(Field, &str)) {
     }
     take(Field::Lead, lead);
     take(Field::Description, description.get(lead.len()..).unwrap_or_default());
-    properties(spec, take);
+    properties::properties(spec, known, take);
 }
 
 /// A text without the tags of HTML in it, which some documents have.
@@ -190,51 +185,4 @@ pub(super) fn cut(text: &str, most: usize) -> &str {
     }
     let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.get(..end).unwrap_or_default()
-}
-
-/// Calls `take` with the names of the input's properties and those below, and the first words of what is said of them.
-fn properties(spec: &OperationSpec, take: impl FnMut(Field, &str)) {
-    if let Ok(schema) = spec.input.to_value() {
-        Properties { spec, take, names: MAX_PROPERTIES, schemas: MAX_SCHEMAS }.visit(&schema, 0);
-    }
-}
-
-/// A walk through schemas, which ends when it has found enough.
-struct Properties<'a, T> {
-    spec: &'a OperationSpec,
-    take: T,
-    names: usize,
-    schemas: usize,
-}
-
-impl<T: FnMut(Field, &str)> Properties<'_, T> {
-    fn visit(&mut self, schema: &Value, depth: usize) {
-        let Some(object) = schema.as_object() else { return };
-        if self.schemas == 0 || depth > MAX_DEPTH {
-            return;
-        }
-        self.schemas -= 1;
-        let own = object.get("properties").and_then(Value::as_object);
-        // Those at one place before those below them: what is cut is what lies deep.
-        for (name, property) in own.into_iter().flatten() {
-            if self.names == 0 {
-                return;
-            }
-            self.names -= 1;
-            (self.take)(Field::Parameter, cut(name, MAX_NAME));
-            if let Some(about) = property.get("description").and_then(Value::as_str) {
-                (self.take)(Field::About, cut(about, MAX_ABOUT));
-            }
-        }
-        let many = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| object.get(key)?.as_array()).flatten();
-        let below = many.chain(object.get("items")).chain(own.into_iter().flat_map(|own| own.values()));
-        for schema in below.take(MAX_SCHEMAS) {
-            self.visit(schema, depth + 1);
-        }
-        let name = object.get("$ref").and_then(Value::as_str).and_then(pointer::definition);
-        let definition = name.and_then(|name| self.spec.definitions.get(&name));
-        if let Some(Ok(schema)) = definition.map(|definition| definition.schema.to_value()) {
-            self.visit(&schema, depth + 1);
-        }
-    }
 }

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-pub(crate) use self::call::{CallArguments, Credentials, RunArguments, ServerArguments, SnapshotArguments};
+pub(crate) use self::call::{
+    CallArguments, CallCredentials, Credentials, RunArguments, ServerArguments, SnapshotArguments,
+};
 pub(crate) use self::jobs::{JobsArguments, JobsChoice, JobsCommand, JobsState};
 pub(crate) use self::rules::Rules;
 pub(crate) use self::serve::{ServeArguments, ToolsChoice, Transport};

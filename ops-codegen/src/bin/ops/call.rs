@@ -1,18 +1,17 @@
 //! `ops call`
 
 use std::io::{IsTerminal, Read, Write};
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use ops_runtime::adapter::Registration;
 use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
-use ops_runtime::{CallOptions, HttpConfig, Registry, ResponseEnvelope};
+use ops_runtime::{CallError, CallOptions, Registry, ResponseEnvelope};
 use serde_json::Value;
-use url::Url;
 
-use crate::arguments::{CallArguments, Credentials};
+use crate::arguments::CallArguments;
+use crate::credentials::{Lack, config, guard};
 use crate::failure::Failure;
-use crate::modules::{Bound, bound, is_url, runtime, shown};
+use crate::modules::{Bound, bound, runtime, shown};
 use crate::progress::Progress;
 use crate::report::{clean, label};
 use crate::server::{is_config, is_tools};
@@ -43,8 +42,8 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     arguments.server.refuse_name(&arguments.spec)?;
     let progress = Progress::start("reading");
     let base_url = arguments.base_url.as_deref();
-    let Bound { registrations, others } =
-        bound(&arguments.spec, config(base_url, &arguments.credentials, arguments.timeout)?)?;
+    let config = config(base_url, &arguments.credentials, arguments.timeout)?;
+    let Bound { registrations, others } = bound(&arguments.spec, config.clone())?;
     drop(progress);
     if let Some(other) = others.iter().find(|spec| spec.id == *operation || spec.name() == operation) {
         let what = if other.mcp().is_some() { "a tool of an MCP server" } else { "an operation of a program" };
@@ -55,6 +54,7 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     }
     let spec = find(&registrations, operation, Some(&shown(&arguments.spec)))?;
     guard(base_url, &arguments.credentials, &arguments.spec, &spec)?;
+    let lack = Lack::of(config, &arguments.credentials, [&*spec])?;
     let input = input(arguments, &arguments.values, &spec)?;
     let registry = Registry::new();
     registry.register_all(registrations).map_err(|error| Failure::Failed(error.to_string()))?;
@@ -65,9 +65,9 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
                     format!("`--output` takes one answer, and `{}` is a stream: send its output there", spec.id);
                 return Err(Failure::Usage(message));
             }
-            return stream(&registry, &spec, input, arguments).await;
+            return stream(&registry, &spec, input, arguments, &lack).await;
         }
-        once(&registry, &spec, input, arguments).await
+        once(&registry, &spec, input, arguments, &lack).await
     })
 }
 
@@ -80,12 +80,14 @@ async fn once(
     spec: &OperationSpec,
     input: Value,
     arguments: &CallArguments,
+    lack: &Lack,
 ) -> Result<(), Failure> {
     if let Some(file) = &arguments.output {
         save::check(file)?;
     }
+    let failed = |error: CallError| lack.beside(&error, failed(&error));
     let progress = Progress::start("waiting for the answer");
-    let envelope = registry.call_with(&spec.id, input, options(arguments)).await.map_err(|error| failed(&error))?;
+    let envelope = registry.call_with(&spec.id, input, options(arguments)).await.map_err(failed)?;
     drop(progress);
     let is_error = envelope.meta.as_mcp().is_some_and(|meta| meta.is_error);
     let printed = match &arguments.output {
@@ -102,8 +104,10 @@ async fn stream(
     spec: &OperationSpec,
     input: Value,
     arguments: &CallArguments,
+    lack: &Lack,
 ) -> Result<(), Failure> {
-    let mut stream = registry.stream_with(&spec.id, input, options(arguments)).await.map_err(|error| failed(&error))?;
+    let failed = |error: CallError| lack.beside(&error, failed(&error));
+    let mut stream = registry.stream_with(&spec.id, input, options(arguments)).await.map_err(failed)?;
     let mut wrong: usize = 0;
     while let Some(item) = stream.next().await {
         match item {
@@ -167,47 +171,6 @@ fn text_of(envelope: &ResponseEnvelope<Value>) -> Option<String> {
 fn tell(word: &str, message: &str) {
     // If standard error is closed, there is no way to report it.
     let _ = writeln!(anstream::stderr().lock(), "{}: {}", label(word), clean(message));
-}
-
-/// How HTTP operations are called.
-pub(crate) fn config(base_url: Option<&str>, credentials: &Credentials, timeout: u64) -> Result<HttpConfig, Failure> {
-    let mut config = HttpConfig::new().with_timeout(Duration::from_secs(timeout));
-    if let Some(url) = base_url {
-        config = config.with_base_url(url);
-    }
-    for (name, value) in credentials.headers()? {
-        config = config.with_header(name, value);
-    }
-    Ok(match credentials.auth()? {
-        Some(auth) => config.with_auth(auth),
-        None => config,
-    })
-}
-
-/// Withholds credentials from a host that only a document from the network names.
-pub(crate) fn guard(
-    base_url: Option<&str>,
-    credentials: &Credentials,
-    document: &str,
-    spec: &OperationSpec,
-) -> Result<(), Failure> {
-    if base_url.is_some() || !credentials.is_given() || !is_url(document) {
-        return Ok(());
-    }
-    let server = spec.http().and_then(|http| http.server.as_deref()).unwrap_or_default();
-    let server = crate::report::line(server);
-    let server = server.as_str();
-    let origin = |url: &str| Url::parse(url).map(|url| url.origin());
-    // What stands for a variable may be anything, a host included; and a user may look like one.
-    let host = server.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
-    let is_plain = host.is_some_and(|host| !host.contains(['{', '}', '@']));
-    if is_plain && origin(server).is_ok_and(|server| origin(document).is_ok_and(|document| document == server)) {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "the document sends this call, and your headers with it, to `{server}`, which is another host than its own: \
-         pass `--base-url {server}` if you trust it"
-    )))
 }
 
 /// The operation among those that can be called.

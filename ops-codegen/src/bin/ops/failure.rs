@@ -114,6 +114,17 @@ impl Failure {
         }
     }
 
+    /// The same failure, with what to do in a line of its own.
+    pub(crate) fn with_advice(self, advice: &str) -> Self {
+        let add = |message: String| format!("{message}\n{advice}");
+        match self {
+            Self::Usage(message) => Self::Usage(add(message)),
+            Self::Failed(message) => Self::Failed(add(message)),
+            Self::Answered(message) => Self::Answered(add(message)),
+            other => other,
+        }
+    }
+
     /// The failure of a comparison, for which 1 and 2 mean what they do for `diff`.
     pub(crate) fn trouble(self) -> Self {
         match self {

@@ -4,6 +4,7 @@
 mod advice;
 mod arguments;
 mod call;
+mod credentials;
 mod diff;
 mod documents;
 mod failure;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ops_runtime::access::{CallPolicy, Decision};
 use ops_runtime::adapter::BoxFuture;
+use ops_runtime::adapter::Registration;
 use ops_runtime::program::{
     Ask, CallerHost, FolderStore, Functions, Host, JournalStore, Kept, Limits, MemoryStore, Outcome, Program, Report,
     Sandbox,
@@ -19,7 +20,7 @@ use ops_runtime::{CallError, ErrorCode, Registry, mock};
 use serde_json::{Value, json};
 
 use crate::arguments::RunArguments;
-use crate::call::{config, guard};
+use crate::credentials::{Lack, config, guard};
 use crate::failure::Failure;
 use crate::modules::{Bound, bound, is_url, read_stdin, runtime, shown};
 use crate::patterns::{Patterns, joined};
@@ -193,8 +194,8 @@ fn register(arguments: &RunArguments, registry: &Registry) -> Result<Vec<Operati
         if document == "-" {
             return Err(Failure::Usage("a document for a program is a file or a URL, not standard input".to_owned()));
         }
-        let Bound { registrations, others } =
-            bound(document, config(base_url.as_deref(), credentials, arguments.timeout)?)?;
+        let config = config(base_url.as_deref(), credentials, arguments.timeout)?;
+        let Bound { registrations, others } = bound(document, config.clone())?;
         if !others.is_empty() {
             let number = others.len();
             tell(
@@ -209,6 +210,7 @@ fn register(arguments: &RunArguments, registry: &Registry) -> Result<Vec<Operati
             guard(base_url.as_deref(), credentials, document, registration.spec())?;
             specs.push(registration.spec().clone());
         }
+        Lack::of(config, credentials, registrations.iter().map(Registration::spec))?;
         let registered = registry.register_all(registrations);
         registered.map_err(|error| Failure::Usage(format!("`{}`: {error}", shown(document))))?;
     }

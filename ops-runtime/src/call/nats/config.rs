@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::call::PeerAuth;
 use crate::call::broker::Pace;
 use crate::call::heard::MAX_ANNOUNCED;
-use crate::nats::Login;
+use crate::nats::{Access, Login};
 
 /// How to connect, and what to believe.
 ///
@@ -20,7 +20,7 @@ use crate::nats::Login;
 #[derive(Clone)]
 pub struct NatsConfig {
     pub(super) prefix: String,
-    pub(super) login: Login,
+    pub(super) access: Access,
     pub(super) auth: PeerAuth,
     pub(super) pace: Pace,
     pub(super) max_announced: usize,
@@ -31,7 +31,7 @@ impl NatsConfig {
     pub fn new() -> Self {
         Self {
             prefix: "ops".to_owned(),
-            login: Login::None,
+            access: Access::default(),
             auth: PeerAuth::anonymous(),
             pace: Pace::default(),
             max_announced: MAX_ANNOUNCED,
@@ -48,14 +48,31 @@ impl NatsConfig {
     /// Logs in by a token.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
-        self.login = Login::Token(token.into());
+        self.access.login = Login::Token(token.into());
         self
     }
 
     /// Logs in by a name and a password.
     #[must_use]
     pub fn with_user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
-        self.login = Login::User(name.into(), password.into());
+        self.access.login = Login::User(name.into(), password.into());
+        self
+    }
+
+    /// Logs in by the text of a file of credentials (`.creds`), which names an account: a JWT, and the seed of its key.
+    #[cfg(feature = "nkeys")]
+    #[must_use]
+    pub fn with_credentials(mut self, text: impl Into<String>) -> Self {
+        self.access.login = Login::Credentials(text.into());
+        self
+    }
+
+    /// Trusts the root certificates of a PEM text in place of those of the system, and connects to no server without
+    /// encryption. A text without any is refused by [`Nats::connect`](super::Nats::connect).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+        self.access.authorities = Some(pem.as_ref().into());
         self
     }
 
@@ -113,7 +130,7 @@ impl fmt::Debug for NatsConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NatsConfig")
             .field("prefix", &self.prefix)
-            .field("login", &self.login)
+            .field("login", &self.access)
             .field("peers", &self.auth)
             .field("pace", &self.pace)
             .finish()

@@ -48,8 +48,8 @@ impl Connection {
         let connections = Arc::new(AtomicU64::new(0));
         let counting = connections.clone();
         let options = config
-            .login
-            .options(url)
+            .access
+            .options(url)?
             .connection_timeout(pace.patience)
             // A server that is silent for that long is lost.
             .ping_interval((pace.lost_after / 2).max(Duration::from_millis(100)))

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::CallError;
 use crate::durable::engine::EngineLimits;
-use crate::nats::Login;
+use crate::nats::{Access, Login};
 
 /// The settings of [`JetStream`](super::JetStream); the defaults are on the safe side.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct JetStreamConfig {
     pub(super) prefix: String,
-    pub(super) login: Login,
+    pub(super) access: Access,
     pub(super) replicas: usize,
     pub(super) in_memory: bool,
     /// True if streams are neither made nor compared.
@@ -27,7 +27,7 @@ impl JetStreamConfig {
     pub fn new() -> Self {
         Self {
             prefix: "ops".to_owned(),
-            login: Login::None,
+            access: Access::default(),
             replicas: 3,
             in_memory: false,
             as_found: false,
@@ -48,14 +48,31 @@ impl JetStreamConfig {
     /// Logs in by a token.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
-        self.login = Login::Token(token.into());
+        self.access.login = Login::Token(token.into());
         self
     }
 
     /// Logs in by a name and a password.
     #[must_use]
     pub fn with_user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
-        self.login = Login::User(name.into(), password.into());
+        self.access.login = Login::User(name.into(), password.into());
+        self
+    }
+
+    /// Logs in by the text of a file of credentials (`.creds`), which names an account: a JWT, and the seed of its key.
+    #[cfg(feature = "nkeys")]
+    #[must_use]
+    pub fn with_credentials(mut self, text: impl Into<String>) -> Self {
+        self.access.login = Login::Credentials(text.into());
+        self
+    }
+
+    /// Trusts the root certificates of a PEM text in place of those of the system, and connects to no server without
+    /// encryption. A text without any is refused by [`JetStream::connect`](super::JetStream::connect).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+        self.access.authorities = Some(pem.as_ref().into());
         self
     }
 
@@ -151,7 +168,7 @@ impl fmt::Debug for JetStreamConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JetStreamConfig")
             .field("prefix", &self.prefix)
-            .field("login", &self.login)
+            .field("login", &self.access)
             .field("replicas", &self.replicas)
             .field("in_memory", &self.in_memory)
             .field("as_found", &self.as_found)

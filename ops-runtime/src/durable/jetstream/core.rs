@@ -77,8 +77,8 @@ impl Core {
         let (clock, lost) = (Arc::new(Clock::new()), Arc::new(AtomicU64::new(0)));
         let (counting, losing) = (clock.clone(), lost.clone());
         let options = config
-            .login
-            .options(url)
+            .access
+            .options(url)?
             .connection_timeout(REQUEST)
             .ping_interval(Duration::from_secs(2))
             .reconnect_delay_callback(|attempts| {

@@ -68,7 +68,6 @@ impl Environment {
     }
 
     /// The variables of which one would do for a scheme, as a message lists them; empty if no environment was read.
-    #[cfg(feature = "openapi")]
     pub(super) fn variables_of(&self, scheme: &SecurityScheme) -> Vec<String> {
         let plain = match &scheme.kind {
             _ if self.prefix.is_empty() => return Vec::new(),

@@ -1,7 +1,6 @@
 //! Which credentials a request carries, and where: those that the operation asks for, from those that the user set.
 
 mod applied;
-#[cfg(feature = "openapi")]
 mod lacking;
 
 use std::borrow::Cow;
@@ -142,6 +141,15 @@ impl Credentials {
         unknown.map(|(name, _)| name.as_str())
     }
 
+    /// Credentials that no operation names, and those of these schemes without credentials of their own that may be meant.
+    fn misspelt(&self, names: &[&str]) -> Option<(&str, String)> {
+        let own = |name: &&str| self.named.contains_key(*name);
+        self.unknown().find_map(|unknown| {
+            let meant = nearest(unknown, names.iter().copied().filter(|name| !own(name)), PROPOSED);
+            (!meant.is_empty()).then(|| (unknown, either(&meant)))
+        })
+    }
+
     /// What a request of this operation carries.
     ///
     /// Uses the first requirement whose schemes all have credentials: those set for the scheme by name, else the
@@ -157,22 +165,25 @@ impl Credentials {
             return Ok(own());
         }
         let names: Vec<&str> = self.schemes(binding).collect();
+        let misspelt = self.misspelt(&names);
+        if let (Some((unknown, meant)), Some(_)) = (&misspelt, &self.default) {
+            tracing::warn!(
+                operation,
+                "the default credentials are used: no operation names `{unknown}`, which has some: did you mean {meant}?"
+            );
+        }
         let satisfied = binding.security.iter().find_map(|requirement| self.satisfy(requirement));
         if let Some(steps) = satisfied {
             return Ok(Plan::of(steps.into_iter().collect::<Result<_, _>>()?));
         }
         if self.default.is_none() {
-            for unknown in self.unknown() {
-                let meant = nearest(unknown, names.iter().copied(), PROPOSED);
-                if !meant.is_empty() {
-                    let message = format!(
-                        "there are credentials for `{}`, which no operation names, and none for what `{operation}` asks \
-                         for: did you mean {}?",
-                        unknown.escape_debug(),
-                        either(&meant)
-                    );
-                    return Err(invalid(&format!("/credentials{}", pointer(unknown)), message));
-                }
+            if let Some((unknown, meant)) = misspelt {
+                let message = format!(
+                    "there are credentials for `{}`, which no operation names, and none for what `{operation}` asks \
+                     for: did you mean {meant}?",
+                    unknown.escape_debug(),
+                );
+                return Err(invalid(&format!("/credentials{}", pointer(unknown)), message));
             }
             let (asked, unknown) = (either(&names), self.unknown().next());
             let variable = names.first().and_then(|name| self.environment.variable_of(name));

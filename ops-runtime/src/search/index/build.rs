@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::action::{Action, ends_with_parameter};
 use super::super::meaning::{Pieces, pieces};
-use super::super::text::{self, Field};
+use super::super::text::{self, Field, Known};
 use super::super::words::{Stems, has, is_stop_word, words};
 use super::{GAP, Index, Operation, Term};
 use crate::spec::OperationSpec;
@@ -35,6 +35,8 @@ pub(in super::super) struct Builder {
     places: Vec<u8>,
     touched: Vec<Term>,
     found: Vec<(Term, u32, u16, u8)>,
+    /// The definitions of the API whose operations are read.
+    properties: Known,
     pieces: &'static Pieces,
     /// The meaning of the operation that is being read.
     meaning: Vec<f32>,
@@ -54,6 +56,7 @@ impl Builder {
             places: Vec::new(),
             touched: Vec::new(),
             found: Vec::new(),
+            properties: Known::default(),
             pieces: pieces(),
             meaning: pieces().empty(),
             head: pieces().empty(),
@@ -64,7 +67,8 @@ impl Builder {
         let Ok(number) = u32::try_from(self.index.operations.len()) else { return };
         let (mut name, mut title) = (Vec::new(), Vec::new());
         let mut last = Field::Name;
-        text::texts(spec, |field, text| {
+        let mut properties = std::mem::take(&mut self.properties);
+        text::texts(spec, &mut properties, |field, text| {
             let is_key = matches!(field, Field::Name | Field::Title | Field::Path);
             if is_key && field != last {
                 self.index.keys.push(GAP);
@@ -98,6 +102,7 @@ impl Builder {
                 }
             });
         });
+        self.properties = properties;
         let action = Action::of(spec, &name, &title);
         for word in action.words() {
             let (term, _) = self.intern(word);

@@ -52,6 +52,17 @@ pub(crate) struct Credentials {
     pub(crate) bearer_file: Option<PathBuf>,
 }
 
+/// Credentials of the calls of an HTTP API.
+#[derive(Debug, Default, Args)]
+pub(crate) struct CallCredentials {
+    #[command(flatten)]
+    pub(crate) given: Credentials,
+    /// Send what each operation asks for, be it a key, a password or a token, from the environment variables that begin
+    /// with this and _: PREFIX_API_KEY, PREFIX_USER with PREFIX_PASSWORD, PREFIX_TOKEN, or PREFIX_SCHEME for a scheme by name
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) credentials_env: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SnapshotArguments {
     #[command(flatten)]
@@ -92,7 +103,7 @@ pub(crate) struct CallArguments {
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) base_url: Option<String>,
     #[command(flatten)]
-    pub(crate) credentials: Credentials,
+    pub(crate) credentials: CallCredentials,
     #[command(flatten)]
     pub(crate) server: ServerArguments,
     /// Wait no longer than this many seconds
@@ -116,11 +127,9 @@ pub(crate) struct CallArguments {
 impl CallArguments {
     /// What shows the operation instead of calling it.
     pub(crate) fn into_inspect(self) -> InspectArguments {
-        let Self { spec, operation, server, mut credentials, .. } = self;
-        if !server.is_given() {
-            // Of a call, not of what is read to show the operation.
-            credentials = Credentials::default();
-        }
+        let Self { spec, operation, server, credentials, .. } = self;
+        // Else they are of a call, not of what is read to show the operation.
+        let credentials = if server.is_given() { credentials.given } else { Credentials::default() };
         InspectArguments { spec: Some(spec), operation, choice: Choice::default(), server, credentials, json: false }
     }
 }
@@ -137,7 +146,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) base_url: Option<String>,
     #[command(flatten)]
-    pub(crate) credentials: Credentials,
+    pub(crate) credentials: CallCredentials,
     #[command(flatten)]
     pub(crate) rules: Rules,
     /// Run only queries; print each other call, and answer it with an example of its result

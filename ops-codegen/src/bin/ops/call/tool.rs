@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{find, input, once, tell};
 use crate::arguments::CallArguments;
+use crate::credentials::Lack;
 use crate::failure::Failure;
 use crate::modules::{runtime, tools};
 use crate::progress::Progress;
@@ -47,15 +48,19 @@ pub(super) fn run(arguments: &CallArguments, is_config: bool) -> Result<(), Fail
     if arguments.base_url.is_some() {
         return Err(Failure::Usage("`--base-url` is for documents: an MCP server has its own URL".to_owned()));
     }
+    if arguments.credentials.credentials_env.is_some() {
+        let message = "`--credentials-env` is for documents, which say what each operation asks for";
+        return Err(Failure::Usage(format!("{message}: an MCP server takes `--bearer-env` or `--header`")));
+    }
     let servers = match (is_config, arguments.server.is_given()) {
         (true, true) => {
             return Err(Failure::Usage("name a configuration or a server, not both".to_owned()));
         }
         (true, false) => {
-            arguments.credentials.refuse(OF_FILE)?;
+            arguments.credentials.given.refuse(OF_FILE)?;
             from_file(Path::new(&arguments.spec), arguments.server.server.as_deref())?
         }
-        (false, _) => arguments.server.servers(&arguments.credentials)?,
+        (false, _) => arguments.server.servers(&arguments.credentials.given)?,
     };
     let server = choose(&servers, request.operation)?;
     runtime()?.block_on(async {
@@ -104,5 +109,5 @@ async fn call(
     let input = input(arguments, &request.values, &spec)?;
     let registry = Registry::new();
     registry.register_all(registrations).map_err(|error| Failure::Failed(error.to_string()))?;
-    once(&registry, &spec, input, arguments).await
+    once(&registry, &spec, input, arguments, &Lack::default()).await
 }

@@ -1,7 +1,7 @@
 //! A call in a shell as an example, which the command takes as it stands.
 
 use ops_codegen::Module;
-use ops_runtime::binding::{HttpBinding, ParameterLocation, SecurityKind, SecurityScheme};
+use ops_runtime::binding::{HttpBinding, SecurityKind, SecurityScheme};
 use ops_runtime::spec::OperationSpec;
 use serde_json::Value;
 
@@ -105,22 +105,15 @@ fn credentials(spec: &OperationSpec, http: &HttpBinding) -> Vec<String> {
     let token = format!("--bearer-env {prefix}_TOKEN");
     let option = |scheme: &SecurityScheme| match &scheme.kind {
         SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. } => Some(token.clone()),
-        SecurityKind::Basic => Some(format!("--header \"Authorization: Basic ${prefix}_BASIC\"")),
-        // In double quotes, since the shell puts the secret there.
-        SecurityKind::ApiKey { location, name } if is_token(name) => match location {
-            ParameterLocation::Header => Some(format!("--header \"{name}: ${prefix}_API_KEY\"")),
-            ParameterLocation::Cookie => Some(format!("--header \"Cookie: {name}=${prefix}_API_KEY\"")),
-            _ => None,
-        },
+        SecurityKind::Basic | SecurityKind::ApiKey { .. } => Some(format!("--credentials-env {prefix}")),
         _ => None,
     };
     let way = |schemes: &[SecurityScheme]| schemes.iter().map(option).collect::<Option<Vec<String>>>();
-    http.security.iter().find_map(|way_| way(&way_.schemes)).unwrap_or_default()
-}
-
-/// True for a name of letters, digits, `-` and `_`, which means nothing to a shell.
-fn is_token(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+    let mut options = http.security.iter().find_map(|one| way(&one.schemes)).unwrap_or_default();
+    // One option is for all the schemes that it can be for.
+    options.sort_unstable();
+    options.dedup();
+    options
 }
 
 /// What the operation requires: as pairs if they say it, or else as JSON.

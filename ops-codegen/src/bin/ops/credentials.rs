@@ -1,0 +1,113 @@
+//! The credentials of calls of HTTP APIs: what is sent, where it may go, and what to set if there are none.
+
+use std::time::Duration;
+
+use ops_runtime::binding::{SecurityKind, SecurityScheme};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, HttpClient, HttpConfig};
+use serde_json::Value;
+use url::Url;
+
+use crate::arguments::CallCredentials;
+use crate::failure::Failure;
+use crate::modules::is_url;
+
+/// How HTTP operations are called.
+pub(crate) fn config(
+    base_url: Option<&str>,
+    credentials: &CallCredentials,
+    timeout: u64,
+) -> Result<HttpConfig, Failure> {
+    let mut config = HttpConfig::new().with_timeout(Duration::from_secs(timeout));
+    if let Some(url) = base_url {
+        config = config.with_base_url(url);
+    }
+    for (name, value) in credentials.given.headers()? {
+        config = config.with_header(name, value);
+    }
+    if let Some(auth) = credentials.given.auth()? {
+        config = config.with_auth(auth);
+    }
+    Ok(match &credentials.credentials_env {
+        Some(prefix) => config.with_credentials_from_env(prefix.trim_end_matches('_')),
+        None => config,
+    })
+}
+
+/// Withholds credentials from a host that only a document from the network names.
+pub(crate) fn guard(
+    base_url: Option<&str>,
+    credentials: &CallCredentials,
+    document: &str,
+    spec: &OperationSpec,
+) -> Result<(), Failure> {
+    if base_url.is_some() || !credentials.is_given() || !is_url(document) {
+        return Ok(());
+    }
+    let server = spec.http().and_then(|http| http.server.as_deref()).unwrap_or_default();
+    let server = crate::report::line(server);
+    let server = server.as_str();
+    let origin = |url: &str| Url::parse(url).map(|url| url.origin());
+    // What stands for a variable may be anything, a host included; and a user may look like one.
+    let host = server.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
+    let is_plain = host.is_some_and(|host| !host.contains(['{', '}', '@']));
+    if is_plain && origin(server).is_ok_and(|server| origin(document).is_ok_and(|document| document == server)) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "the document sends this call, and your credentials with it, to `{server}`, which is another host than its own: \
+         pass `--base-url {server}` if you trust it"
+    )))
+}
+
+impl CallCredentials {
+    /// True if there are credentials to protect.
+    pub(crate) fn is_given(&self) -> bool {
+        self.given.is_given() || self.credentials_env.is_some()
+    }
+}
+
+/// What to set for operations whose credentials are not set.
+#[derive(Default)]
+pub(crate) struct Lack(Option<String>);
+
+impl Lack {
+    /// # Errors
+    /// If credentials are to be read from the environment, and it has none that suffice for any of the operations.
+    pub(crate) fn of<'a>(
+        config: HttpConfig,
+        credentials: &CallCredentials,
+        operations: impl IntoIterator<Item = &'a OperationSpec> + Clone,
+    ) -> Result<Self, Failure> {
+        let client = HttpClient::new(config).map_err(|error| Failure::Usage(error.message().to_owned()))?;
+        let Some(told) = client.without_credentials(operations.clone()) else { return Ok(Self(None)) };
+        if credentials.credentials_env.is_some() {
+            return Err(Failure::Usage(told));
+        }
+        let schemes = operations.into_iter().filter_map(OperationSpec::http).flat_map(|http| http.security.iter());
+        let first = schemes.flat_map(|way| way.schemes.iter()).find_map(option);
+        Ok(Self(first.map(|option| format!("{told}: pass {option}"))))
+    }
+
+    /// A failure, with what to set if a server has refused the call for want of credentials.
+    pub(crate) fn beside(&self, error: &CallError, failure: Failure) -> Failure {
+        let refused =
+            [401, 403].into_iter().any(|status| error.details().get("statusCode") == Some(&Value::from(status)));
+        match &self.0 {
+            Some(told) if refused => failure.with_advice(told),
+            _ => failure,
+        }
+    }
+}
+
+/// The option that sends credentials for a scheme.
+fn option(scheme: &SecurityScheme) -> Option<&'static str> {
+    match scheme.kind {
+        SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. } => {
+            Some("`--bearer-env VAR`, with the token in that variable")
+        }
+        SecurityKind::ApiKey { .. } => Some("`--credentials-env PREFIX`, with the key in `PREFIX_API_KEY`"),
+        SecurityKind::Basic => Some("`--credentials-env PREFIX`, with `PREFIX_USER` and `PREFIX_PASSWORD`"),
+        _ => None,
+    }
+}
