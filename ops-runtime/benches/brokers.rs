@@ -58,7 +58,7 @@ async fn confirm(order: Order) -> Order {
 #[operation(namespace = "bench", kind = query)]
 async fn work(context: Context) -> Result<u32, CallError> {
     let turns = context.state::<Arc<Semaphore>>()?.clone();
-    let _turn = turns.acquire_owned().await.map_err(|error| CallError::from_error(&error))?;
+    let _turn = turns.acquire_owned().await.map_err(CallError::from_error)?;
     tokio::time::sleep(Duration::from_millis(5)).await;
     Ok(5)
 }

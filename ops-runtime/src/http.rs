@@ -69,8 +69,9 @@
 //!
 //! # Options of one call
 //!
-//! [`CallOptions`](crate::CallOptions) has headers, a base URL and an idempotency key for one call:
-//! [`with_header`](crate::CallOptions::with_header), [`with_base_url`](crate::CallOptions::with_base_url) and
+//! [`CallOptions`](crate::CallOptions) has headers, a base URL, retries and an idempotency key for one call:
+//! [`with_header`](crate::CallOptions::with_header), [`with_base_url`](crate::CallOptions::with_base_url),
+//! [`with_retries`](crate::CallOptions::with_retries) and
 //! [`with_idempotency_key`](crate::CallOptions::with_idempotency_key). [`HttpConfig::with_idempotency_keys`] makes up a
 //! key for every call that can have one.
 //!

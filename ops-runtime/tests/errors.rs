@@ -1,6 +1,8 @@
 //! What errors say: the operation, the code once, and the place without an empty pointer.
 #![cfg(feature = "registry")]
 
+use std::error::Error;
+
 use futures_util::StreamExt;
 use ops_runtime::adapter::{Handler, Registration, Reply};
 use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema};
@@ -108,14 +110,39 @@ async fn the_whole_input_has_no_place_and_long_lists_are_cut() {
     assert_eq!(error.details()["violations"].as_array().unwrap().len(), 9, "the details have them all");
 }
 
+/// An error with a source.
+#[derive(Debug)]
+struct Outer(CallError);
+
+impl std::fmt::Display for Outer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the order failed")
+    }
+}
+
+impl Error for Outer {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
 #[test]
-fn an_error_in_another_keeps_its_words_and_nothing_else() {
+fn an_error_in_a_box_comes_out_as_it_went_in() {
     let inner = CallError::execution("HTTP 404: Not Found")
         .with_details(json!({ "statusCode": 404, "contentType": "application/json", "body": { "message": "secret" } }))
         .with_operation("far.away");
     assert_eq!(inner.to_string(), "far.away: HTTP 404: Not Found: secret");
-    let boxed: Box<dyn std::error::Error> = Box::new(inner);
-    assert_eq!(CallError::from(boxed).message(), "EXECUTION_ERROR: HTTP 404: Not Found");
+    let boxed: Box<dyn Error> = inner.clone().into();
+    let shared: Box<dyn Error + Send + Sync> = inner.clone().into();
+    for error in [CallError::from(boxed), CallError::from(shared)] {
+        assert_eq!((&error, error.status(), error.operation()), (&inner, Some(404), Some("far.away")));
+    }
+    // As the source of another error it gives its words, and none of its server's.
+    let boxed: Box<dyn Error> = Outer(inner.clone()).into();
+    for error in [CallError::from(boxed), CallError::from_error(Outer(inner))] {
+        assert_eq!(error.message(), "the order failed: EXECUTION_ERROR: HTTP 404: Not Found");
+        assert!(error.details().is_null());
+    }
     let hostile = CallError::execution("x").with_operation("a.\u{1b}[2J\nb");
     assert_eq!(hostile.to_string(), "a.\\u{1b}[2J b: EXECUTION_ERROR: x");
 }

@@ -2,15 +2,20 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpBody, HttpResponse, StatusRange};
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::mock::{MockCaller, Recorder};
+use ops_runtime::registry::{Execute, Open};
 use ops_runtime::spec::{Definition, OperationSpec, Schema};
-use ops_runtime::{Body, Call, CallError, CallOptions, Caller, ErrorCode, Operation, ResponseEnvelope, Subscribe};
+use ops_runtime::{
+    Body, Call, CallError, CallOptions, Caller, Context, ErrorCode, Operation, Registry, ResponseEnvelope, Subscribe,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -159,6 +164,85 @@ async fn answers_see_the_http_options() {
     let error = mock.execute_with::<Show>(json!({}), options).await.unwrap_err();
     let seen: Value = error.body().unwrap();
     assert_eq!((error.message(), seen), ("HTTP 409: Conflict", json!([[["X-A", "1"]], "https://h.test", "k"])));
+}
+
+#[tokio::test]
+async fn calls_of_a_function_are_answered_and_recorded() {
+    let mock = MockCaller::new()
+        .on::<Show>(|input| Ok(pet(input["id"].as_u64().unwrap_or_default())))
+        .on_stream::<Watch>(|_| Ok(vec![Ok(2), Ok(3)]))
+        .on_id("bank.rate", |_| Ok(json!(1.5)));
+    // A function of a program, with state of its own.
+    let quote = |input: Value, context: Context| async move {
+        let (env, fee) = (context.env(), *context.state::<u64>()?);
+        let pet = env.execute::<Show>(input).await?.data;
+        let counted = env.subscribe::<Watch>(Value::Null).await?.count().await;
+        let rate = env.call("bank.rate", json!({})).await?.data;
+        Ok(json!([pet.id, counted, rate, fee]))
+    };
+    let registry = Registry::builder().with_state(9_u64).build();
+    let spec = OperationSpec::query("till.quote");
+    registry.register(Registration::new(spec, Handler::dynamic(quote))).unwrap();
+    registry.register_all(mock.registrations()).unwrap();
+    let answer = registry.call("till.quote", json!({ "id": 7 })).await.unwrap();
+    assert_eq!(answer.data, json!([7, 2, 1.5, 9]));
+    let called: Vec<_> = mock.calls().into_iter().map(|call| call.id).collect();
+    assert_eq!(called, ["pets.show", "pets.watch", "bank.rate"]);
+    assert_eq!(mock.calls_of("pets.show"), [json!({ "id": 7 })]);
+}
+
+#[tokio::test]
+async fn what_leads_to_a_caller_is_a_caller() {
+    async fn id(caller: impl Caller) -> u64 {
+        let by_id = caller.call("pets.show", json!({ "id": 7 })).await.unwrap().data;
+        assert_eq!(by_id["id"], 7);
+        caller.execute::<Show>(json!({ "id": 7 })).await.unwrap().data.id
+    }
+    let mock = MockCaller::new().on::<Show>(|input| Ok(pet(input["id"].as_u64().unwrap_or_default())));
+    assert_eq!((id(&mock).await, id(&&mock).await, id(Arc::new(mock.clone())).await), (7, 7, 7));
+    assert_eq!(mock.calls().len(), 6);
+}
+
+#[tokio::test]
+async fn many_calls_at_once() {
+    let mock = MockCaller::new().on_envelope::<Show>(|input, context| {
+        let known = context.metadata().map_or(0, |metadata| metadata.len());
+        let meta = HttpMeta::new(200, "application/json").with_header("X-Known", known.to_string());
+        Ok(ResponseEnvelope::http(pet(input["id"].as_u64().unwrap_or_default()), meta))
+    });
+    // As a generated method makes it. Each step adds to the others.
+    let show = |id: u64| {
+        let call = Execute::<_, Show>::new(&mock, json!({ "id": id }));
+        call.with_metadata("a", 1).with_timeout(Duration::from_secs(5)).with_metadata("b", 2)
+    };
+    let sorted = |mut ids: Vec<u64>| {
+        ids.sort_unstable();
+        ids
+    };
+    let read = |found: Result<ResponseEnvelope<Pet>, CallError>| {
+        let found = found.unwrap();
+        assert_eq!(found.header("x-known"), Some("2"));
+        found.data.id
+    };
+    let joined = futures_util::future::join_all((0..3).map(show)).await;
+    assert_eq!(joined.into_iter().map(read).collect::<Vec<_>>(), [0, 1, 2]);
+    let buffered: Vec<_> = stream::iter(0..3).map(show).buffer_unordered(2).map(read).collect().await;
+    assert_eq!(sorted(buffered), [0, 1, 2]);
+    let mut tasks: tokio::task::JoinSet<_> = (0..3).map(|id| show(id).send()).collect();
+    let mut ended = Vec::new();
+    while let Some(found) = tasks.join_next().await {
+        ended.push(read(found.unwrap()));
+    }
+    assert_eq!(sorted(ended), [0, 1, 2]);
+
+    let watching = MockCaller::new().on_stream::<Watch>(|_| Ok(vec![Ok(1)]));
+    let opened = Open::<_, Watch>::new(&watching, json!({})).with_idle_timeout(Duration::from_secs(5)).send();
+    assert_eq!(tokio::spawn(opened).await.unwrap().unwrap().count().await, 1);
+
+    // What has ended cannot be sent again.
+    let mut call = show(1);
+    assert_eq!(read((&mut call).await), 1);
+    assert_eq!(call.send().await.unwrap_err().message(), "the call has begun already");
 }
 
 #[tokio::test]

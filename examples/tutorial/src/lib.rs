@@ -108,5 +108,18 @@ mod tests {
         assert_eq!(found.as_deref(), Some("CHF"));
         assert_eq!(mock.calls_of("post.quote").len(), 3);
     }
+
+    #[tokio::test]
+    async fn a_quote_is_in_the_currency_that_is_asked_for() {
+        let bank =
+            MockCaller::new().on::<rates::ShowRate>(|input| Ok(rates::Rate { currency: input.currency, rate: 2.0 }));
+        let registry = Registry::new();
+        registry.register(Postage).unwrap();
+        registry.register(Quote).unwrap();
+        registry.register_all(bank.registrations()).unwrap();
+        let input = QuoteInput { kilograms: 1.0, currency: "CHF".to_owned() };
+        assert_eq!(registry.execute::<Quote>(input).await.unwrap().data, 10.6);
+        assert_eq!(bank.calls_of("rates.showRate").len(), 1);
+    }
 }
 // ANCHOR_END: test

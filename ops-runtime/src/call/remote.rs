@@ -61,7 +61,7 @@ const ATTEMPTS: usize = 8;
 #[doc(alias = "PendingRequestMap")]
 pub struct Remote {
     far: Far,
-    /// The operations that were called.
+    /// The operations that were called: by id as they are served, by type as the program was built for.
     registry: Registry,
     /// How many there may be before those that are withdrawn are removed.
     remembered: Arc<AtomicUsize>,
@@ -126,8 +126,7 @@ impl Remote {
     /// Takes over an operation that was announced, unless it is known as it is.
     fn learn(&self, served: &SpecRef) -> Result<(), RegistryError> {
         let known = match (self.registry.table().get(&served.id).map(|entry| entry.spec.clone()), served) {
-            // A type's own spec says what the program was built for.
-            (Some(SpecRef::Static(_)), _) => true,
+            (Some(SpecRef::Static(known)), SpecRef::Static(served)) => std::ptr::eq(known, *served),
             (Some(SpecRef::Shared(known)), SpecRef::Shared(served)) => Arc::ptr_eq(&known, served),
             _ => false,
         };
@@ -146,9 +145,7 @@ impl Remote {
         if self.registry.table().len() <= self.remembered.load(Ordering::Relaxed) {
             return;
         }
-        let is_served =
-            |spec: &SpecRef| matches!(spec, SpecRef::Static(_)) || self.far.transport.spec(&spec.id).is_some();
-        let left = self.registry.retain(is_served);
+        let left = self.registry.retain(|spec| self.far.transport.spec(&spec.id).is_some());
         self.remembered.store(left.saturating_mul(2).max(REMEMBERED), Ordering::Relaxed);
     }
 
@@ -157,8 +154,8 @@ impl Remote {
         match (self.far.transport.route(id)?, id.split_once('.')) {
             (Route::Wait(_), Some((namespace, name))) => {
                 let spec = OperationSpec::new(OperationKind::Mutation, namespace, name);
-                let spec = spec.map_err(|error| CallError::from_error(&error))?;
-                self.learn(&spec.into()).map_err(|error| CallError::from_error(&error))
+                let spec = spec.map_err(CallError::from_error)?;
+                self.learn(&spec.into()).map_err(CallError::from_error)
             }
             _ => Err(not_served(id)),
         }
@@ -176,7 +173,7 @@ impl Remote {
                 }
             }
             Target::Id(id) => match self.far.transport.spec(id) {
-                Some(served) => self.learn(&served).map_err(|error| CallError::from_error(&error))?,
+                Some(served) => self.learn(&served).map_err(CallError::from_error)?,
                 // What was announced before is still known, and fails when it is sent if nobody serves it any more.
                 None if self.registry.table().get(id).is_none() => self.expect(id)?,
                 None => {}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::model::retry::may_pass;
 use crate::{CallError, ErrorCode, RetryPolicy};
 
 /// What is tried again.
@@ -15,7 +16,7 @@ impl RetryPolicy {
             ErrorCode::ValidationError | ErrorCode::AccessDenied | ErrorCode::OperationNotFound => false,
             code if self.codes.contains(code.as_str()) => true,
             ErrorCode::ExecutionError => match error.details().get("statusCode").and_then(Value::as_u64) {
-                Some(status) => status >= 500 || matches!(status, 408 | 425 | 429),
+                Some(status) => may_pass(status),
                 None => true,
             },
             ErrorCode::UnknownError | ErrorCode::Timeout | ErrorCode::Aborted => true,
@@ -60,6 +61,8 @@ mod tests {
             (CallError::new(ErrorCode::OperationNotFound, "x"), false),
             (status(503), true),
             (status(429), true),
+            (status(529), true),
+            (status(501), false),
             (status(404), false),
         ] {
             assert_eq!(policy.repeats(&error), expected, "{error:?}");

@@ -18,6 +18,7 @@ use super::per_call::PerCall;
 use super::problem::Codes;
 use super::request::encode;
 use super::response;
+use super::retry::is_repeatable;
 use super::send::{Label, limited};
 use super::trace::Trace;
 use crate::model::futures::BoxFuture;
@@ -44,7 +45,7 @@ use crate::{
 #[derive(Clone)]
 pub struct HttpClient {
     pub(super) remote: Remote,
-    /// The operations that the client was given, or that it has run.
+    /// The operations that the client was given, by id, and those that it has run by type.
     pub(super) registry: Registry,
 }
 
@@ -82,6 +83,22 @@ impl HttpClient {
     }
 
     /// Adds operations that the client can run by their id; those run by their type need not be added.
+    ///
+    /// ```
+    /// # use ops_runtime::binding::HttpBinding;
+    /// # use ops_runtime::spec::OperationSpec;
+    /// use ops_runtime::{HttpClient, HttpConfig};
+    ///
+    /// # mod shop {
+    /// #     pub fn operations() -> [ops_runtime::spec::OperationSpec; 1] {
+    /// #         [super::OperationSpec::query("shop.listPets").with_http(super::HttpBinding::new("GET", "/pets"))]
+    /// #     }
+    /// # }
+    /// let client = HttpClient::new(HttpConfig::new().with_base_url("https://shop.example.com/v1"))?;
+    /// client.add(shop::operations())?;
+    /// assert_eq!(client.list()[0].id, "shop.listPets");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If an id is taken, or not an id.
@@ -158,7 +175,10 @@ impl Remote {
         let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
         let trace = settings.trace_context.then(|| Trace::of(context));
         let carried = Carried::new(settings.clone(), plan, options.headers);
-        Ok(Exchange { settings, request, carried, label: Label::of(spec), trace, deadline, goes_on: false })
+        let retry = options.retry.unwrap_or_else(|| settings.retry.clone());
+        let is_repeatable = is_repeatable(&request, retry.as_ref().is_some_and(|retry| retry.repeats(spec)));
+        let label = Label::of(spec);
+        Ok(Exchange { settings, request, carried, label, trace, retry, is_repeatable, deadline, goes_on: false })
     }
 }
 

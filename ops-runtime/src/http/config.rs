@@ -289,7 +289,8 @@ impl HttpConfig {
         self
     }
 
-    /// Retries requests after transient failures, where it is safe: see [`Retry`]. Off by default.
+    /// Retries requests after transient failures, where it is safe: see [`Retry`]. Off by default, and to be set for a call by
+    /// [`CallOptions::with_retries`](crate::CallOptions::with_retries).
     #[must_use]
     pub fn with_retries(mut self, retry: Retry) -> Self {
         self.retry = Some(retry);

@@ -79,7 +79,7 @@ impl Destinations {
         for address in addresses {
             allowed = allowed && self.allows(home, address).await;
         }
-        if allowed { Ok(()) } else { Err(CallError::from_error(&Refused::of(to.host_str().unwrap_or_default()))) }
+        if allowed { Ok(()) } else { Err(CallError::from_error(Refused::of(to.host_str().unwrap_or_default()))) }
     }
 
     async fn allows(&self, home: &Home, address: IpAddr) -> bool {

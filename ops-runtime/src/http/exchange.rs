@@ -14,7 +14,7 @@ use super::engine::EngineResponse;
 use super::per_call::replace;
 use super::redirect;
 use super::response::Retries;
-use super::retry::{Schedule, is_repeatable, may_pass, retry_after};
+use super::retry::{Retry, Schedule, retry_after};
 use super::send::{Label, Sent};
 use super::settings::Settings;
 use super::trace::Trace;
@@ -28,6 +28,10 @@ pub(super) struct Exchange {
     pub(super) carried: Arc<Carried>,
     pub(super) label: Label,
     pub(super) trace: Option<Trace>,
+    /// How the request is retried; `None` if it is not.
+    pub(super) retry: Option<Arc<Retry>>,
+    /// True if the request may be sent again, whether it was carried out or not.
+    pub(super) is_repeatable: bool,
     /// After this time no response is of use.
     pub(super) deadline: Option<Instant>,
     /// True if the request goes on behind an event of which it has the id.
@@ -45,7 +49,8 @@ impl Exchange {
     pub(super) async fn run(&mut self) -> Result<EngineResponse, CallError> {
         self.request.body_mut().measure().await?;
         let settings = &self.settings;
-        let mut schedule = Schedule::of(settings.retry.as_ref(), &self.request);
+        let retry = self.retry.as_deref();
+        let mut schedule = Schedule::of(retry, self.is_repeatable);
         let mut credentials = self.carried.apply(None).await?;
         let mut may_renew = self.carried.plan.is_renewable() && self.request.body().is_repeatable();
         let mut are_new = false;
@@ -67,7 +72,7 @@ impl Exchange {
                 && answer.at_home
             {
                 // After a redirect, it is not the request itself that was refused: it may have been carried out.
-                let repeats = answer.url.is_none() || is_repeatable(&self.request);
+                let repeats = answer.url.is_none() || self.is_repeatable;
                 if repeats && std::mem::take(&mut may_renew) {
                     let renewed = self.carried.apply(Some(&credentials)).await?;
                     if !renewed.same_tokens(&credentials) {
@@ -83,7 +88,9 @@ impl Exchange {
                 }
             }
             let asked = match &result {
-                Ok(answer) if may_pass(answer.status()) => Some(retry_after(answer.headers(), SystemTime::now())),
+                Ok(answer) if retry.is_some_and(|retry| retry.may_pass(answer.status())) => {
+                    Some(retry_after(answer.headers(), SystemTime::now()))
+                }
                 Err(failed) if failed.transient => Some(None),
                 _ => None,
             };

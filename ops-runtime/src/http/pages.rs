@@ -75,8 +75,11 @@ where
         mut next: impl FnMut(&mut Op::Input, &ResponseEnvelope<Op::Output>) -> bool + Send + 'c,
     ) -> BoxStream<'c, Result<ResponseEnvelope<Op::Output>, CallError>> {
         let (caller, first, options) = self.into_parts();
-        let mut input = first.clone();
-        let next = move |page: &_| next(&mut input, page).then(|| input.clone());
+        let mut input = first.as_ref().ok().cloned();
+        let next = move |page: &_| {
+            let input = input.as_mut()?;
+            next(input, page).then(|| input.clone())
+        };
         Box::pin(run::<Op, C, _>(caller, options, first, next, MAX_PAGES))
     }
 }
@@ -110,13 +113,13 @@ where
     C: Caller,
     N: FnMut(&ResponseEnvelope<Op::Output>) -> Option<Op::Input> + 'a,
 {
-    run::<Op, C, N>(caller, CallOptions::default(), first, next, limit)
+    run::<Op, C, N>(caller, CallOptions::default(), Ok(first), next, limit)
 }
 
 fn run<'a, Op, C, N>(
     caller: &'a C,
     options: CallOptions,
-    first: Op::Input,
+    first: Result<Op::Input, CallError>,
     next: N,
     limit: usize,
 ) -> impl Stream<Item = Result<ResponseEnvelope<Op::Output>, CallError>> + 'a
@@ -143,7 +146,7 @@ where
             Some((page, (following, next, count + 1)))
         }
     };
-    stream::unfold((Some(Ok(first)), next, 0), step)
+    stream::unfold((Some(first), next, 0), step)
 }
 
 /// An input as JSON, to be compared with another; bodies in it are ignored.
@@ -153,7 +156,7 @@ fn as_json<T: serde_core::Serialize>(input: &T) -> Option<Value> {
 
 /// The URL of the next page by the page's `Link` header (RFC 8288), as the server wrote it.
 pub fn next_link<T>(page: &ResponseEnvelope<T>) -> Option<&str> {
-    let header = page.meta.as_http()?.headers.get("link")?;
+    let header = page.header("link")?;
     links(header).find(|(_, relations)| relations.iter().any(|r| r.eq_ignore_ascii_case("next"))).map(|(url, _)| url)
 }
 

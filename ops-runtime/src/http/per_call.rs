@@ -1,5 +1,7 @@
 //! What a call may say about its HTTP request.
 
+use std::sync::Arc;
+
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
@@ -7,8 +9,8 @@ use url::Url;
 use super::address::parse_url;
 use super::auth::take_credentials;
 use super::idempotency::IDEMPOTENCY_KEY;
-use super::{Secret, invalid};
-use crate::{CallError, CallOptions, Context};
+use super::{Retry, Secret, invalid};
+use crate::{Call, CallError, CallOptions, Caller, Context, Execute, Open, Subscribe};
 
 /// The HTTP options of a call, as they were given: `context.extension::<RequestOptions>()`.
 ///
@@ -19,6 +21,8 @@ pub struct RequestOptions {
     headers: Vec<(String, Secret)>,
     base_url: Option<Secret>,
     idempotency_key: Option<Secret>,
+    /// `None` for those of the client, `Some(None)` for none.
+    retry: Option<Option<Arc<Retry>>>,
 }
 
 impl RequestOptions {
@@ -85,6 +89,23 @@ impl CallOptions {
         self.with_http(|options| options.idempotency_key = Some(key))
     }
 
+    /// Retries the requests of this call so, in the place of [`HttpConfig::with_retries`]: `None` for not at all.
+    ///
+    /// ```
+    /// use ops_runtime::CallOptions;
+    /// use ops_runtime::http::Retry;
+    ///
+    /// let once = CallOptions::new().with_retries(None);
+    /// let often = CallOptions::new().with_retries(Retry::new().with_max_retries(9));
+    /// ```
+    ///
+    /// [`HttpConfig::with_retries`]: crate::HttpConfig::with_retries
+    #[must_use]
+    pub fn with_retries(self, retry: impl Into<Option<Retry>>) -> Self {
+        let retry = retry.into().map(Arc::new);
+        self.with_http(|options| options.retry = Some(retry))
+    }
+
     fn with_http(mut self, set: impl FnOnce(&mut RequestOptions)) -> Self {
         let mut options = self.extensions.get::<RequestOptions>().cloned().unwrap_or_default();
         set(&mut options);
@@ -92,6 +113,36 @@ impl CallOptions {
         self
     }
 }
+
+/// The steps of methods for options of their HTTP requests.
+macro_rules! steps {
+    ($name:ident, $kind:ident) => {
+        impl<C: Caller, Op: $kind> $name<'_, C, Op> {
+            /// Adds a header to the requests of this call, as [`CallOptions::with_header`] does.
+            pub fn with_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+                self.map_options(|options| options.with_header(name, value))
+            }
+
+            /// Sends the requests of this call to another URL, as [`CallOptions::with_base_url`] does.
+            pub fn with_base_url(self, url: impl Into<String>) -> Self {
+                self.map_options(|options| options.with_base_url(url))
+            }
+
+            /// Sends an idempotency key, as [`CallOptions::with_idempotency_key`] does.
+            pub fn with_idempotency_key(self, key: impl Into<String>) -> Self {
+                self.map_options(|options| options.with_idempotency_key(key))
+            }
+
+            /// Retries the requests of this call so, or with `None` not at all, as [`CallOptions::with_retries`] does.
+            pub fn with_retries(self, retry: impl Into<Option<Retry>>) -> Self {
+                self.map_options(|options| options.with_retries(retry))
+            }
+        }
+    };
+}
+
+steps!(Execute, Call);
+steps!(Open, Subscribe);
 
 /// The HTTP options of a call, checked.
 #[derive(Default)]
@@ -101,6 +152,8 @@ pub(super) struct PerCall {
     pub(super) idempotency_key: Option<HeaderValue>,
     /// The key of the job that the call is an attempt of: sent where there is a parameter for it and no other key.
     pub(super) job_key: Option<HeaderValue>,
+    /// The retries in the place of the client's; `None` for these.
+    pub(super) retry: Option<Option<Arc<Retry>>>,
 }
 
 impl PerCall {
@@ -130,7 +183,8 @@ impl PerCall {
         let key = options.idempotency_key.as_ref();
         let idempotency_key =
             key.map(|key| Ok::<_, CallError>(header(IDEMPOTENCY_KEY, key.expose())?.1)).transpose()?;
-        Ok(Self { headers, base_url, idempotency_key, job_key })
+        let retry = options.retry.clone();
+        Ok(Self { headers, base_url, idempotency_key, job_key, retry })
     }
 }
 

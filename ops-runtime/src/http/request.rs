@@ -239,7 +239,8 @@ fn idempotency_key(
                 "/idempotencyKey",
                 format!(
                     "`{}` has no header parameter for an idempotency key, so a retry might be carried out twice: if the \
-                     server takes a key all the same, send it by `with_header`",
+                     server takes a key all the same, send it by `with_header`; if repeating does no harm, say so by \
+                     `Retry::with_idempotent`",
                     spec.id
                 ),
             )),

@@ -352,8 +352,9 @@ fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {
 /// use ops_runtime::http::error_of;
 /// use serde_json::json;
 ///
-/// let error = error_of(409, json!({ "by": "ann" }));
+/// let error = error_of(409, json!({ "by": "ann" })).with_header("Retry-After", "30");
 /// assert_eq!((error.message(), error.status()), ("HTTP 409: Conflict", Some(409)));
+/// assert_eq!(error.header("retry-after"), Some("30"));
 /// ```
 pub fn error_of(status: u16, body: Value) -> CallError {
     let details = json!({ "statusCode": status, "headers": {}, "contentType": "application/json", "body": body });

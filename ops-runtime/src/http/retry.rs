@@ -1,5 +1,6 @@
 //! When a request is sent again, and when a subscription is opened again.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -8,14 +9,16 @@ use http::{HeaderMap, Method, Request, StatusCode};
 
 use super::RequestBody;
 use super::idempotency::is_idempotency_header;
+use crate::OperationSpec;
+use crate::model::retry;
 
 /// How often, and after what delays, a request is retried.
 ///
 /// Only requests that are safe to repeat are retried: idempotent ones by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
-/// TRACE, PUT, DELETE), and others only with an idempotency key
-/// ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one whose body is a stream. They are
-/// retried if the connection could not be made or broke before the response, and after the statuses 408, 429, 502, 503
-/// and 504.
+/// TRACE, PUT, DELETE), those of operations that [`with_idempotent`](Self::with_idempotent) names, and others only with an
+/// idempotency key ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one whose body
+/// is a stream. They are retried if the connection could not be made or broke before the response, and after the statuses
+/// 408, 425, 429 and all from 500 but 501 and 505, or those of [`with_statuses`](Self::with_statuses).
 ///
 /// The delay is a random part of a time that doubles with each try ("full jitter"), or the server's `Retry-After`. If
 /// it would exceed the limit or the call's deadline, the last response counts.
@@ -37,6 +40,9 @@ pub struct Retry {
     first_delay: Duration,
     max_delay: Duration,
     max_retry_after: Duration,
+    /// `None` for those of the table.
+    statuses: Option<BTreeSet<u16>>,
+    idempotent: Vec<String>,
 }
 
 impl Retry {
@@ -47,6 +53,8 @@ impl Retry {
             first_delay: Duration::from_millis(250),
             max_delay: Duration::from_secs(20),
             max_retry_after: Duration::from_secs(60),
+            statuses: None,
+            idempotent: Vec::new(),
         }
     }
 
@@ -78,6 +86,37 @@ impl Retry {
         self
     }
 
+    /// Sets the statuses after which a request is retried, in the place of the default ones.
+    #[must_use]
+    pub fn with_statuses(mut self, statuses: impl IntoIterator<Item = u16>) -> Self {
+        self.statuses = Some(statuses.into_iter().collect());
+        self
+    }
+
+    /// Treats operations that match the pattern as idempotent, such as a `POST` that only searches. Patterns are those of
+    /// [`OperationSpec::matches`](crate::spec::OperationSpec::matches), and may be given more than once.
+    ///
+    /// ```
+    /// use ops_runtime::http::Retry;
+    ///
+    /// let retry = Retry::new().with_idempotent("shop.search*").with_idempotent("POST /graphql").with_statuses([429, 503]);
+    /// ```
+    #[must_use]
+    pub fn with_idempotent(mut self, pattern: impl Into<String>) -> Self {
+        self.idempotent.push(pattern.into());
+        self
+    }
+
+    /// True if the operation may be repeated whatever its method.
+    pub(super) fn repeats(&self, spec: &OperationSpec) -> bool {
+        self.idempotent.iter().any(|pattern| spec.matches(pattern))
+    }
+
+    /// True if the request may be sent again after a response of this status.
+    pub(super) fn may_pass(&self, status: StatusCode) -> bool {
+        self.statuses.as_ref().map_or_else(|| may_pass(status), |own| own.contains(&status.as_u16()))
+    }
+
     fn backoff(&self) -> ExponentialBackoff {
         ExponentialBuilder::default()
             .with_min_delay(self.first_delay.min(self.max_delay))
@@ -101,8 +140,8 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// `None` if the request must not be repeated, or if retries are off.
-    pub(super) fn of(retry: Option<&Retry>, request: &Request<RequestBody>) -> Option<Self> {
-        let retry = retry.filter(|_| is_repeatable(request))?;
+    pub(super) fn of(retry: Option<&Retry>, is_repeatable: bool) -> Option<Self> {
+        let retry = retry.filter(|_| is_repeatable)?;
         Some(Self { backoff: retry.backoff(), max_retry_after: retry.max_retry_after })
     }
 
@@ -116,12 +155,13 @@ impl Schedule {
     }
 }
 
-/// True if a request may be sent again, whether it was carried out or not.
-pub(super) fn is_repeatable(request: &Request<RequestBody>) -> bool {
-    let idempotent = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
+/// True if a request may be sent again, whether it was carried out or not. `is_idempotent` is true for an operation that
+/// is so whatever its method.
+pub(super) fn is_repeatable(request: &Request<RequestBody>, is_idempotent: bool) -> bool {
+    let by_method = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
         .contains(request.method());
     let has_key = || request.headers().keys().any(|name| is_idempotency_header(name.as_str()));
-    (idempotent || has_key()) && request.body().is_repeatable()
+    (is_idempotent || by_method || has_key()) && request.body().is_repeatable()
 }
 
 /// A random part of a delay, so that many clients do not come back together.
@@ -131,7 +171,7 @@ pub(super) fn jitter(delay: Duration) -> Duration {
 
 /// True if the same request may succeed later.
 pub(super) fn may_pass(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
+    retry::may_pass(status.as_u16().into())
 }
 
 /// How long the server wants the client to wait (RFC 9110, section 10.2.3).
@@ -244,7 +284,6 @@ mod tests {
 
     #[test]
     fn only_what_is_safe_is_repeated() {
-        let retry = Retry::new();
         let request = |method: &str, key: bool, body: crate::Body| {
             let mut request = Request::builder().method(method);
             if key {
@@ -253,35 +292,57 @@ mod tests {
             request.body(RequestBody::from(body)).unwrap()
         };
         let stream = || crate::Body::stream(futures_util::stream::empty());
-        for (method, key, body, expected) in [
-            ("GET", false, crate::Body::default(), true),
-            ("DELETE", false, crate::Body::default(), true),
-            ("PUT", false, "x".into(), true),
-            ("PUT", false, crate::Body::file("x"), true),
-            ("PUT", false, stream(), false),
-            ("POST", false, "x".into(), false),
-            ("PATCH", false, "x".into(), false),
-            ("POST", true, "x".into(), true),
-            ("POST", true, stream(), false),
+        for (method, key, idempotent, body, expected) in [
+            ("GET", false, false, crate::Body::default(), true),
+            ("DELETE", false, false, crate::Body::default(), true),
+            ("PUT", false, false, "x".into(), true),
+            ("PUT", false, false, crate::Body::file("x"), true),
+            ("PUT", false, false, stream(), false),
+            ("POST", false, false, "x".into(), false),
+            ("PATCH", false, false, "x".into(), false),
+            ("POST", true, false, "x".into(), true),
+            ("POST", true, false, stream(), false),
+            ("POST", false, true, "x".into(), true),
+            ("POST", false, true, stream(), false),
         ] {
-            let found = Schedule::of(Some(&retry), &request(method, key, body)).is_some();
-            assert_eq!(found, expected, "{method} {key}");
+            let found = is_repeatable(&request(method, key, body), idempotent);
+            assert_eq!(found, expected, "{method} {key} {idempotent}");
         }
-        assert!(Schedule::of(None, &request("GET", false, crate::Body::default())).is_none());
+        assert!(Schedule::of(None, true).is_none());
+        assert!(Schedule::of(Some(&Retry::new()), false).is_none());
+    }
+
+    #[test]
+    fn statuses_that_may_pass() {
+        let (default, own) = (Retry::new(), Retry::new().with_statuses([409, 503]));
+        for (status, by_default, by_own) in [
+            (408, true, false),
+            (409, false, true),
+            (425, true, false),
+            (429, true, false),
+            (404, false, false),
+            (500, true, false),
+            (501, false, false),
+            (503, true, true),
+            (505, false, false),
+            (529, true, false),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!((default.may_pass(status), own.may_pass(status)), (by_default, by_own), "{status}");
+        }
     }
 
     #[test]
     fn delays_are_bounded() {
         let retry = Retry::new().with_max_retries(4).with_max_delay(Duration::from_millis(600));
-        let request = Request::new(RequestBody::default());
-        let mut schedule = Schedule::of(Some(&retry), &request).unwrap();
+        let mut schedule = Schedule::of(Some(&retry), true).unwrap();
         assert!(schedule.next(None).unwrap() <= Duration::from_millis(250));
         assert_eq!(schedule.next(Some(Duration::from_secs(60))), Some(Duration::from_secs(60)));
         assert_eq!(schedule.next(Some(Duration::from_secs(61))), None);
         assert!(schedule.next(None).unwrap() <= Duration::from_millis(600));
         assert_eq!(schedule.next(None), None);
         let retry = retry.with_first_delay(Duration::from_secs(3_600)).with_max_retries(64);
-        let mut schedule = Schedule::of(Some(&retry), &request).unwrap();
+        let mut schedule = Schedule::of(Some(&retry), true).unwrap();
         while let Some(delay) = schedule.next(None) {
             assert!(delay <= Duration::from_millis(600), "{delay:?}");
         }

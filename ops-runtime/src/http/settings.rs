@@ -28,7 +28,7 @@ pub(super) struct Settings {
     pub(super) destinations: Destinations,
     /// The engines for hosts that servers lead to; `None` with a service of the user's.
     pub(super) led: Option<Led>,
-    pub(super) retry: Option<Retry>,
+    pub(super) retry: Option<Arc<Retry>>,
     pub(super) reconnect: Option<Reconnect>,
     pub(super) idempotency_keys: bool,
     pub(super) trace_context: bool,

@@ -305,6 +305,6 @@ impl std::error::Error for SseError {}
 
 impl From<SseError> for CallError {
     fn from(error: SseError) -> Self {
-        Self::from_error(&error)
+        Self::from_error(error)
     }
 }

@@ -61,6 +61,19 @@ impl<T> ResponseEnvelope<T> {
         Self::new(data, meta)
     }
 
+    /// The value of a header of the HTTP response, by its name in any case; `None` if it was no HTTP response.
+    ///
+    /// ```
+    /// use ops_runtime::ResponseEnvelope;
+    /// use ops_runtime::envelope::HttpMeta;
+    ///
+    /// let page = ResponseEnvelope::http((), HttpMeta::new(200, "").with_header("ETag", "\"7\""));
+    /// assert_eq!((page.header("etag"), page.header("ETag")), (Some("\"7\""), Some("\"7\"")));
+    /// ```
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.meta.as_http()?.header(name)
+    }
+
     /// The data without the envelope.
     #[doc(alias = "unwrap")]
     pub fn into_data(self) -> T {
@@ -176,12 +189,22 @@ impl HttpMeta {
         Self { status_code, content_type: content_type.into(), ..Self::default() }
     }
 
-    /// Adds a header, by its lower-case name.
+    /// Adds a header. The name may have any case.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.insert(name.into(), value.into());
+        self.headers.insert(name.into().to_ascii_lowercase(), value.into());
         self
     }
+
+    /// The value of a header, by its name in any case. Cookies are in [`set_cookie`](Self::set_cookie).
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(&self.headers, name)
+    }
+}
+
+/// The value of a header, by its name in any case.
+pub(crate) fn header<'h>(headers: &'h BTreeMap<String, String>, name: &str) -> Option<&'h str> {
+    headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
 /// The fields of a server-sent event beside its data.

@@ -300,33 +300,43 @@ impl From<String> for CallError {
     }
 }
 
+/// A `CallError` in the box comes out as it went in; any other error as by [`CallError::from_error`].
 impl From<Box<dyn Error>> for CallError {
     fn from(error: Box<dyn Error>) -> Self {
-        match error.downcast_ref::<Self>() {
-            Some(inner) => Self::execution(inner.plain()),
-            None => Self::from_error(&*error),
-        }
+        error.downcast::<Self>().map_or_else(|other| Self::from_error(&*other), |own| *own)
     }
 }
 
+/// A `CallError` in the box comes out as it went in; any other error as by [`CallError::from_error`].
 impl From<Box<dyn Error + Send + Sync>> for CallError {
     fn from(error: Box<dyn Error + Send + Sync>) -> Self {
-        match error.downcast_ref::<Self>() {
-            Some(inner) => Self::execution(inner.plain()),
-            None => Self::from_error(&*error),
-        }
+        error.downcast::<Self>().map_or_else(|other| Self::from_error(&*other), |own| *own)
     }
 }
 
 impl From<std::io::Error> for CallError {
     fn from(error: std::io::Error) -> Self {
-        Self::from_error(&error)
+        Self::from_error(error)
     }
 }
 
 impl CallError {
     /// An `EXECUTION_ERROR` from any error, with the messages of its sources.
-    pub fn from_error(error: &dyn Error) -> Self {
+    ///
+    /// ```
+    /// use ops_runtime::CallError;
+    ///
+    /// fn port(text: &str) -> Result<u16, CallError> {
+    ///     text.parse().map_err(CallError::from_error)
+    /// }
+    ///
+    /// assert_eq!(port("many").unwrap_err().message(), "invalid digit found in string");
+    /// ```
+    pub fn from_error(error: impl Error) -> Self {
+        Self::of_chain(&error)
+    }
+
+    fn of_chain(error: &dyn Error) -> Self {
         let mut message = error.to_string();
         let mut source = error.source();
         while let Some(error) = source {

@@ -9,6 +9,18 @@ use crate::TextList;
 use crate::model::json::{fields, through};
 use crate::model::text::set;
 
+/// True if the same request may succeed later, after a response of this status.
+///
+/// The one table of them: what clients retry, what jobs repeat, and what the error of a call says of itself.
+pub(crate) fn may_pass(status: u64) -> bool {
+    match status {
+        408 | 425 | 429 => true,
+        // The server will not learn the method, or the version of the protocol, meanwhile.
+        501 | 505 => false,
+        _ => status >= 500,
+    }
+}
+
 /// When and how often a failed attempt of a durable call is repeated.
 ///
 /// The wait before a repetition grows by a factor, up to a maximum, and is shortened by up to a fifth at random, so that
@@ -25,7 +37,7 @@ use crate::model::text::set;
 /// # What is repeated
 ///
 /// `EXECUTION_ERROR`, `UNKNOWN_ERROR`, `TIMEOUT` and `ABORTED`, and codes that are added. Of the errors of HTTP responses,
-/// only statuses from 500, 408, 425 and 429. Never `VALIDATION_ERROR`, `ACCESS_DENIED` and `OPERATION_NOT_FOUND`: no
+/// only the statuses 408, 425, 429 and all from 500 but 501 and 505. Never `VALIDATION_ERROR`, `ACCESS_DENIED` and `OPERATION_NOT_FOUND`: no
 /// repetition changes them.
 ///
 /// # Whose policy counts

@@ -327,6 +327,43 @@ impl MockCaller {
         }
     }
 
+    /// The operations that it answers, to be registered beside others: so calls that a function makes by
+    /// [`Context::env`] are answered and recorded, too.
+    ///
+    /// ```
+    /// # use ops_runtime::{Call, Operation, spec::OperationSpec};
+    /// # struct ShowPet;
+    /// # impl Operation for ShowPet {
+    /// #     type Input = u64;
+    /// #     type Output = String;
+    /// #     const SPEC: &'static OperationSpec = &OperationSpec::query("pets.show");
+    /// # }
+    /// # impl Call for ShowPet {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use ops_runtime::adapter::{Handler, Registration};
+    /// use ops_runtime::mock::MockCaller;
+    /// use ops_runtime::{Context, Registry};
+    /// use serde_json::{Value, json};
+    ///
+    /// let greet = |_: Value, context: Context| async move {
+    ///     let pet = context.env().execute::<ShowPet>(7_u64).await?.data;
+    ///     Ok(json!(format!("hi {pet}")))
+    /// };
+    ///
+    /// let mock = MockCaller::new().on::<ShowPet>(|id| Ok(format!("pet {id}")));
+    /// let registry = Registry::new();
+    /// registry.register(Registration::new(OperationSpec::query("desk.greet"), Handler::dynamic(greet)))?;
+    /// registry.register_all(mock.registrations())?;
+    /// assert_eq!(registry.call("desk.greet", Value::Null).await?.data, "hi pet 7");
+    /// assert_eq!(mock.calls_of("pets.show"), [json!(7)]);
+    /// # Ok(()) }
+    /// ```
+    pub fn registrations(&self) -> Vec<Registration> {
+        let table = self.registry.table();
+        let made = table.iter().map(|entry| Some(Registration::new(entry.spec.clone(), entry.handler.clone()?)));
+        made.flatten().collect()
+    }
+
     /// The calls so far, in the order in which they were answered.
     pub fn calls(&self) -> Vec<MockCall> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()

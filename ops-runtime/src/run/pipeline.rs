@@ -36,6 +36,8 @@ use crate::{SpecRef, run::schemas::DefinitionCache};
 pub use by_id::CallFuture;
 pub(crate) use by_id::{call, check_input, stream};
 pub(crate) use guard::{Guard, Limits, StreamGuard};
+#[cfg(feature = "http")]
+pub(crate) use invocation::refused;
 pub(crate) use invocation::{Invocation, not_found};
 
 /// Reads what another program sent as the output of an operation, as the policy says.

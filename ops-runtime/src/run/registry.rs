@@ -260,18 +260,13 @@ impl Registry {
         if self.table().get_own(own).is_some_and(|entry| entry.stands_for(own)) {
             return Ok(());
         }
-        let entry = self.entry(bind()?).map_err(|error| CallError::from_error(&error))?;
-        // Another call may have been faster, with this type or another.
-        let added = self.change(|table| match table.get(&own.spec.id) {
-            None => table.add(&entry),
-            Some(there) => {
-                if !there.stands_for(own) {
-                    table.add_own(own, &entry);
-                }
-                Ok(())
-            }
+        let entry = self.entry(bind()?).map_err(CallError::from_error)?;
+        // Calls by id do not find it: what they know must not depend on what was called before.
+        let added = self.change(|table| {
+            table.add_own(own, &entry);
+            Ok(())
         });
-        added.map_err(|error| CallError::from_error(&error))
+        added.map_err(CallError::from_error)
     }
 
     /// Takes out the operations for which this is false, at once. Returns how many are left.

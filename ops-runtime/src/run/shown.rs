@@ -17,7 +17,7 @@ pub(crate) fn meta(meta: &mut ResponseMeta) {
 
 /// What a caller in another process may know of an error: all that the operation itself has to say.
 ///
-/// Of the error of a response the status is told, and the body if the operation declares that status. An operation
+/// Of the error of a response the status is told, and the body if it is the operation's own and declared for that status. An operation
 /// that leads to another server has nothing of its own to say, so what failed on the way is in the log only. The failure of
 /// a function is shown as it is: peers are programs of one's own, unlike the clients of a server (`public`).
 pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
@@ -29,7 +29,7 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
         && *error.code() == ErrorCode::ExecutionError
     {
         tracing::warn!(operation = spec.id.as_ref(), request, %error, "an operation was answered by an error");
-        return error.of_status(status, &spec.errors);
+        return error.of_status(status, spec);
     }
     let failed = matches!(error.code(), ErrorCode::ExecutionError | ErrorCode::UnknownError);
     if failed && !spec.is_local() {
@@ -53,7 +53,7 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
 ///
 /// Errors with a code of the operation's own are meant for callers, and so are those of the registry. The failure of a
 /// handler, or of what it called, may hold anything: it goes to the log, and the caller gets a number to find it there.
-/// An HTTP error shows its status, and its body if the operation declares that status. What a handler itself answers by a
+/// An HTTP error shows its status, and its body if it is the operation's own and declared for that status. What a handler itself answers by a
 /// status is shown as it is.
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) fn public(
@@ -75,7 +75,7 @@ pub(crate) fn public(
         ErrorCode::ExecutionError | ErrorCode::UnknownError | ErrorCode::OperationNotFound => {
             tracing::error!(operation = spec.id.as_ref(), %request, %error, "a served operation failed");
             if let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
-                return error.of_status(status, &spec.errors);
+                return error.of_status(status, spec);
             }
             if expose && error.code() == &ErrorCode::ExecutionError {
                 return error.with_details(Value::Null);
@@ -101,6 +101,17 @@ mod tests {
         assert_eq!(shown(json!({ "why": 7, "raw": "secret", "headers": {} })).details(), &json!({ "why": 7 }));
         let http = shown(json!({ "statusCode": 404, "body": "secret", "headers": { "x": "secret" } }));
         assert_eq!((http.message(), http.details()), ("HTTP 404: Not Found", &json!({ "statusCode": 404 })));
+        // Nor does a function show the body of an API that it called, in a box or not, even if it declares the status itself.
+        let mut own = OperationSpec::query("a.b");
+        own.errors = vec![crate::ErrorDefinition::new("NotFound").with_http_status(404)].into();
+        let details = json!({ "statusCode": 404, "body": "secret", "headers": { "x": "secret" } });
+        for operation in ["far.away", "a.b"] {
+            let failed = CallError::execution("HTTP 404: Not Found").with_details(details.clone());
+            let boxed: Box<dyn std::error::Error + Send + Sync> = failed.with_operation(operation).into();
+            let shown = error(boxed.into(), &own, "1");
+            let body = if operation == "a.b" { json!("secret") } else { Value::Null };
+            assert_eq!((&shown.details()["body"], &shown.details()["headers"]), (&body, &Value::Null), "{operation}");
+        }
         let own = error(CallError::new("TAKEN", "told").with_details(json!({ "by": "ann" })), &spec, "1");
         assert_eq!((own.message(), own.details()), ("told", &json!({ "by": "ann" })));
         let answered = error(crate::ErrorResponse::new(404, "meant for callers").into(), &spec, "1");

@@ -258,6 +258,7 @@ async fn multipart_is_what_a_server_reads() {
     assert!(pieces.most.load(Ordering::SeqCst) < 64);
 
     // Without types, bytes are base64.
+    client.add([Send::SPEC]).unwrap();
     let input = json!({ "body": { "title": "t", "files": ["aGk="] } });
     let seen = client.call("t.send", input).await.unwrap().data;
     assert_eq!(seen, json!([["title", null, null, "t"], ["files", "files", octets, "hi"]]));
@@ -327,6 +328,7 @@ async fn downloads_are_streamed() {
     assert_eq!((error.message(), &error.details()["body"]), ("HTTP 410: Gone", &json!("it is gone")));
 
     // Without types, bytes are base64.
+    client.add([Nothing::SPEC]).unwrap();
     let text = client.call("t.nothing", json!({})).await.unwrap().data;
     assert_eq!(text, "");
 }

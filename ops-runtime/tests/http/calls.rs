@@ -64,6 +64,7 @@ async fn every_way_to_call_sends_the_same_request() {
     let client = HttpClient::new(config).unwrap();
 
     check(&client.execute::<Update>(input()).await.unwrap());
+    client.add([Update::SPEC]).unwrap();
     check(&client.call("t.update", input()).await.unwrap());
 
     let registry = Registry::new();
@@ -176,8 +177,18 @@ async fn a_client_runs_each_type_by_its_own_spec() {
         let second = client.execute::<SecondPet>(json!({ "key": 2 })).await.unwrap().data;
         assert_eq!((&first["uri"], &second["uri"]), (&json!("/echo/v1/pet?id=1"), &json!("/echo/v2/pet?key=2")));
     }
-    // An id is of one operation: here, of the one that came first.
+    // What a call by id finds does not depend on the types that were called before.
+    let error = client.call("t.pet", json!({ "id": 3 })).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "OPERATION_NOT_FOUND");
+    assert!(
+        error.message().contains("`t.pet`") && error.message().contains("`client.add(t::operations())`"),
+        "{error}"
+    );
+    assert!(client.list().is_empty());
+    client.add([FirstPet::SPEC]).unwrap();
     assert_eq!(client.call("t.pet", json!({ "id": 3 })).await.unwrap().data["uri"], "/echo/v1/pet?id=3");
+    let misspelt = client.call("t.pets", json!({})).await.unwrap_err();
+    assert!(misspelt.message().contains("`t.pet`") && !misspelt.message().contains("add("), "{misspelt}");
     assert_eq!(client.list().len(), 1);
     let error = client.add([SecondPet::SPEC]).unwrap_err().to_string();
     assert!(error.contains("`GET /echo/v1/pet`") && error.contains("`GET /echo/v2/pet`"), "{error}");

@@ -5,8 +5,9 @@ use ops_runtime::binding::{
     HttpBinding, HttpParameter, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme,
 };
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, Retry};
+use ops_runtime::registry::Execute;
 use ops_runtime::spec::{OperationKind, OperationSpec};
-use ops_runtime::{CallError, CallOptions, Context, Registry, ResponseEnvelope};
+use ops_runtime::{Call, CallError, CallOptions, Context, Operation, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -108,7 +109,7 @@ async fn options_that_cannot_be_sent() {
         (
             none().with_idempotency_key("hush"),
             "/idempotencyKey",
-            "`t.x` has no header parameter for an idempotency key",
+            "if repeating does no harm, say so by `Retry::with_idempotent`",
         ),
         // Of two faults, the first is named.
         (none().with_header("a b", "hush").with_base_url("/hush"), "/headers", "no valid name"),
@@ -212,6 +213,49 @@ async fn an_idempotency_key_is_kept_over_retries() {
     let binding = with("/x", vec![HttpParameter::header("Idempotency-Key")]);
     assert!(seen(config, binding, json!({}), CallOptions::new()).await.is_err());
     assert_eq!((script.count(), script.header(0, "idempotency-key")), (1, None));
+}
+
+/// A `POST` as a method of generated code.
+struct Search;
+
+impl Operation for Search {
+    type Input = Value;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("t.search").with_http(HttpBinding::new("POST", "/s"));
+}
+
+impl Call for Search {}
+
+#[tokio::test]
+async fn a_call_and_an_operation_have_retries_of_their_own() {
+    let idempotent = || retries().with_idempotent("t.sea*");
+    // What the client and the call say, and how often the request is sent.
+    let table: [(Option<Retry>, Option<Option<Retry>>, usize); 8] = [
+        (None, None, 1),
+        (Some(retries()), None, 1),
+        (Some(retries().with_idempotent("t.show").with_idempotent("GET /s")), None, 1),
+        (Some(retries().with_idempotent("POST /s")), None, 4),
+        (Some(idempotent().with_max_retries(1)), None, 2),
+        (Some(idempotent().with_statuses([429])), None, 1),
+        (Some(idempotent()), Some(None), 1),
+        (None, Some(Some(idempotent().with_statuses([503]).with_max_retries(2))), 3),
+    ];
+    for (of_client, of_call, expected) in table {
+        let (script, url) = Script::start(&[unavailable]).await;
+        let shown = format!("{of_client:?} {of_call:?}");
+        let config = HttpConfig::new().with_base_url(&*url);
+        let config = of_client.into_iter().fold(config, HttpConfig::with_retries);
+        let client = HttpClient::new(config).unwrap();
+        // The steps add to each other.
+        let mut call = Execute::<_, Search>::new(&client, json!({})).with_header("X-A", "1");
+        if let Some(of_call) = of_call {
+            call = call.with_retries(of_call);
+        }
+        let error = call.with_header("X-B", "2").await.unwrap_err();
+        assert_eq!((error.status(), script.count()), (Some(503), expected), "{shown}");
+        let sent = ["x-a", "x-b"].map(|name| script.header(0, name));
+        assert_eq!(sent, [Some("1".to_owned()), Some("2".to_owned())]);
+    }
 }
 
 #[tokio::test]

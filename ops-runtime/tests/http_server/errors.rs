@@ -1,11 +1,16 @@
 //! Errors of functions at our client: they have their codes there, as a whole response and in the place of an item.
 
+use std::error::Error;
+
 use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::http::error_of;
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
-use ops_runtime::{CallError, ErrorCode, HttpClient, HttpConfig, Operation, Registry, operation};
+use ops_runtime::{
+    CallError, Context, ErrorCode, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, operation,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -43,6 +48,40 @@ async fn readings() -> impl Stream<Item = Result<Reading, CallError>> {
 #[operation(namespace = "ward", http = "GET /counts")]
 async fn counts() -> impl Stream<Item = Result<u32, CallError>> {
     stream::iter([Ok(1), Err(CallError::new("TIMEOUT", "too late")), Ok(2)])
+}
+
+/// A function that calls another operation, whose errors it returns in a box.
+#[operation(namespace = "ward", http = "GET /visits/{id}", errors(NoVisit = 404))]
+async fn visit(context: &Context, id: String) -> Result<u64, Box<dyn Error + Send + Sync>> {
+    let far = context.env().call("far.show", json!(id)).await?.data;
+    Ok(far.as_u64().ok_or("no number")?)
+}
+
+/// Errors of another API.
+async fn far(id: Value, _: Context) -> Result<Value, CallError> {
+    Err(match id.as_str() {
+        Some("late") => CallError::new("TIMEOUT", "too late"),
+        Some("own") => ErrorResponse::new(409, json!({ "by": "ann" })).into(),
+        Some("no") => CallError::new("NoVisit", "there is none"),
+        id => error_of(if id == Some("gone") { 404 } else { 503 }, json!({ "title": "secret" }))
+            .with_header("X", "secret"),
+    })
+}
+
+#[tokio::test]
+async fn an_error_in_a_box_is_what_it_was_and_shows_no_more() {
+    let registry = registry();
+    registry.register(Visit).unwrap();
+    let spec = OperationSpec::new(OperationKind::Query, "far", "show").unwrap();
+    registry.register(Registration::new(spec, Handler::dynamic(far))).unwrap();
+    let error = registry.execute::<Visit>(VisitInput { id: "gone".to_owned() }).await.unwrap_err();
+    assert_eq!((error.status(), error.header("X"), error.operation()), (Some(404), Some("secret"), Some("far.show")));
+    let server = serve(HttpServer::new(registry)).await;
+    for (id, status) in [("late", 504), ("own", 409), ("no", 404), ("gone", 502), ("busy", 502)] {
+        let answer = server.get(&format!("/visits/{id}")).await;
+        assert_eq!(answer.status, status, "{id}: {answer:?}");
+        assert!(!format!("{answer:?}").contains("secret"), "{answer:?}");
+    }
 }
 
 fn registry() -> Registry {

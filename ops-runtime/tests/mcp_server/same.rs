@@ -374,6 +374,7 @@ async fn what_a_type_can_hold_is_sent() {
     let sheet = || Form { body: Some(Item { size: Some(3.5), ..Item::default() }) };
     ways.client.execute::<Sheet>(sheet()).await.unwrap();
     assert!(ways.next().await.ends_with("\r\n\r\nsize=3.5"));
+    ways.client.add([Sheet::SPEC]).unwrap();
     let by_id = ways.client.call("ai.form", json!({ "body": { "size": 3.5 } })).await.unwrap_err();
     assert_eq!(by_id.code().as_str(), "VALIDATION_ERROR");
     assert!(ways.recorded.try_recv().is_err(), "a call by id is checked");

@@ -74,7 +74,7 @@ impl Host for Remote {
                 let mut answer = String::new();
                 BufReader::new(stream).read_line(&mut answer).map(|_| ())
             });
-            asked.await.unwrap().map_err(|error| CallError::from_error(&error))?;
+            asked.await.unwrap().map_err(CallError::from_error)?;
             Ok(input)
         })
     }

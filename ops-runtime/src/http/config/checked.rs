@@ -71,7 +71,7 @@ impl Checked {
             bodies_to_other_origins: config.bodies_to_other_origins,
             destinations: config.destinations,
             led,
-            retry: config.retry,
+            retry: config.retry.map(Arc::new),
             reconnect: config.reconnect,
             idempotency_keys: config.idempotency_keys,
             trace_context: config.trace_context,

@@ -94,7 +94,7 @@ impl Inner {
         // A task of its own: the call that starts it may be dropped, and others wait for it.
         let task = tokio::spawn(recover(self.clone(), failures));
         let recovery =
-            task.map(|ended| ended.unwrap_or_else(|error| Err(CallError::from_error(&error)))).boxed().shared();
+            task.map(|ended| ended.unwrap_or_else(|error| Err(CallError::from_error(error)))).boxed().shared();
         *link = Link::Recovering(recovery.clone());
         Ok(Now::Recovering(recovery))
     }

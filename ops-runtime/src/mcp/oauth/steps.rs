@@ -115,13 +115,13 @@ impl Steps {
         let client =
             if redirect_policy == OAuthHttpRedirectPolicy::Stop || is_grant { &self.stop } else { &self.follow };
         let request =
-            reqwest::Request::try_from(request).map_err(|error| CallError::from_error(&error.without_url()))?;
+            reqwest::Request::try_from(request).map_err(|error| CallError::from_error(error.without_url()))?;
         let failed = |error: reqwest::Error| {
             if error.is_timeout() {
                 let message = format!("no answer came within {:?}: raise `with_step_timeout`", self.timeout);
                 return CallError::new(crate::ErrorCode::Timeout, message);
             }
-            CallError::from_error(&error.without_url())
+            CallError::from_error(error.without_url())
         };
         let response = client.execute(request).await.map_err(failed)?;
         let mut answer = http::Response::new(Vec::new());

@@ -20,8 +20,8 @@ pub(super) async fn send(
         let message = format!("the client did not answer within {patience:?} (`ask_timeout`)");
         CallError::new(ErrorCode::Timeout, message)
     })?;
-    let answer = answer.map_err(|error| CallError::from_error(&error))?;
-    serde_json::to_value(answer).map_err(|error| CallError::from_error(&error))
+    let answer = answer.map_err(CallError::from_error)?;
+    serde_json::to_value(answer).map_err(CallError::from_error)
 }
 
 /// A question as the protocol has it.

@@ -1,10 +1,13 @@
 //! The response of a server that an error stands for, and its body as one of the types that the operation declares.
 
+use std::collections::BTreeMap;
+
 use serde_core::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{CallError, ErrorCode, status};
 use crate::Operation;
+use crate::model::retry::may_pass;
 
 /// The headers in which servers name a request, the usual ones first.
 const REQUEST_IDS: [&str; 7] = [
@@ -17,7 +20,7 @@ const REQUEST_IDS: [&str; 7] = [
     "x-correlation-id",
 ];
 
-/// A response that is an error: its status and its body.
+/// A response that is an error: its status, its headers and its body.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorResponse {
@@ -25,6 +28,8 @@ pub struct ErrorResponse {
     pub status: u16,
     /// The body: JSON, any other text as a string, `null` if there is none.
     pub body: Value,
+    /// The headers by lower-case name, of a response that was received.
+    pub headers: BTreeMap<String, String>,
     /// Why the body is not what the operation declares for the status; `None` if it declares nothing for it.
     pub unfit: Option<String>,
 }
@@ -32,7 +37,12 @@ pub struct ErrorResponse {
 impl ErrorResponse {
     /// A response with this status and body.
     pub fn new(status: u16, body: impl Into<Value>) -> Self {
-        Self { status, body: body.into(), unfit: None }
+        Self { status, body: body.into(), headers: BTreeMap::new(), unfit: None }
+    }
+
+    /// The value of a header, by its name in any case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        crate::model::envelope::header(&self.headers, name)
     }
 }
 
@@ -117,8 +127,39 @@ impl CallError {
 
     /// The error response that this stands for; `None` if it is no error of a response.
     pub fn response(&self) -> Option<ErrorResponse> {
-        let status = self.status()?;
-        Some(ErrorResponse::new(status, self.details().get("body").cloned().unwrap_or(Value::Null)))
+        let body = self.details().get("body").cloned().unwrap_or(Value::Null);
+        let headers = self.details().get("headers").and_then(Value::as_object).into_iter().flatten();
+        let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        Some(ErrorResponse { headers: headers.collect(), ..ErrorResponse::new(self.status()?, body) })
+    }
+
+    /// The value of a header of the error response, by its name in any case.
+    ///
+    /// ```
+    /// use ops_runtime::CallError;
+    ///
+    /// let busy = CallError::execution("HTTP 429: Too Many Requests").with_header("Retry-After", "30");
+    /// assert_eq!(busy.header("RETRY-AFTER"), Some("30"));
+    /// ```
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let headers = self.details().get("headers")?.as_object()?;
+        headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name))?.1.as_str()
+    }
+
+    /// Adds a header to the error of a response, for tests that answer as a server does. The name may have any case.
+    ///
+    /// Details that are no object stay as they are.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if self.0.details.is_null() {
+            self.0.details = Value::Object(Map::new());
+        }
+        if let Value::Object(details) = &mut self.0.details
+            && let Value::Object(headers) = details.entry("headers").or_insert_with(|| Value::Object(Map::new()))
+        {
+            headers.insert(name.into().to_ascii_lowercase(), value.into().into());
+        }
+        self
     }
 
     /// The HTTP status of the error response that this stands for.
@@ -167,14 +208,13 @@ impl CallError {
     /// assert_eq!(error.request_id(), Some("r-17"));
     /// ```
     pub fn request_id(&self) -> Option<&str> {
-        let headers = self.details().get("headers")?;
-        REQUEST_IDS.iter().find_map(|name| headers.get(name)?.as_str()).filter(|id| !id.is_empty())
+        REQUEST_IDS.iter().find_map(|name| self.header(name)).filter(|id| !id.is_empty())
     }
 
     /// True if the same call may succeed later: nothing answered, or the server is busy or out of order for now.
     ///
-    /// That is a time-out, a connection that could not be made or broke, and the statuses 408, 425, 429, 500, 502, 503 and
-    /// 504. It does not say that the operation was not carried out: whether to repeat it is another question.
+    /// That is a time-out, a connection that could not be made or broke, and the statuses 408, 425, 429 and all from 500 but
+    /// 501 and 505. It does not say that the operation was not carried out: whether to repeat it is another question.
     ///
     /// ```
     /// use ops_runtime::{CallError, ErrorCode};
@@ -187,7 +227,7 @@ impl CallError {
     /// ```
     pub fn is_retryable(&self) -> bool {
         match self.status() {
-            Some(status) => matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504),
+            Some(status) => may_pass(status.into()),
             None => self.0.transient || *self.code() == ErrorCode::Timeout,
         }
     }

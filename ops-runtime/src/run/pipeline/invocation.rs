@@ -131,6 +131,7 @@ pub(crate) fn not_found(id: &str, what: &str) -> CallError {
     refused(id, format!("{what}: `{id}`"))
 }
 
-fn refused(id: &str, message: String) -> CallError {
+/// The error of a call of an operation that is not there.
+pub(crate) fn refused(id: &str, message: String) -> CallError {
     CallError::new(ErrorCode::OperationNotFound, message).with_details(json!({ "operationId": id }))
 }

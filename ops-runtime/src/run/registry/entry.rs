@@ -206,7 +206,7 @@ pub(crate) struct Table {
     pub(crate) version: u64,
     by_id: BTreeMap<Text, Arc<Entry>>,
     by_type: HashMap<TypeId, Arc<Entry>, BuildHasherDefault<TypeIdHasher>>,
-    /// Of a client that runs each type by its own spec: those whose id another has.
+    /// Of a client that runs each type by its own spec: those that were called and are not there by id.
     own: HashMap<TypeId, Arc<Entry>, BuildHasherDefault<TypeIdHasher>>,
 }
 
