@@ -710,3 +710,18 @@ fn documents_of_one_name_or_one_path_are_told() {
         assert_eq!(server.child.wait().unwrap().code(), Some(3));
     }
 }
+
+#[test]
+fn a_mock_calls_no_server() {
+    let folder = folder("mock-servers");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/mcp/faulty.py");
+    let servers = json!({ "mcpServers": { "faulty": { "command": "python3", "args": ["-S", script] } } });
+    std::fs::write(folder.join("servers.json"), servers.to_string()).unwrap();
+    for mock in [&["--mock"][..], &[]] {
+        let arguments = [&["servers.json", "--tools", "search", "--allow", "*"], mock].concat();
+        let mut host = Host::start(&arguments, &folder);
+        // The server would exit.
+        let answer = host.call("call", json!({ "id": "faulty.exit", "input": {} }));
+        assert_eq!(answer.starts_with("EXECUTION_ERROR"), mock.is_empty(), "{answer}");
+    }
+}

@@ -63,3 +63,16 @@ fn a_snapshot_is_compared() {
     let (status, told) = unread(&folder, &check);
     assert!(status == 1 && told.contains("break callers"), "{status}: {told}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_comparison_that_cannot_be_written_has_no_verdict() {
+    let folder = Folder::new("pipe-full");
+    folder.write("old.yaml", SHOP);
+    folder.write("new.yaml", &SHOP.replace("required: [id, name]", "required: [id]"));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    let output = command.args(["diff", "old.yaml", "new.yaml"]).current_dir(&folder.0).stdout(full).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && told.contains("the output cannot be written"), "{told}");
+}

@@ -241,6 +241,7 @@ pub struct GatewayBuilder {
     documents: Vec<Document>,
     credentials_from_env: bool,
     servers: Option<McpConfig>,
+    has_mock_servers: bool,
     filters: Vec<Filter>,
     tools: Tools,
     options: Option<McpServerOptions>,
@@ -288,7 +289,14 @@ impl GatewayBuilder {
 
     /// Adds the tools of the MCP servers of a configuration, and follows them when they change.
     pub fn with_mcp_servers(mut self, config: McpConfig) -> Self {
-        self.servers = Some(config);
+        (self.servers, self.has_mock_servers) = (Some(config), false);
+        self
+    }
+
+    /// Adds the tools of the MCP servers of a configuration, which are answered with examples. Each server is asked for its
+    /// tools when the gateway is built, and then its connection ends.
+    pub fn with_mock_mcp_servers(mut self, config: McpConfig) -> Self {
+        (self.servers, self.has_mock_servers) = (Some(config), true);
         self
     }
 
@@ -415,7 +423,13 @@ impl GatewayBuilder {
         }
         registry.register_all(operations).map_err(taken)?;
         if let Some(servers) = &servers {
-            servers.register_all(&registry).map_err(taken)?;
+            if self.has_mock_servers {
+                let tools = servers.operations();
+                servers.close_all().await;
+                registry.register_all(tools.into_iter().map(crate::mock::examples)).map_err(taken)?;
+            } else {
+                servers.register_all(&registry).map_err(taken)?;
+            }
             failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
         }
         let specs = registry.list();

@@ -165,7 +165,7 @@ fn dismissed(spec: &OperationSpec) -> CallError {
     CallError::new(ErrorCode::AccessDenied, message)
 }
 
-fn declined(spec: &OperationSpec) -> CallError {
+pub(super) fn declined(spec: &OperationSpec) -> CallError {
     let message = format!("the user declined the call of `{}`: do not repeat it", name(&spec.id));
     CallError::new(ErrorCode::AccessDenied, message)
 }

@@ -297,6 +297,12 @@ impl AuditRecord {
         self.end(OK, bytes);
     }
 
+    /// Leaves the entry out.
+    #[cfg(feature = "program")]
+    pub(super) fn discard(mut self) {
+        self.entry = None;
+    }
+
     fn end(&mut self, outcome: &str, output_bytes: Option<usize>) {
         let Some(mut entry) = self.entry.take() else { return };
         outcome.clone_into(&mut entry.outcome);

@@ -1,24 +1,23 @@
 //! The tool `execute`: a program of many calls in place of many calls.
 
+mod told;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::answer::{answer, blocks, text_of, wrong};
-use super::approval;
-use super::caller::CallerId;
+use self::told::{Stays, ended, unasked, waits};
+use super::answer::{answer, text_of, wrong};
 use super::core::Core;
-use super::find;
-use super::host::{ModelHost, Noted, Noticed};
+use super::host::{ModelHost, Noted};
 use super::rules::caller_of;
-use super::summary::name;
 use crate::mcp::McpPeer;
 use crate::model::random;
-use crate::program::{Ask, Failure, Host, Journal, Kept, Outcome, Program, Reason, Report};
+use crate::program::{Ask, Host, Journal, Kept, Outcome, Program};
 use crate::run::principal::Principal;
 use crate::{
-    BoxFuture, CallError, ContentBlock, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, Registration,
+    BoxFuture, CallError, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, Registration,
     ResponseEnvelope, Schema,
 };
 
@@ -45,10 +44,6 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
 
 /// What stands before the key of a question that a program asks.
 const QUESTION: &str = "program-";
-
-/// What to say of a program that seems to have done nothing.
-const NOTHING: &str = "The program returned nothing. It is the body of a function itself: what it gives stands behind `return`, and a \
-                       function in it does nothing unless it is called.";
 
 /// The tool, for one kind of callers.
 pub(super) fn registration(core: &Arc<Core>, unknown_is_owner: bool) -> Registration {
@@ -133,47 +128,59 @@ async fn execute(
                 ),
             ));
         }
+        let asks = known.as_ref().map(Journal::asks).unwrap_or_default();
         let said =
             |name: &str| input.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         // What the model says the user said counts only where the client can't be asked.
-        if peer.is_none() && core.approvals.by_answer {
-            kept = said("approve").fold(kept, Kept::with_yes);
-        }
-        kept = said("decline").fold(kept, Kept::with_no);
-        for (ask, is_yes) in answered.into_iter().flat_map(|answered| answered.answers) {
-            kept = if is_yes { kept.with_yes(ask) } else { kept.with_no(ask) };
+        let agreed = said("approve").filter(|_| peer.is_none() && core.approvals.by_answer);
+        let said = agreed.map(|key| (key, true)).chain(said("decline").map(|key| (key, false)));
+        let answers =
+            answered.iter().flat_map(|answered| &answered.answers).map(|(key, is_yes)| (key.as_str(), *is_yes));
+        for (key, is_yes) in said.chain(answers) {
+            kept = if is_yes { kept.with_yes(key) } else { kept.with_no(key) };
+            if let Some(ask) = asks.iter().find(|ask| ask.key == key && !is_yes) {
+                host.declined(ask);
+            }
         }
     }
     let _permit = programs.limiter.admit(&caller).await?;
+    let mut has_waited = resumed.is_some();
     loop {
         let report = programs.sandbox.run_kept(&program, &kept, &host).await;
         let Outcome::Waiting(waiting) = &report.outcome else {
-            let is_other = |failure: &Failure| matches!(failure.reason, Reason::Differs | Reason::Journal);
-            // What another program was taken for still waits. Of one that has ended, nothing is left; a journal that cannot
-            // be removed does no harm.
-            if !matches!(&report.outcome, Outcome::Failed(failure) if is_other(failure)) {
+            let stays = Stays::of(&report, has_waited);
+            // Of a program that has ended, nothing is left; a journal that cannot be removed does no harm.
+            if stays == Stays::No {
                 let _ = programs.store.remove(&name).await;
             }
-            return Ok(ended(core, &caller, source, report, host.noted.take(), resumed.is_some()));
+            return Ok(ended(core, &caller, source, report, host.noted.take(), (stays, &key)));
         };
+        has_waited = true;
         let Some(peer) = &peer else {
+            waiting.asks.iter().for_each(|ask| host.waits(ask));
             return Ok(waits(core, &key, &waiting.asks, report.logs.len()));
         };
         kept = Kept::new(&*programs.store, &name).existing();
         for ask in &waiting.asks {
-            let Some(entry) = find::entry(&core.gate, &host.principal, &ask.id) else {
-                kept = kept.with_no(&ask.key);
-                continue;
-            };
-            let question = format!("{QUESTION}{key}.{}", ask.key);
-            // A client of the newer revision answers with another call, and this one ends here.
-            kept = match approval::ask(peer, &question, &entry, &ask.input, None).await {
-                Ok(()) => kept.with_yes(&ask.key),
-                Err(error) if *error.code() == ErrorCode::AccessDenied => kept.with_no(&ask.key),
-                Err(error) => return Err(error),
+            kept = match host.ask(peer, &question(&key, ask), ask).await {
+                Ok(true) => kept.with_yes(&ask.key),
+                Ok(false) => kept.with_no(&ask.key),
+                Err(error) => {
+                    // What was answered before that is not asked again.
+                    if let Err(error) = kept.keep_answers().await {
+                        tracing::warn!(%error, "answers to a program could not be kept: it will ask again");
+                    }
+                    let error = core.public(&host.principal, error, &EXECUTE, &host.context.id());
+                    return Ok(unasked(&key, ask, &error, &host.noted.take()));
+                }
             };
         }
     }
+}
+
+/// The key of a question that a program asks.
+fn question(program: &str, ask: &Ask) -> String {
+    format!("{QUESTION}{program}.{}", ask.key)
 }
 
 fn hex(mut text: String, byte: &u8) -> String {
@@ -200,92 +207,4 @@ fn answered(peer: &McpPeer) -> Option<Answered> {
         }
     }
     found
-}
-
-/// The answer of a program that has ended.
-fn ended(
-    core: &Core,
-    caller: &CallerId,
-    source: &str,
-    report: Report,
-    noted: Noticed,
-    resumed: bool,
-) -> ResponseEnvelope<Payload> {
-    let (is_error, mut content) = match report.outcome {
-        Outcome::Done(value) => {
-            let did_nothing = report.calls == 0 && report.logs.is_empty() || !source.contains("return");
-            let hint = (value.is_null() && did_nothing).then(|| ContentBlock::text(NOTHING));
-            let mut content = core.fit(caller, value);
-            content.extend(hint);
-            (false, content)
-        }
-        // It has not begun. One that has, and then does something else than before, tells so itself.
-        Outcome::Failed(failure) if resumed && failure.reason == Reason::Differs && report.calls == 0 => {
-            let text = "The code is not that of the program that waits under this key, to the last character. It still waits: \
-                        give the same code.";
-            (true, vec![ContentBlock::text(text)])
-        }
-        // Neither has one whose journal cannot be taken up, or has no such question.
-        Outcome::Failed(failure) if resumed && failure.reason == Reason::Journal && report.calls == 0 => {
-            let text = format!(
-                "The program did not go on: {failure}. What it has done stays done, so do not run it from its start. To see what it \
-                 asks, if it still waits, call `execute` with the same code and with `resume` alone."
-            );
-            (true, vec![ContentBlock::text(text)])
-        }
-        Outcome::Failed(failure) => {
-            let mut text = failed(&failure);
-            if !noted.changed.is_empty() {
-                let all: Vec<String> = noted.changed.iter().map(|(id, count)| format!("`{id}` ({count})")).collect();
-                let all = all.join(", ");
-                let _ =
-                    write!(text, "\nBefore, it called what changes something, and what was done stays done: {all}.");
-            }
-            (true, vec![ContentBlock::text(text)])
-        }
-        Outcome::Waiting(_) => (true, Vec::new()),
-    };
-    content.extend(noted.misfits.into_iter().map(ContentBlock::text));
-    if !report.logs.is_empty() {
-        let lines: Vec<String> = report.logs.iter().map(|log| format!("{}: {}", log.level, log.text)).collect();
-        let console = core.fit(caller, Value::String(lines.join("\n")));
-        content.push(ContentBlock::text("The console:"));
-        content.extend(console);
-    }
-    content.extend(report.warnings.into_iter().map(ContentBlock::text));
-    blocks(is_error, content)
-}
-
-fn failed(failure: &Failure) -> String {
-    let mut text = format!("The program failed: {failure}");
-    if let Some(details) = &failure.details {
-        let _ = write!(text, "\nThe details: {details}");
-    }
-    if !failure.stack.is_empty() {
-        let _ = write!(text, "\n{}", failure.stack);
-    }
-    text
-}
-
-/// The answer of a program that waits, where the client can't be asked.
-fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> ResponseEnvelope<Payload> {
-    let mut text = String::from("The program waits.\n");
-    for ask in asks {
-        let table = core.gate.registry().table();
-        let question = table.get(&ask.id).map(|entry| approval::question(entry, &ask.input, None));
-        let _ = writeln!(text, "\n{} (key {})", question.unwrap_or_else(|| name(&ask.id)), ask.key);
-    }
-    if logs > 0 {
-        let _ = writeln!(text, "\nIts console is shown when it ends.");
-    }
-    if core.approvals.by_answer {
-        let _ = write!(
-            text,
-            "\nAsk the user about each. Then call `execute` again with the same code, \"resume\": \"{key}\", and the keys \
-             under \"approve\" or \"decline\": it goes on where it is, and repeats no call."
-        );
-        return answer(false, text);
-    }
-    let _ = write!(text, "\nThis client cannot ask its user (elicitation), so the program cannot go on.");
-    answer(true, text)
 }

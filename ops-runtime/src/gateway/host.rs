@@ -5,17 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::approval::Approved;
+use super::approval::{self, Approved};
 use super::caller::CallerId;
 use super::core::{self, Core, misfits};
 use super::find::{self, View};
-use super::rules::MadeBy;
+use super::rules::{Asking, MadeBy};
 use super::summary::summary;
-use crate::program::{Describe, Host, Search};
+use crate::mcp::McpPeer;
+use crate::program::{Ask, Describe, Host, Search};
 use crate::run::pipeline;
 use crate::run::principal::Principal;
 use crate::run::registry::{Entry, Exact};
-use crate::{BoxFuture, CallError, CallOptions, Context, Decision, ErrorCode, OperationKind, Warning};
+use crate::{BoxFuture, CallError, CallOptions, Context, Decision, ErrorCode, OperationKind, OperationSpec, Warning};
 
 /// What a program of a model reaches: what its caller may call, by the gateway's rules.
 pub(super) struct ModelHost {
@@ -96,6 +97,48 @@ impl ModelHost {
     fn refused(&self, entry: &Entry, input: &Value, error: &CallError) {
         let made_by = MadeBy::new(&self.caller);
         self.core.gate.rules().note_refused(&made_by, self.context.request_id(), entry, input, error);
+    }
+
+    /// Asks the user of a client whether a call of the program may be made; true if so.
+    ///
+    /// # Errors
+    /// If the user did not answer, or the client could not ask.
+    pub(super) async fn ask(&self, peer: &McpPeer, key: &str, ask: &Ask) -> Result<bool, CallError> {
+        // An operation that is gone by now.
+        let Some(entry) = find::entry(&self.core.gate, &self.principal, &ask.id) else { return Ok(false) };
+        let asking = self.asking(&entry, ask)?;
+        match approval::ask(peer, key, &entry, &ask.input, None).await {
+            Ok(()) => {
+                asking.agreed();
+                Ok(true)
+            }
+            Err(error) => {
+                asking.failed(&error);
+                if *error.code() == ErrorCode::AccessDenied { Ok(false) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Tells of a call that the user has declined.
+    pub(super) fn declined(&self, ask: &Ask) {
+        self.tell(ask, approval::declined);
+    }
+
+    /// Tells of a call that waits, as its client cannot be asked.
+    pub(super) fn waits(&self, ask: &Ask) {
+        self.tell(ask, approval::needed);
+    }
+
+    fn tell(&self, ask: &Ask, error: fn(&OperationSpec) -> CallError) {
+        let Some(entry) = find::entry(&self.core.gate, &self.principal, &ask.id) else { return };
+        // The call is not made, whether the log has room for it or not.
+        if let Ok(asking) = self.asking(&entry, ask) {
+            asking.failed(&error(&entry.spec));
+        }
+    }
+
+    fn asking(&self, entry: &Entry, ask: &Ask) -> Result<Asking, CallError> {
+        self.core.gate.rules().asking(&self.caller, self.context.request_id(), entry, &ask.input)
     }
 }
 

@@ -15,7 +15,7 @@ use super::caller::CallerId;
 use super::limits::{CallPermit, CallerLimits, Entered, Limiter};
 use super::summary::name;
 use crate::mcp::McpPeer;
-use crate::run::principal::Principal;
+use crate::run::principal::{ByOwner, Principal};
 use crate::run::registry::Entry;
 use crate::{
     CallError, CallPolicy, Context, Decision, ErrorCode, OperationSpec, Payload, PayloadStream, ResponseEnvelope,
@@ -56,8 +56,13 @@ impl MadeBy {
 
     /// The mark of a call; of one that has none, a new one with its identity.
     fn of(context: &Context) -> Self {
-        let marked = context.extension::<Self>().cloned();
-        marked.unwrap_or_else(|| Self::new(&CallerId::of(context.identity())))
+        if let Some(marked) = context.extension::<Self>() {
+            return marked.clone();
+        }
+        match context.identity() {
+            None if context.extension::<ByOwner>().is_some() => Self::new(&caller_of(&Principal::Owner)),
+            identity => Self::new(&CallerId::of(identity)),
+        }
     }
 
     /// True if the operation was run, whatever came of it.
@@ -152,6 +157,27 @@ impl Rules {
         }
     }
 
+    /// Begins the audit entry of a call of a program that somebody is asked about.
+    ///
+    /// # Errors
+    /// Those of an audit log that is required.
+    #[cfg(feature = "program")]
+    pub(super) fn asking(
+        &self,
+        caller: &CallerId,
+        request: impl Into<String>,
+        operation: &Entry,
+        input: &Value,
+    ) -> Result<Asking, CallError> {
+        let by = caller.to_string();
+        let Some(log) = &self.audit else { return Ok(Asking { record: None, by }) };
+        let spec = &operation.spec;
+        let entry = AuditEntry::new(request, spec.id.clone(), spec.kind).with_caller(caller);
+        let mut record = log.begin_as(entry, files::size(input, None), || files::told(operation, input, None))?;
+        record.set_approval(Approval::Asked);
+        Ok(Asking { record: Some(record), by })
+    }
+
     /// Counts a call that begins. What somebody has agreed to is not refused for coming too soon: it waits, since programs
     /// have no way to.
     async fn enter(&self, caller: &CallerId, is_approved: bool) -> Result<Entered, CallError> {
@@ -226,6 +252,32 @@ impl Rules {
             Decision::Allow | Decision::Deny => {}
         }
         entered.admit().await
+    }
+}
+
+/// A call of a program that somebody is asked about. If it is dropped, the call counts as `ABORTED`.
+#[cfg(feature = "program")]
+pub(super) struct Asking {
+    record: Option<AuditRecord>,
+    by: String,
+}
+
+#[cfg(feature = "program")]
+impl Asking {
+    /// The call is made later, and has an entry of its own then.
+    pub(super) fn agreed(self) {
+        if let Some(record) = self.record {
+            record.discard();
+        }
+    }
+
+    /// The call is not made, or not yet.
+    pub(super) fn failed(self, error: &CallError) {
+        let Some(mut record) = self.record else { return };
+        if *error.code() == ErrorCode::AccessDenied {
+            record.set_approval(Approval::Denied { by: self.by });
+        }
+        record.finish(Err(error));
     }
 }
 

@@ -69,9 +69,11 @@ const MAX_REFRESHES: u32 = 10;
 ///
 /// # When something fails
 ///
-/// The next call restarts a server that has died or whose connection has ended, once for all waiting calls, and with a
-/// growing delay if it keeps dying. Calls in flight fail, with `interrupted` in their details. They are not repeated,
-/// because the server may have carried them out.
+/// The next call restarts a server that has died or whose connection has ended, once for all waiting calls. Calls in flight
+/// fail, with `interrupted` in their details. They are not repeated, because the server may have carried them out.
+///
+/// A server that cannot be restarted is tried again after a growing delay, of 30 seconds at most. Calls wait for a second of
+/// it; before a longer delay, they fail at once, with the number of seconds as `retryAfter` in their details.
 ///
 /// A call that is dropped or times out is cancelled at the server.
 #[derive(Clone)]

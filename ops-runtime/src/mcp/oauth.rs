@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::tokens::{MemoryTokenStore, TokenStore};
+use self::tokens::{MemoryTokenStore, Refreshes, TokenStore};
 use crate::http::{Destinations, Secret};
 use crate::{BoxFuture, CallError};
 
@@ -37,7 +37,11 @@ pub struct McpOAuth {
     pub(in crate::mcp) client_metadata_url: Option<String>,
     pub(in crate::mcp) scopes: Vec<String>,
     pub(in crate::mcp) store: Arc<dyn TokenStore>,
+    /// Shared by clones, which may have the same refresh tokens.
+    pub(in crate::mcp) refreshes: Refreshes,
     pub(in crate::mcp) prompt: Option<Prompt>,
+    /// Shared by clones, if one user at a time can be waited for.
+    pub(in crate::mcp) turn: Option<Arc<tokio::sync::Mutex<()>>>,
     pub(in crate::mcp) issuer: Option<String>,
     pub(in crate::mcp) destinations: Destinations,
     pub(in crate::mcp) step_timeout: Duration,
@@ -59,7 +63,9 @@ impl McpOAuth {
             client_metadata_url: None,
             scopes: Vec::new(),
             store: Arc::new(MemoryTokenStore::default()),
+            refreshes: Refreshes::default(),
             prompt: None,
+            turn: None,
             issuer: None,
             destinations: Destinations::default(),
             step_timeout: Duration::from_secs(30),
@@ -131,7 +137,8 @@ impl McpOAuth {
         self
     }
 
-    /// Sets how the user is asked: `ask` has a URL visited, and returns the URL that the browser was sent back to.
+    /// Sets how the user is asked: `ask` has a URL visited, and returns the URL that the browser was sent back to. Clients of
+    /// several servers may ask at the same time.
     #[must_use]
     pub fn with_prompt<F, Fut>(mut self, ask: F) -> Self
     where
@@ -139,23 +146,28 @@ impl McpOAuth {
         Fut: Future<Output = Result<String, CallError>> + Send + 'static,
     {
         self.prompt = Some(Arc::new(move |url| Box::pin(ask(url))));
+        self.turn = None;
         self
     }
 
     /// Waits for the user's browser at the redirect URL, which names a port of this machine; `open` has the given URL
     /// visited.
+    ///
+    /// The user is asked for one server after the other, if clones of this are for several.
     #[must_use]
     pub fn with_loopback(self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let redirect = self.redirect_uri.clone();
         let open = Arc::new(open);
-        self.with_prompt(move |url| {
+        let mut with = self.with_prompt(move |url| {
             let (redirect, open) = (redirect.clone(), open.clone());
             async move {
                 let listener = redirect::listen(&redirect).await?;
                 open(&url);
                 redirect::answer(&listener, &redirect, redirect::state(&url).as_deref()).await
             }
-        })
+        });
+        with.turn = Some(Arc::default());
+        with
     }
 }
 

@@ -87,6 +87,12 @@ impl Entry {
         self.bytes = Measured::default();
     }
 
+    /// Forgets what the program was told, so that the call is made again.
+    fn forget(&mut self) {
+        (self.answer, self.order, self.at) = (None, None, None);
+        (self.state, self.bytes) = (State::Allowed, Measured::default());
+    }
+
     fn bytes(&self) -> usize {
         *self.bytes.0.get_or_init(|| serde_json::to_string(self).map_or(0, |json| json.len()))
     }
@@ -264,6 +270,23 @@ impl Journal {
             .enumerate()
             .all(|(wanted, (order, _))| wanted == *order)
             .then(|| found.into_iter().map(|(_, at)| at).collect())
+    }
+}
+
+impl Journal {
+    /// Forgets errors that the program was told as answer `from` or later, where a call may be made again. The program must have
+    /// made no call after the answers before that one.
+    pub(super) fn forget_errors(&mut self, from: usize, may_repeat: impl Fn(&Entry) -> bool) {
+        let mut order = from;
+        for at in self.answered().unwrap_or_default().into_iter().skip(from) {
+            let Some(entry) = self.call(at) else { continue };
+            if matches!(entry.answer, Some(Answer::Error { .. })) && may_repeat(entry) {
+                entry.forget();
+            } else {
+                entry.order = Some(order);
+                order += 1;
+            }
+        }
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Report {
     pub calls: usize,
     /// What somebody who relies on the outcome should know, such as lines of the console that were left out.
     pub warnings: Vec<String>,
+    /// True if it began a call in this run, beside those that its journal answers.
+    #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "gateways alone keep what has not gone on"))]
+    pub(crate) has_called: bool,
 }
 
 /// How a program ended.

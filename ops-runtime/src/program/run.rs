@@ -41,6 +41,10 @@ pub(super) struct Run<'a> {
     told: usize,
     /// How many calls the program made.
     made: usize,
+    /// How many answers it was told before it made the last one.
+    told_before: usize,
+    /// True if a call was begun.
+    has_called: bool,
     /// Calls that may start.
     queue: VecDeque<usize>,
     /// Answers that need no call.
@@ -74,6 +78,8 @@ impl<'a> Run<'a> {
             replay: VecDeque::new(),
             told: 0,
             made: 0,
+            told_before: 0,
+            has_called: false,
             queue: VecDeque::new(),
             ready: VecDeque::new(),
             in_flight: FuturesUnordered::new(),
@@ -88,10 +94,11 @@ impl<'a> Run<'a> {
     pub(super) async fn run(mut self) -> Report {
         let result = self.drive().await;
         let mut warnings = Vec::new();
-        if result.is_err() {
-            self.settle_started(&mut warnings).await;
+        if let Err(failure) = &result {
+            self.settle_started(failure.reason, &mut warnings).await;
         }
-        let mut report = Report { outcome: Outcome::Done(Value::Null), logs: Vec::new(), calls: self.made, warnings };
+        let (outcome, logs) = (Outcome::Done(Value::Null), Vec::new());
+        let mut report = Report { outcome, logs, calls: self.made, warnings, has_called: self.has_called };
         if let Some(instance) = &mut self.instance {
             let guest = instance.guest();
             report.logs = std::mem::take(&mut guest.logs);
@@ -240,7 +247,7 @@ impl<'a> Run<'a> {
             Target::Search => (SEARCH.to_owned(), false),
             Target::Describe => (DESCRIBE.to_owned(), false),
         };
-        self.made = at + 1;
+        (self.made, self.told_before) = (at + 1, self.told);
         let (mut yes, mut no) = (false, false);
         if let Some(entry) = self.journal.calls.get(at) {
             if entry.id != id || entry.input != input {
@@ -303,6 +310,7 @@ impl<'a> Run<'a> {
             let Some(at) = self.queue.pop_front() else { break };
             let Some(entry) = self.journal.call(at) else { return Err(gone()) };
             entry.state = State::Started;
+            self.has_called = true;
             let (id, input, host) = (entry.id.clone(), entry.input.clone(), self.host);
             if !is_query(host, &id) {
                 self.save().await?;
@@ -397,7 +405,7 @@ impl<'a> Run<'a> {
     }
 
     /// After a failure: lets the calls end that have been started, so that the journal knows what they came to.
-    async fn settle_started(&mut self, warnings: &mut Vec<String>) {
+    async fn settle_started(&mut self, reason: Reason, warnings: &mut Vec<String>) {
         while let Some(Some((at, answer))) = until(self.deadline, self.in_flight.next()).await {
             let time = now().max(self.journal.started);
             self.record(at, &answer, time);
@@ -410,6 +418,14 @@ impl<'a> Run<'a> {
                     entry.id
                 ));
             }
+        }
+        // Only of a journal whose calls were all made again it is known what came after which.
+        if !matches!(reason, Reason::Differs | Reason::Journal) && self.made >= self.journal.calls.len() {
+            self.journal.forget_errors(self.told_before, |entry| match entry.state {
+                State::Started => is_query(host, &entry.id),
+                State::Denied | State::Refused => true,
+                State::Allowed | State::Asked | State::Declined => false,
+            });
         }
         if self.started && self.store.is_some() && self.save().await.is_err() {
             warnings.push("the journal could not be kept".to_owned());

@@ -131,6 +131,9 @@ impl Sandbox {
     /// started again makes no such call twice. One whose result was lost fails with the code `OUTCOME_UNKNOWN`; a query
     /// is repeated. Nobody else runs the program of this journal at the same time. It stays in the store when the program
     /// has ended, for the caller to remove.
+    ///
+    /// When a program fails, the journal forgets what may pass: errors of queries, and refusals, that it made no call after.
+    /// A run with this journal makes those calls again, and no other.
     pub fn run_kept<'a>(
         &'a self,
         program: &'a Program,
@@ -185,7 +188,8 @@ fn differs() -> Report {
 
 impl Report {
     pub(super) fn failed(failure: Failure) -> Self {
-        Self { outcome: Outcome::Failed(failure), logs: Vec::new(), calls: 0, warnings: Vec::new() }
+        let (logs, warnings) = (Vec::new(), Vec::new());
+        Self { outcome: Outcome::Failed(failure), logs, calls: 0, warnings, has_called: false }
     }
 }
 

@@ -82,6 +82,23 @@ impl<'a> Kept<'a> {
         self.answers.push((key.into(), false));
         self
     }
+
+    /// Keeps the answers with the journal, for a program that does not go on yet.
+    ///
+    /// # Errors
+    /// If the journal cannot be read or kept, if another runs its program, or if nobody asked for an answer.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn keep_answers(&self) -> io::Result<()> {
+        if self.answers.is_empty() {
+            return Ok(());
+        }
+        let _hold = self.store.hold(self.name).await?;
+        let Some(mut journal) = self.store.load(self.name).await? else { return Ok(()) };
+        for (key, yes) in &self.answers {
+            journal.answer(key, *yes).map_err(io::Error::other)?;
+        }
+        self.store.save(self.name, &journal).await
+    }
 }
 
 /// Journals in memory, which end with the process.

@@ -5,6 +5,11 @@ use std::sync::Arc;
 use crate::run::pipeline::Invocation;
 use crate::{CallOptions, Context, Identity, OperationSpec, Registry};
 
+/// An extension of a call: the owner of the registry makes it.
+#[cfg(feature = "gateway")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ByOwner;
+
 /// Who calls a server, as far as its transport knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Principal {

@@ -300,3 +300,13 @@ async fn a_model_of_this_process_waits_too() {
     gateway.registry().call("shop.renamePet", json!({ "petId": 7, "name": "Tom" })).await.unwrap();
     assert_eq!(shop.renamed(), 2);
 }
+
+#[tokio::test]
+async fn a_client_without_forms_is_not_asked_by_one() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().build().await.unwrap();
+    let urls = json!({ "elicitation": { "url": {} } });
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], urls).await;
+    let waits = client.call("call", rename()).await;
+    assert!(text(&waits).starts_with("This call waits."), "{waits}");
+}

@@ -10,6 +10,7 @@ use ops_runtime::spec::{ErrorDefinition, OperationSpec};
 use ops_runtime::{CallError, CallOptions, Registry};
 use serde_json::{Value, json};
 
+use crate::client::{Client, REVISIONS};
 use crate::fixture::{Shop, owner, text};
 
 /// The entries of a log.
@@ -128,5 +129,73 @@ async fn a_call_that_is_refused_over_http_is_told() {
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
         assert_eq!(kept.outcomes(&gateway).await, [told], "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_a_program_that_is_not_agreed_to_is_told() {
+    let (shop, kept) = (Shop::new(), Kept::default());
+    let gateway = shop.gateway().with_tools(Tools::Code).with_audit(kept.log()).build().await.unwrap();
+    let told = async || {
+        gateway.flush().await;
+        let entries = std::mem::take(&mut *kept.0.lock().unwrap());
+        let told = entries.iter().map(|entry| {
+            assert_eq!((&entry["operation"], &entry["connection"]), (&json!("shop.renamePet"), &json!("owner")));
+            format!("{} {}", entry["outcome"].as_str().unwrap(), entry["approval"]["state"].as_str().unwrap())
+        });
+        told.collect::<Vec<_>>()
+    };
+    let code = "await ops.shop.renamePet({ petId: 7, name: 'Max' })";
+    // The model says what the user said.
+    let mut client = owner(&gateway).await;
+    let waits = client.call("execute", json!({ "code": code })).await;
+    assert_eq!(told().await, ["APPROVAL_NEEDED asked"]);
+    let part =
+        |before: &str, after: char| text(&waits).split_once(before).unwrap().1.split(after).next().unwrap().to_owned();
+    let (key, ask) = (part("\"resume\": \"", '"'), part("(key ", ')'));
+    client.call("execute", json!({ "code": code, "resume": key, "decline": [ask] })).await;
+    assert_eq!(told().await, ["ACCESS_DENIED denied"]);
+    // The client asks its user.
+    let form = json!({ "elicitation": {} });
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], form.clone()).await;
+    for (action, expected) in
+        [(Some("accept"), "ok approved"), (Some("decline"), "ACCESS_DENIED denied"), (None, "EXECUTION_ERROR asked")]
+    {
+        let id = client.send("tools/call", json!({ "name": "execute", "arguments": { "code": code } })).await;
+        let question = client.receive().await["id"].clone();
+        match action {
+            Some(action) => client.respond(&question, json!({ "action": action })).await,
+            None => client.refuse(&question, "there is no screen").await,
+        }
+        client.answer(id).await;
+        assert_eq!(told().await, [expected]);
+    }
+    // The answer comes with another call.
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[1], form).await;
+    let asked = client.call("execute", json!({ "code": code })).await;
+    assert_eq!(told().await, ["ABORTED asked"]);
+    let question = asked["inputRequests"].as_object().unwrap().keys().next().unwrap();
+    let answers = json!({ question: { "action": "decline" } });
+    let mut params = json!({ "name": "execute", "arguments": { "code": code }, "inputResponses": answers });
+    params["requestState"] = asked["requestState"].clone();
+    client.request("tools/call", params).await;
+    assert_eq!(told().await, ["ACCESS_DENIED denied"]);
+}
+
+#[tokio::test]
+async fn the_owner_is_told_from_unknown_callers() {
+    for tools in [Tools::All, Tools::Search] {
+        let (shop, kept) = (Shop::new(), Kept::default());
+        let gateway = shop.gateway().with_tools(tools).with_audit(kept.log()).build().await.unwrap();
+        let (tool, arguments) = match tools {
+            Tools::All => ("shop_showPet", json!({ "petId": 7 })),
+            _ => ("call", json!({ "id": "shop.showPet", "input": { "petId": 7 } })),
+        };
+        owner(&gateway).await.call(tool, arguments).await;
+        gateway.registry().call("shop.showPet", json!({ "petId": 7 })).await.unwrap();
+        gateway.flush().await;
+        let entries = std::mem::take(&mut *kept.0.lock().unwrap());
+        let told: Vec<_> = entries.iter().map(|entry| (&entry["connection"], &entry["caller"])).collect();
+        assert_eq!(told, [(&json!("owner"), &Value::Null), (&Value::Null, &Value::Null)], "{tools:?}");
     }
 }

@@ -102,3 +102,15 @@ async fn a_document_does_not_say_where_credentials_go() {
     let own = Gateway::builder().with_document(&home, HttpConfig::new().with_auth(Auth::bearer("t")));
     assert_eq!(built(own).await, (vec!["shop.showPet".to_owned()], vec![]));
 }
+
+#[tokio::test]
+async fn the_tools_of_a_mock_server_are_listed_and_not_called() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/mcp/faulty.py");
+    let servers = McpConfig::new()
+        .with_server("faulty", McpServerConfig::stdio("python3", ["-S", script]))
+        .with_server("gone", McpServerConfig::stdio("/no/such/server", ["x"]));
+    let gateway = Gateway::builder().with_mock_mcp_servers(servers).with_tools(Tools::Search).build().await.unwrap();
+    assert_eq!(gateway.failures().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["gone"]);
+    // The server would exit.
+    gateway.registry().call("faulty.exit", json!({})).await.unwrap();
+}

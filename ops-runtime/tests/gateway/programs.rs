@@ -391,3 +391,95 @@ async fn an_error_of_many_signs_is_cut_as_any_other() {
         assert_eq!(told.contains("..."), count > 4_000, "{count}: {told}");
     }
 }
+
+/// What stands between two texts in the answer of a program that waits.
+fn part<'a>(waits: &'a Value, before: &str, after: char) -> &'a str {
+    let (_, rest) = text(waits).split_once(before).unwrap_or_else(|| panic!("{waits}"));
+    rest.split(after).next().unwrap()
+}
+
+#[tokio::test]
+async fn a_program_whose_user_could_not_be_asked_waits() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let form = json!({ "elicitation": {} });
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], form).await;
+    let code = "
+        const rename = async name => (await ops.shop.renamePet({ petId: 7, name })).renamed;
+        return [await rename('Ann'), ...await Promise.all([rename('Ben'), rename('Cid')])];
+    ";
+    let run = |more: Value| {
+        let mut arguments = json!({ "code": code });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "name": "execute", "arguments": arguments })
+    };
+    let mut id = client.send("tools/call", run(json!({}))).await;
+    for (name, is_asked) in [("Ann", true), ("Ben", true), ("Cid", false)] {
+        let question = client.receive().await;
+        assert!(question["params"]["message"].as_str().unwrap().contains(name), "{question}");
+        match is_asked {
+            true => client.respond(&question["id"], json!({ "action": "accept" })).await,
+            false => client.refuse(&question["id"], "there is no screen").await,
+        }
+    }
+    let waits = client.answer(id).await["result"].clone();
+    assert_eq!((shop.renamed(), &waits["isError"]), (1, &json!(true)), "{waits}");
+    for told in ["there is no screen", "Do not run it from its start.", "stays done: `shop.renamePet` (1)."] {
+        assert!(text(&waits).contains(told), "{waits}");
+    }
+    // Nothing is made again, and nothing that was answered is asked again.
+    id = client.send("tools/call", run(json!({ "resume": part(&waits, "\"resume\": \"", '"') }))).await;
+    let question = client.receive().await;
+    assert!(question["params"]["message"].as_str().unwrap().contains("Cid"), "{question}");
+    client.respond(&question["id"], json!({ "action": "accept" })).await;
+    let done = client.answer(id).await["result"].clone();
+    assert_eq!((text(&done), shop.renamed()), (r#"["Ann","Ben","Cid"]"#, 3), "{done}");
+}
+
+#[tokio::test]
+async fn a_program_for_which_there_is_no_room_waits_with_its_answers() {
+    let (shop, store) = (Shop::new(), Arc::new(MemoryStore::new()));
+    let built = |limits: Limits| {
+        let gateway = shop.gateway().with_tools(Tools::Code).with_program_store(Shared(store.clone()));
+        gateway.with_program_limits(limits).build()
+    };
+    let gateway = built(Limits::new()).await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "return (await ops.shop.renamePet({ petId: 7, name: 'Max' })).renamed";
+    let waits = client.call("execute", json!({ "code": code })).await;
+    let (key, ask) = (part(&waits, "\"resume\": \"", '"'), part(&waits, "(key ", ')'));
+    let agreed = json!({ "code": code, "resume": key, "approve": [ask] });
+    for limits in [Limits::new().with_memory(1), Limits::new().with_time(Duration::ZERO)] {
+        let full = built(limits).await.unwrap();
+        let told = owner(&full).await.call("execute", agreed.clone()).await;
+        assert!(text(&told).starts_with("The program did not go on: the program "), "{told}");
+        assert!(text(&told).contains("It waits as before, with the answers of the user"), "{told}");
+        assert!(text(&told).contains(&format!("\"resume\": \"{key}\"")), "{told}");
+    }
+    let done = client.call("execute", json!({ "code": code, "resume": key })).await;
+    assert_eq!((text(&done), shop.renamed()), ("Max", 1), "{done}");
+    // One that has ended is gone.
+    let gone = client.call("execute", json!({ "code": code, "resume": key })).await;
+    assert!(text(&gone).starts_with("No program waits under the key"), "{gone}");
+}
+
+/// A store that several gateways share.
+struct Shared(Arc<MemoryStore>);
+
+impl JournalStore for Shared {
+    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Option<Journal>>> {
+        self.0.load(name)
+    }
+
+    fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
+        self.0.save(name, journal)
+    }
+
+    fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>> {
+        self.0.hold(name)
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        self.0.remove(name)
+    }
+}

@@ -104,6 +104,18 @@ async fn a_token_that_is_not_renewed_is_sent_all_the_same() {
 }
 
 #[tokio::test]
+async fn clients_of_one_store_use_no_refresh_token_twice() {
+    let (server, user, store) = (Server::start().await, User::new(1), Drawer::default());
+    server.oddities.lock().unwrap().rotates = true;
+    let oauth = user.oauth(&store);
+    let clients = [connect(config(&server, oauth.clone())).await, connect(config(&server, oauth)).await];
+    expire(&store);
+    let (one, two) = tokio::join!(call(&clients[0], "open"), call(&clients[1], "open"));
+    assert_eq!((one.unwrap(), two.unwrap()), (json!("open"), json!("open")));
+    assert_eq!((server.count("used twice"), user.asked()), (0, 1));
+}
+
+#[tokio::test]
 async fn who_refuses_when_tools_have_changed_is_not_asked_again() {
     let (server, user) = (Server::start().await, User::new(1));
     server.oddities.lock().unwrap().changes = true;

@@ -87,6 +87,37 @@ async fn a_child_that_exits_fails_the_call_and_is_started_again() {
     assert!(error.message().contains("closed"), "{error}");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_server_that_stays_down_fails_calls_at_once() {
+    let switch = std::env::temp_dir().join(format!("ops-mcp-down-{}", std::process::id()));
+    std::fs::write(&switch, "").unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/mcp/faulty.py");
+    let start =
+        format!("test -e '{}' || {{ echo no licence >&2; exit 9; }}; exec python3 -S '{script}'", switch.display());
+    let client = connect(McpServerConfig::stdio("sh", ["-c", &start]).with_namespace("faulty")).await;
+    std::fs::remove_file(&switch).unwrap();
+    call(&client, "exit", json!({})).await.unwrap_err();
+    // The first calls after that wait for some attempts, and the next ones do not wait for more.
+    let error = call(&client, "pid", json!({})).await.unwrap_err();
+    assert!(error.message().starts_with("cannot connect to the MCP server") && error.details().is_null(), "{error}");
+    let begun = std::time::Instant::now();
+    for _ in 0..20 {
+        let error = call(&client, "pid", json!({})).await.unwrap_err();
+        let message = error.message();
+        assert!(message.starts_with("the MCP server `faulty` is down, and is tried again in "), "{error}");
+        assert!(message.contains("no licence"), "{error}");
+        assert!(error.details()["retryAfter"].as_f64().is_some_and(|wait| wait > 1.0 && wait < 2.0), "{error}");
+    }
+    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    // It is back, and so are calls once the delay has passed.
+    std::fs::write(&switch, "").unwrap();
+    tokio::time::sleep(Duration::from_millis(1_700)).await;
+    number(&client, "pid").await;
+    client.close().await;
+    std::fs::remove_file(&switch).unwrap();
+}
+
 #[tokio::test]
 async fn no_child_is_left_behind() {
     // It goes on when its input ends, and must be killed.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -10,7 +11,7 @@ use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use ops_runtime::CallError;
 use ops_runtime::adapter::BoxFuture;
 use ops_runtime::http::{HttpEngine, RequestBody, Secret};
-use ops_runtime::mcp::{McpClient, McpOAuth, McpServerConfig, TokenStore};
+use ops_runtime::mcp::{McpClient, McpClients, McpConfig, McpOAuth, McpServerConfig, TokenStore};
 use serde_json::{Value, json};
 use tower_service::Service;
 
@@ -41,6 +42,8 @@ pub(crate) struct Oddities {
     pub(crate) demands: u32,
     /// It takes calls without a token, too.
     pub(crate) is_public: bool,
+    /// Each refresh token is good once.
+    pub(crate) rotates: bool,
     /// Its tools change with the first call, after which the token is good no more.
     pub(crate) changes: bool,
 }
@@ -129,12 +132,20 @@ async fn serve(
         "/token" if oddities.secret.is_some() && !headers.contains_key("authorization") => {
             reply(401, &[], &json!({ "error": "invalid_client" }))
         }
+        "/token"
+            if oddities.rotates
+                && form.contains("grant_type=refresh_token")
+                && !form.contains(&format!("refresh_token=again-{}", server.good.lock().unwrap())) =>
+        {
+            server.seen.lock().unwrap().push("used twice".to_owned());
+            reply(400, &[], &json!({ "error": "invalid_grant" }))
+        }
         "/token" => {
             let mut good = server.good.lock().unwrap();
             *good += 1;
-            let token = format!("token-{good}");
+            let (token, again) = (format!("token-{good}"), format!("again-{good}"));
             let answer =
-                json!({ "access_token": token, "token_type": "bearer", "expires_in": 3600, "refresh_token": "again" });
+                json!({ "access_token": token, "token_type": "bearer", "expires_in": 3600, "refresh_token": again });
             reply(200, &[], &answer)
         }
         "/mcp" => {
@@ -260,6 +271,32 @@ async fn tokens_are_got_kept_and_renewed() {
     assert_eq!((*asked.lock().unwrap(), server.count("renewed")), (1, 1));
     assert!(store.0.lock().unwrap()[&url].contains("token-3"));
     client.close().await;
+}
+
+#[tokio::test]
+async fn the_user_is_asked_for_one_server_after_the_other() {
+    let servers = [Server::start().await, Server::start().await];
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // Each time, the user takes more than half of the time there is.
+    let oauth = McpOAuth::new(format!("http://127.0.0.1:{port}/callback"))
+        .with_client_name("the test")
+        .with_user_timeout(Duration::from_millis(1_300))
+        .with_loopback(|url| {
+            let url = url.to_owned();
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(700)).await;
+                browse(url).await;
+            });
+        });
+    let mut config = McpConfig::new();
+    for (name, server) in ["one", "two"].into_iter().zip(&servers) {
+        let http = McpServerConfig::http(format!("{}/mcp", server.url));
+        config = config.with_server(name, http.with_oauth(oauth.clone()));
+    }
+    let clients = McpClients::connect(&config).await;
+    assert!(clients.errors().is_empty(), "{:?}", clients.errors());
+    assert_eq!(clients.names(), ["one", "two"]);
+    clients.close_all().await;
 }
 
 #[tokio::test]

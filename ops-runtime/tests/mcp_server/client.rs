@@ -99,6 +99,12 @@ impl Client {
         self.write(json!({ "jsonrpc": "2.0", "id": id, "result": result })).await;
     }
 
+    /// Refuses a request of the server.
+    #[allow(dead_code, reason = "the tests of the gateway need it")]
+    pub(crate) async fn refuse(&mut self, id: &Value, message: &str) {
+        self.write(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": message } })).await;
+    }
+
     pub(crate) async fn receive(&mut self) -> Value {
         let line = tokio::time::timeout(PATIENCE, self.read.next_line()).await.expect("a message in time");
         serde_json::from_str(&line.unwrap().expect("a message")).unwrap()

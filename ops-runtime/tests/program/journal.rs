@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use ops_runtime::program::{FolderStore, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox};
-use serde_json::json;
+use ops_runtime::CallError;
+use ops_runtime::access::Decision;
+use ops_runtime::adapter::BoxFuture;
+use ops_runtime::program::{FolderStore, Host, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox};
+use serde_json::{Value, json};
 
 use crate::support::{Recorder, program};
 
@@ -238,4 +241,68 @@ async fn numbers_that_a_program_computed_are_read_as_they_were() {
     let outcome = sandbox.run_kept(&asking, &kept.with_yes(&waiting.asks[0].key), &host).await.outcome;
     assert!(matches!(outcome, Outcome::Done(ref value) if *value == price), "{outcome:?}");
     std::fs::remove_dir_all(&root).unwrap();
+}
+
+/// A host that is down until it is told otherwise, and whose rules may change.
+#[derive(Default)]
+struct Flaky {
+    calls: Recorder,
+    is_up: AtomicBool,
+}
+
+impl Host for Flaky {
+    fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        let answer = self.calls.call(id, input);
+        let fails = !self.is_up.load(Ordering::SeqCst) && id != "t.set";
+        Box::pin(async move { if fails { Err(CallError::execution("status 503")) } else { answer.await } })
+    }
+
+    fn decide(&self, id: &str, _: &Value) -> Decision {
+        match id {
+            "t.denied" if !self.is_up.load(Ordering::SeqCst) => Decision::Deny,
+            _ => Decision::Allow,
+        }
+    }
+
+    fn is_query(&self, id: &str) -> bool {
+        self.calls.is_query(id)
+    }
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again_and_no_change_is_repeated() {
+    for (source, calls, ends) in [
+        ("await ops.t.set(1); return await ops.t.echo(2)", &["t.set", "t.echo", "t.echo"][..], true),
+        (
+            "return await Promise.all([ops.t.echo(1), ops.t.set(2), ops.t.echo(3)])",
+            &["t.echo", "t.set", "t.echo", "t.echo", "t.echo"],
+            true,
+        ),
+        ("await ops.t.set(1); return await ops.t.denied(2)", &["t.set", "t.denied"], true),
+        // The change may have been carried out.
+        ("return await ops.t.setOther(1)", &["t.setOther"], false),
+        // What the program did after an error was done because of it.
+        ("try { await ops.t.echo(1) } catch { await ops.t.set(2) } throw new Error('x')", &["t.echo", "t.set"], false),
+        (
+            "try { await ops.t.echo(1) } catch {} await ops.t.set(2); await ops.t.echo(3)",
+            &["t.echo", "t.set", "t.echo", "t.echo"],
+            true,
+        ),
+    ] {
+        let (sandbox, host, store) = (Sandbox::default(), Flaky::default(), MemoryStore::new());
+        let program = program(source);
+        let failed = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        assert!(
+            matches!(failed, Outcome::Failed(ref failed) if failed.reason == Reason::Thrown),
+            "{source}: {failed:?}"
+        );
+        host.is_up.store(true, Ordering::SeqCst);
+        let outcome = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        assert_eq!(matches!(outcome, Outcome::Done(_)), ends, "{source}: {outcome:?}");
+        assert_eq!(host.calls.ids(), calls, "{source}");
+        // A journal that has forgotten is one that can be read.
+        let again = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        assert_eq!(matches!(again, Outcome::Done(_)), ends, "{source}: {again:?}");
+        assert_eq!(host.calls.ids(), calls, "{source}");
+    }
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
         }
     }
     drop(progress);
-    print(&text(&rows, arguments.json))?;
+    print(&text(&rows, arguments.json)).map_err(Failure::trouble)?;
     let (all, breaking) = (rows.len(), rows.iter().filter(|row| row.breaks).count());
     let count = |count: usize| if count == 1 { "1 change".to_owned() } else { format!("{count} changes") };
     match (all, breaking) {

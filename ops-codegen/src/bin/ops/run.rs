@@ -77,7 +77,12 @@ async fn drive(
                 store.remove(name).await.map_err(unkept)?;
             } else if let Some(folder) = &arguments.journal {
                 let folder = folder.display();
-                tell("note", &format!("`{folder}` keeps the calls that were made: without it, they are made again"));
+                tell(
+                    "note",
+                    &format!(
+                        "`{folder}` keeps the calls that were made, for the same command to go on: without it, they are made again"
+                    ),
+                );
             }
             return finish(report);
         };

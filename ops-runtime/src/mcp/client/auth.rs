@@ -190,7 +190,13 @@ impl Authorization {
                  machine"
             )));
         }
+        // The user's time counts from when the question comes.
+        let turn = match &oauth.turn {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        };
         let callback = asked(oauth.user_timeout, prompt(session.auth_url.clone())).await?;
+        drop(turn);
         if let Some(refused) = refusal(&callback) {
             return Err(refused);
         }
@@ -272,7 +278,13 @@ async fn manager(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Result<Auth
 }
 
 fn store(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Store {
-    Store { inner: oauth.store.clone(), server: url.to_owned(), bound: bound.clone(), has_secret: has_secret(oauth) }
+    Store {
+        inner: oauth.store.clone(),
+        server: url.to_owned(),
+        bound: bound.clone(),
+        has_secret: has_secret(oauth),
+        refreshes: oauth.refreshes.clone(),
+    }
 }
 
 /// True if the program brings a secret of its own.

@@ -1,9 +1,11 @@
 //! The connection as it comes and goes: one recovery for all calls that wait for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::delay::{STABLE, delay};
@@ -11,8 +13,8 @@ use super::session::Session;
 use super::{Inner, McpServerInfo, lock};
 use crate::{CallError, ErrorCode};
 
-/// How often a recovery tries to connect before the waiting calls fail.
-const ATTEMPTS: u32 = 5;
+/// The longest delay before an attempt to connect that calls wait for: before longer ones, they fail at once.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 type Recovery = Shared<BoxFuture<'static, Result<Arc<Session>, CallError>>>;
 
@@ -26,9 +28,11 @@ pub(super) enum Link {
     },
     /// A recovery is connecting, and all calls wait for it.
     Recovering(Recovery),
-    /// A recovery failed; the next call starts another.
+    /// A recovery failed; the first call after the delay starts another.
     Down {
         failures: u32,
+        since: Instant,
+        error: CallError,
     },
     /// Closed for good.
     #[default]
@@ -83,16 +87,20 @@ impl Inner {
     /// The current connection, or the recovery of one that has ended.
     fn now(self: &Arc<Self>) -> Result<Now, CallError> {
         let mut link = lock(&self.link);
-        let failures = match &*link {
+        let (failures, since, error) = match &*link {
             Link::Up { session, .. } if session.is_open() => return Ok(Now::Up(session.clone())),
-            Link::Up { since, .. } if since.elapsed() >= STABLE => 0,
-            Link::Up { failures, .. } => failures + 1,
-            Link::Down { failures } => *failures,
+            Link::Up { since, .. } if since.elapsed() >= STABLE => (0, *since, None),
+            Link::Up { since, failures, .. } => (failures + 1, *since, None),
+            Link::Down { failures, since, error } => (*failures, *since, Some(error)),
             Link::Closed => return Err(self.closed()),
             Link::Recovering(recovery) => return Ok(Now::Recovering(recovery.clone())),
         };
+        let wait = pause(failures).saturating_sub(since.elapsed());
+        if wait > PATIENCE {
+            return Err(self.down(error, wait));
+        }
         // A task of its own: the call that starts it may be dropped, and others wait for it.
-        let task = tokio::spawn(recover(self.clone(), failures));
+        let task = tokio::spawn(recover(self.clone(), failures, wait));
         let recovery =
             task.map(|ended| ended.unwrap_or_else(|error| Err(CallError::from_error(error)))).boxed().shared();
         *link = Link::Recovering(recovery.clone());
@@ -102,14 +110,32 @@ impl Inner {
     fn closed(&self) -> CallError {
         CallError::execution(format!("the client of the MCP server `{}` is closed", self.name))
     }
+    /// The error of a call while it is too soon to connect again: why the last attempt failed, and when the next may be made.
+    fn down(&self, error: Option<&CallError>, wait: Duration) -> CallError {
+        let (code, why, mut details) = match error {
+            Some(error) => (error.code().clone(), error.message(), error.details().clone()),
+            None => (ErrorCode::ExecutionError, "its connections end as soon as they are made", Value::Null),
+        };
+        if details.is_null() {
+            details = Value::Object(serde_json::Map::new());
+        }
+        if let Some(details) = details.as_object_mut() {
+            details.insert("retryAfter".to_owned(), wait.as_secs_f64().into());
+        }
+        let message = format!("the MCP server `{}` is down, and is tried again in {wait:.0?}: {why}", self.name);
+        CallError::new(code, message).with_details(details)
+    }
 }
 
-async fn recover(inner: Arc<Inner>, mut failures: u32) -> Result<Arc<Session>, CallError> {
-    let mut failure = inner.closed();
-    for _ in 0..ATTEMPTS {
-        if failures > 0 {
-            sleep(delay(failures)).await;
-        }
+/// How long to wait before an attempt to connect, after so many failures.
+fn pause(failures: u32) -> Duration {
+    if failures == 0 { Duration::ZERO } else { delay(failures) }
+}
+
+/// Connects again after that time, and once more after each failure as long as the delay is short.
+async fn recover(inner: Arc<Inner>, mut failures: u32, mut wait: Duration) -> Result<Arc<Session>, CallError> {
+    let error = loop {
+        sleep(wait).await;
         if matches!(*lock(&inner.link), Link::Closed) {
             return Err(inner.closed());
         }
@@ -132,19 +158,18 @@ async fn recover(inner: Arc<Inner>, mut failures: u32) -> Result<Arc<Session>, C
             }
             Err(error) => {
                 tracing::warn!(server = %inner.name, %error, "cannot connect again");
-                failures += 1;
+                failures = failures.saturating_add(1);
+                wait = pause(failures);
                 // A server that timed out will likely do so again, and callers have waited long enough.
-                let is_slow = error.code() == &ErrorCode::Timeout;
-                failure = error;
-                if is_slow {
-                    break;
+                if error.code() == &ErrorCode::Timeout || wait > PATIENCE {
+                    break error;
                 }
             }
         }
-    }
+    };
     let mut link = lock(&inner.link);
     if !matches!(*link, Link::Closed) {
-        *link = Link::Down { failures };
+        *link = Link::Down { failures, since: Instant::now(), error: error.clone() };
     }
-    Err(failure)
+    Err(error)
 }

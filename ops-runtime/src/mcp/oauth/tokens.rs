@@ -5,7 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
+use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
 
 use super::steps::Bound;
@@ -61,6 +61,19 @@ pub(in crate::mcp) struct Store {
     /// The token endpoint that the kept tokens are from.
     pub(in crate::mcp) bound: Arc<Bound>,
     pub(in crate::mcp) has_secret: bool,
+    pub(in crate::mcp) refreshes: Refreshes,
+}
+
+/// The locks under which tokens are refreshed, one for each server: authorization servers that rotate refresh tokens revoke all
+/// of them when one is used twice (RFC 9700, section 4.14.2).
+#[derive(Clone, Default)]
+pub(in crate::mcp) struct Refreshes(Arc<Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>>);
+
+impl Refreshes {
+    /// The lock for the tokens of a server.
+    fn of(&self, server: &str) -> Arc<tokio::sync::Mutex<()>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(server.to_owned()).or_default().clone()
+    }
 }
 
 /// What is kept for a server.
@@ -132,5 +145,15 @@ impl CredentialStore for Store {
             }
             self.inner.clear(&self.server).await.map_err(|error| store_error(&error))
         })
+    }
+
+    // A client that waited here loads the tokens that the one before it got.
+    fn acquire_refresh_guard<'a, 'f>(&'a self) -> StoreFuture<'f, Option<CredentialRefreshGuard>>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        let lock = self.refreshes.of(&self.server);
+        Box::pin(async move { Ok(Some(CredentialRefreshGuard::new(lock.lock_owned().await))) })
     }
 }

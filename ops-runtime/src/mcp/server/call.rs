@@ -114,6 +114,10 @@ impl<'a> Call<'a> {
         let peer = RequestPeer::new(context, answers, options.ask_timeout);
         call_options = call_options.with_extension(peer.shown());
         call_options.extensions.insert_own(Exact);
+        #[cfg(feature = "gateway")]
+        if caller == Principal::Owner {
+            call_options.extensions.insert_own(crate::run::principal::ByOwner);
+        }
         let invocation = caller.invocation(&server.registry, call_options);
         let (request, input) = (invocation.context.request, tool.input_of(params.arguments));
         let work = Work { invocation, input, reports };

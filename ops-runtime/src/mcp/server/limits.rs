@@ -192,7 +192,9 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.all_unread.fetch_sub(*self.unread.get_mut(), Ordering::AcqRel);
-        if let (Some((session, _)), Some(id)) = (self.session.get(), self.id.get()) {
+        let Some((session, _)) = self.session.get() else { return };
+        session.touch();
+        if let Some(id) = self.id.get() {
             session.give_back(id);
         }
     }

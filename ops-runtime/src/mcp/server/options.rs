@@ -34,7 +34,7 @@ pub struct McpServerOptions {
     pub ask_timeout: Duration,
     /// How many sessions there may be over HTTP; 1,000 by default. A further one ends the least recently used.
     pub max_sessions: usize,
-    /// How long a session over HTTP may be without a message; 5 minutes by default.
+    /// How long a session over HTTP may be without a request or a stream in flight before it ends; 5 minutes by default.
     pub session_idle: Duration,
     /// How many requests over HTTP may be in flight; 2,000 by default.
     pub max_requests: usize,
@@ -120,7 +120,7 @@ impl McpServerOptions {
         self
     }
 
-    /// Sets how long a session over HTTP may be without a message.
+    /// Sets how long a session over HTTP may be without a request or a stream in flight before it ends.
     #[must_use]
     pub fn with_session_idle(mut self, idle: Duration) -> Self {
         self.session_idle = idle;

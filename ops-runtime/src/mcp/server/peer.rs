@@ -19,9 +19,9 @@ use rmcp::model::{
     InputResponses, RequestStateCodec, SealOptions, ServerRequest,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::question::{capability, input_request, is_answer, send, unsupported};
+use super::question::{capability, declared, declares, input_request, is_answer, send, unsupported};
 #[cfg(feature = "durable")]
 use super::tasks::JobPeer;
 use super::tool::StructuredContent;
@@ -78,7 +78,8 @@ impl McpPeer {
         None
     }
 
-    /// True if the client declared that capability: `elicitation`, `sampling` or `roots`.
+    /// True if the client declared that capability: `elicitation` (forms), `elicitation.url` (URLs that the user opens),
+    /// `sampling` or `roots`.
     pub fn supports(&self, capability: &str) -> bool {
         match &self.0 {
             Way::Request(peer) => peer.supports(capability),
@@ -104,7 +105,7 @@ impl McpPeer {
     /// # Errors
     /// If the client does not support that, if the parameters are not those of the method, or if the client refuses.
     pub async fn ask(&self, key: &str, method: &str, params: Value) -> Result<Value, CallError> {
-        let Some(capability) = capability(method) else {
+        let Some(capability) = capability(method, &params) else {
             return Err(CallError::execution(format!("`{method}` is nothing that a client can be asked")));
         };
         match &self.0 {
@@ -165,7 +166,7 @@ impl RequestPeer {
 
     fn supports(&self, capability: &str) -> bool {
         let declared = self.0.request.client_capabilities().and_then(|all| serde_json::to_value(all).ok());
-        declared.is_some_and(|all| all.get(capability).is_some_and(|value| !value.is_null()))
+        declared.is_some_and(|all| declares(&all, capability))
     }
 
     async fn ask(&self, key: &str, method: &str, capability: &str, params: Value) -> Result<Value, CallError> {
@@ -185,7 +186,7 @@ impl RequestPeer {
             if self.supports(capability) {
                 asked.requests.insert(key.to_owned(), request);
             } else {
-                asked.missing = serde_json::from_value(json!({ capability: {} })).ok();
+                asked.missing = serde_json::from_value(declared(capability)).ok();
             }
         }
         self.0.call.wake();

@@ -35,13 +35,40 @@ pub(super) fn unsupported(capability: &str) -> CallError {
     CallError::new("UNSUPPORTED", format!("the client does not support {capability}"))
 }
 
+/// What clients can be asked by, as handlers name it.
+pub(super) const CAPABILITIES: [&str; 4] = [FORM, URL, "sampling", "roots"];
+
+/// Forms, which the protocol calls `elicitation.form`, and which are meant by `elicitation` alone.
+const FORM: &str = "elicitation";
+const URL: &str = "elicitation.url";
+
 /// What a client has to support to be asked that. `None` for what clients are not asked.
-pub(super) fn capability(method: &str) -> Option<&'static str> {
+pub(super) fn capability(method: &str, params: &Value) -> Option<&'static str> {
     match method {
-        "elicitation/create" => Some("elicitation"),
+        "elicitation/create" if params.get("mode").is_some_and(|mode| mode == "url") => Some(URL),
+        "elicitation/create" => Some(FORM),
         "sampling/createMessage" => Some("sampling"),
         "roots/list" => Some("roots"),
         _ => None,
+    }
+}
+
+/// True if a client declares a capability, by the capabilities as the protocol has them.
+pub(super) fn declares(all: &Value, capability: &str) -> bool {
+    let declared = |name: &str| all.get(name).filter(|value| !value.is_null());
+    match capability {
+        // A client that declares one mode alone must not be asked by the other (MCP 2025-11-25, "Elicitation").
+        FORM => declared("elicitation").is_some_and(|modes| modes.get("form").is_some() || modes.get("url").is_none()),
+        URL => declared("elicitation").is_some_and(|modes| modes.get("url").is_some()),
+        other => declared(other).is_some(),
+    }
+}
+
+/// The capability as the protocol has it.
+pub(super) fn declared(capability: &str) -> Value {
+    match capability {
+        URL => json!({ "elicitation": { "url": {} } }),
+        other => json!({ other: {} }),
     }
 }
 
@@ -51,5 +78,29 @@ pub(super) fn is_answer(method: &str, answer: &Value) -> bool {
         "elicitation/create" => ElicitResult::deserialize(answer).is_ok(),
         "sampling/createMessage" => answer.get("role").is_some() && answer.get("content").is_some(),
         _ => answer.get("roots").is_some_and(Value::is_array),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_asked_in_the_modes_that_it_declares() {
+        for (declared, form, url) in [
+            (json!({}), false, false),
+            (json!({ "elicitation": null }), false, false),
+            (json!({ "elicitation": {} }), true, false),
+            (json!({ "elicitation": { "form": {} } }), true, false),
+            (json!({ "elicitation": { "url": {} } }), false, true),
+            (json!({ "elicitation": { "form": {}, "url": {} } }), true, true),
+        ] {
+            assert_eq!((declares(&declared, FORM), declares(&declared, URL)), (form, url), "{declared}");
+        }
+        for capability in CAPABILITIES {
+            assert!(declares(&super::declared(capability), capability), "{capability}");
+        }
+        assert_eq!(capability("elicitation/create", &json!({ "mode": "url" })), Some(URL));
+        assert_eq!(capability("elicitation/create", &json!({ "mode": "form" })), Some(FORM));
     }
 }

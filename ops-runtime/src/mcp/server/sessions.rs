@@ -28,6 +28,9 @@ const SPARE: Duration = Duration::from_secs(1);
 /// "Lifecycle").
 const UNUSED: Duration = Duration::from_secs(30);
 
+/// The shortest time between two looks for idle sessions.
+const SHORTEST: Duration = Duration::from_millis(50);
+
 /// The sessions of one service.
 pub(super) struct Sessions {
     local: Arc<LocalSessionManager>,
@@ -35,7 +38,9 @@ pub(super) struct Sessions {
     max: usize,
     max_requests: usize,
     started: Instant,
-    /// Whether a task ends unused sessions.
+    /// How long a session may be idle.
+    idle: Duration,
+    /// Whether a task ends idle sessions.
     is_swept: Arc<AtomicBool>,
     /// Whether tasks are declared.
     #[cfg(feature = "durable")]
@@ -50,7 +55,9 @@ pub(super) struct Session {
     max_requests: usize,
     /// The ids of those that it has.
     ids: Mutex<HashSet<RequestId>>,
-    /// When it was last used, in milliseconds since the service began.
+    /// When the service began.
+    started: Instant,
+    /// When it was last used, in milliseconds since then.
     used: AtomicU64,
     /// True if it was used after it began.
     in_use: AtomicBool,
@@ -66,8 +73,21 @@ impl Session {
         lock(&self.ids).remove(id);
     }
 
+    /// Notes that it is used now: a request begins or ends.
+    pub(super) fn touch(&self) {
+        self.used.store(millis(self.started.elapsed()), Ordering::Release);
+    }
+
+    /// True if it has no request in flight.
     fn is_idle(&self) -> bool {
         self.requests.available_permits() == self.max_requests
+    }
+
+    /// True if it may be ended: it is idle, and has been for as long as such a session may be.
+    fn has_expired(&self, idle: Duration) -> bool {
+        let most = if self.in_use.load(Ordering::Acquire) { idle } else { idle.min(UNUSED) };
+        let before = millis(self.started.elapsed().saturating_sub(most));
+        self.is_idle() && self.started.elapsed() >= most && self.used.load(Ordering::Acquire) <= before
     }
 }
 
@@ -83,13 +103,15 @@ impl Sessions {
     pub(super) fn new(server: &Shared) -> Self {
         let options = &server.options;
         let mut local = LocalSessionManager::default();
-        local.session_config.keep_alive = Some(options.session_idle);
+        // The SDK would end a session whose request takes longer than that without a message.
+        local.session_config.keep_alive = None;
         Self {
             local: Arc::new(local),
             all: Arc::default(),
             max: options.max_sessions,
             max_requests: options.max_session_requests.clamp(1, Semaphore::MAX_PERMITS),
             started: Instant::now(),
+            idle: options.session_idle,
             is_swept: Arc::default(),
             #[cfg(feature = "durable")]
             has_tasks: server.tasks.is_some(),
@@ -110,9 +132,9 @@ impl Sessions {
         if session.owner.get().is_some_and(|owner| !owner.is(caller)) {
             return Err(Refused::Unknown);
         }
-        session.used.store(self.now(), Ordering::Release);
-        session.in_use.store(true, Ordering::Release);
         let permit = session.requests.clone().try_acquire_owned().map_err(|_| Refused::Full)?;
+        session.touch();
+        session.in_use.store(true, Ordering::Release);
         Ok(Some((session, permit)))
     }
 
@@ -134,28 +156,23 @@ impl Sessions {
         oldest.map(|(id, _)| id.clone())
     }
 
-    /// Ends sessions that their clients only began, for as long as there are sessions.
+    /// Ends sessions that are idle for too long, for as long as there are sessions.
     fn sweep(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (all, local, started, is_swept) =
-            (self.all.clone(), self.local.clone(), self.started, self.is_swept.clone());
+        let (all, local, idle, is_swept) = (self.all.clone(), self.local.clone(), self.idle, self.is_swept.clone());
         async move {
             loop {
-                tokio::time::sleep(UNUSED / 3).await;
-                let before = millis(started.elapsed().saturating_sub(UNUSED));
-                let (unused, is_last) = {
+                tokio::time::sleep((idle.min(UNUSED) / 3).max(SHORTEST)).await;
+                let (expired, is_last) = {
                     let mut all = lock(&all);
-                    let is_unused = |session: &Session| {
-                        !session.in_use.load(Ordering::Acquire) && session.used.load(Ordering::Acquire) <= before
-                    };
-                    let unused: Vec<SessionId> =
-                        all.extract_if(|_, session| is_unused(session)).map(|(id, _)| id).collect();
+                    let expired: Vec<SessionId> =
+                        all.extract_if(|_, session| session.has_expired(idle)).map(|(id, _)| id).collect();
                     if all.is_empty() {
                         // Under the lock, so that the next session begins another sweep.
                         is_swept.store(false, Ordering::Release);
                     }
-                    (unused, all.is_empty())
+                    (expired, all.is_empty())
                 };
-                for id in unused {
+                for id in expired {
                     let _ = local.close_session(&id).await;
                 }
                 if is_last {
@@ -211,6 +228,7 @@ impl SessionManager for Sessions {
             requests: Arc::new(Semaphore::new(self.max_requests)),
             max_requests: self.max_requests,
             ids: Mutex::default(),
+            started: self.started,
             used: AtomicU64::new(self.now()),
             in_use: AtomicBool::new(false),
         };
@@ -298,20 +316,45 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::{McpServer, McpServerOptions};
+
+    const IDLE: Duration = Duration::from_secs(120);
+
+    fn sessions() -> Sessions {
+        let options = McpServerOptions::new("test", "1").with_session_idle(IDLE);
+        Sessions::new(&McpServer::new(crate::Registry::new()).with_options(options).0)
+    }
 
     #[tokio::test(start_paused = true)]
-    async fn a_session_that_was_only_begun_ends() {
-        let sessions = Sessions::new(&crate::mcp::McpServer::new(crate::Registry::new()).0);
-        let (idle, _idle) = sessions.create_session().await.unwrap();
+    async fn an_idle_session_ends() {
+        let sessions = sessions();
+        let (begun, _begun) = sessions.create_session().await.unwrap();
         let (used, _used) = sessions.create_session().await.unwrap();
         drop(sessions.enter(&used, &Principal::Checked(None)).ok().flatten().unwrap());
-        tokio::time::sleep(UNUSED * 2).await;
-        assert!(!sessions.has_session(&idle).await.unwrap());
-        assert!(sessions.has_session(&used).await.unwrap());
-        assert!(sessions.is_swept.load(Ordering::Acquire));
+        // One that was only begun ends sooner.
+        for (wait, has) in [(UNUSED * 2, [false, true]), (IDLE, [false, false])] {
+            tokio::time::sleep(wait).await;
+            let found = [sessions.has_session(&begun).await.unwrap(), sessions.has_session(&used).await.unwrap()];
+            assert_eq!(found, has, "after {wait:?}");
+        }
         // Nothing is left to be done when the last session has ended.
-        sessions.close_session(&used).await.unwrap();
-        tokio::time::sleep(UNUSED).await;
         assert!(!sessions.is_swept.load(Ordering::Acquire));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_with_a_request_in_flight_does_not_end() {
+        let sessions = sessions();
+        let (id, _session) = sessions.create_session().await.unwrap();
+        let (session, permit) = sessions.enter(&id, &Principal::Checked(None)).ok().flatten().unwrap();
+        let held = Held::default();
+        held.in_session(session, permit);
+        tokio::time::sleep(IDLE * 10).await;
+        assert!(sessions.has_session(&id).await.unwrap());
+        // Its time counts from the end of the request.
+        drop(held);
+        for (wait, has) in [(IDLE - UNUSED, true), (UNUSED * 2, false)] {
+            tokio::time::sleep(wait).await;
+            assert_eq!(sessions.has_session(&id).await.unwrap(), has, "{wait:?} later");
+        }
     }
 }

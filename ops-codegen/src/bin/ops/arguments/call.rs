@@ -152,8 +152,8 @@ pub(crate) struct RunArguments {
     /// Run only queries; print each other call, and answer it with an example of its result
     #[arg(long, conflicts_with = "journal")]
     pub(crate) dry_run: bool,
-    /// Keep what has happened in this folder, so that the same command goes on where it was, after a question or a
-    /// crash, and makes no call twice; with other documents or another --base-url, it fails
+    /// Keep what has happened in this folder, so that the same command goes on where it was, after a question, a failed
+    /// query or a crash, and makes no call twice; with other documents or another --base-url, it fails
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) journal: Option<PathBuf>,
     /// The value of the variable `input`

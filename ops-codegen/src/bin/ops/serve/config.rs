@@ -53,6 +53,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use ops_runtime::http::Secret;
@@ -175,9 +176,9 @@ pub(super) struct Mcp {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Limits {
-    pub(super) calls_per_second: Option<u32>,
-    pub(super) burst: Option<u32>,
-    pub(super) in_flight: Option<usize>,
+    pub(super) calls_per_second: Option<NonZeroU32>,
+    pub(super) burst: Option<NonZeroU32>,
+    pub(super) in_flight: Option<NonZeroUsize>,
     pub(super) result_bytes: Option<usize>,
 }
 
@@ -301,6 +302,10 @@ mod tests {
                 "line 3: invalid type: string, expected a map",
             ),
             ("[apis.shop]\nspec = \"shop.yaml\"\ncaller-token = \"SECRET-9f3a\"", "line 3: unknown variant, expected "),
+            // No limit is 0: it would be taken for one call.
+            ("[limits]\ncalls-per-second = 0", "line 2: invalid value: integer, expected a nonzero u32"),
+            ("[limits]\nin-flight = 5\nburst = 0", "line 3: invalid value: integer, expected a nonzero u32"),
+            ("[limits]\nin-flight = 0", "line 2: invalid value: integer, expected a nonzero usize"),
         ] {
             std::fs::write(&file, format!("{place}\n")).unwrap();
             let Err(crate::Failure::Usage(told)) = Config::read(&file) else { panic!("{place} is taken") };

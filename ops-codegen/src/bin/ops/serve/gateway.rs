@@ -130,7 +130,11 @@ fn builder(
             if arguments.mock { builder.with_mock(location, client) } else { builder.with_document(location, client) };
     }
     if upstreams.servers.names().next().is_some() {
-        builder = builder.with_mcp_servers(upstreams.servers);
+        builder = if arguments.mock {
+            builder.with_mock_mcp_servers(upstreams.servers)
+        } else {
+            builder.with_mcp_servers(upstreams.servers)
+        };
     }
     let (include, exclude) =
         ([&config.include[..], &arguments.include].concat(), [&config.exclude[..], &arguments.exclude].concat());
@@ -169,13 +173,13 @@ fn policy(arguments: &ServeArguments, config: &Config) -> CallPolicy {
 fn limits(config: &Config) -> (CallerLimits, ResultLimits) {
     let (mut limits, mut results) = (CallerLimits::new(), ResultLimits::new());
     if let Some(calls) = config.limits.calls_per_second {
-        limits = limits.with_rate(Rate::new(calls, Duration::from_secs(1)));
+        limits = limits.with_rate(Rate::new(calls.get(), Duration::from_secs(1)));
     }
     if let (Some(calls), Some(rate)) = (config.limits.burst, limits.rate) {
-        limits = limits.with_rate(rate.with_burst(calls));
+        limits = limits.with_rate(rate.with_burst(calls.get()));
     }
     if let Some(calls) = config.limits.in_flight {
-        limits = limits.with_max_in_flight(calls);
+        limits = limits.with_max_in_flight(calls.get());
     }
     if let Some(bytes) = config.limits.result_bytes {
         results = results.with_max_shown(bytes);

@@ -12,7 +12,7 @@ use super::config::millis;
 use super::wire::RELATED;
 use crate::durable::engine::Engine;
 use crate::durable::{JobId, Scope};
-use crate::mcp::server::question::{input_request, is_answer, unsupported};
+use crate::mcp::server::question::{CAPABILITIES, declares, input_request, is_answer, unsupported};
 use crate::{CallError, Context, ErrorCode};
 
 /// Where the metadata of a job say what its client can be asked.
@@ -35,9 +35,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(capabilities: Option<&Value>, patience: Duration) -> Self {
-        let declares =
-            |name: &&str| capabilities.is_some_and(|all| all.get(*name).is_some_and(|value| !value.is_null()));
-        let asks = ["elicitation", "sampling", "roots"].iter().filter(|name| declares(name));
+        let asks = CAPABILITIES.iter().filter(|name| capabilities.is_some_and(|all| declares(all, name)));
         Self { asks: asks.map(|name| (*name).to_owned()).collect(), patience: millis(patience) }
     }
 
