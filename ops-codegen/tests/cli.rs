@@ -279,11 +279,11 @@ const KEYED: &str = r##"{
   "openapi": "3.1.0", "info": { "title": "Keyed", "version": "1" },
   "components": { "securitySchemes": {
     "key": { "type": "apiKey", "in": "query", "name": "api key" },
-    "user": { "type": "http", "scheme": "basic" },
+    "login": { "type": "http", "scheme": "basic" },
     "token": { "type": "http", "scheme": "bearer" } } },
   "paths": {
     "/key": { "get": { "operationId": "byKey", "security": [{ "key": [] }], "responses": { "200": { "description": "x" } } } },
-    "/user": { "get": { "operationId": "byUser", "security": [{ "user": [] }], "responses": { "200": { "description": "x" } } } },
+    "/user": { "get": { "operationId": "byUser", "security": [{ "login": [] }], "responses": { "200": { "description": "x" } } } },
     "/token": { "get": { "operationId": "byToken", "security": [{ "token": [] }], "responses": { "200": { "description": "x" } } } }
   }
 }"##;

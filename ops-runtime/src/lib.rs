@@ -41,7 +41,8 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `validate` (default): the same as `registry`, which validates in full
 //! - `http`: the HTTP client, server-sent events; `compression`: compressed responses for it
 //! - `webhooks`: verifying the signatures of webhooks, reading their payloads
-//! - `websocket`, `nats`, `redis`: the call protocol over WebSocket, NATS and Redis; `tls`: `wss://` and `rediss://`
+//! - `websocket`, `nats`, `redis`: the call protocol over WebSocket, NATS and Redis; `tls`: `wss://` and `rediss://`, and
+//!   authorities of one's own; `nkeys`: accounts of NATS servers
 //! - `metrics`: what is counted about calls, requests and jobs
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `mcp-schema`: reading lists of MCP tools, and what changed between two

@@ -385,6 +385,9 @@ fn answers() {
             json!({ "oneOf": [{ "title": "Ok", "const": 1 }, { "title": "Success", "type": "string" }] }),
         ),
         (json!({ "204": {} }), json!({ "type": "null" })),
+        // These have no body, whatever the document says.
+        (json!({ "204": json_of(json!({ "type": "string", "maxLength": 0 })) }), json!({ "type": "null" })),
+        (json!({ "205": text() }), json!({ "type": "null" })),
         (json!({ "default": json_of(json!({ "const": 2 })) }), json!({ "const": 2 })),
         (json!({ "200": { "content": { "application/pdf": {} } } }), json!({ "type": "string", "format": "binary" })),
         (

@@ -170,3 +170,31 @@ fn schemes_that_nothing_asks_for() {
         assert_eq!(load("api.json", &document(security)).1.len(), count);
     }
 }
+
+#[test]
+fn an_operation_takes_back_what_the_document_asks_for() {
+    let ways = |root: Value, own: Value, schemes: Value| {
+        let mut document = json!({
+            "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+            "paths": { "/": { "get": { "responses": { "200": { "description": "x" } } } } },
+            "components": { "securitySchemes": schemes },
+        });
+        for (place, security) in [("", root), ("/paths/~1/get", own)] {
+            if !security.is_null() {
+                document.pointer_mut(place).unwrap()["security"] = security;
+            }
+        }
+        let (api, _) = load("x.json", &document);
+        names(&bindings(&api)[0].security).into_iter().map(|way| way.join("+")).collect::<Vec<_>>()
+    };
+    let key = || json!({ "key": { "type": "http", "scheme": "bearer" } });
+    let none: [&str; 0] = [];
+    assert_eq!(ways(json!([{ "key": [] }]), Value::Null, key()), ["key"]);
+    // A way without schemes: anybody.
+    assert_eq!(ways(json!([{ "key": [] }]), json!([]), key()), [""]);
+    assert_eq!(ways(Value::Null, json!([]), key()), [""]);
+    assert_eq!(ways(json!([{ "key": [] }]), json!([{}, { "key": [] }]), key()), ["", "key"]);
+    // Nothing is said of credentials: the client's own are sent.
+    assert_eq!(ways(json!([]), json!([]), json!({})), none);
+    assert_eq!(ways(json!([]), Value::Null, key()), none);
+}

@@ -12,6 +12,9 @@ use crate::types::{Default, Field, Record, Shape, Type};
 /// Longer tuples have no `Debug`.
 const LONGEST_TUPLE: usize = 12;
 
+/// How many schemas are looked at for what a property is marked with.
+const MOST_PARTS: usize = 32;
+
 impl Lowering<'_> {
     /// Lowers an object: a record if it has properties, else a map.
     pub(crate) fn object(&mut self, view: &Object, site: &Site) -> Lowered {
@@ -73,6 +76,21 @@ impl Lowering<'_> {
         Shape::Record(record)
     }
 
+    /// True if a property says it, or what it refers to and is part of: `allOf` is how 3.0 describes a reference.
+    fn is_marked(&self, schema: &Value, key: &str) -> bool {
+        let mut open = vec![schema];
+        for _ in 0..MOST_PARTS {
+            let Some(schema) = open.pop() else { return false };
+            if schema.get(key) == Some(&Value::Bool(true)) {
+                return true;
+            }
+            let reference = schema.get("$ref").and_then(Value::as_str);
+            open.extend(reference.and_then(|reference| self.source.get(self.source.name(reference)?)));
+            open.extend(schema.get("allOf").and_then(Value::as_array).into_iter().flatten().take(MOST_PARTS));
+        }
+        false
+    }
+
     fn field(&mut self, name: &str, schema: &Value, required: bool, site: &Site) -> Field {
         let type_ = self.lower(schema, site);
         let view = self.view_of_schema(schema);
@@ -92,8 +110,8 @@ impl Lowering<'_> {
             required,
             given: false,
             default: default.map_or(Default::None, Default::Raw),
-            read_only: says("readOnly"),
-            write_only: says("writeOnly"),
+            read_only: self.is_marked(schema, "readOnly"),
+            write_only: self.is_marked(schema, "writeOnly"),
             deprecated: says("deprecated"),
         }
     }

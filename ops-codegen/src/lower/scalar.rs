@@ -41,11 +41,10 @@ pub(crate) fn integer(view: &Object) -> Type {
     }
 }
 
-/// `f64` for every format.
+/// `f64`, but for a format of integers.
 pub(crate) fn number(view: &Object) -> Type {
     match view.get("format").and_then(Value::as_str) {
-        Some("int32") => Type::I32,
-        Some("int64") => Type::I64,
+        Some("int8" | "int16" | "int32" | "int64" | "uint8" | "uint16" | "uint32" | "uint64" | "uint") => integer(view),
         _ => Type::F64,
     }
 }

@@ -16,6 +16,7 @@ use http::HeaderValue;
 use serde_json::{Map, Value};
 
 use super::media::{Form, charset, form, is_range};
+use super::style::plain;
 use super::{RequestBody, invalid, pointer, style};
 use crate::model::media::{FORM, Media, OCTETS, covers, essence, in_charset};
 use crate::{Bodies, Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
@@ -230,7 +231,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
             ready(content_type, Bytes::from(form_fields(body, fields)).into())
         }
         (Form::Text, Value::String(own)) => ready(&text_type(&essence, content_type, own), text(own)?.into()),
-        (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, text(&value.to_string())?.into()),
+        (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, text(&plain(value))?.into()),
         (Form::Text, _) => Err(unfit("a string")),
         (_, Value::String(text)) => {
             let bytes = BASE64.decode(text).map_err(|_| unfit("a string of base64"))?;

@@ -142,7 +142,7 @@ impl HttpConfig {
 
     /// Sets the credentials for every operation that accepts their kind, or that says nothing about credentials.
     ///
-    /// An operation that only allows anonymous calls gets none. An operation that asks for others, for which there are
+    /// An operation that only allows anonymous calls gets none; one that allows them, too, gets these if they fit. An operation that asks for others, for which there are
     /// none [by name](Self::with_credentials), gets these anyway: documents are often wrong about it.
     #[must_use]
     pub fn with_auth(mut self, auth: impl Into<Auth>) -> Self {

@@ -10,6 +10,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 use crate::model::binding::MAX_DEPTH;
+use crate::normalise::integer;
 use crate::{HttpParameter, ParameterLocation, ParameterStyle};
 
 /// Everything but the unreserved characters of RFC 3986.
@@ -110,7 +111,7 @@ pub(super) fn query_string(parameter: &HttpParameter, value: &Value) -> Option<S
             Some(pairs.collect::<Vec<_>>().join("&")).filter(|text| !text.is_empty())
         }
         Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
-        value => Some(Escape::Component.apply(&value.to_string()).into_owned()),
+        value => Some(Escape::Component.apply(&plain(value)).into_owned()),
     }
 }
 
@@ -197,7 +198,7 @@ impl Writer<'_> {
     fn scalar(&self, value: &Value) -> String {
         match value {
             Value::String(text) => self.escape.apply(text).into_owned(),
-            value => self.escape.apply(&value.to_string()).into_owned(),
+            value => self.escape.apply(&plain(value)).into_owned(),
         }
     }
 
@@ -223,6 +224,14 @@ impl Writer<'_> {
             }
             value => pieces.push(format!("{name}={}", self.scalar(value))),
         }
+    }
+}
+
+/// A number, a boolean or null as text. A whole number has no fraction, as many servers take `20.0` for no integer.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::Number(number) => integer(number).as_ref().unwrap_or(number).to_string(),
+        value => value.to_string(),
     }
 }
 

@@ -12,6 +12,8 @@ mod in_process;
 mod metrics;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(all(feature = "nats", feature = "nkeys"))]
+mod nats_accounts;
 mod operations;
 #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
 mod proxy;

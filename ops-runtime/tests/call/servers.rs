@@ -34,6 +34,21 @@ impl Server {
         .await
     }
 
+    /// A `nats-server` with the text of a configuration.
+    #[cfg(any(feature = "nkeys", feature = "tls"))]
+    #[cfg(feature = "nats")]
+    pub(crate) async fn nats_of(configuration: String) -> Self {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/.venv/bin/nats-server");
+        Self::start(move |port, folder| {
+            let file = folder.join("server.conf");
+            std::fs::write(&file, &configuration).unwrap();
+            let mut command = Command::new(program);
+            command.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--config"]).arg(file);
+            command
+        })
+        .await
+    }
+
     /// A `redis-server`, which keeps nothing over a restart unless it is told to.
     #[cfg(feature = "redis")]
     pub(crate) async fn redis(arguments: &'static [&'static str]) -> Self {

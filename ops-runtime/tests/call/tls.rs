@@ -1,4 +1,4 @@
-//! Encrypted connections: to a hub behind what takes the encryption off, and to a Redis server that has it itself.
+//! Encrypted connections: to a hub behind what takes the encryption off, and to NATS and Redis servers that have it themselves.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ops_runtime::call::CallHandler;
+#[cfg(feature = "nats")]
+use ops_runtime::call::nats::{Nats, NatsConfig};
 use ops_runtime::call::redis::Redis;
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
 use serde_json::json;
@@ -142,6 +144,37 @@ async fn hubs_are_reached_over_tls() {
             assert!(told.contains(why) && told.contains("with_root_certificates") == advised, "{url}: {told}");
         }
         eventually("the hub has no spoke", || hub.peers().is_empty()).await;
+    })
+    .await;
+}
+
+#[cfg(feature = "nats")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nats_servers_are_reached_over_tls() {
+    limited(async {
+        let (certificates, others) = (Certificates::new(), Certificates::new());
+        let (certificate, key) = certificates.server();
+        let server = Server::nats_of(format!("tls {{ cert_file: {certificate:?}, key_file: {key:?} }}")).await;
+        let plain = Server::nats(&[]).await;
+        let (port, open) = (server.address().port(), plain.address().port());
+        let trusting = || NatsConfig::new().with_root_certificates(certificates.authority());
+        let nats = Nats::connect(&format!("nats://localhost:{port}"), trusting()).await.unwrap();
+        let worker = nats.serve(CallHandler::new(registry(&Arc::new(Probe::default())))).await.unwrap();
+        let remote = nats.remote().await.unwrap();
+        assert_eq!(remote.call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap().data, 3);
+        for (host, port, config) in [
+            ("localhost", port, NatsConfig::new()),
+            ("localhost", port, NatsConfig::new().with_root_certificates(others.authority())),
+            // The certificate is of one host only.
+            ("127.0.0.1", port, trusting()),
+            // Nothing is sent in the clear.
+            ("localhost", open, trusting()),
+            ("localhost", port, NatsConfig::new().with_root_certificates("none")),
+        ] {
+            let told = Nats::connect(&format!("nats://{host}:{port}"), config).await.map(drop).unwrap_err().to_string();
+            assert!(told.contains("can't be used") || told.contains("with_root_certificates"), "{host}:{port}: {told}");
+        }
+        worker.stop().await;
     })
     .await;
 }

@@ -90,13 +90,21 @@ async fn credentials_go_where_the_operation_asks_for_them() {
     let headers = seen(named(), several).await.unwrap()["headers"].clone();
     assert_eq!((&headers["x-key"], &headers["authorization"]), (&json!("s&k"), &json!("Bearer t")));
 
-    // Anonymous, where it comes first; optional, where it comes last.
-    let anonymous = || any_of("/echo/x", vec![all_of(vec![]), all_of(vec![bearer("b")])]);
-    assert!(
-        seen(named().with_auth(Auth::bearer("d")), anonymous()).await.unwrap()["headers"]["authorization"].is_null()
-    );
-    let optional = any_of("/echo/x", vec![all_of(vec![bearer("c")]), all_of(vec![])]);
-    assert!(seen(named(), optional).await.unwrap()["headers"]["authorization"].is_null());
+    // Where credentials are optional, those that there are, in whichever order the document lists it; where all may call, none.
+    for ways in [vec![all_of(vec![]), all_of(vec![bearer("b")])], vec![all_of(vec![bearer("b")]), all_of(vec![])]] {
+        let optional = || any_of("/echo/x", ways.clone());
+        assert_eq!(seen(named(), optional()).await.unwrap()["headers"]["authorization"], "Bearer t");
+        let default = config().with_auth(Auth::bearer("d"));
+        assert_eq!(seen(default, optional()).await.unwrap()["headers"]["authorization"], "Bearer d");
+        let unfit = config().with_auth(Auth::api_key("k"));
+        assert!(seen(unfit, optional()).await.unwrap()["headers"]["x-api-key"].is_null());
+        // Nobody asks for this call.
+        assert!(
+            seen(config().with_auth(Auth::pass_on()), optional()).await.unwrap()["headers"]["authorization"].is_null()
+        );
+    }
+    let open = any_of("/echo/x", vec![all_of(vec![])]);
+    assert!(seen(config().with_auth(Auth::bearer("d")), open).await.unwrap()["headers"]["authorization"].is_null());
     let unknown = any_of("/echo/x", vec![all_of(vec![bearer("c")])]);
     assert!(seen(named(), unknown).await.unwrap()["headers"]["authorization"].is_null());
 

@@ -260,7 +260,7 @@ async fn parameter_styles() {
     }
     text.push_str(
         "\n`content` in a parameter is written as JSON. Swagger's `collectionFormat` is one of these styles (`multi` is `form`, \
-         exploded), but for `tsv`: there, tabs separate the items. `allowReserved` leaves reserved characters as they are. A dash: OpenAPI \
+         exploded), but for `tsv`, which is read as `csv`, with a warning. `allowReserved` leaves reserved characters as they are. A dash: OpenAPI \
          does not define the case.\n\n`null` is left out of queries, headers, cookies, forms and multipart \
          bodies, and of lists and objects in paths: none of them has a text for it. Only JSON has.\n\nOur HTTP server reads all of \
          these styles: `tests/serve` sends every operation of many documents from our client to our server. The unit tests are beside `ops-runtime/src/http/style.rs`.\n",

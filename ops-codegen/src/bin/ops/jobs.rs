@@ -3,6 +3,7 @@
 mod facts;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -83,18 +84,21 @@ impl Server {
                 let token = set(name).ok_or_else(|| Failure::Usage(format!("the environment has no `{name}`")))?;
                 Some(token)
             }
+            None if arguments.creds.is_some() => None,
             None => set("NATS_TOKEN"),
         };
+        let file = arguments.creds.clone().or_else(|| set("NATS_CREDS").map(PathBuf::from));
         // Nothing is submitted here, so the limits of sizes don't matter.
         let config = JetStreamConfig::new().with_prefix(&arguments.prefix).with_streams_as_found();
         let config = config.with_max_input(1).with_max_result(1);
-        let config = match (token, set("NATS_USER"), set("NATS_PASSWORD")) {
+        let config = match (token, file, set("NATS_USER"), set("NATS_PASSWORD")) {
             (Some(token), ..) => config.with_token(token),
-            (None, Some(user), password) => config.with_user(user, password.unwrap_or_default()),
-            (None, None, Some(_)) => {
+            (None, Some(file), ..) => config.with_credentials(read(&file)?),
+            (None, None, Some(user), password) => config.with_user(user, password.unwrap_or_default()),
+            (None, None, None, Some(_)) => {
                 return Err(Failure::Usage("NATS_PASSWORD is set, and NATS_USER is not".to_owned()));
             }
-            (None, None, None) => config,
+            (None, None, None, None) => config,
         };
         let urls = arguments.server.clone().or_else(|| set("NATS_URL")).unwrap_or_else(|| LOCAL.to_owned());
         Ok(Self { urls, config })
@@ -115,6 +119,12 @@ impl Server {
         });
         shown.collect::<Vec<_>>().join(",")
     }
+}
+
+/// The text of a file of credentials.
+fn read(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::Usage(format!("the credentials cannot be read from `{}`: {error}", file.display())))
 }
 
 /// True if one of the URLs has a password or a token.

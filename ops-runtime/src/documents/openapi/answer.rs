@@ -36,6 +36,8 @@ impl<'a> Reader<'a> {
             let contents = match (method, self.version) {
                 // A response to HEAD has no body, even if the document describes one.
                 ("HEAD", _) => Vec::new(),
+                // Nor has one to these statuses (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5).
+                _ if matches!(range, StatusRange::Exact(204 | 205 | 304)) => Vec::new(),
                 (_, Version::V20) => self.swagger_contents(operation, node, "produces"),
                 _ => self.contents(node),
             };

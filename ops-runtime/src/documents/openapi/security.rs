@@ -124,8 +124,11 @@ impl<'a> Reader<'a> {
 
     /// The ways to authenticate at an operation.
     pub(super) fn security(&mut self, operation: &Node<'a>) -> Vec<SecurityRequirement> {
-        if operation.get("security").is_some_and(|own| own.value.is_array()) {
-            return self.ways(operation);
+        if let Some(own) = operation.get("security").filter(|own| own.value.is_array()) {
+            let is_open = own.items().next().is_none() && !self.schemes.is_empty();
+            // An empty list takes back what the document asks for (3.1, section 4.8.10). In a document without schemes there is
+            // nothing to take back: it says nothing of credentials.
+            return if is_open { vec![SecurityRequirement::new(&[])] } else { self.ways(operation) };
         }
         if let Some(ways) = &self.security {
             return ways.clone();

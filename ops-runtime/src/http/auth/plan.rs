@@ -153,8 +153,8 @@ impl Credentials {
     /// What a request of this operation carries.
     ///
     /// Uses the first requirement whose schemes all have credentials: those set for the scheme by name, else the
-    /// default ones if they fit. Without such a requirement, the default credentials, if any, are sent as they are:
-    /// documents are often wrong about what a server takes. If anonymous access is listed first, nothing is sent.
+    /// default ones if they fit. Without such a requirement, nothing is sent if the operation can be called anonymously, too;
+    /// else the default credentials, if any, are sent as they are: documents are often wrong about what a server takes.
     ///
     /// # Errors
     /// If nothing would be sent, but there are credentials for a scheme that no operation names, and that is called much
@@ -172,9 +172,13 @@ impl Credentials {
                 "the default credentials are used: no operation names `{unknown}`, which has some: did you mean {meant}?"
             );
         }
-        let satisfied = binding.security.iter().find_map(|requirement| self.satisfy(requirement));
-        if let Some(steps) = satisfied {
-            return Ok(Plan::of(steps.into_iter().collect::<Result<_, _>>()?));
+        // The order of the requirements means nothing: anonymous access, which is always possible, comes last.
+        let (open, asking): (Vec<_>, Vec<_>) = binding.security.iter().partition(|way| way.schemes.is_empty());
+        let satisfied = asking.into_iter().find_map(|requirement| self.satisfy(requirement));
+        if satisfied.is_some() || !open.is_empty() {
+            let mut plan = Plan::of(satisfied.into_iter().flatten().collect::<Result<_, _>>()?);
+            plan.is_optional = !open.is_empty();
+            return Ok(plan);
         }
         if self.default.is_none() {
             if let Some((unknown, meant)) = misspelt {
@@ -259,6 +263,8 @@ pub(in crate::http) struct Plan {
     steps: Vec<Step>,
     /// The token of the call's caller, if a step needs it.
     caller: Option<CallerToken>,
+    /// True if the operation can be called without credentials, too.
+    is_optional: bool,
 }
 
 struct Step {
@@ -370,7 +376,7 @@ fn header_of(name: &str) -> Result<HeaderName, CallError> {
 
 impl Plan {
     fn of(steps: Vec<Step>) -> Self {
-        Self { steps, caller: None }
+        Self { steps, ..Self::default() }
     }
 
     /// The plan of a call to that URL by a caller with this token.
@@ -386,6 +392,9 @@ impl Plan {
     ) -> Result<Self, CallError> {
         if !self.steps.iter().any(|step| step.source.auth.is_of_caller()) {
             return Ok(self);
+        }
+        if self.is_optional && token.is_none() {
+            return Ok(Self::default());
         }
         let url = Url::parse(&url.to_string()).ok();
         if !url.zip(settings.base_url.as_ref()).is_some_and(|(url, base)| same_origin(&url, base)) {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{BASE64, Input, header, is_any_bytes, own_type, schema};
 use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
+use crate::http::style::plain;
 use crate::http::{RequestBody, invalid, pointer, style};
 use crate::model::media::{OCTETS, covers, essence, in_charset};
 use crate::{Body, CallError, HttpBody, HttpField};
@@ -152,12 +153,12 @@ impl Parts<'_> {
             }
             value => {
                 // In a form, a text part needs no content type.
-                let plain = if self.form_data { None } else { Some("text/plain; charset=utf-8") };
-                let kind = concrete(&described).or(plain);
+                let usual = if self.form_data { None } else { Some("text/plain; charset=utf-8") };
+                let kind = concrete(&described).or(usual);
                 self.head(name, None, kind)?;
                 let text = match value {
                     Value::String(text) if !is_json || self.is_json_text(name) => Cow::Borrowed(text),
-                    value => Cow::Owned(value.to_string()),
+                    value => Cow::Owned(plain(value)),
                 };
                 self.written(name, kind.unwrap_or_default(), &text)
             }

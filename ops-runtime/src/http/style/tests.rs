@@ -34,6 +34,30 @@ fn paths() {
 }
 
 #[test]
+fn whole_numbers_have_no_fraction() {
+    let text = |value: f64| path(&HttpParameter::path("c"), &json!(value)).unwrap();
+    for (value, expected) in [
+        (614.0, "614"),
+        (-20.0, "-20"),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (1.5, "1.5"),
+        (1_594_000_000_000.0, "1594000000000"),
+        (1e17, "100000000000000000"),
+        (1e300, "1e%2B300"),
+    ] {
+        assert_eq!(text(value), expected);
+    }
+    assert_eq!(query(&HttpParameter::query("c"), &json!([1.0, 2.5])), ["c=1", "c=2.5"]);
+    assert_eq!(header(&HttpParameter::header("c"), &json!(5.0)).unwrap(), "5");
+    // JSON has one kind of number.
+    assert_eq!(
+        query(&HttpParameter::query("c").with_style(Json, false), &json!({ "a": 1.0 })),
+        ["c=%7B%22a%22%3A1.0%7D"]
+    );
+}
+
+#[test]
 fn queries() {
     let table: &[(ParameterStyle, bool, [&str; 4])] = &[
         (Form, false, ["c=", "c=teal", "c=teal,red,a%2Cb", "c=h,10,s,0.5,k,a%2Fb"]),

@@ -1,5 +1,7 @@
 //! The arguments of `ops jobs`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueEnum, ValueHint, value_parser};
 
 pub(super) const JOBS: &str = "\
@@ -7,6 +9,7 @@ Environment:
   NATS_URL                    the server, unless --server names it; it may have a name and a password
   NATS_TOKEN                  a token to log in by, unless --token-env names another variable
   NATS_USER, NATS_PASSWORD    a name and a password to log in by
+  NATS_CREDS                  a file of credentials to log in by, unless --creds names another
 
 Exit status:
   0  all went well
@@ -26,6 +29,9 @@ pub(crate) struct JobsArguments {
     /// Log in by the token that this environment variable holds
     #[arg(long, global = true, value_name = "VAR")]
     pub(crate) token_env: Option<String>,
+    /// Log in by this file of credentials, which names an account
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "token_env")]
+    pub(crate) creds: Option<PathBuf>,
     /// Wait no longer than this many seconds for the server
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 10, value_parser = value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
