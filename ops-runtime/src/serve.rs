@@ -48,6 +48,7 @@
 //! | the input breaks its schema (`VALIDATION_ERROR`) | 422 |
 //! | the body is not JSON, or not text of its charset | 400 |
 //! | missing or invalid credentials; missing scopes (`ACCESS_DENIED`) | 401; 403 |
+//! | a host or origin that is not the server's (`with_hosts`, `with_origins`) | 403 |
 //! | no operation is there (`OPERATION_NOT_FOUND`); not for this method | 404; 405 |
 //! | the body comes too slowly; is too large; is of another type | 408; 413; 415 |
 //! | a code of the handler's own | the status that the operation declares for it, else 400 |

@@ -168,6 +168,12 @@ impl PeerAuth {
         self
     }
 
+    /// True if nothing is known of the peer, so that it may not speak for others either.
+    #[cfg(feature = "websocket")]
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.identity.is_none() && !self.may_name_identity
+    }
+
     /// In whose name a request is run.
     pub(crate) fn identify(&self, claimed: Option<Identity>) -> Option<Arc<Identity>> {
         match claimed {

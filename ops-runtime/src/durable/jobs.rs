@@ -124,7 +124,8 @@ impl Jobs {
 
     /// Submits a job, or attaches to the one that has its key.
     ///
-    /// When this is done, the engine has the job.
+    /// When this is done, the engine has the job. It runs with the identity of [`scoped`](Self::scoped); without one as the
+    /// owner of the worker's registry, whoever called the function that submits it.
     ///
     /// # Errors
     /// `KEY_CONFLICT` if the key was submitted with another input ([`JobError`]). `VALIDATION_ERROR` if the input is too

@@ -106,7 +106,9 @@ impl Auth {
         Self::ClientCredentials(ClientCredentials::new(id, secret))
     }
 
-    /// Tokens from a function that is called before every request.
+    /// Tokens from a function that is called before every call, and again if the server rejects the token (status 401).
+    ///
+    /// The retries of a call have the token that it began with.
     ///
     /// ```
     /// use ops_runtime::http::{Auth, Secret, TokenRequest};

@@ -70,12 +70,13 @@ impl AccessControl {
 
     /// True if the identity satisfies every rule.
     ///
-    /// The resource rule asks for the action on any resource of the type; the handler must check which one.
+    /// The resource rule asks for the action on any resource of the type; the handler must check which one
+    /// ([`Identity::may`]).
     pub fn allows(&self, identity: &Identity) -> bool {
         let holds = |scope: &str| identity.scopes.iter().any(|s| s == scope);
         self.required_scopes.iter().all(holds)
             && (self.required_scopes_any.is_empty() || self.required_scopes_any.iter().any(holds))
-            && self.resource().is_none_or(|(kind, action)| identity.may(kind, action))
+            && self.resource().is_none_or(|(kind, action)| identity.may_some(kind, action))
     }
 
     fn resource(&self) -> Option<(&str, &str)> {
@@ -146,7 +147,24 @@ impl Identity {
         self.token.as_ref()
     }
 
-    fn may(&self, kind: &str, action: &str) -> bool {
+    /// True if the caller may take an action on a resource, given as `type:id`.
+    ///
+    /// A handler asks this for the resource that its input names: the access rules of an operation require the action on
+    /// some resource of the type.
+    ///
+    /// ```
+    /// use ops_runtime::access::Identity;
+    ///
+    /// let ann = Identity::new("ann").with_resource("pet:7", "read");
+    /// assert!(ann.may("pet:7", "read"));
+    /// assert!(!ann.may("pet:8", "read") && !ann.may("pet:7", "sell"));
+    /// ```
+    pub fn may(&self, resource: &str, action: &str) -> bool {
+        self.resources.get(resource).is_some_and(|actions| actions.iter().any(|a| a == action))
+    }
+
+    /// True if the caller may take an action on some resource of a type.
+    fn may_some(&self, kind: &str, action: &str) -> bool {
         self.resources.iter().any(|(resource, actions)| {
             resource.split_once(':').is_some_and(|(k, _)| k == kind) && actions.iter().any(|a| a == action)
         })

@@ -17,7 +17,8 @@ use crate::harness::{Harness, Working, ann};
 #[cfg(feature = "http-server")]
 use crate::harness::{eventually, limited};
 #[cfg(feature = "http-server")]
-use crate::operations::{COUNT, registry};
+use crate::operations::COUNT;
+use crate::operations::{Add, AddInput, registry};
 use crate::proxy::Proxy;
 
 /// Small, so that the limit is quickly reached.
@@ -67,6 +68,40 @@ async fn a_client_is_told_that_a_hub_is_not_reached_by_its_name() {
         said.contains("HTTP 403 Forbidden: no connections by this `Host`") && said.contains("`Hub::with_hosts`"),
         "{said}"
     );
+}
+
+#[tokio::test]
+async fn anonymous_spokes_serve_if_the_hub_says_so_and_authentication_lets_them_in() {
+    let open = || {
+        let own = Registry::new();
+        own.register(Add).unwrap();
+        Hub::new(CallHandler::new(own))
+    };
+    let hub = || {
+        open().with_authentication(|request| async move {
+            match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
+                Some("Bearer guest") => Ok(PeerAuth::anonymous()),
+                Some("Bearer ann") => Ok(PeerAuth::authenticated(ann()).serving(false)),
+                _ => Err(axum::http::StatusCode::UNAUTHORIZED),
+            }
+        })
+    };
+    for (hub, refuses, token, serves) in [
+        (open(), false, "guest", false),
+        (open().with_anonymous_serving(), false, "guest", true),
+        (hub(), true, "guest", false),
+        (hub().with_anonymous_serving(), true, "guest", true),
+        (hub().with_anonymous_serving(), true, "ann", false),
+    ] {
+        let server = hub.listen("127.0.0.1:0").await.unwrap();
+        let stranger = WebSocketClient::connect(&server.url(), config("mallory")).await;
+        assert_eq!(stranger.is_err(), refuses);
+        let handler = CallHandler::new(registry(&std::sync::Arc::default()));
+        let spoke = WebSocketClient::connect(&server.url(), config(token).with_handler(handler)).await.unwrap();
+        // The hub has read by then what was announced before.
+        assert_eq!(spoke.remote().execute::<Add>(AddInput { a: 40, b: 2 }).await.unwrap().data, 42);
+        assert_eq!(!hub.remote().list().is_empty(), serves, "{token}");
+    }
 }
 
 impl Harness for ToSpokes {

@@ -128,6 +128,53 @@ fn security_has_each_bound() {
     }
 }
 
+/// Bounds without an option: where each is, its value, the row of SECURITY.md that has it, and how.
+#[rustfmt::skip]
+const CONSTANTS: [(&str, &str, &str, &str, &str); 27] = [
+    ("ops-runtime/src/http/import.rs", "ROUNDS", "16", "rounds of fetching", "16"),
+    ("ops-runtime/src/documents/openapi/text.rs", "MAX_DEPTH", "512", "nesting of values", "512 levels"),
+    ("ops-runtime/src/documents/openapi/yaml.rs", "ALIASED", "(1 << 20, 16)", "what YAML aliases", "1 MB + 16 bytes a byte"),
+    ("ops-runtime/src/documents/openapi/copies.rs", "LARGE", "16 << 10", "a schema without a name", "16 KB"),
+    ("ops-runtime/src/documents/openapi/copies.rs", "COPIED", "(4 << 20, 8)", "a schema without a name", "4 MB + 8 bytes a byte"),
+    ("ops-runtime/src/documents/openapi/copies.rs", "SPECS", "(1 << 20, 16)", "specs of all operations", "1 MB + 16 bytes a byte"),
+    ("ops-runtime/src/documents/openapi/operation.rs", "MAX_REPEATED", "10_000", "operations of path items", "10,000"),
+    ("ops-runtime/src/documents/openapi/document.rs", "STEPS", "(16 << 20, 64)", "bytes of references", "16 MB + 64 bytes a byte"),
+    ("ops-runtime/src/documents/openapi/document.rs", "MAX_HOPS", "64", "hops of one reference", "64"),
+    ("ops-codegen/src/lower.rs", "BUDGET", "(200_000, 16)", "values of schemas after", "200,000 + 16 a value"),
+    ("ops-codegen/src/lower/depth.rs", "DEEPEST", "112", "chains of types", "112"),
+    ("ops-runtime/src/model/diagnostic.rs", "MOST", "1_000", "diagnostics", "1,000 of each"),
+    ("ops-runtime/src/model/diagnostic.rs", "MOST_POINTER", "2_000", "a pointer, a message", "2,000 bytes"),
+    ("ops-runtime/src/documents/change/compare.rs", "MOST", "500", "changes between two lists", "500 a schema"),
+    ("ops-runtime/src/documents/tools/change.rs", "BUDGET", "20_000", "changes between two lists", "20,000 places"),
+    ("ops-runtime/src/normalise/budget.rs", "STEPS_PER_UNIT", "512", "work for a value", "512 steps"),
+    ("ops-runtime/src/normalise/budget.rs", "FLOOR", "1 << 18", "work for a value", "2^18"),
+    ("ops-runtime/src/normalise/check.rs", "MAX_REMEMBERED", "1 << 20", "results remembered", "2^20 entries"),
+    ("ops-runtime/src/normalise/check.rs", "MAX_DEPTH", "288", "nesting of a value, own", "288 levels"),
+    ("ops-runtime/src/normalise/standard/keyword.rs", "MAX_DEPTH", "448", "nesting of schemas inside", "448"),
+    ("ops-runtime/src/normalise/lower/limits.rs", "MAX_SCHEMAS", "100_000", "nesting of a schema;", "100,000"),
+    ("ops-runtime/src/normalise/report.rs", "MAX_TOLD", "1000", "violations of a value", "1,000 listed"),
+    ("ops-runtime/src/normalise/pattern.rs", "MAX_BACKTRACKS", "20_000", "backtracking of a", "20,000 steps"),
+    ("ops-runtime/src/normalise/pattern.rs", "SIZE_LIMIT", "2 << 20", "size of a compiled", "2 MB"),
+    ("ops-runtime/src/normalise/pattern/size.rs", "ALLOWANCE", "64 << 20", "all large patterns", "64 MB"),
+    ("ops-runtime/src/normalise/findings.rs", "MAX_PROBLEMS", "1 << 15", "problems of a schema", "32,768"),
+    ("ops-runtime/src/normalise/text.rs", "MAX_CREATED", "1 << 16", "what `Cast` makes up", "65,536"),
+];
+
+#[test]
+fn security_has_each_constant_as_it_is() {
+    let security = fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    for (file, name, value, row, words) in CONSTANTS {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        let rest = text.split(&format!("const {name}: ")).nth(1).unwrap_or_else(|| panic!("{file} has no `{name}`"));
+        let found = rest.split([';', '\n']).next().unwrap().split_once(" = ").unwrap().1;
+        assert_eq!(found, value, "{file}: `{name}` is new: say so in SECURITY.md, in the row \"{row}\", and here");
+        let row = security.lines().find(|line| line.starts_with(&format!("| {row}")));
+        let bound =
+            row.and_then(|row| row.split(" | ").nth(1)).unwrap_or_else(|| panic!("SECURITY.md has no row of `{name}`"));
+        assert!(bound.contains(words), "SECURITY.md has `{bound}` for `{name}`, which is {value}");
+    }
+}
+
 #[test]
 fn the_crate_tells_its_features() {
     let manifest = fs::read_to_string(root().join("ops-runtime/Cargo.toml")).unwrap();

@@ -20,7 +20,7 @@ pub(crate) use self::serve::{ServeArguments, ToolsChoice, Transport};
 const EXIT: &str = "\
 Exit status:
   0  all went well
-  1  the work failed: a file could not be written, or is there and was not made by this command; `--check` found a difference; the
+  1  the work failed: a file could not be written, or exists and was written by something else; `--check` found a difference; the
      call gave an error
   2  the command was not understood: an argument, an operation, or an input that does not fit
   3  a document could not be read, or is no API document; the other documents of a folder were still taken";

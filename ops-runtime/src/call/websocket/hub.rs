@@ -67,6 +67,7 @@ const MAX_CONNECTIONS: usize = 4_096;
 pub struct Hub {
     handler: CallHandler,
     authenticate: Authenticate,
+    anonymous_serves: bool,
     max_message: usize,
     heartbeat: Duration,
     forwards: bool,
@@ -84,6 +85,7 @@ impl Hub {
         Self {
             handler,
             authenticate: Arc::new(|_| Box::pin(ready(Ok(PeerAuth::anonymous())))),
+            anonymous_serves: false,
             max_message: MAX_MESSAGE,
             heartbeat: HEARTBEAT,
             forwards: false,
@@ -131,11 +133,13 @@ impl Hub {
         self
     }
 
-    /// Calls the operations of spokes that did not say who they are, instead of those that
-    /// [authentication](Self::with_authentication) lets serve. For a hub that only trusted programs can reach.
+    /// Calls the operations of anonymous spokes, too. For a hub that only trusted programs can reach.
+    ///
+    /// A spoke is anonymous if [authentication](Self::with_authentication) lets it in as [`PeerAuth::anonymous`]; without
+    /// authentication, each is.
     #[must_use]
     pub fn with_anonymous_serving(mut self) -> Self {
-        self.authenticate = Arc::new(|_| Box::pin(ready(Ok(PeerAuth::anonymous().serving(true)))));
+        self.anonymous_serves = true;
         self
     }
 
@@ -244,7 +248,8 @@ impl Hub {
         self.door.check(&parts.uri, &parts.headers).map_err(|status| (status, NOT_OURS))?;
         let response = handshake::upgrade(&parts)?;
         let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or(StatusCode::UPGRADE_REQUIRED)?;
-        let auth = (self.authenticate)(parts).await?;
+        let mut auth = (self.authenticate)(parts).await?;
+        auth.may_serve |= self.anonymous_serves && auth.is_anonymous();
         let Ok(room) = self.room.clone().try_acquire_owned() else {
             tracing::warn!("a connection is refused: there are too many (`Hub::with_max_connections`)");
             return Err(StatusCode::SERVICE_UNAVAILABLE.into());
