@@ -90,8 +90,10 @@ worker.stop().await;
 //!
 //! What peers make a worker hold has a budget of bytes: 64 MiB for each and 256 MiB for all
 //! ([`CallHandler::with_max_bytes`]), and so have the requests that are run: 16,384 of a peer
-//! ([`CallHandler::with_max_running`]), 65,536 of all ([`CallHandler::with_max_running_in_all`]). What is beyond fails with
-//! an `EXECUTION_ERROR` whose details are `{ "limit" }` and can be tried again later. A peer announces up to 20,000
+//! ([`CallHandler::with_max_running`]), 65,536 of all ([`CallHandler::with_max_running_in_all`]), of which a connection of
+//! a hub has 16 that others cannot use up. What is beyond fails with
+//! an `EXECUTION_ERROR` whose details are `{ "limit" }` and can be tried again later. Of a subscription that a handler
+//! passes on, up to 256 KiB of items wait there, and count as held by the peer that asked for it. A peer announces up to 20,000
 //! operations in up to 32 MiB; those beyond are kept without their schemas. A message with an id of a request that is longer
 //! than 1,024 bytes cannot be read, and errors do not repeat the id. Messages whose `metadata`, `details`, `meta` or specs are more than 400,000
 //! values are refused, or read without them.

@@ -13,7 +13,7 @@ use crate::{OperationSpec, SpecRef, Text};
 const PART: usize = 128 << 10;
 
 /// What a peer was told so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Announced(BTreeMap<Text, Arc<OperationSpec>>);
 
 impl Announced {
@@ -21,6 +21,12 @@ impl Announced {
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn specs(&self) -> Vec<Arc<OperationSpec>> {
         self.0.values().cloned().collect()
+    }
+
+    /// Whether an operation was announced.
+    #[cfg(feature = "nats")]
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.0.contains_key(id)
     }
 
     /// Takes all of it back.
@@ -55,6 +61,19 @@ impl Announced {
 
 #[cfg(any(feature = "nats", feature = "websocket"))]
 impl Announcement {
+    /// This in two parts; `None` if it has less than two operations.
+    #[cfg(feature = "websocket")]
+    pub(super) fn halved(&self) -> Option<(Self, Self)> {
+        let (removed, all) = (self.remove.len(), self.remove.len() + self.add.len());
+        let at = all / 2;
+        if at == 0 {
+            return None;
+        }
+        let mut first = Self { more: true, ..self.clone() };
+        let (remove, add) = (first.remove.split_off(at.min(removed)), first.add.split_off(at.saturating_sub(removed)));
+        Some((first, Self { remove, add, more: self.more, max_message: None }))
+    }
+
     /// This in parts, each of which fits well into a message of so many bytes.
     pub(super) fn in_parts(self, max_message: usize) -> Vec<Announcement> {
         let largest = max_message / 2;

@@ -24,6 +24,9 @@ use crate::{CallError, Payload};
 /// What a peer may hold when the budget is spent.
 pub(super) const FLOOR: usize = 256 << 10;
 
+/// How many requests a connection may run when all together run as many as they may, or a 64th of that if it is less.
+const FEW: usize = 16;
+
 /// For how long a peer may give nothing back when the budget is spent.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -128,8 +131,14 @@ impl Budget {
 
     /// A share for a peer.
     pub(super) fn share(self: &Arc<Self>) -> Arc<Share> {
-        Arc::new(Share {
+        Arc::new(self.share_with(0))
+    }
+
+    fn share_with(self: &Arc<Self>, few: usize) -> Share {
+        Share {
             budget: self.clone(),
+            few,
+            running: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
             returned: AtomicUsize::new(0),
@@ -138,12 +147,13 @@ impl Budget {
             reader: AtomicWaker::new(),
             evicted: CancellationToken::new(),
             cost: Cost::new(&self.pace),
-        })
+        }
     }
 
-    /// A share for a peer that is disconnected if it holds too much: see [`Share::evicted`].
+    /// A share for a peer with a connection of its own, which is ended if it holds too much: see [`Share::evicted`]. There
+    /// are so many connections and no more, so each may run a few requests whatever the others do.
     pub(super) fn watched_share(self: &Arc<Self>) -> Arc<Share> {
-        let share = self.share();
+        let share = Arc::new(self.share_with(FEW.min(self.limits.all_running / 64)));
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         watched.peers.retain(|seen| seen.share.strong_count() > 0);
         watched.peers.push(Seen { share: Arc::downgrade(&share), returned: 0, since: Instant::now() });
@@ -185,6 +195,9 @@ impl Budget {
 /// What one peer holds.
 pub(super) struct Share {
     budget: Arc<Budget>,
+    /// How many requests it may run when all together run as many as they may.
+    few: usize,
+    running: AtomicUsize,
     used: AtomicUsize,
     /// Of these, what is kept of its announcements: it is as idle as it should be.
     kept: AtomicUsize,
@@ -315,16 +328,17 @@ impl Share {
     /// Takes what a request holds as long as it is run.
     pub(super) fn request(self: &Arc<Self>, request: &CallRequest) -> Result<Charge, CallError> {
         let limits = self.budget.limits;
-        if self.budget.running.fetch_add(1, Ordering::Relaxed) >= limits.all_running {
-            self.budget.running.fetch_sub(1, Ordering::Relaxed);
+        let own = self.running.fetch_add(1, Ordering::Relaxed);
+        let all = self.budget.running.fetch_add(1, Ordering::Relaxed);
+        // Gives the counts back if the request is refused.
+        let mut charge = Charge { share: self.clone(), bytes: 0 };
+        if all >= limits.all_running && own >= self.few {
             let message = format!(
                 "the worker runs {} requests already, which is its limit (`CallHandler::with_max_running_in_all`)",
                 limits.all_running
             );
             return Err(CallError::execution(message).with_details(json!({ "limit": limits.all_running })));
         }
-        // Gives the count back if the bytes are refused.
-        let mut charge = Charge { share: self.clone(), bytes: 0 };
         let bytes = weight(request);
         self.take_one(bytes).map_err(|spent| self.refusal(spent, "requests and answers of this peer"))?;
         charge.bytes = bytes;
@@ -353,6 +367,13 @@ impl Drop for Share {
     }
 }
 
+/// For which peer a subscription is passed on: what waits for it here counts as held by that peer.
+pub(super) struct Reader {
+    pub(super) share: Arc<Share>,
+    /// How many bytes of items may be ahead of it.
+    pub(super) window: u64,
+}
+
 /// What a request holds; given back when it is over.
 pub(super) struct Charge {
     share: Arc<Share>,
@@ -362,6 +383,7 @@ pub(super) struct Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.share.give_back(self.bytes);
+        self.share.running.fetch_sub(1, Ordering::Relaxed);
         self.share.budget.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -450,6 +472,28 @@ mod tests {
         drop(held);
         assert!(two.request(&request).is_ok());
         assert_eq!((one.used(), two.used()), (0, 0));
+    }
+
+    #[test]
+    fn each_connection_may_run_a_few_requests_whatever_the_others_do() {
+        let limits = Limits { all_running: 64 * FEW, ..Limits::default() };
+        let budget = Budget::new(limits);
+        let (greedy, modest, unknown) = (budget.watched_share(), budget.watched_share(), budget.share());
+        let request = CallRequest::new("a.b", serde_json::Value::Null);
+        let all: Vec<_> = (0..limits.all_running).map(|_| greedy.request(&request).unwrap()).collect();
+        assert!(greedy.request(&request).is_err());
+        let few: Vec<_> = (0..FEW).map(|_| modest.request(&request).unwrap()).collect();
+        assert!(modest.request(&request).is_err());
+        // Callers over a broker may be any number: each name is as good as another.
+        assert!(unknown.request(&request).is_err());
+        drop((all, few));
+        assert!(unknown.request(&request).is_ok());
+        assert_eq!(budget.running.load(Ordering::Relaxed), 0);
+        // What protects something small is kept to.
+        let budget = Budget::new(Limits { all_running: 1, ..Limits::default() });
+        let (one, two) = (budget.watched_share(), budget.watched_share());
+        let _held = one.request(&request).unwrap();
+        assert!(two.request(&request).is_err());
     }
 
     #[test]

@@ -57,6 +57,8 @@ impl CallHandler {
     }
 
     /// Limits how many requests of all peers are run at a time, 65,536 by default; those beyond fail.
+    ///
+    /// Each connection of a hub may still run 16, or a 64th of the limit if that is less, so that others leave it some.
     #[must_use]
     pub fn with_max_running_in_all(self, requests: usize) -> Self {
         self.limited(|limits| limits.all_running = requests)
@@ -64,8 +66,8 @@ impl CallHandler {
 
     /// Limits how many bytes one peer holds, and all peers together; 64 MiB and 256 MiB by default.
     ///
-    /// What counts are requests that are run, answers that wait to be read, messages that have come in part, and what
-    /// peers announce. Over WebSocket, nothing more is read from a peer that holds half of its limit until it gives some
+    /// What counts are requests that are run, answers that wait to be read, items of subscriptions that are passed on and
+    /// wait here, messages that have come in part, and what peers announce. Over WebSocket, nothing more is read from a peer that holds half of its limit until it gives some
     /// back; requests and answers beyond fail with an `EXECUTION_ERROR` whose details are `{ "limit" }`. When all together
     /// hold as much as they may, each still has room for 256 KiB, and the connection that holds the most is closed if it
     /// has given nothing back for a second, or holds more than four times its part.
@@ -203,7 +205,7 @@ pub(super) struct Peer {
     pub(super) handler: CallHandler,
     pub(super) auth: PeerAuth,
     pub(super) link: Arc<dyn Link>,
-    share: Arc<Share>,
+    pub(super) share: Arc<Share>,
     running: Mutex<Running>,
     idle: Notify,
 }
@@ -342,14 +344,24 @@ impl Peer {
 
     /// Stops a request that its caller has given up.
     fn abort(&self, request_id: &RequestId) {
-        if let Some(Entry { abort: Some(abort), .. }) = self.remove(request_id) {
+        let Some(Entry { abort, .. }) = self.remove(request_id, |_| true) else { return };
+        // Now, not when its task is dropped: the caller may use the id again before that.
+        self.link.finished(request_id);
+        if let Some(abort) = abort {
             abort.abort();
         }
     }
 
-    fn remove(&self, request_id: &RequestId) -> Option<Entry> {
+    /// Takes out a request, if it is the one that is meant.
+    fn remove(&self, request_id: &RequestId, is_meant: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
         let mut running = self.running();
-        let entry = running.tasks.remove(request_id);
+        let entry = match running.tasks.remove_entry(request_id) {
+            Some((id, other)) if !is_meant(&other) => {
+                running.tasks.insert(id, other);
+                None
+            }
+            found => found.map(|(_, entry)| entry),
+        };
         let idle = running.tasks.is_empty();
         drop(running);
         if idle && entry.is_some() {
@@ -359,9 +371,13 @@ impl Peer {
         entry
     }
 
-    /// Forgets a request; false if its caller has given it up.
-    pub(super) fn finish(&self, request_id: &RequestId) -> bool {
-        self.remove(request_id).is_some()
+    /// Forgets a request, known by its credits; false if its caller has given it up. The id may be another's by then.
+    pub(super) fn finish(&self, request_id: &RequestId, credits: &Arc<Credits>) -> bool {
+        let ended = self.remove(request_id, |entry| Arc::ptr_eq(&entry.credits, credits)).is_some();
+        if ended {
+            self.link.finished(request_id);
+        }
+        ended
     }
 
     fn close(&self) {
@@ -374,7 +390,8 @@ impl Peer {
             if let Some(abort) = entry.abort {
                 abort.abort();
             }
-            let _ = self.send(CallEvent::Aborted { request_id });
+            let _ = self.send(CallEvent::Aborted { request_id: request_id.clone() });
+            self.link.finished(&request_id);
         }
         self.idle.notify_waiters();
         self.handler.budget.request_ended();

@@ -15,8 +15,9 @@ use serde_json::json;
 
 pub(super) use self::by_number::ByNumber;
 use self::limits::{LATE, limited, passed};
+use super::budget::Share;
 use super::directory::gone;
-use super::slot::{Answer, Slot, Taken, size};
+use super::slot::{Answer, Items, Slot, Taken, size};
 use super::{CallEvent, CallRequest, Frame, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
 use crate::model::request_id::Number;
 use crate::{CallError, Payload, PayloadStream, ResponseEnvelope};
@@ -123,23 +124,37 @@ impl PendingRequests {
 
     /// Sends the request of a call whose limits somebody else enforces.
     pub(super) fn start(&self, request: Box<CallRequest>) -> Result<PendingCall, Unsent> {
-        let (request_id, number, slot) = self.send(request, false)?;
+        let (request_id, number, slot) = self.send(request, None)?;
         Ok(PendingCall::new(Ticket { pending: self.clone(), request_id, number, slot }))
     }
 
     /// Sends the request of a subscription whose limits somebody else enforces.
-    pub(super) fn open(&self, mut request: Box<CallRequest>) -> Result<Subscription, Unsent> {
+    pub(super) fn open(&self, request: Box<CallRequest>) -> Result<Subscription, Unsent> {
+        self.open_for(request, None)
+    }
+
+    /// The same for a peer's sake: items that wait here count as held by its share.
+    pub(super) fn open_for(
+        &self,
+        mut request: Box<CallRequest>,
+        share: Option<Arc<Share>>,
+    ) -> Result<Subscription, Unsent> {
         let window = *request.window_bytes.get_or_insert(WINDOW_BYTES);
         // Credit is given for half of the window that the worker keeps to, however large a one was asked for.
         let window = usize::try_from(window.min(MAX_WINDOW)).unwrap_or(usize::MAX);
-        let (request_id, number, slot) = self.send(request, true)?;
+        let items = Items { window: request.window_bytes.unwrap_or(WINDOW_BYTES), share };
+        let (request_id, number, slot) = self.send(request, Some(items))?;
         let ticket = Ticket { pending: self.clone(), request_id, number, slot };
         Ok(Subscription::new(ticket, window))
     }
 
-    fn send(&self, mut request: Box<CallRequest>, streams: bool) -> Result<(RequestId, Number, Arc<Slot>), Unsent> {
+    fn send(
+        &self,
+        mut request: Box<CallRequest>,
+        items: Option<Items>,
+    ) -> Result<(RequestId, Number, Arc<Slot>), Unsent> {
         let shared = &*self.0;
-        let slot = Arc::new(Slot::new(streams.then(|| request.window_bytes.unwrap_or(WINDOW_BYTES))));
+        let slot = Arc::new(Slot::new(items));
         request.note_time_left();
         let number = loop {
             // An id of somebody else's making, or one that is in use, cannot be found again by its number.
@@ -148,7 +163,7 @@ impl PendingRequests {
                 _ => request.request_id = RequestId::of(Number::next()),
             }
         };
-        if streams && shared.resubscribes {
+        if slot.streams() && shared.resubscribes {
             slot.keep(request.clone());
         }
         let request_id = request.request_id.clone();
@@ -225,22 +240,20 @@ impl PendingRequests {
         };
         drop(table);
         if slot.streams() {
-            if !slot.put(answer, false, WINDOW as usize + SLACK, slot.most_bytes()) {
+            if let Err(error) = slot.put(answer, WINDOW as usize + SLACK) {
                 self.remove(number);
-                let message =
-                    "the worker sent more items, or larger ones, than the window takes (`Remote::with_window`)";
-                slot.put(Err(CallError::execution(message)), true, usize::MAX, usize::MAX);
+                slot.finish(Err(error));
                 let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
             }
         } else if self.remove(number).is_some() {
-            slot.put(answer, true, usize::MAX, usize::MAX);
+            slot.finish(answer);
         }
     }
 
     /// Fails a call, or ends a subscription with an error.
     pub fn emit_error(&self, request_id: &RequestId, error: CallError) {
         if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
-            slot.put(Err(error), true, usize::MAX, usize::MAX);
+            slot.finish(Err(error));
         }
     }
 
@@ -254,7 +267,7 @@ impl PendingRequests {
     /// Fails a request of whose worker nothing good is to be expected, and tells it.
     pub(super) fn fail(&self, request_id: &RequestId, error: CallError) {
         if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
-            slot.put(Err(error), true, usize::MAX, usize::MAX);
+            slot.finish(Err(error));
             let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
         }
     }
@@ -281,7 +294,7 @@ impl PendingRequests {
     pub fn close(&self, error: &CallError) {
         self.0.closed.store(true, Ordering::SeqCst);
         self.fail_where(|slot| {
-            slot.put(Err(error.clone()), true, usize::MAX, usize::MAX);
+            slot.finish(Err(error.clone()));
             true
         });
     }
@@ -296,7 +309,7 @@ impl PendingRequests {
         self.fail_where(|slot| {
             let goes_on = slot.interrupt(error.clone().with_details(json!({ "resubscribed": true })));
             if !goes_on {
-                slot.put(Err(error.clone()), true, usize::MAX, usize::MAX);
+                slot.finish(Err(error.clone()));
             }
             !goes_on
         });
@@ -496,7 +509,7 @@ impl Stream for Subscription {
                 Taken::End => return Poll::Ready(None),
                 Taken::Again(request) => {
                     if let Err(error) = self.again(request) {
-                        self.ticket.slot.put(Err(error), true, usize::MAX, usize::MAX);
+                        self.ticket.slot.finish(Err(error));
                     }
                 }
             }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::StreamExt;
 use tracing::Instrument;
 
+use super::budget::Reader;
 use super::directory::{gone, not_served, of_another_kind};
 use super::meter::Meter;
 use super::{
@@ -15,13 +16,15 @@ use super::{
     event, trace,
 };
 use crate::model::futures::BoxFuture;
+use crate::model::nearest::{nearest, question};
 use crate::run::caller::{Target, impl_caller};
+use crate::run::context::Extra;
 use crate::run::handler::InputForm;
 use crate::run::pipeline::Invocation;
 use crate::run::registry::check_served;
 use crate::{
-    Binding, CallError, CallOptions, Context, Endpoint, Handler, OperationKind, OperationSpec, OutputPolicy, Payload,
-    PayloadStream, Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
+    Binding, CallError, CallOptions, Context, Endpoint, ErrorCode, Handler, Identity, OperationKind, OperationSpec,
+    OutputPolicy, Payload, PayloadStream, Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
 };
 
 /// How many operations that were called are kept before those that are withdrawn are removed.
@@ -175,7 +178,10 @@ impl Remote {
             Target::Id(id) => match self.far.transport.spec(id) {
                 Some(served) => self.learn(&served).map_err(CallError::from_error)?,
                 // What was announced before is still known, and fails when it is sent if nobody serves it any more.
-                None if self.registry.table().get(id).is_none() => self.expect(id)?,
+                None if self.registry.table().get(id).is_none() => {
+                    let identity = options.as_ref().and_then(|options| options.identity.as_ref());
+                    self.expect(id).map_err(|error| self.far.explain(error, identity))?;
+                }
                 None => {}
             },
         }
@@ -212,6 +218,30 @@ impl Far {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Names those that may be meant in the error of an operation that nobody serves: of the operations that are known to be
+    /// served, and that the caller may run if it is named.
+    fn explain(&self, error: CallError, caller: Option<&Identity>) -> CallError {
+        match error.code() {
+            ErrorCode::OperationNotFound => self.propose(error, caller),
+            _ => error,
+        }
+    }
+
+    #[cold]
+    fn propose(&self, error: CallError, caller: Option<&Identity>) -> CallError {
+        const PROPOSED: usize = 3;
+        let Some(id) = error.details().get("operationId").and_then(|id| id.as_str()) else { return error };
+        // Not an error of a worker, such as of a call that its handler makes.
+        if error.message() != not_served(id).message() {
+            return error;
+        }
+        let served = self.transport.list();
+        let known = served.iter().filter(|spec| caller.is_none_or(|caller| spec.access.allows(caller)));
+        let meant = question(&nearest(id, known.map(|spec| spec.id.as_ref()), PROPOSED));
+        CallError::new(ErrorCode::OperationNotFound, format!("{}{meant}", error.message()))
+            .with_details(error.details().clone())
     }
 
     /// Gives a request to somebody who serves it, and to another if that one goes away before.
@@ -275,16 +305,18 @@ impl Endpoint for Far {
         let mut request = request(spec, input, &context, context.deadline());
         let span = trace::calling(&spec.id, &mut request);
         let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
+        let is_own = is_own(&context);
         let call = async move {
             let answer = match far.send(request, false, PendingRequests::start).await {
                 Ok(pending) => pending.await,
                 Err(error) => Err(error),
             };
-            match &answer {
-                Ok(_) => meter.succeed(),
-                Err(error) => meter.fail(error.code()),
-            }
-            answer
+            let Err(error) = answer else {
+                meter.succeed();
+                return answer;
+            };
+            meter.fail(error.code());
+            Err(if is_own { far.explain(error, None) } else { error })
         };
         Box::pin(call.instrument(span))
     }
@@ -302,12 +334,27 @@ impl Endpoint for Far {
         }
         // The operation's own timeout is only of the first item.
         let mut request = request(spec, Payload::Value(input), &context, context.deadline);
-        request.window_bytes = Some(self.window);
+        let reader = context.extension::<Reader>();
+        request.window_bytes = Some(reader.map_or(self.window, |reader| reader.window.min(self.window)));
+        let share = reader.map(|reader| reader.share.clone());
+        let is_own = is_own(&context);
         let span = trace::calling(&spec.id, &mut request);
         let far = self.clone();
-        let open = async move { Ok(far.send(request, true, PendingRequests::open).await?.boxed()) };
+        let open = async move {
+            let open = |pending: &PendingRequests, request| pending.open_for(request, share.clone());
+            match far.send(request, true, open).await {
+                Ok(items) => Ok(items.boxed()),
+                Err(error) => Err(if is_own { far.explain(error, None) } else { error }),
+            }
+        };
         Box::pin(open.instrument(span))
     }
+}
+
+/// Whether the call is of this program itself: errors of others' calls name nothing that they did not ask for.
+fn is_own(context: &Context) -> bool {
+    let is_others = |extra: &Extra| extra.identity.is_some() || extra.given.is_some() || extra.parent.is_some();
+    !context.extra.as_deref().is_some_and(is_others)
 }
 
 /// What is asked of whoever serves the operation.

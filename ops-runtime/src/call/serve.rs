@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 use tracing::Instrument;
 
-use super::budget::Charge;
+use super::budget::{Charge, FLOOR, Reader};
 use super::directory::{gone, of_another_kind};
 use super::handler::{Credits, Peer};
 use super::{CallEvent, CallRequest, MAX_WINDOW, Remote, RequestId, Unsent, meter, trace};
@@ -37,8 +37,7 @@ impl Task {
         self.over = true;
         // First, so that a session that is idle has said all it had to say.
         self.say(event);
-        self.peer.finish(&self.request_id);
-        self.peer.link.finished(&self.request_id);
+        self.peer.finish(&self.request_id, &self.credits);
     }
 
     fn say(&self, event: CallEvent) {
@@ -75,11 +74,10 @@ impl Drop for Task {
             return;
         }
         // Unless its caller has given it up.
-        if self.peer.finish(&self.request_id) {
+        if self.peer.finish(&self.request_id, &self.credits) {
             let request_id = self.request_id.clone();
             self.say(CallEvent::Aborted { request_id });
         }
-        self.peer.link.finished(&self.request_id);
     }
 }
 
@@ -112,7 +110,7 @@ impl Context {
 async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec: SpecRef, mut meter: meter::Meter) {
     let identity = task.peer.auth.identify(request.identity.take());
     let policy = registry.policy();
-    let context = Context::received(registry, &mut request, identity);
+    let mut context = Context::received(registry, &mut request, identity);
     let deadline = context.deadline;
     if deadline.is_some_and(|deadline| deadline <= std::time::Instant::now()) {
         meter.fail(&ErrorCode::Timeout);
@@ -124,9 +122,14 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
         meter.fail(error.code());
         return task.fail(error);
     }
-    let invocation = Invocation { context, policy, checked: true };
     if spec.kind == OperationKind::Subscription {
         let window = request.window_bytes.filter(|_| !task.peer.auth.in_process);
+        if !task.peer.auth.in_process {
+            // Of one that is passed on, little comes ahead: the peer has a window of its own.
+            let window = window.unwrap_or(MAX_WINDOW).min(FLOOR as u64);
+            context = context.with_own(Reader { share: task.peer.share.clone(), window });
+        }
+        let invocation = Invocation { context, policy, checked: true };
         let stream = Box::pin(stream(&mut task, invocation, &spec, request.input, window));
         let result = match deadline {
             // The handler's own guard rests while the subscriber takes nothing.
@@ -156,6 +159,7 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
             None => ready.await,
         }
     }
+    let invocation = Invocation { context, policy, checked: true };
     match pipeline::serve(invocation, &spec.id, request.input).await {
         Ok(mut output) => {
             meter.succeed();

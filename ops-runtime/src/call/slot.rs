@@ -1,10 +1,11 @@
 //! What a caller waits for: the answers to one request, put there by whoever receives them.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Task, Poll, Waker};
 
 use crate::call::CallRequest;
+use crate::call::budget::Share;
 use crate::{CallError, Payload, ResponseEnvelope};
 
 /// An answer to a call, or an item of a subscription.
@@ -18,8 +19,16 @@ pub(super) fn size(answer: &Answer) -> usize {
 /// The answers to one request that nobody has taken yet.
 pub(super) struct Slot {
     state: Mutex<State>,
-    /// Of a subscription, how many bytes of items the worker may send ahead.
-    window: Option<u64>,
+    /// Of a subscription only.
+    items: Option<Box<Items>>,
+}
+
+/// What is known of the items of a subscription.
+pub(super) struct Items {
+    /// How many bytes of them the worker may send ahead.
+    pub(super) window: u64,
+    /// The share of the peer that they are passed on to, if they are: those that wait count as held by it.
+    pub(super) share: Option<Arc<Share>>,
 }
 
 #[derive(Default)]
@@ -27,7 +36,7 @@ struct State {
     /// The first answer: all that a call gets, so that a call allocates no queue. Boxed, for many wait and few have one.
     first: Option<Box<Answer>>,
     more: VecDeque<Answer>,
-    /// How many bytes of JSON text they are.
+    /// How many bytes of JSON text the items of a subscription are.
     bytes: usize,
     ended: bool,
     waker: Option<Waker>,
@@ -47,19 +56,24 @@ pub(super) enum Taken {
 }
 
 impl Slot {
-    /// A slot for one answer, or for the items of a subscription with a window of so many bytes.
-    pub(super) fn new(window: Option<u64>) -> Self {
-        Self { state: Mutex::default(), window }
+    /// A slot for one answer, or for the items of a subscription.
+    pub(super) fn new(items: Option<Items>) -> Self {
+        Self { state: Mutex::default(), items: items.map(Box::new) }
     }
 
     pub(super) fn streams(&self) -> bool {
-        self.window.is_some()
+        self.items.is_some()
     }
 
     /// From how many bytes on a worker is taken for broken: it may have had one item more on its way when a credit was
     /// given, and one item is always sent.
-    pub(super) fn most_bytes(&self) -> usize {
-        self.window.map_or(usize::MAX, |window| usize::try_from(window.max(1).saturating_mul(2)).unwrap_or(usize::MAX))
+    fn most_bytes(&self) -> usize {
+        let window = self.items.as_ref().map_or(u64::MAX, |items| items.window);
+        usize::try_from(window.max(1).saturating_mul(2)).unwrap_or(usize::MAX)
+    }
+
+    fn share(&self) -> Option<&Arc<Share>> {
+        self.items.as_ref()?.share.as_ref()
     }
 
     /// Keeps the request of a subscription, so that it can be asked for again.
@@ -71,18 +85,39 @@ impl Slot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts an answer into the slot; `last` if nothing follows. Returns false if there are `limit` answers already, or so
-    /// many bytes.
-    pub(super) fn put(&self, answer: Answer, last: bool, limit: usize, bytes: usize) -> bool {
+    /// Puts an item into the slot, unless there are `limit` already, more bytes than the window takes, or no memory for the
+    /// peer that it is passed on to.
+    pub(super) fn put(&self, item: Answer, limit: usize) -> Result<(), CallError> {
         let mut state = self.lock();
         if state.ended {
-            return true;
+            return Ok(());
         }
-        if !last && (state.more.len() >= limit || state.bytes >= bytes) {
-            return false;
+        if state.more.len() >= limit || state.bytes >= self.most_bytes() {
+            let message = "the worker sent more items, or larger ones, than the window takes (`Remote::with_window`)";
+            return Err(CallError::execution(message));
         }
+        let bytes = size(&item);
+        if bytes > 0
+            && let Some(share) = self.share()
+            && let Err(spent) = share.take(bytes)
+        {
+            return Err(share.refusal(spent, "items that this peer has not read"));
+        }
+        state.bytes += bytes;
+        Self::add(state, item, false);
+        Ok(())
+    }
+
+    /// Puts the last answer into the slot: the only one of a call, or the error that ends a subscription.
+    pub(super) fn finish(&self, answer: Answer) {
+        let state = self.lock();
+        if !state.ended {
+            Self::add(state, answer, true);
+        }
+    }
+
+    fn add(mut state: MutexGuard<'_, State>, answer: Answer, last: bool) {
         state.gap = false;
-        state.bytes += size(&answer);
         if state.first.is_none() && state.more.is_empty() {
             state.first = Some(Box::new(answer));
         } else {
@@ -90,7 +125,6 @@ impl Slot {
         }
         state.ended = last;
         wake(state);
-        true
     }
 
     /// Says that nothing more comes.
@@ -129,7 +163,13 @@ impl Slot {
         let mut state = self.lock();
         let taken = state.first.take().map(|answer| *answer).or_else(|| state.more.pop_front());
         if let Some(answer) = taken {
-            state.bytes = state.bytes.saturating_sub(size(&answer));
+            // Nothing is counted of calls, nor of the error that ends a subscription.
+            let bytes = size(&answer).min(state.bytes);
+            state.bytes -= bytes;
+            drop(state);
+            if let Some(share) = self.share() {
+                share.give_back(bytes);
+            }
             return Poll::Ready(Taken::Answer(answer));
         }
         if state.ended {
@@ -145,6 +185,14 @@ impl Slot {
             waker => *waker = Some(task.waker().clone()),
         }
         Poll::Pending
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some(share) = self.items.as_ref().and_then(|items| items.share.as_ref()) {
+            share.give_back(self.state.get_mut().unwrap_or_else(PoisonError::into_inner).bytes);
+        }
     }
 }
 

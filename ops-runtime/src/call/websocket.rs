@@ -61,7 +61,8 @@
 //! # For programs in other languages
 //!
 //! Connect, with whatever the hub wants for authentication. Send `link.announce` with the specs of what you serve, `{}` if
-//! nothing; read those that come. To call, send `call.requested` with an id that you use once. When you serve, answer
+//! nothing, and with `maxMessage` if you do not take 4 MiB; read those that come. The hub says what it serves when it has
+//! read yours, in messages that you take. To call, send `call.requested` with an id that you use once. When you serve, answer
 //! `call.requested` with `call.responded` or `call.error`, and stop on `call.aborted`. Pass over what you do not know.
 
 mod announcing;

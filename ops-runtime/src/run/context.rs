@@ -216,6 +216,12 @@ impl Context {
         self
     }
 
+    /// The same call with a value for its handler alone.
+    pub(crate) fn with_own<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert_own(value);
+        self
+    }
+
     /// The context of a call that comes from outside any handler.
     pub(crate) fn new(registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
         let identity = identity.or_else(|| options.identity.take().map(Arc::new));

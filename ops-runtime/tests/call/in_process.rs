@@ -1,14 +1,19 @@
 //! The suite within the process.
 
+use std::sync::Arc;
+
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::binding::HttpBinding;
-use ops_runtime::call::{CallHandler, InProcess, Remote, Worker};
+use ops_runtime::call::{
+    CallEvent, CallHandler, CallRequest, Frame, InProcess, Link, PeerAuth, Remote, Unsent, Worker,
+};
 use ops_runtime::spec::{OperationSpec, Schema};
-use ops_runtime::{Call, CallError, Context, ErrorCode, Operation, Registry, ResponseEnvelope};
+use ops_runtime::{Call, CallError, CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, Working};
+use crate::harness::{Harness, Working, eventually};
+use crate::operations::{Probe, registry};
 
 pub(crate) struct InProcessHarness(InProcess);
 
@@ -101,5 +106,71 @@ async fn a_type_of_another_version_is_not_run_by_the_spec_of_a_worker() {
         assert_eq!(remote.execute::<Older>(json!({ "id": 1 })).await.unwrap().data, "/v1/pets");
         assert_eq!(remote.call("pets.get", json!({})).await.unwrap().data, "/v1/pets");
     }
+    worker.stop().await;
+}
+
+/// A link that keeps nothing of what it is given.
+struct Nowhere;
+
+impl Link for Nowhere {
+    fn send(&self, _: Frame) -> Result<(), Unsent> {
+        Ok(())
+    }
+}
+
+/// The end of a request that was given up is not that of another which has its id since.
+#[tokio::test]
+async fn an_id_that_is_used_again_after_its_abort() {
+    let probe = Arc::new(Probe::default());
+    let session = CallHandler::new(registry(&probe)).session(PeerAuth::anonymous(), Arc::new(Nowhere));
+    let mut request = CallRequest::new("test.wait", json!({ "key": "k", "milliseconds": 600_000 }));
+    request.request_id = "X".into();
+    let requested = || Frame::from(CallEvent::Requested(Box::new(request.clone())));
+    for frame in [requested(), CallEvent::Aborted { request_id: "X".into() }.into(), requested()] {
+        session.receive(frame).unwrap();
+    }
+    eventually("the second runs", || probe.alive() == 1).await;
+    assert_eq!(session.running(), 1);
+    session.close();
+    eventually("it is given up", || probe.alive() == 0).await;
+}
+
+/// An operation that nobody serves, and those that may be meant.
+#[tokio::test]
+async fn misspelt_operations() {
+    let transport = InProcess::new();
+    let worker = transport.serve(CallHandler::new(registry(&Arc::default())));
+    let remote = transport.remote();
+    let plain = "nobody serves the operation: `test.sekret`";
+    let ann = || CallOptions::new().with_identity(Identity::new("ann").with_scope("vault:open"));
+    let stranger = || CallOptions::new().with_identity(Identity::new("stranger"));
+    for (options, message) in [
+        (CallOptions::new(), format!("{plain}: did you mean `test.secret` or `test.sealed`?")),
+        (ann(), format!("{plain}: did you mean `test.secret`?")),
+        // What somebody may not call is not named to them.
+        (stranger(), plain.to_owned()),
+    ] {
+        let error = remote.call_with("test.sekret", json!({}), options).await.unwrap_err();
+        assert_eq!((error.code(), error.message()), (&ErrorCode::OperationNotFound, &*message));
+        assert_eq!(error.details()["operationId"], "test.sekret");
+    }
+    let error = remote.stream("test.cuont", json!({})).await.err().unwrap();
+    assert!(error.message().contains(": did you mean `test.count`"), "{error}");
+    // By a type that was built for another worker.
+    struct Misspelt;
+    impl Operation for Misspelt {
+        type Input = Value;
+        type Output = Value;
+        const SPEC: &'static OperationSpec = &OperationSpec::query("test.ad");
+    }
+    impl Call for Misspelt {}
+    let error = remote.execute::<Misspelt>(json!({})).await.unwrap_err();
+    assert!(error.message().contains(": did you mean `test.add`"), "{error}");
+    // Nor is a caller elsewhere told what this process knows.
+    let far = InProcess::new();
+    let forwarding = far.serve(CallHandler::new(Registry::new()).with_forwarding(remote));
+    let error = far.remote().call("test.ad", json!({})).await.unwrap_err();
+    assert!(!error.message().contains("test.count"), "{error}");
+    forwarding.stop().await;
     worker.stop().await;
 }

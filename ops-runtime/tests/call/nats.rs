@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ops_runtime::Registry;
 use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::nats::{Nats, NatsConfig, NatsWorker};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
+use ops_runtime::spec::{OperationKind, OperationSpec};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Working, eventually};
@@ -195,5 +198,48 @@ async fn anybody_can_ask_and_nobody_can_lie() {
     let answer = ask(&client, &request("4", "test.about", json!({}))).await;
     assert_eq!(answer["type"], "call.responded");
     eventually("no task is left", || worker.running() == 0).await;
+    worker.stop().await;
+}
+
+/// Whoever does not wait for a caller leaves nothing of it behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_nobody_waits_for() {
+    let server = Server::nats(&[]).await;
+    let nats = connect(server.address(), 4_000).await;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    for _ in 0..10 {
+        // It takes 100 ms to find out what is served.
+        tokio::time::timeout(Duration::from_millis(50), nats.remote()).await.unwrap_err();
+    }
+    eventually("its tasks end", || tasks() <= before).await;
+}
+
+/// What could not be announced is announced the next time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_announcement_that_nobody_waits_for() {
+    let mut server = Server::nats(&[]).await;
+    let registry = Registry::new();
+    let operation = |name: &str| {
+        let spec = OperationSpec::new(OperationKind::Query, "many", name).unwrap();
+        Registration::new(spec, Handler::dynamic(|input: Value, _| async move { Ok(input) }))
+    };
+    registry.register(operation("first")).unwrap();
+    let worker = connect(server.address(), 4_000).await.serve(CallHandler::new(registry.clone())).await.unwrap();
+    server.kill();
+    // Without a connection, the client takes some commands and no more.
+    for n in 0..3_000 {
+        registry.register(operation(&format!("n{n}"))).unwrap();
+    }
+    tokio::time::timeout(Duration::from_secs(1), worker.announce()).await.unwrap_err();
+    registry.remove("many.n0").unwrap();
+    server.restart().await;
+    worker.announce().await.unwrap();
+    let remote = connect(server.address(), 4_000).await.remote().await.unwrap();
+    let serves = |id: &str| remote.list().iter().any(|spec| spec.id == id);
+    eventually("all of it is told", || serves("many.n2999") && serves("many.n1") && !serves("many.n0")).await;
+    for name in ["first", "n1", "n2999"] {
+        assert_eq!(remote.call(&format!("many.{name}"), json!(7)).await.unwrap().data, 7, "{name}");
+    }
     worker.stop().await;
 }

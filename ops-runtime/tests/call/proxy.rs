@@ -25,6 +25,8 @@ struct State {
     closed: bool,
     /// How much later they arrive.
     delay: Duration,
+    /// How many pass in a second to the server, if there is a limit.
+    pace: Option<u64>,
     /// How often connections have been cut.
     cuts: u64,
 }
@@ -72,6 +74,12 @@ impl Proxy {
         self.state.send_modify(|state| state.delay = delay);
     }
 
+    /// Passes so many bytes a second on to the server.
+    #[allow(dead_code)]
+    pub(crate) fn slow(&self, bytes: u64) {
+        self.state.send_modify(|state| state.pace = Some(bytes));
+    }
+
     /// Passes on again what has piled up, and whatever comes.
     pub(crate) fn resume(&self) {
         self.state.send_modify(|state| *state = State { cuts: state.cuts, ..State::default() });
@@ -109,6 +117,10 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut state: watch:
             let delay = state.borrow().delay;
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
+            }
+            let pace = state.borrow().pace.filter(|_| way == 0);
+            if let Some(pace) = pace {
+                tokio::time::sleep(Duration::from_secs(1).mul_f64(length as f64 / pace as f64)).await;
             }
             if to.write_all(&buffer[..length]).await.is_err() {
                 return;

@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::redis::{Redis, RedisConfig};
 use ops_runtime::call::{CallHandler, Remote};
-use ops_runtime::{CallError, ErrorCode, Operation};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, ErrorCode, Operation, Registry};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, FromRedisValue, cmd};
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::harness::{eventually, limited};
@@ -312,6 +316,124 @@ async fn a_request_that_the_server_never_tells_of_is_given_up() {
             assert!(n < 500, "the request is left");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    })
+    .await;
+}
+
+/// The test operations, and `slow.text`, which gives a text of so many bytes after a while.
+fn with_texts() -> Registry {
+    let registry = registry(&Arc::default());
+    let handler = Handler::dynamic(|input: Value, _| async move {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Ok(json!("x".repeat(usize::try_from(input.as_u64().unwrap()).unwrap())))
+    });
+    let spec = OperationSpec::new(OperationKind::Query, "slow", "text").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    registry
+}
+
+/// Answers that have piled up are written in parts, each of which comes in time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn much_is_written_over_a_slow_connection() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let proxy = Proxy::start(server.address()).await;
+        let slow = Redis::new(&format!("redis://{}", proxy.address()), quick(600)).unwrap();
+        let worker = slow.serve(CallHandler::new(with_texts())).await.unwrap();
+        let remote = at(&server, quick(20_000)).remote().await.unwrap();
+        // 8 MB take 2.7 s, and the server has 1.1 s for an answer.
+        proxy.slow(3_000_000);
+        let calls = (0..40).map(|_| remote.call("slow.text", json!(200_000)));
+        for answer in join_all(calls).await {
+            assert_eq!(answer.unwrap().data.as_str().unwrap().len(), 200_000);
+        }
+        proxy.resume();
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// How often a command was run.
+async fn runs(connection: &mut MultiplexedConnection, command: &str) -> u64 {
+    let told: String = run(connection, cmd("INFO").arg("commandstats")).await;
+    let line = told.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+}
+
+/// A worker that changes often is looked at a few times.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_that_come_together_are_looked_at_together() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let remote = at(&server, quick(3_000)).remote().await.unwrap();
+        let before = runs(&mut connection, "hgetall").await;
+        let spec = serde_json::to_string(<Add as Operation>::SPEC).unwrap();
+        let mut commands = redis::pipe();
+        commands.atomic().cmd("HSET").arg("ops:serves:idle").arg("test.add").arg(spec);
+        for _ in 0..400 {
+            commands.cmd("XADD").arg("ops:changes").arg("*").arg("from").arg("idle");
+        }
+        let _: redis::Value = commands.query_async(&mut connection).await.unwrap();
+        eventually("it is known", || remote.list().len() == 2).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let looks = runs(&mut connection, "hgetall").await - before;
+        assert!(looks <= 100, "it was looked at {looks} times");
+    })
+    .await;
+}
+
+/// A worker that stops says so after all else that it says of what it serves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_stops_while_it_announces() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let proxy = Proxy::start(server.address()).await;
+        let seldom = config(Duration::from_secs(60)).with_heartbeat(Duration::from_secs(20));
+        let worker = Redis::new(&format!("redis://{}", proxy.address()), seldom).unwrap();
+        let worker = worker.serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
+        proxy.delay(Duration::from_millis(200));
+        // The server has lost what there was, which the worker makes anew when it reads.
+        let _: () = run(&mut connection, &cmd("FLUSHALL")).await;
+        for n in 0.. {
+            if run::<i64>(&mut connection, cmd("EXISTS").arg(STREAM)).await == 1 {
+                break;
+            }
+            assert!(n < 3_000, "nothing is made anew");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        worker.stop().await;
+        let left: Vec<String> = run(&mut connection, cmd("KEYS").arg("ops:serves:*")).await;
+        assert_eq!(left, [""; 0]);
+    })
+    .await;
+}
+
+/// The caller hears at once of an answer that the server does not take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_the_server_refuses() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        // Nothing is given up for its silence.
+        let patient = || config(Duration::from_secs(100)).with_max_message(8 << 20);
+        let worker = at(&server, patient()).serve(CallHandler::new(with_texts())).await.unwrap();
+        let remote = at(&server, patient()).remote().await.unwrap();
+        assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
+        // There is room for small answers, and none for a large one.
+        let memory: String = run(&mut connection, cmd("INFO").arg("memory")).await;
+        let used = memory.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
+        let most = used.trim().parse::<u64>().unwrap() + (2 << 20);
+        let _: () = run(&mut connection, cmd("CONFIG").arg("SET").arg("maxmemory").arg(most)).await;
+        let begun = Instant::now();
+        let error = remote.call("slow.text", json!(6 << 20)).await.unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");
+        assert!(error.message().contains("cannot be delivered") && error.message().contains("OOM"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "it took {:?}", begun.elapsed());
+        assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
+        worker.stop().await;
     })
     .await;
 }

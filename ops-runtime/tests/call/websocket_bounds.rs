@@ -1,17 +1,20 @@
 //! What a hub does with peers that read slowly, send too much, or do not let it stop.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
+use futures_util::{SinkExt, StreamExt};
 use ops_runtime::Registry;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::CallHandler;
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
-use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use serde_json::{Value, json};
 use tokio_tungstenite::MaybeTlsStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use crate::harness::{eventually, limited};
 use crate::operations::{Probe, registry};
@@ -153,7 +156,7 @@ async fn a_hub_stops_though_a_peer_goes_on_asking() {
                 "type": "call.requested", "id": n.to_string(),
                 "payload": { "requestId": n.to_string(), "operationId": "test.wait", "input": wait },
             });
-            let sent = futures_util::SinkExt::send(&mut raw.0, Message::text(frame.to_string())).await;
+            let sent = raw.0.send(Message::text(frame.to_string())).await;
             if sent.is_err() {
                 break;
             }
@@ -208,6 +211,131 @@ async fn requests_that_are_refused() {
         .await;
         let error = raw.hear("items").await;
         assert_eq!((&error["type"], &error["payload"]["code"]), (&json!("call.error"), &json!("EXECUTION_ERROR")));
+    })
+    .await;
+}
+
+/// A part of a message.
+fn fragment(kind: Data, payload: Vec<u8>) -> Message {
+    Message::Frame(Frame::message(payload, OpCode::Data(kind), false))
+}
+
+/// Pings between the parts of a message do not hide them from the budget.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_in_part_counts_whatever_comes_between_its_parts() {
+    limited(async {
+        let handler = CallHandler::new(operations(&Arc::default())).with_max_bytes(8 * MIB, 8 * MIB);
+        let (hub, server) = listen(Hub::new(handler)).await;
+        let mut parts = Vec::new();
+        for n in 0..4 {
+            let mut raw = Raw::connect(&server.url(), "anybody").await;
+            raw.0.send(fragment(Data::Text, vec![b'x'; 30 << 10])).await.unwrap();
+            for _ in 0..99 {
+                let sent = raw.0.send(Message::Ping(vec![0; 100].into())).await;
+                // The last of them may be disconnected.
+                if sent.is_err() || raw.0.send(fragment(Data::Continue, vec![b'x'; 30 << 10])).await.is_err() {
+                    assert!(n > 1);
+                    break;
+                }
+            }
+            parts.push(raw);
+        }
+        // Of four that hold 3 MB of 8 each, one is in the way.
+        eventually("one is disconnected", || hub.peers().len() < 4).await;
+    })
+    .await;
+}
+
+/// What a hub has read of subscriptions that it passes on counts as held by whoever does not read it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn subscriptions_that_are_passed_on_count() {
+    limited(async {
+        let hub = Hub::new(CallHandler::new(Registry::new()).with_max_bytes(4 * MIB, 256 * MIB));
+        let (hub, server) = listen(hub.with_anonymous_serving().with_forwarding()).await;
+        let probe = Arc::new(Probe::default());
+        let registry = registry(&probe);
+        let spec = OperationSpec::new(OperationKind::Subscription, "endless", "texts").unwrap();
+        let made = Arc::new(AtomicUsize::new(0));
+        let items = made.clone();
+        let handler = Handler::dynamic_stream(move |_: Value, _| {
+            let items = items.clone();
+            async move {
+                Ok(futures_util::stream::iter(0..).map(move |_: u64| {
+                    items.fetch_add(1, Ordering::Relaxed);
+                    Ok(json!("x".repeat(100_000)))
+                }))
+            }
+        });
+        registry.register(Registration::new(spec, handler)).unwrap();
+        let config = WebSocketConfig::new().with_handler(CallHandler::new(registry));
+        let spoke = WebSocketClient::connect(&server.url(), config).await.unwrap();
+        let ask = |id: String, window: usize| {
+            let payload =
+                json!({ "requestId": id, "operationId": "endless.texts", "input": {}, "windowBytes": window });
+            json!({ "type": "call.requested", "id": id, "payload": payload })
+        };
+        // One that gives no credit has little ahead of it, and of that little in the hub.
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        eventually("it is served", || hub.remote().list().iter().any(|spec| spec.id == "endless.texts")).await;
+        raw.say(ask("one".to_owned(), 8 * MIB)).await;
+        for _ in 0..64 {
+            assert_eq!(raw.hear("one").await["type"], "call.responded");
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let ahead = made.load(Ordering::Relaxed) - 64;
+        assert!(ahead <= 8, "{ahead} items wait in the hub");
+        // Sixty of them, with an item each, hold more than it may.
+        for n in 0..60 {
+            raw.say(ask(n.to_string(), 1)).await;
+        }
+        eventually("all of them run", || hub.running() == 61).await;
+        eventually("some are refused", || hub.remote().pending_count() < 61).await;
+        for n in 0..60 {
+            let payload = json!({ "requestId": n.to_string(), "items": 3 });
+            raw.say(json!({ "type": "link.credit", "id": n.to_string(), "payload": payload })).await;
+        }
+        let error = raw.hear_type("call.error").await;
+        assert_eq!(error["payload"]["details"], json!({ "limit": 4 * MIB }), "{error}");
+        drop(raw);
+        // Another has all of its own.
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        raw.say(ask("other".to_owned(), 1)).await;
+        assert_eq!(raw.hear("other").await["type"], "call.responded");
+        drop(raw);
+        eventually("nothing is left", || hub.running() == 0 && spoke.remote().pending_count() == 0).await;
+        spoke.stop().await;
+    })
+    .await;
+}
+
+/// Either side announces what it serves in messages that the other takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_are_announced_to_whoever_takes_small_messages() {
+    limited(async {
+        // 300 KiB of specs, one of which has 130.
+        let served = || {
+            let registry = Registry::new();
+            for n in 0..60 {
+                let mut spec = OperationSpec::new(OperationKind::Query, "described", format!("n{n}").as_str()).unwrap();
+                let bytes = if n == 7 { 130 << 10 } else { 3 << 10 };
+                spec.input = Schema::from(json!({ "description": "x".repeat(bytes) }));
+                let handler = Handler::dynamic(|input: Value, _| async move { Ok(input) });
+                registry.register(Registration::new(spec, handler)).unwrap();
+            }
+            CallHandler::new(registry)
+        };
+        let (_hub, server) = listen(Hub::new(served())).await;
+        let config = WebSocketConfig::new().with_max_message(64 << 10);
+        let spoke = WebSocketClient::connect(&server.url(), config).await.unwrap();
+        assert_eq!(spoke.remote().list().len(), 60);
+        assert_eq!(spoke.remote().call("described.n7", json!(7)).await.unwrap().data, 7);
+        spoke.stop().await;
+        let hub = Hub::new(CallHandler::new(Registry::new())).with_max_message(100 << 10).with_anonymous_serving();
+        let (hub, server) = listen(hub).await;
+        let config = WebSocketConfig::new().with_handler(served());
+        let spoke = WebSocketClient::connect(&server.url(), config).await.unwrap();
+        eventually("all of them are known", || hub.remote().list().len() == 60).await;
+        spoke.stop().await;
     })
     .await;
 }

@@ -1,6 +1,7 @@
 //! The caller's side.
 
-use std::collections::HashMap;
+mod parts;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,12 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::parts::Parts;
 use super::connection::Connection;
 use super::subject;
 use super::versions::Versions;
 use crate::call::broker::{Liveness, Workers, decode, until_up};
 use crate::call::directory::{gone, not_served};
-use crate::call::heard::Heard;
 use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
 use crate::{BoxFuture, CallError, SpecRef};
 
@@ -58,9 +59,12 @@ impl NatsCaller {
             tokio::spawn(read_answers(shared.clone(), answers)),
             tokio::spawn(read_announcements(shared.clone(), announcements)),
             tokio::spawn(watch(shared.clone())),
-        ];
-        shared.settle().await;
-        Ok(Self { shared, _tasks: tasks.map(AbortOnDropHandle::new) })
+        ]
+        .map(AbortOnDropHandle::new);
+        // Whoever does not wait for it leaves nothing behind.
+        let caller = Self { shared, _tasks: tasks };
+        caller.shared.settle().await;
+        Ok(caller)
     }
 }
 
@@ -150,8 +154,7 @@ impl Shared {
 
 /// Takes what comes to the caller's inbox.
 async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
-    // What workers have said so far that have more to say.
-    let mut parts: HashMap<Arc<str>, Heard> = HashMap::new();
+    let mut parts = Parts::default();
     while let Some(message) = inbox.next().await {
         let token = message.subject.as_str().rsplit('.').next().unwrap_or_default();
         match (token, message.status) {
@@ -171,19 +174,8 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
                 else {
                     continue;
                 };
-                let worker = subject::name(connected);
-                // Those that never come to an end are forgotten.
-                let limit = shared.connection.max_announced;
-                if parts.len() > 1_000 || parts.values().map(Heard::bytes).sum::<usize>() > limit.saturating_mul(4) {
-                    parts.clear();
-                }
-                let specs = parts.entry(worker.into()).or_default();
-                for spec in said.add {
-                    specs.add(spec, limit, |_| true);
-                }
-                if !said.more {
-                    let specs = parts.remove(worker).unwrap_or_default();
-                    shared.workers.replace(worker, specs.specs().cloned().collect());
+                if let Some(all) = parts.add(connected, number, said, shared.connection.max_announced) {
+                    shared.workers.replace(subject::name(connected), all);
                     shared.versions.know(connected, number);
                     shared.heard.send_replace(());
                 }

@@ -100,7 +100,7 @@ impl NatsWorker {
     /// Announces operations that the registry has got or lost since.
     ///
     /// # Errors
-    /// If the server cannot be used any more.
+    /// If the server cannot be used any more. Then, and if the future is dropped, the next announcement tells all of it.
     pub async fn announce(&self) -> Result<(), CallError> {
         let shared = &self.shared;
         let mut operations = self.operations.lock().await;
@@ -108,7 +108,9 @@ impl NatsWorker {
         if let Some(ready) = shared.connection.ready() {
             ready.await;
         }
-        let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.announced());
+        // Known as announced only when it is: this may end before.
+        let mut announced = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let change = announced.change(shared.handler.announced());
         // Announced when requests are taken, and withdrawn before they are not.
         for spec in &change.add {
             if !operations.contains_key(&spec.id) {
@@ -122,7 +124,9 @@ impl NatsWorker {
                 operations.insert(spec.id.clone(), listening);
             }
         }
-        let removed: Vec<_> = change.remove.iter().filter_map(|id| operations.remove(id)).collect();
+        let removed: Vec<_> =
+            operations.extract_if(|id, _| !announced.has(id)).map(|(_, listening)| listening).collect();
+        *shared.announced.lock().unwrap_or_else(PoisonError::into_inner) = announced;
         shared.say(change);
         // Until then, so that changes are told in the order in which they came.
         drop(operations);

@@ -1,5 +1,6 @@
 //! The caller's side.
 
+mod changed;
 mod places;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use redis::{RedisResult, cmd, pipe};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::changed::{Changed, look};
 use self::places::{Place, Places};
 use super::RedisConfig;
 use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, may_pass, push, refused, write};
@@ -36,7 +38,7 @@ const MAX_FIELDS: usize = 20_001;
 /// A caller of what workers serve.
 pub(super) struct RedisCaller {
     shared: Arc<Shared>,
-    _tasks: [AbortOnDropHandle<()>; 3],
+    _tasks: [AbortOnDropHandle<()>; 4],
 }
 
 struct Shared {
@@ -48,6 +50,8 @@ struct Shared {
     outbox: Arc<Outbox<Message>>,
     liveness: Arc<Liveness>,
     workers: Workers,
+    /// One look at what a worker serves at a time: the last to come is what counts.
+    looking: tokio::sync::Mutex<()>,
     places: Arc<Places>,
     up: watch::Sender<bool>,
 }
@@ -70,6 +74,7 @@ impl RedisCaller {
             outbox: outbox.clone(),
             liveness,
             workers: Workers::new(config.max_announced),
+            looking: Default::default(),
             places,
             up: watch::Sender::new(false),
             config,
@@ -80,9 +85,11 @@ impl RedisCaller {
             let shared = shared.clone();
             move |message, told| shared.told(message, told)
         };
+        let changed = Arc::new(Changed::default());
         let tasks = [
             tokio::spawn(write(line, outbox, shared.id.clone(), shared.config.max_waiting, told)),
-            tokio::spawn(read(shared.clone(), reading, at)),
+            tokio::spawn(read(shared.clone(), reading, at, changed.clone())),
+            tokio::spawn(look(shared.clone(), changed)),
             tokio::spawn(watch(shared.clone())),
         ];
         Ok(Self { shared, _tasks: tasks.map(AbortOnDropHandle::new) })
@@ -208,6 +215,7 @@ impl Shared {
 
     /// Learns what a worker serves.
     async fn look_at(&self, line: &Connection, worker: &str) -> RedisResult<()> {
+        let _one = self.looking.lock().await;
         let key = self.config.keys.serves(worker);
         let said = match line.command::<usize>(cmd("HLEN").arg(&key)).await {
             Ok(..=MAX_FIELDS) => line.command::<Vec<(Vec<u8>, Vec<u8>)>>(cmd("HGETALL").arg(&key)).await,
@@ -312,7 +320,7 @@ impl Shared {
 }
 
 /// Reads the answers, and what workers say that have changed.
-async fn read(shared: Arc<Shared>, line: Connection, mut at: At) {
+async fn read(shared: Arc<Shared>, line: Connection, mut at: At, changed: Arc<Changed>) {
     let keys = &shared.config.keys;
     let (answers, changes) = (keys.caller(&shared.id), keys.changes());
     let (mut attempts, mut read, mut bytes) = (0, 0, 0);
@@ -326,8 +334,8 @@ async fn read(shared: Arc<Shared>, line: Connection, mut at: At) {
         }
         commands.cmd("XREAD").arg("COUNT").arg(appetite.entries()).arg("BLOCK").arg(BLOCK.as_millis().to_string());
         match &at.changes {
-            Some(changed) => {
-                commands.arg("STREAMS").arg(&answers).arg(&changes).arg(&at.answers).arg(changed);
+            Some(read) => {
+                commands.arg("STREAMS").arg(&answers).arg(&changes).arg(&at.answers).arg(read);
             }
             None => {
                 commands.arg("STREAMS").arg(&answers).arg(&at.answers);
@@ -348,15 +356,13 @@ async fn read(shared: Arc<Shared>, line: Connection, mut at: At) {
                         }
                     } else {
                         at.changes = Some(last.clone());
-                        for worker in entries.iter().filter_map(Author::of) {
-                            // If that fails, so does the next read.
-                            let _ = shared.look_at(&shared.line, worker.id).await;
-                        }
+                        changed.add(entries.iter().filter_map(Author::of).map(|author| author.id));
                     }
                 }
             }
             Err(error) => {
                 tracing::debug!(error = error.category(), "answers can't be read now");
+                appetite.fail();
                 shared.up.send_replace(false);
                 loop {
                     tokio::time::sleep(backoff(attempts)).await;

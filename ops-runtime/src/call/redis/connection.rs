@@ -9,8 +9,8 @@ use tokio::sync::Mutex;
 use super::keys::{FRAME, FROM};
 use super::server::{Made, Server};
 use crate::CallError;
-use crate::call::RequestId;
 use crate::call::broker::{Outbox, backoff};
+use crate::call::{CallEvent, Frame, RequestId};
 use crate::model::request_id::Number;
 
 /// How long a read waits for something to come.
@@ -147,13 +147,35 @@ impl Told {
     }
 }
 
+/// The request that a frame is about which the server does not take, if its caller can be told so by an error.
+pub(super) fn unanswered(text: &str) -> Option<RequestId> {
+    /// How long the error may be that takes its place. One that is no longer is not told in the place of another.
+    const SHORT: usize = 16 << 10;
+    match Frame::decode(text) {
+        Ok(Some(Frame::Event(CallEvent::Error { request_id, .. }))) if text.len() > SHORT => Some(request_id),
+        Ok(Some(Frame::Event(
+            CallEvent::Responded { request_id, .. }
+            | CallEvent::ItemError { request_id, .. }
+            | CallEvent::Completed { request_id },
+        ))) => Some(request_id),
+        _ => None,
+    }
+}
+
 /// Queues a message.
 pub(super) fn push(outbox: &Outbox<Message>, message: Message) {
     let bytes = message.bytes();
     outbox.push(message, bytes);
 }
 
-/// Writes what is queued, all that there is in one go.
+/// How many bytes are written at a time, about: an answer takes no longer than the connection is given for it, also where
+/// little passes in a second.
+const PART: usize = 1 << 20;
+
+/// Down to how many, where that has failed.
+const LEAST: usize = 4 << 10;
+
+/// Writes what is queued: all that there is in one go, or in parts.
 pub(super) async fn write(
     line: Connection,
     outbox: Arc<Outbox<Message>>,
@@ -162,39 +184,53 @@ pub(super) async fn write(
     told: impl Fn(Message, Told),
 ) {
     let (mut taken, mut batch, mut numbers) = (Vec::new(), Vec::new(), 0_u64..);
+    let mut most = PART;
     loop {
         outbox.take(&mut taken).await;
-        let bytes = taken.iter().map(Message::bytes).sum();
         batch.extend(numbers.by_ref().zip(taken.drain(..)));
         let mut attempts = 0;
         while !batch.is_empty() {
-            let mut pipeline = Pipeline::with_capacity(batch.len());
+            let (count, bytes) = part(&batch, most);
+            let mut pipeline = Pipeline::with_capacity(count);
             pipeline.ignore_errors();
-            for (number, message) in &batch {
+            for (number, message) in batch.iter().take(count) {
                 add(&mut pipeline, message, *number, &from, max_waiting);
             }
             match line.run::<Vec<RedisResult<Value>>>(&pipeline).await {
                 Ok(answers) => {
-                    for ((_, message), answer) in batch.drain(..).zip(answers) {
+                    (attempts, most) = (0, most.saturating_mul(2).min(PART));
+                    for ((_, message), answer) in batch.drain(..count).zip(answers) {
                         told(message, Told::by(answer));
                     }
+                    outbox.sent(bytes);
                 }
                 Err(error) => {
                     tracing::debug!(error = error.category(), "messages can't be written now");
+                    most = (most.min(bytes) / 2).max(LEAST);
                     // Requests may be there, and would be started twice; frames are told apart by their numbers.
-                    for (number, message) in std::mem::take(&mut batch) {
-                        match message {
-                            Message::Frame { .. } => batch.push((number, message)),
-                            message => told(message, Told::Lost),
-                        }
-                    }
+                    let is_frame = |(_, message): &(u64, Message)| matches!(message, Message::Frame { .. });
+                    let lost: Vec<_> = batch.extract_if(..count, |message| !is_frame(message)).collect();
+                    outbox.sent(lost.iter().map(|(_, message)| message.bytes()).sum());
+                    lost.into_iter().for_each(|(_, message)| told(message, Told::Lost));
                     tokio::time::sleep(backoff(attempts)).await;
                     attempts += 1;
                 }
             }
         }
-        outbox.sent(bytes);
     }
+}
+
+/// How many of the messages are written at once, and their bytes: up to so many bytes, or one.
+fn part(batch: &[(u64, Message)], most: usize) -> (usize, usize) {
+    let (mut count, mut bytes) = (0, 0_usize);
+    for (_, message) in batch {
+        let more = bytes + message.bytes();
+        if count > 0 && more > most {
+            break;
+        }
+        (count, bytes) = (count + 1, more);
+    }
+    (count, bytes)
 }
 
 fn add(pipeline: &mut Pipeline, message: &Message, number: u64, from: &str, max_waiting: usize) {

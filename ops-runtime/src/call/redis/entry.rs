@@ -55,10 +55,13 @@ pub(super) struct Appetite {
     most: usize,
 }
 
+/// How many entries are read to begin with.
+const FIRST: usize = 8;
+
 impl Appetite {
     /// Up to so many.
     pub(super) fn new(most: usize) -> Self {
-        Self { entries: most.min(8), most }
+        Self { entries: most.min(FIRST), most }
     }
 
     pub(super) fn entries(&self) -> usize {
@@ -72,6 +75,12 @@ impl Appetite {
         } else if entries >= self.entries && bytes < BYTES / 4 {
             self.entries = (self.entries * 2).min(self.most);
         }
+    }
+
+    /// A read has failed: perhaps it took longer than a read may, so that less is asked for. What has piled up meanwhile may
+    /// be larger than what came before.
+    pub(super) fn fail(&mut self) {
+        self.entries = (self.entries / 4).clamp(1, FIRST);
     }
 }
 
@@ -109,4 +118,22 @@ impl Sequences {
 /// When the server has made an entry, in milliseconds since the Unix epoch.
 pub(super) fn milliseconds_of(id: &str) -> Option<i64> {
     id.split('-').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_tried_with_less() {
+        let mut appetite = Appetite::new(512);
+        (0..10).for_each(|_| appetite.learn(appetite.entries(), 1_000));
+        assert_eq!(appetite.entries(), 512);
+        for entries in [8, 2, 1, 1] {
+            appetite.fail();
+            assert_eq!(appetite.entries(), entries);
+        }
+        appetite.learn(1, 1_000);
+        assert_eq!(appetite.entries(), 2);
+    }
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
-use super::connection::{BLOCK, Connection, Message, Told, is_lost, push, refused, write};
+use super::connection::{BLOCK, Connection, Message, Told, is_lost, push, refused, unanswered, write};
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, milliseconds_of, size};
 use super::keys::{FRAME, FROM, GROUP};
 use super::server::Server;
@@ -114,6 +114,14 @@ impl RedisWorker {
                     sent.clear();
                 }
                 *sent.entry(to).or_default() += text.len();
+            }
+            (Message::Frame { to, text, .. }, Told::Refused(error)) => {
+                if let Some(request_id) = unanswered(&text) {
+                    // What still runs has nobody to answer to.
+                    callers.receive(&to, CallEvent::Aborted { request_id: request_id.clone() }.into());
+                    let error = CallError::execution(format!("the answer cannot be delivered: {}", error.message()));
+                    callers.refuse(&to, request_id, error);
+                }
             }
             _ => {}
         };
@@ -398,11 +406,15 @@ async fn take(shared: Arc<Shared>, line: Connection) {
             // What can't be started now is taken over in a while, by this worker or another.
             Err(error) => {
                 tracing::debug!(error = error.category(), "requests can't be read now");
+                appetite.fail();
                 tokio::time::sleep(backoff(attempts)).await;
                 attempts += 1;
-                if !is_lost(&error) && !shared.stop.is_cancelled() {
-                    // The server has lost the streams.
-                    let _ = shared.publish(Announcement::new(), true).await;
+                if !is_lost(&error) {
+                    let _one = shared.announcing.lock().await;
+                    if !shared.stop.is_cancelled() {
+                        // The server has lost the streams.
+                        let _ = shared.publish(Announcement::new(), true).await;
+                    }
                 }
             }
         }

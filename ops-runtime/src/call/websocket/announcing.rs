@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::outbox::Outbox;
 use crate::SpecRef;
 use crate::call::announced::Announced;
-use crate::call::{Announcement, Frame};
+use crate::call::{Announcement, Frame, Unsent};
 
 /// The announcements of a connection.
 ///
@@ -17,6 +17,8 @@ pub(super) struct Announcing {
     state: Mutex<State>,
     /// Whether something waits for room.
     waits: AtomicBool,
+    /// Whether the peer has said something, and so how large messages may be: before that, no parts can be made.
+    begun: AtomicBool,
 }
 
 struct State {
@@ -26,30 +28,47 @@ struct State {
     parts: VecDeque<Announcement>,
     /// True if what is served may have changed since the parts were made.
     changed: bool,
+    /// True if the peer was told that another part follows.
+    more: bool,
 }
 
 impl Announcing {
     pub(super) fn new() -> Self {
-        let state = State { told: Some(Announced::default()), parts: VecDeque::new(), changed: false };
-        Self { state: Mutex::new(state), waits: AtomicBool::new(false) }
+        let state = State { told: Some(Announced::default()), parts: VecDeque::new(), changed: false, more: false };
+        Self { state: Mutex::new(state), waits: AtomicBool::new(false), begun: AtomicBool::new(false) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prepares what is to be said first, even if nothing is served: the largest message that is taken here is part of it.
+    /// Prepares what is to be said first: the largest message that is taken here, and whether anything is served. What it
+    /// is follows when the peer has told its largest message, too.
     pub(super) fn open(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>, max_message: usize) {
         let mut state = self.state();
-        state.prepare(outbox.limit(), &served);
         if state.told.is_none() {
             return;
         }
-        if state.parts.is_empty() {
-            state.parts.push_back(Announcement::default());
+        let max_message = max_message.try_into().ok();
+        let more = !served().is_empty();
+        state.parts.push_back(Announcement { max_message, more, ..Announcement::default() });
+        self.note(outbox);
+    }
+
+    /// Prepares what is served, once: the peer has said its first word.
+    pub(super) fn begin(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>) {
+        if self.begun.load(Ordering::Relaxed) {
+            return;
         }
-        if let Some(first) = state.parts.front_mut() {
-            first.max_message = max_message.try_into().ok();
+        let mut state = self.state();
+        if self.begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let waits = state.parts.len();
+        state.prepare(outbox.limit(), &served);
+        let is_promised = state.more || state.parts.iter().any(|part| part.more);
+        if state.parts.len() == waits && is_promised && state.told.is_some() {
+            state.parts.push_back(Announcement::default());
         }
         self.note(outbox);
     }
@@ -57,6 +76,9 @@ impl Announcing {
     /// Prepares what has changed. While another change waits for room, this is only noted.
     pub(super) fn change(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>) {
         let mut state = self.state();
+        if !self.begun.load(Ordering::Relaxed) {
+            return;
+        }
         if !state.parts.is_empty() {
             state.changed = true;
             return;
@@ -84,7 +106,8 @@ impl Announcing {
                 return;
             };
             // Under the lock, so that parts are told in order.
-            let _ = outbox.send(Frame::Announce(part));
+            state.more = part.more;
+            say(outbox, part);
         }
     }
 
@@ -100,7 +123,27 @@ impl Announcing {
         state.changed = false;
         let told = state.told.take().unwrap_or_default();
         for part in told.withdrawal().in_parts(outbox.limit()) {
-            let _ = outbox.send(Frame::Announce(part));
+            say(outbox, part);
+        }
+    }
+}
+
+/// Says a part. One that is too large for the peer is said in smaller parts, and without what fits into none.
+fn say(outbox: &Outbox, part: Announcement) {
+    let mut parts = vec![part];
+    while let Some(part) = parts.pop() {
+        if !matches!(outbox.send(Frame::Announce(part.clone())), Err(Unsent::Refused(_))) {
+            continue;
+        }
+        match part.halved() {
+            Some((first, rest)) => parts.extend([rest, first]),
+            None if part.add.is_empty() && part.remove.is_empty() => {}
+            None => {
+                let operation =
+                    part.add.first().map_or_else(|| part.remove.first().map(|id| &**id), |spec| Some(&spec.id));
+                tracing::warn!(operation, limit = outbox.limit(), "too large to be announced to this peer");
+                parts.push(Announcement { max_message: part.max_message, more: part.more, ..Announcement::default() });
+            }
         }
     }
 }
@@ -159,6 +202,7 @@ mod tests {
         let (outbox, announcing, round) = (outbox(), Announcing::new(), Cell::new(0));
         let served = || vec![spec(&format!("op_{}", round.get()), 100_000), spec("always", 1)];
         announcing.open(&outbox, served, 1000);
+        announcing.begin(&outbox, served);
         for n in 1..=1000 {
             round.set(n);
             announcing.change(&outbox, served);
@@ -177,14 +221,40 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_made_for_the_peer_that_reads_them() {
+        // What is served, and what a peer with such a limit hears of: one spec is larger than it takes, one has no room at all.
+        let long = "n".repeat(3_000);
+        let served = || vec![spec("large", 50_000), spec(&long, 1), spec("small", 1), spec("some", 1_000)];
+        for (limit, known) in [
+            (4 << 20, &["a.large", &*format!("a.{long}"), "a.small", "a.some"][..]),
+            (2_500, &["a.large", "a.small", "a.some"]),
+        ] {
+            let (outbox, announcing) = (outbox(), Announcing::new());
+            announcing.open(&outbox, served, 1000);
+            announcing.change(&outbox, served);
+            announcing.refill(&outbox, served);
+            let mut heard = BTreeSet::new();
+            assert_eq!((read(&outbox, &mut heard), heard.len()), (1, 0), "it has not said yet what it takes");
+            outbox.set_limit(limit);
+            announcing.begin(&outbox, served);
+            announcing.begin(&outbox, served);
+            announcing.refill(&outbox, served);
+            read(&outbox, &mut heard);
+            assert!(!announcing.state().more);
+            assert_eq!(heard, known.iter().map(|id| (*id).to_owned()).collect());
+        }
+    }
+
+    #[test]
     fn what_is_taken_back_fits_into_messages_too() {
         let (outbox, announcing) = (outbox(), Announcing::new());
         let names: Vec<String> = (0..100).map(|n| format!("operation_with_a_long_name_{n}")).collect();
         let served = || names.iter().map(|name| spec(name, 1)).collect();
         announcing.open(&outbox, served, 1000);
+        announcing.begin(&outbox, served);
         announcing.refill(&outbox, served);
         let mut known = BTreeSet::new();
-        assert_eq!((read(&outbox, &mut known), known.len()), (1, 100));
+        assert_eq!((read(&outbox, &mut known), known.len()), (2, 100));
         outbox.set_limit(2_000);
         announcing.end(&outbox);
         assert!(read(&outbox, &mut known) > 1);

@@ -104,6 +104,11 @@ impl Connection {
         self.announcing.open(&self.outbox, || self.served(), self.own_limit);
     }
 
+    /// The peer has said its first word, which says how large messages it takes, if it does as it should.
+    fn begin(&self) {
+        self.announcing.begin(&self.outbox, || self.served());
+    }
+
     /// Says what has changed about what is served here.
     pub(super) fn announce(&self) {
         self.announcing.change(&self.outbox, || self.served());
@@ -151,6 +156,7 @@ impl Connection {
     fn take(&self, frame: Frame) {
         match frame {
             Frame::Event(CallEvent::Requested(request)) => {
+                self.begin();
                 let request_id = request.request_id.clone();
                 let frame = CallEvent::Requested(request).into();
                 match &self.session {
@@ -191,6 +197,7 @@ impl Connection {
         if let Some(limit) = announcement.max_message {
             self.outbox.set_limit(usize::try_from(limit).unwrap_or(usize::MAX));
         }
+        self.begin();
         let more = announcement.more;
         if self.may_serve {
             let mut heard = self.heard();

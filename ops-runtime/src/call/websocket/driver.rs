@@ -157,12 +157,15 @@ impl<S: Socket> Driver<'_, S> {
     fn read(&mut self, task: &mut Task<'_>, bytes: &mut usize) -> Poll<Option<End>> {
         let message = ready!(self.socket.poll_receive(task));
         self.heard = Instant::now();
-        self.connection.gauge.settle();
+        match &message {
+            Some(Ok(Incoming::Heartbeat(bytes))) => self.connection.gauge.pass(*bytes),
+            _ => self.connection.gauge.settle(),
+        }
         Poll::Ready(match message {
             None => Some(End::normal("the peer closed it")),
             Some(Err(error)) => Some(error),
             Some(Ok(Incoming::Close)) => Some(End::normal("the peer closed it")),
-            Some(Ok(Incoming::Heartbeat)) => {
+            Some(Ok(Incoming::Heartbeat(_))) => {
                 // The answer to a ping is written with whatever comes next.
                 self.dirty = true;
                 None

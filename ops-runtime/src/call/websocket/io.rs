@@ -42,6 +42,17 @@ impl Gauge {
         }
     }
 
+    /// So many bytes were no part of a message, such as a ping: those of a message that is not whole go on counting.
+    pub(super) fn pass(&self, bytes: usize) {
+        let take = |of: &AtomicUsize| {
+            let before = of.load(Ordering::Relaxed);
+            of.store(before.saturating_sub(bytes), Ordering::Relaxed);
+            before.min(bytes)
+        };
+        take(&self.come);
+        self.share.give_back(take(&self.counted));
+    }
+
     fn came(&self, bytes: usize) {
         if self.come.fetch_add(bytes, Ordering::Relaxed) + bytes > FREE {
             self.counted.fetch_add(bytes, Ordering::Relaxed);

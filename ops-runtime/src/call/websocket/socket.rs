@@ -10,12 +10,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite as ts;
 
+/// How many bytes a ping or a pong has before its payload: two, and the mask of a client.
+const CONTROL: usize = 6;
+
 /// What came from a peer.
 pub(super) enum Incoming<T> {
     Text(T),
     Binary(Bytes),
-    /// A ping or a pong.
-    Heartbeat,
+    /// A ping or a pong, with the bytes of its frame. It may come between two parts of a message.
+    Heartbeat(usize),
     Close,
 }
 
@@ -74,7 +77,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Socket for WebSocketStream<S> {
             Some(match message? {
                 Ok(ts::Message::Text(text)) => Ok(Incoming::Text(text)),
                 Ok(ts::Message::Binary(bytes)) => Ok(Incoming::Binary(bytes)),
-                Ok(ts::Message::Ping(_) | ts::Message::Pong(_) | ts::Message::Frame(_)) => Ok(Incoming::Heartbeat),
+                Ok(ts::Message::Ping(said) | ts::Message::Pong(said)) => Ok(Incoming::Heartbeat(CONTROL + said.len())),
+                Ok(ts::Message::Frame(_)) => Ok(Incoming::Heartbeat(0)),
                 Ok(ts::Message::Close(_)) => Ok(Incoming::Close),
                 Err(error) => Err(error.into()),
             })
