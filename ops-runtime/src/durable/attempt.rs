@@ -34,6 +34,10 @@ const PASSED: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 /// How long a job that was given back while it waited for steps stays in its queue.
 const SUSPENDED: Duration = Duration::from_secs(1);
 
+/// How often a step is given back of whose job nothing is kept, before it is cancelled: what is there may not be shown for a
+/// moment, such as by a server that has just become the leader.
+const GONE: u32 = 3;
+
 /// What marks the error of an attempt whose worker died, in its details.
 const DIED: &str = "workerDied";
 
@@ -92,6 +96,17 @@ enum Verdict {
     Pass(Duration),
 }
 
+/// What is known of the job of a step.
+enum Parent {
+    /// It waits for the step, or left it behind when it ended; or this is no step.
+    Waits,
+    Cancelled,
+    /// Nothing is kept of it: it has ended, and its retention is over.
+    Gone,
+    /// It can't be read now.
+    Unknown,
+}
+
 /// How a handler ended.
 enum Ran {
     Result(Result<Box<RawValue>, CallError>),
@@ -110,8 +125,11 @@ impl Attempted<'_> {
         let mut tries = self.tries();
         let attempt = tries.attempts.saturating_add(1);
         let verdict = match self.refusal(&mut tries) {
+            Some(verdict) => Some(verdict),
+            None => self.without_parent(&tries).await,
+        };
+        let verdict = match verdict {
             Some(verdict) => verdict,
-            None if self.is_orphan().await => Verdict::End(Outcome::Cancelled),
             None => {
                 let mut meter = Meter::start(&job.operation);
                 let (verdict, outcome) = match Box::pin(self.attempt(attempt)).await {
@@ -162,13 +180,12 @@ impl Attempted<'_> {
             return Some(Verdict::Pass(Duration::ZERO));
         }
         let job = &self.delivery.job;
-        let pass = |tries: &Tries| Verdict::Pass(wait_after(PASSED.0, PASSED.1, tries.passes));
-        if self.terms.deadline.is_some_and(|deadline| deadline <= self.engine().now()) {
-            return Some(self.dead(tries, late(tries)));
-        }
-        // Of a format that is not known, nothing else means anything.
+        // Of a format that is not known, nothing else means anything, and a dead letter would lack what is not known.
         if job.format > FORMAT {
             return Some(pass(tries));
+        }
+        if self.terms.deadline.is_some_and(|deadline| deadline <= self.engine().now()) {
+            return Some(self.dead(tries, late(tries)));
         }
         // How many attempts there are is for workers to say that have the operation, unless the submitter said it.
         if self.terms.are_known && tries.attempts >= self.terms.retry.attempts.max(1) {
@@ -230,7 +247,10 @@ impl Attempted<'_> {
                 tracing::warn!(parent: &span, "the job has ended or is another worker's: its handler is dropped");
                 // The notice that it was cancelled may have been lost; the server may be as well.
                 let close = async {
-                    if !steps.is_empty() && self.is_cancelled(&job.id).await {
+                    if !steps.is_empty()
+                        && let Ok(Some(stored)) = self.engine().read(&job.id).await
+                        && is_cancelled(&stored)
+                    {
                         self.close(steps).await;
                     }
                 };
@@ -312,7 +332,9 @@ impl Attempted<'_> {
             tokio::time::sleep(every).await;
             match self.engine().extend(self.delivery).await {
                 // No worker had its job when that was cancelled. This is told to the handler like any other cancellation.
-                Ok(true) if self.is_orphan().await => self.close(vec![self.delivery.job.id.clone()]).await,
+                Ok(true) if matches!(self.parent().await, Parent::Cancelled) => {
+                    self.close(vec![self.delivery.job.id.clone()]).await;
+                }
                 Ok(true) => {}
                 Ok(false) => return,
                 // Nobody else may have the job either. If one has, the first ending counts.
@@ -321,17 +343,29 @@ impl Attempted<'_> {
         }
     }
 
-    /// True if this is a step of a job that was cancelled.
-    async fn is_orphan(&self) -> bool {
-        match &self.delivery.job.parent {
-            Some(parent) => self.is_cancelled(parent).await,
-            None => false,
+    /// What becomes of a step whose job was cancelled, or may have been. `None` if it is run, as is what is no step.
+    async fn without_parent(&self, tries: &Tries) -> Option<Verdict> {
+        match self.parent().await {
+            Parent::Waits => None,
+            Parent::Cancelled => Some(Verdict::End(Outcome::Cancelled)),
+            // Nobody waits for the step any more.
+            Parent::Gone if tries.passes >= GONE => Some(Verdict::End(Outcome::Cancelled)),
+            Parent::Gone | Parent::Unknown => Some(pass(tries)),
         }
     }
 
-    async fn is_cancelled(&self, id: &JobId) -> bool {
-        let stored = self.engine().read(id).await;
-        matches!(stored, Ok(Some(Stored::Ended(ended))) if matches!(ended.outcome, Outcome::Cancelled))
+    /// What is known of the job of which this is a step.
+    async fn parent(&self) -> Parent {
+        let Some(parent) = &self.delivery.job.parent else { return Parent::Waits };
+        match self.engine().read(parent).await {
+            Ok(Some(stored)) if is_cancelled(&stored) => Parent::Cancelled,
+            Ok(Some(_)) => Parent::Waits,
+            Ok(None) => Parent::Gone,
+            Err(error) => {
+                tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the job of a step can't be read");
+                Parent::Unknown
+            }
+        }
     }
 
     /// Cancels the steps that a cancelled job waited for.
@@ -410,6 +444,15 @@ impl Attempted<'_> {
             let _ = self.engine().extend(self.delivery).await;
         }
     }
+}
+
+/// Gives a job back that is not tried here and now.
+fn pass(tries: &Tries) -> Verdict {
+    Verdict::Pass(wait_after(PASSED.0, PASSED.1, tries.passes))
+}
+
+fn is_cancelled(stored: &Stored) -> bool {
+    matches!(stored, Stored::Ended(ended) if matches!(ended.outcome, Outcome::Cancelled))
 }
 
 /// The error of an attempt whose worker died.

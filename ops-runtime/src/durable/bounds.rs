@@ -1,13 +1,14 @@
-//! How much is kept of errors and metadata: what an engine can write, and what can be read again.
+//! How much is kept of errors, and of what submitters say of a job beside its input: what an engine can write, and what can be read again.
 //!
 //! A record with all that belongs to it has to be one message of the engine, which takes twice the largest input or result. So
-//! a dead letter has a quarter of that size each for the metadata, for its error and for its history.
+//! a dead letter has a quarter of that size each for its error, for its history, and for the metadata with the key, the tenant and the
+//! like.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorCode};
+use crate::{CallError, ErrorCode, Identity, RetryPolicy};
 
 /// How deep details and metadata may be nested. Readers of JSON stop at 128 levels, of which a record has some itself.
 const DEPTH: usize = 64;
@@ -35,9 +36,10 @@ impl Bounds {
         Self { failed, letter, attempt, metadata: letter }
     }
 
-    /// Fails if metadata can't be kept.
-    pub(super) fn check(&self, metadata: &Map<String, Value>) -> Result<(), CallError> {
-        let refused = |why: String| Err(CallError::new(ErrorCode::ValidationError, format!("the metadata is {why}")));
+    /// Fails if metadata can't be kept, or not together with what else its submitter says of a job.
+    pub(super) fn check(&self, metadata: &Map<String, Value>, beside: &Beside<'_>) -> Result<(), CallError> {
+        let invalid = |message: String| Err(CallError::new(ErrorCode::ValidationError, message));
+        let refused = |why: String| invalid(format!("the metadata is {why}"));
         if metadata.values().any(|value| is_deeper(value, DEPTH)) {
             return refused(format!("nested more than {DEPTH} levels deep"));
         }
@@ -45,7 +47,34 @@ impl Bounds {
         if size > self.metadata {
             return refused(format!("{size} bytes as JSON, and the engine keeps up to {}", self.metadata));
         }
+        let all = size.saturating_add(beside.size());
+        if all > self.metadata {
+            return invalid(format!(
+                "the metadata, the key, the tenant, the identity and the codes of the retry policy are {all} bytes together as \
+                 JSON, and the engine keeps up to {}",
+                self.metadata
+            ));
+        }
         Ok(())
+    }
+}
+
+/// What a job has beside its input and its metadata that may be of any size.
+pub(super) struct Beside<'a> {
+    pub(super) key: Option<&'a str>,
+    pub(super) tenant: Option<&'a str>,
+    pub(super) identity: Option<&'a Identity>,
+    pub(super) retry: Option<&'a RetryPolicy>,
+}
+
+impl Beside<'_> {
+    /// The number of bytes as JSON.
+    fn size(&self) -> usize {
+        let texts = [self.key, self.tenant].into_iter().flatten().map(escaped).sum::<usize>();
+        let json = |value: serde_json::Result<Value>| value.map_or(0, |value| size(&value));
+        let identity = self.identity.map_or(0, |identity| json(serde_json::to_value(identity)));
+        let retry = self.retry.map_or(0, |retry| json(serde_json::to_value(retry)));
+        texts.saturating_add(identity).saturating_add(retry)
     }
 }
 
@@ -231,10 +260,24 @@ mod tests {
     #[test]
     fn metadata() {
         let bounds = Bounds::beside(16_384);
-        let of = |value: Value| bounds.check(&Map::from_iter([("a".to_owned(), value)])).map_err(|e| e.to_string());
+        let beside = |key| Beside { key, tenant: Some("t"), identity: None, retry: None };
+        let check = |value: Value, beside| bounds.check(&Map::from_iter([("a".to_owned(), value)]), &beside);
+        let of = |value| check(value, beside(None)).map_err(|error| error.to_string());
         assert_eq!(of(json!({ "b": "x".repeat(4_000) })), Ok(()));
         assert!(of(json!({ "b": "x".repeat(4_100) })).unwrap_err().contains("the engine keeps up to 4096"));
         assert_eq!(of(deep(DEPTH)), Ok(()));
         assert!(of(deep(DEPTH + 1)).unwrap_err().contains("nested"));
+        // With what else there is of a job.
+        let key = "k".repeat(2_100);
+        assert_eq!(check(json!(1), beside(Some(&key))), Ok(()));
+        let identity = Identity::new("ann").with_scopes([key.clone()]);
+        let retry = RetryPolicy::new(2).with_code(key.clone());
+        for more in [
+            Beside { tenant: Some(&key), ..beside(Some(&key)) },
+            Beside { identity: Some(&identity), ..beside(Some(&key)) },
+            Beside { retry: Some(&retry), ..beside(Some(&key)) },
+        ] {
+            assert!(check(json!(1), more).unwrap_err().message().contains("together"));
+        }
     }
 }

@@ -79,6 +79,16 @@ pub trait Engine: Send + Sync + 'static {
     /// that has ended: an engine whose deliveries may be late reads that first for a job that was delivered before.
     fn pull<'a>(&'a self, queue: &'a str, most: usize, at_most: Duration) -> EngineResult<'a, Vec<Delivery>>;
 
+    /// Gives back the jobs of a queue that were sent to this process and that no worker has got by [`pull`](Self::pull), and returns
+    /// when the engine has all that was told so far: then the process may end. What was not pulled counts as no delivery.
+    ///
+    /// A worker that pulls no more calls this, and again when its last job has ended. Others of the process may go on pulling.
+    /// Does nothing by default, for engines that send no more than what is pulled and that wait for each answer.
+    fn release<'a>(&'a self, queue: &'a str) -> EngineResult<'a, ()> {
+        let _ = queue;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Starts the lease of a delivery anew. Returns `false` if the worker has lost the job: it has ended, or its lease is
     /// over and another may have it.
     fn extend<'a>(&'a self, delivery: &'a Delivery) -> EngineResult<'a, bool>;

@@ -44,7 +44,10 @@
 //!   forgets the deliveries of its last moments, and gives their jobs to workers again: one of them may run twice then,
 //!   and one of its results counts. Where effects must not be repeated, use steps and idempotency keys.
 //! - **A worker that dies** gives its jobs to others when its lease is over ([`with_lease`](JetStreamConfig::with_lease)).
-//! - **Without a leader** (some seconds after the death of a server) requests are repeated, for 30 s by default.
+//! - **Without a leader** (some seconds after the death of a server) requests are repeated, for 30 s by default. A new leader may
+//!   not show at once what was acknowledged, so what is not there is read again for half a second.
+//! - **Streams that are gone** are made again, with a warning, by the processes that use them. What was in them is lost.
+//! - **A worker that drains** gives back what was sent to its process, and returns when the server has all that it was told.
 //! - **Delays** are schedules of the server's, and hold whatever is killed. Waits between attempts are kept with the
 //!   tries, and hold as well.
 //! - **Fairness**: each lane is a consumer, and a worker pulls from all of them in turn.
@@ -120,7 +123,7 @@ pub struct JetStream {
 impl JetStream {
     /// Connects to a server, or several of one cluster, at `nats://HOST:PORT`, `tls://HOST:PORT`, joined by commas.
     ///
-    /// The streams of the prefix are made when they are used for the first time.
+    /// The streams of the prefix are made when they are used for the first time, and again if they are gone.
     ///
     /// # Errors
     /// `EXECUTION_ERROR` if no server can be reached or if it refuses, if the settings are no good, if a stream can't be
@@ -225,10 +228,20 @@ impl Engine for JetStream {
             self.answer(queue);
             let puller = {
                 let mut pullers = self.pullers.lock().unwrap_or_else(PoisonError::into_inner);
-                let start = || Arc::new(Puller::start(&self.core, &found.consumers));
+                let start = || Arc::new(Puller::start(&self.core, queue, &found.consumers));
                 pullers.entry(queue.to_owned()).or_insert_with(start).clone()
             };
             puller.pull(&self.core, most, at_most).await
+        })
+    }
+
+    fn release<'a>(&'a self, queue: &'a str) -> EngineResult<'a, ()> {
+        Box::pin(async move {
+            let puller = self.pullers.lock().unwrap_or_else(PoisonError::into_inner).get(queue).cloned();
+            if let Some(puller) = puller {
+                puller.release(&self.core).await?;
+            }
+            self.core.settle().await
         })
     }
 

@@ -15,12 +15,14 @@ use crate::durable::bounds::bounded;
 use crate::durable::error::JobError;
 use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
-use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, Stored, Tries};
+use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Outcome, Stored, Tries};
 use crate::registry::Progress;
 use crate::{BoxStream, Call, CallError, ErrorCode, ResponseEnvelope};
 
 /// How long an engine is asked to wait at a time.
 const WAIT: Duration = Duration::from_secs(30);
+/// The shortest and the longest wait after an error of the engine, while the end of a job is waited for.
+const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// How long after its deadline, in milliseconds, a job that no worker has is given up by those who wait for it.
 const GRACE: u64 = 1_000;
 /// How long after its deadline, in milliseconds, one that a worker has is: its worker does not write what became of it.
@@ -176,7 +178,8 @@ impl AnyJob {
         Ok(JobStatus::of_waiting(job, tries, self.jobs.engine().now()))
     }
 
-    /// How far the handler says that it is, from now on. The stream ends with the job. Reports may be lost.
+    /// How far the handler says that it is, from now on. The stream ends with the job, however long the engine is away meanwhile.
+    /// Reports may be lost.
     ///
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
@@ -186,7 +189,7 @@ impl AnyJob {
             return Ok(stream::empty().boxed());
         }
         let job = self.clone();
-        let end = Box::pin(async move { drop(job.ended().await) });
+        let end = Box::pin(async move { job.until_ended().await });
         let stream = stream::unfold((reports, Some(end)), |(mut reports, end)| async move {
             let report = match end {
                 None => reports.next().now_or_never().flatten()?,
@@ -291,7 +294,9 @@ impl AnyJob {
                 Stored::Open { job, tries } => (job, tries),
             };
             let now = engine.now();
-            let left = job.deadline.map(|at| at.saturating_add(GRACE).saturating_sub(now));
+            // One of a later format is left to those who know it.
+            let deadline = job.deadline.filter(|_| job.format <= FORMAT);
+            let left = deadline.map(|at| at.saturating_add(GRACE).saturating_sub(now));
             if left != Some(0) {
                 at_most = left.map_or(WAIT, |left| Duration::from_millis(left).min(WAIT));
                 continue;
@@ -300,7 +305,7 @@ impl AnyJob {
             let error = bounded(late(&tries), bounds.letter);
             if engine.is_running(&self.id).await.unwrap_or(false) {
                 // Its worker knows better what it came to, and writes it soon.
-                if job.deadline.is_some_and(|at| at.saturating_add(PATIENCE) > now) {
+                if deadline.is_some_and(|at| at.saturating_add(PATIENCE) > now) {
                     at_most = Duration::from_millis(GRACE);
                     continue;
                 }
@@ -310,6 +315,19 @@ impl AnyJob {
             let attempts = tries.attempts;
             let letter = DeadLetter::new(JobRecord::clone(&job), now, tries, error);
             self.close(&job, attempts, Outcome::Dead(Box::new(letter))).await?;
+        }
+    }
+
+    /// Waits until the job has ended or is not known any more, however long the engine is away meanwhile.
+    pub(crate) async fn until_ended(&self) {
+        let mut wait = BACK_OFF.0;
+        while let Err(error) = self.ended().await {
+            if let Some(JobError::NotFound { .. }) = JobError::of(&error) {
+                return;
+            }
+            tracing::warn!(%error, job = self.id.as_str(), "the end of a job can't be waited for now");
+            tokio::time::sleep(wait).await;
+            wait = wait.saturating_mul(2).min(BACK_OFF.1);
         }
     }
 

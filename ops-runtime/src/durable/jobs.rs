@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use tracing::Instrument;
 
 use crate::call::trace::continue_trace;
+use crate::durable::bounds::Beside;
 use crate::durable::digest::digest;
 use crate::durable::engine::{Engine, Listed, QueueStats};
 use crate::durable::error::JobError;
@@ -291,7 +292,9 @@ impl Jobs {
         let limits = self.engine().limits();
         // A step has the metadata of its job, which were checked, and may have got more since.
         if !origin.trusted {
-            limits.bounds().check(&options.metadata)?;
+            let (key, tenant) = (options.key.as_deref(), options.tenant.as_deref());
+            let beside = Beside { key, tenant, identity: self.identity.as_deref(), retry: options.retry.as_ref() };
+            limits.bounds().check(&options.metadata, &beside)?;
         }
         let limit = limits.max_input;
         let size = input.get().len();

@@ -272,8 +272,8 @@ pub struct Ended {
 impl Ended {
     /// The ending of a job at a time, after so many attempts.
     ///
-    /// It is kept from when the job was submitted, if that is later: that of a schedule counts from its own time, until which it
-    /// must not be submitted again.
+    /// It is kept from when the job could have started, if that is later: one that was cancelled before must not start then, and
+    /// one of a schedule must not be submitted again until then.
     pub fn new(job: &JobRecord, at: u64, attempts: u32, outcome: Outcome) -> Self {
         let failed = outcome.error().and_then(CallError::operation).filter(|failed| *failed != job.operation);
         Self {
@@ -285,7 +285,7 @@ impl Ended {
             submitted: job.submitted,
             at,
             attempts,
-            retention: job.retention.saturating_add(job.submitted.saturating_sub(at)),
+            retention: job.retention.saturating_add(job.start().saturating_sub(at)),
             outcome,
         }
     }
@@ -413,5 +413,19 @@ mod tests {
         let Outcome::Dead(letter) = read.outcome else { panic!("it is dead") };
         assert_eq!((letter.job.retry, letter.job.input.get()), (job.retry, r#"{"n": 1}"#));
         assert_eq!((letter.history[0].error.clone(), letter.error), (error.clone(), error));
+    }
+
+    #[test]
+    fn an_ending_outlasts_the_start_of_its_job() {
+        let id = "jobs.7.0123456789abcdef0123456789abcdef".parse().unwrap();
+        let mut job = JobRecord::new(id, "shop.buy", RawValue::NULL.to_owned());
+        job.retention = 10;
+        // Ended before it could start, of a schedule before its own time, and after it could start.
+        for (submitted, not_before, at, kept) in
+            [(100, Some(170), 120, 60), (170, Some(170), 120, 60), (100, Some(170), 180, 10), (100, None, 120, 10)]
+        {
+            (job.submitted, job.not_before) = (submitted, not_before);
+            assert_eq!(Ended::new(&job, at, 0, Outcome::Cancelled).retention, kept, "{submitted} {not_before:?} {at}");
+        }
     }
 }

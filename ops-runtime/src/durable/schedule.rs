@@ -348,26 +348,84 @@ pub(super) async fn submit_due(jobs: Jobs) {
             Vec::new()
         });
         submitted.retain(|name, _| schedules.iter().any(|schedule| schedule.name == *name));
-        for schedule in schedules {
-            let Some(next) = schedule.next(now) else { continue };
+        if let Some(next) = submit_all(&jobs, schedules, &mut submitted, now).await {
             wake = wake.min(next);
-            let job = schedule.job_at(next);
-            if submitted.get(&schedule.name) == Some(&job.id) {
-                continue;
-            }
-            match jobs.engine().submit(&job).await {
-                Ok(_) => drop(submitted.insert(schedule.name, job.id)),
-                Err(error) => tracing::warn!(%error, schedule = schedule.name, "the next job was not submitted"),
-            }
         }
         let wait = Duration::from_millis(wake.saturating_sub(jobs.engine().now()).max(10));
         tokio::time::sleep(wait).await;
     }
 }
 
+/// Submits the next job of each of these schedules, unless that is known to be submitted. Returns when the first of them is due.
+///
+/// A schedule may have been removed or replaced while this was on its way, by who then found no job of it to cancel: so the
+/// schedules are read once more, and the jobs of those that are gone are cancelled here.
+async fn submit_all(
+    jobs: &Jobs,
+    schedules: Vec<ScheduleRecord>,
+    submitted: &mut HashMap<String, JobId>,
+    now: u64,
+) -> Option<u64> {
+    let (mut first, mut new) = (None, Vec::new());
+    for schedule in schedules {
+        let Some(next) = schedule.next(now) else { continue };
+        first = Some(first.map_or(next, |first: u64| first.min(next)));
+        let job = schedule.job_at(next);
+        if submitted.get(&schedule.name) == Some(&job.id) {
+            continue;
+        }
+        match jobs.engine().submit(&job).await {
+            Ok(known) => {
+                submitted.insert(schedule.name.clone(), job.id);
+                new.extend(known.is_none().then_some((schedule, next)));
+            }
+            Err(error) => tracing::warn!(%error, schedule = schedule.name, "the next job was not submitted"),
+        }
+    }
+    if let Err(error) = close_gone(jobs, new).await {
+        tracing::warn!(%error, "jobs of schedules that may be gone were not cancelled");
+    }
+    first
+}
+
+/// Cancels the jobs at these times of schedules that are no more.
+async fn close_gone(jobs: &Jobs, new: Vec<(ScheduleRecord, u64)>) -> Result<(), CallError> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let kept = jobs.engine().schedules().await?;
+    for (schedule, at) in new {
+        let known = kept.iter().find(|kept| kept.name == schedule.name);
+        if !ScheduleRecord::is_same(known, Some(&schedule)) {
+            jobs.close_at(&schedule, at).await?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_schedule_that_goes_while_its_job_is_submitted() {
+        let jobs = Jobs::in_process();
+        let far = |hours: u64| Schedule::every(Duration::from_secs(hours * 3_600));
+        let set = async |name: &str, hours| {
+            jobs.schedule_by_id(name, far(hours), "test.any", Value::Null, SubmitOptions::new()).await.unwrap();
+        };
+        for (name, hours) in [("stays", 1), ("replaced", 1), ("removed", 1)] {
+            set(name, hours).await;
+        }
+        let read = jobs.schedules().await.unwrap();
+        // With a time that is not submitted yet.
+        let now = jobs.engine().now() + 4_000_000;
+        set("replaced", 2).await;
+        assert!(jobs.unschedule("removed").await.unwrap());
+        assert_eq!(jobs.stats("jobs").await.unwrap().open, 2);
+        submit_all(&jobs, read, &mut HashMap::new(), now).await;
+        assert_eq!(jobs.stats("jobs").await.unwrap().open, 3);
+    }
 
     #[test]
     fn next_times() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
 
+use crate::durable::error::JobError;
 use crate::durable::jobs::Origin;
 use crate::durable::options::{SubmitOptions, When};
 use crate::durable::record::Stored;
@@ -65,8 +66,15 @@ impl Context {
         let Some(waiting) = scope.wait_for(job.id()) else { return suspend(&scope).await };
         let ended = tokio::select! {
             biased;
-            ended = job.ended() => ended?,
+            ended = job.ended() => ended,
             () = scope.draining() => return suspend(&scope).await,
+        };
+        let ended = match ended {
+            // The engine had it a moment ago. Whether it is lost, or just not shown, its next submit finds out.
+            Err(error) if matches!(JobError::of(&error), Some(JobError::NotFound { .. })) => {
+                return suspend(&scope).await;
+            }
+            ended => ended?,
         };
         drop(waiting);
         job.outcome(ended)

@@ -96,12 +96,12 @@ impl Worker {
                 running: Mutex::default(),
                 number: AtomicU64::new(0),
                 signals: signals.clone(),
-                tasks: tasks.clone(),
+                tasks: TaskTracker::new(),
             });
             #[cfg(feature = "metrics")]
             tasks.spawn(measure(jobs.clone(), puller.queue.clone(), draining.clone()));
             tasks.spawn(puller.clone().hear());
-            tasks.spawn(puller.pull());
+            tasks.spawn(puller.work());
         }
         let (due, ended) = (schedule::submit_due(jobs), draining.clone());
         tasks.spawn(async move {
@@ -142,7 +142,8 @@ pub struct WorkerHandle {
 }
 
 impl WorkerHandle {
-    /// Takes no more jobs, and returns when those that run are done. Jobs that wait for steps are given back.
+    /// Takes no more jobs, and returns when those that run are done. Jobs that wait for steps are given back, and so are those that
+    /// were sent to this process and not begun. The process may end then.
     pub async fn drain(self) {
         self.draining.cancel();
         self.tasks.wait().await;
@@ -180,10 +181,35 @@ struct Puller {
     running: Mutex<BTreeMap<(JobId, u64), CancellationToken>>,
     number: AtomicU64,
     signals: Signals,
+    /// Those of the jobs that run here.
     tasks: TaskTracker,
 }
 
 impl Puller {
+    /// Takes jobs until the worker drains, and ends when the last of them has ended.
+    async fn work(self: Arc<Self>) {
+        self.clone().pull().await;
+        // At once, for other workers.
+        self.release().await;
+        self.tasks.close();
+        self.tasks.wait().await;
+        // What became of the last jobs may be on its way.
+        self.release().await;
+    }
+
+    /// Gives back what was sent to this process and that no worker took. The process may end after this.
+    async fn release(&self) {
+        tokio::select! {
+            biased;
+            () = self.signals.killed.cancelled() => {}
+            released = self.jobs.engine().release(&self.queue) => {
+                if let Err(error) = released {
+                    tracing::warn!(%error, queue = self.queue, "jobs that no worker took come again when their leases are over");
+                }
+            }
+        }
+    }
+
     async fn pull(self: Arc<Self>) {
         let mut failures = 0;
         while !self.gate.draining.is_cancelled() {

@@ -3,15 +3,16 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ops_runtime::CallError;
-use ops_runtime::durable::engine::Engine;
+use futures_util::TryStreamExt;
+use ops_runtime::durable::engine::{Engine, Listed};
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, Outcome, Stored, Tries};
 use ops_runtime::durable::{JobId, Schedule, SubmitOptions};
+use ops_runtime::{CallError, Registry};
 use serde_json::value::to_raw_value;
 use tokio::sync::OnceCell;
 
-use crate::harness::{Harness, LEASE, MAX_SIZE, Set, attempts, eventually};
+use crate::harness::{Harness, LEASE, MAX_SIZE, Set, attempts, eventually, pause};
 use crate::operations::{Waits, WaitsInput, Work, named};
 use crate::servers::Servers;
 
@@ -132,6 +133,35 @@ pub(crate) async fn tries_are_kept_as_long_as_their_job() {
     let ended = Ended::new(&delivery.job, engine.now(), 1, Outcome::Cancelled);
     assert!(engine.end(&delivery, &ended).await.unwrap());
     assert!(stream.get_last_raw_message_by_subject(&subject).await.is_err());
+}
+
+/// A step whose job is not there, such as on a server that has just become the leader, is no error of the job that waits for it.
+pub(crate) async fn a_step_that_is_not_there() {
+    let set = Set::<JetStreamHarness<1>>::start().await;
+    // It knows the job, and not its step.
+    let partial = Registry::builder().with_state(set.probe.clone()).build();
+    partial.register(Waits).unwrap();
+    let first = set.worker_of(partial).await;
+    let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, attempts(1)).await.unwrap();
+    let mut step = None;
+    while step.is_none() {
+        let due: Vec<_> = set.jobs.list("jobs", Listed::Due).try_collect().await.unwrap();
+        step = due.into_iter().map(|(id, _)| id).find(|id| id != job.id());
+    }
+    let stream = server().await.get_stream(format!("{}-queue-jobs", set.harness.prefix)).await.unwrap();
+    let all = format!("{}.queue.{}.>", set.harness.prefix, step.unwrap());
+    // It is given back again and again, and may be written once more.
+    for _ in 0..2 {
+        stream.purge().filter(&all).await.unwrap();
+        pause(100).await;
+    }
+    eventually("its job begins again", || set.probe.starts("a") > 1).await;
+    let second = set.worker().await;
+    set.probe.open();
+    assert_eq!(job.result().await.unwrap().data, 1);
+    set.settled().await;
+    first.drain().await;
+    second.drain().await;
 }
 
 /// One schedule that cannot be read, such as one of a later version, stops no other.

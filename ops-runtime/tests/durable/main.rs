@@ -46,6 +46,7 @@ macro_rules! conformance {
                     deadlines_of_operations, errors_of_any_size_are_kept, waits_grow, a_panic_is_a_failure;
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
                     with_its_steps, with_its_steps_while_it_waits, with_its_steps_after_their_worker_died,
+                    with_its_steps_after_its_ending_is_over,
                     by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
                     another_input_is_a_conflict, of_several_calls, of_a_call_that_is_repeated, a_step_that_failed, more_than_may_wait,
@@ -54,7 +55,7 @@ macro_rules! conformance {
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
                     tried_again_after_its_key_was_submitted_again, tried_again_by_another_process, a_deadline_begins_anew;
                 workers: a_job_survives_its_worker, one_attempt_is_not_run_again, killed_again_and_again, they_come_and_go,
-                    a_drain_finishes_jobs, a_stop_gives_them_back, older_ones_leave_what_they_do_not_know,
+                    a_drain_finishes_jobs, a_process_ends_after_its_drain, a_stop_gives_them_back, older_ones_leave_what_they_do_not_know,
                     older_ones_end_nothing_that_they_do_not_know,
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
                     a_slow_job_keeps_its_lease;
@@ -104,6 +105,7 @@ fn main() {
             "jetstream::what_is_left_of_dead_letters_does_not_run",
             jetstream::what_is_left_of_dead_letters_does_not_run,
         ),
+        trial("jetstream::a_step_that_is_not_there", jetstream::a_step_that_is_not_there),
         trial("jetstream::tries_are_kept_as_long_as_their_job", jetstream::tries_are_kept_as_long_as_their_job),
         trial("jetstream::a_schedule_that_cannot_be_read", jetstream::a_schedule_that_cannot_be_read),
         trial("jetstream::a_schedule_that_cannot_be_replaced", jetstream::a_schedule_that_cannot_be_replaced),

@@ -331,6 +331,51 @@ async fn a_delay_that_ends_behind_the_ending() {
     .await;
 }
 
+/// A server that has just become the leader may not show for a moment what was acknowledged.
+#[tokio::test]
+async fn what_a_cluster_does_not_show_yet() {
+    let servers = Servers::start(3, "2m").await;
+    let engine = servers.engine(config()).await;
+    engine.submit(&job(0, 0)).await.unwrap();
+    let [read, waited, closed] = [1, 2, 3].map(|number| job(1, number));
+    let ended = Ended::new(&closed, engine.now(), 0, Outcome::Cancelled);
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        for job in [&read, &waited, &closed] {
+            engine.submit(job).await.unwrap();
+        }
+    };
+    let (stored, open, is_closed, ()) = tokio::join!(
+        engine.read(&read.id),
+        engine.wait(&waited.id, Duration::from_secs(1)),
+        engine.close(&closed.id, &ended),
+        later
+    );
+    assert!(matches!(stored.unwrap(), Some(Stored::Open { .. })));
+    assert!(matches!(open.unwrap(), Some(Stored::Open { .. })));
+    assert!(is_closed.unwrap());
+    assert!(engine.read(&id(0, 9)).await.unwrap().is_none());
+}
+
+/// Who submits a job once more takes nothing from those of the same process who wait for its end.
+#[tokio::test]
+async fn a_repeated_submit_holds_up_no_waiter() {
+    let servers = Servers::start(1, "2m").await;
+    let (engine, other) = (servers.engine(config()).await, servers.engine(config()).await);
+    let first = job(0, 1);
+    assert!(engine.submit(&first).await.unwrap().is_none());
+    let waiting = tokio::spawn({
+        let (engine, id) = (engine.clone(), first.id.clone());
+        async move { engine.wait(&id, LONG).await.unwrap() }
+    });
+    let delivery = pull_one(&other).await;
+    assert!(engine.submit(&first).await.unwrap().is_some());
+    // Well before it is looked whether a notice was lost.
+    assert!(other.end(&delivery, &done(&other, &first, "1")).await.unwrap());
+    let waited = tokio::time::timeout(Duration::from_millis(1_500), waiting).await.expect("at once");
+    assert_eq!(result(waited.unwrap()), "1");
+}
+
 /// A job that was closed is this process's no more, and its id may come back at once.
 #[tokio::test]
 async fn closed_jobs_are_let_go() {

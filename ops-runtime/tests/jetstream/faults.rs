@@ -1,13 +1,24 @@
 //! Servers that are killed.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
 use ops_runtime::durable::engine::Engine;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
+use ops_runtime::durable::{Jobs, Schedule, SubmitOptions, Worker};
+use ops_runtime::{Registry, operation};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
 
 use crate::engine::{done, job};
 use crate::servers::{Servers, Settings};
+
+/// Twice a number.
+#[operation(namespace = "test", kind = query)]
+async fn twice(number: i64) -> i64 {
+    2 * number
+}
 
 /// Jobs that were delivered and delayed come back after each server was killed, once, and nothing that ended runs again.
 #[tokio::test]
@@ -44,6 +55,63 @@ async fn a_killed_server_loses_nothing() {
         let stats = engine.stats("jobs").await.unwrap();
         assert_eq!((stats.open, stats.dead), (0, 0));
     }
+}
+
+/// Streams that are gone are made again by the processes that run, and so are consumers. Their jobs are lost.
+#[tokio::test]
+async fn what_is_gone_is_made_again() {
+    let mut servers = Servers::start(1, "always").await;
+    let engine = servers.engine(JetStreamConfig::new().with_memory_storage()).await;
+    let jobs = Jobs::new(engine);
+    let registry = Registry::new();
+    registry.register(Twice).unwrap();
+    let worker = Worker::new(jobs.clone(), registry).start();
+    let client = async_nats::connect(servers.url()).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    for fault in ["nothing", "the server starts again", "a stream is removed", "a consumer is removed"] {
+        match fault {
+            "the server starts again" => {
+                servers.kill(0);
+                servers.restart(0).await;
+            }
+            "a stream is removed" => drop(context.delete_stream("ops-queue-jobs").await.unwrap()),
+            "a consumer is removed" => {
+                let stream = context.get_stream("ops-queue-jobs").await.unwrap();
+                stream.delete_consumer("lane-0").await.unwrap();
+            }
+            _ => {}
+        }
+        let start = Instant::now();
+        // Of several tenants, so that all lanes have some.
+        for tenant in 0..9 {
+            let options = SubmitOptions::new().with_tenant(tenant.to_string());
+            let job = jobs.submit_by_id("test.twice", json!({ "number": tenant }), options).await.unwrap();
+            assert_eq!(job.result().await.unwrap().data, 2 * tenant, "{fault}");
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "{fault}: {:?}", start.elapsed());
+        let hourly = Schedule::every(Duration::from_secs(3_600));
+        jobs.schedule_by_id("a", hourly, "test.twice", json!({ "number": 1 }), SubmitOptions::new()).await.unwrap();
+        assert_eq!(jobs.schedules().await.unwrap().len(), 1, "{fault}");
+    }
+    worker.drain().await;
+}
+
+/// Who listens to a job's progress does so until it has ended, though the server is away for longer than requests are repeated.
+#[tokio::test]
+async fn progress_outlasts_the_server() {
+    let mut servers = Servers::start(1, "always").await;
+    let engine = servers.engine(JetStreamConfig::new().with_patience(Duration::from_millis(300))).await;
+    let jobs = Jobs::new(engine);
+    let job = jobs.submit_by_id("test.twice", json!({ "number": 1 }), SubmitOptions::new()).await.unwrap();
+    let mut reports = job.progress().await.unwrap();
+    servers.kill(0);
+    assert!(timeout(Duration::from_secs(12), reports.next()).await.is_err(), "the stream has ended");
+    servers.restart(0).await;
+    // The connection is made again.
+    while job.cancel().await.is_err() {
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(timeout(Duration::from_secs(60), reports.next()).await.unwrap(), None);
 }
 
 /// A cluster that knows fewer servers than there are replicas makes no stream; this is so when it has just started.

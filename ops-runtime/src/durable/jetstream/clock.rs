@@ -8,9 +8,20 @@ use async_nats::jetstream::Context;
 use chrono::{DateTime, SecondsFormat};
 use serde::Deserialize;
 
+/// An answer that took less is taken however quick others were.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// The server's time, counted on by this process's monotonic clock.
 pub(super) struct Clock {
-    at: Mutex<(Instant, u64)>,
+    at: Mutex<Known>,
+}
+
+/// What the server's time was at a moment.
+struct Known {
+    at: Instant,
+    time: u64,
+    /// How long the quickest answer of the server took. `None` if it was not asked yet.
+    best: Option<Duration>,
 }
 
 #[derive(Deserialize)]
@@ -22,11 +33,11 @@ impl Clock {
     /// Begins with the system's time, until the server was asked.
     pub(super) fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { at: Mutex::new((Instant::now(), millis(now))) }
+        Self { at: Mutex::new(Known { at: Instant::now(), time: millis(now), best: None }) }
     }
 
     pub(super) fn now(&self) -> u64 {
-        let (at, time) = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { at, time, .. } = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
         time.saturating_add(millis(at.elapsed()))
     }
 
@@ -34,14 +45,18 @@ impl Clock {
     pub(super) async fn ask(&self, context: &Context, stream: &str) -> Result<(), async_nats::Error> {
         let asked = Instant::now();
         let answer: Answer = context.request(format!("STREAM.INFO.{stream}"), &()).await?;
-        let time = datetime::parse_rfc3339(&answer.ts)?;
-        let round_trip = asked.elapsed();
-        // What took long says little.
-        if round_trip < Duration::from_secs(1) {
-            let time = millis_of(time).saturating_add(millis(round_trip / 2));
-            *self.at.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), time);
-        }
+        self.hear(millis_of(datetime::parse_rfc3339(&answer.ts)?), asked.elapsed());
         Ok(())
+    }
+
+    /// Takes the time that the server answered just now. It may be wrong by half of the time that the answer took, so one that
+    /// took long is refused if there was a quicker one; the first is always better than the system's time.
+    fn hear(&self, time: u64, took: Duration) {
+        let mut known = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.best.is_none_or(|best| took < SLOW.max(best * 2)) {
+            let best = known.best.map_or(took, |best| best.min(took));
+            *known = Known { at: Instant::now(), time: time.saturating_add(millis(took / 2)), best: Some(best) };
+        }
     }
 }
 
@@ -63,6 +78,23 @@ pub(super) fn rfc3339(millis: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_that_took_long() {
+        let clock = Clock::new();
+        // The time that was told, how long the answer took, and the time then.
+        for (told, took, is) in [
+            (1_000_000, 3_000, 1_001_500),
+            (2_000_000, 5_000, 2_002_500),
+            (3_000_000, 7_000, 2_002_500),
+            (4_000_000, 20, 4_000_010),
+            (5_000_000, 900, 5_000_450),
+            (6_000_000, 1_100, 5_000_450),
+        ] {
+            clock.hear(told, Duration::from_millis(took));
+            assert!((is..is + 500).contains(&clock.now()), "{told} {took}: {}", clock.now());
+        }
+    }
 
     #[test]
     fn times_as_text() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{Consumer, pull};
-use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
+use async_nats::jetstream::context::{ConsumerInfoErrorKind, ContextBuilder, GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
@@ -17,7 +17,7 @@ use futures_util::future::try_join_all;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -35,6 +35,8 @@ use crate::nats::{refused, servers, unusable};
 
 /// How long one request to the server may take.
 const REQUEST: Duration = Duration::from_secs(5);
+/// For how long a stream takes nothing before it is looked whether it is gone.
+const GONE: Duration = Duration::from_millis(500);
 /// How often the server's clock is asked for.
 const CLOCK: Duration = Duration::from_secs(30);
 
@@ -61,6 +63,26 @@ pub(super) struct Core {
 /// A queue that this process uses.
 pub(super) struct Queue {
     pub(super) consumers: Vec<Consumer<pull::Config>>,
+}
+
+/// When it is looked whether a stream that takes nothing is gone: a cluster without a leader takes nothing either.
+struct Gone {
+    next: Instant,
+}
+
+impl Gone {
+    fn new() -> Self {
+        Self { next: Instant::now() + GONE }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = now >= self.next;
+        if is_due {
+            self.next = now + 4 * GONE;
+        }
+        is_due
+    }
 }
 
 /// What became of a conditional write.
@@ -148,6 +170,54 @@ impl Core {
         Ok(Arc::new(Queue { consumers: try_join_all(consumers).await? }))
     }
 
+    /// Makes the stream of a queue again, or the consumers of its lanes, and that of schedules, if they are gone: with a server
+    /// that kept them in memory, or removed by an operator. Returns `false` if all are there, or can't be asked for now.
+    pub(super) fn mend<'a>(&'a self, queue: Option<&'a str>) -> EngineResult<'a, bool> {
+        Box::pin(async move {
+            if self.config.as_found {
+                return Ok(false);
+            }
+            let schedules = self.is_gone(&self.subjects.schedules_stream(), 0).await;
+            if schedules {
+                let wanted = streams::schedules(&self.subjects, &self.config);
+                streams::ensure(&self.context, &self.config, wanted).await?;
+                tracing::warn!("the schedules are lost: their stream was gone, and is made again");
+            }
+            let Some(queue) = queue else { return Ok(schedules) };
+            let queues = self.is_gone(&self.subjects.stream(queue), self.config.limits.lanes).await;
+            if queues {
+                self.open(queue).await?;
+                tracing::warn!(queue, "the stream of a queue or one of its consumers was gone, and is made again");
+            }
+            Ok(schedules || queues)
+        })
+    }
+
+    /// True if there is no such stream, or if it lacks one of its lanes.
+    async fn is_gone(&self, stream: &str, lanes: u16) -> bool {
+        let stream = match self.context.get_stream(stream).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                let GetStreamErrorKind::JetStream(inner) = error.kind() else { return false };
+                return inner.error_code() == ErrorCode::STREAM_NOT_FOUND;
+            }
+        };
+        for lane in 0..lanes {
+            let found = stream.consumer_info(streams::lane(lane)).await;
+            if found.is_err_and(|error| error.kind() == ConsumerInfoErrorKind::NotFound) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns when the server has what was published so far.
+    pub(super) async fn settle(&self) -> Result<(), CallError> {
+        // It answers in turn; that a buffer was flushed says only that its bytes are on their way.
+        let asked = self.clock.ask(&self.context, &self.subjects.schedules_stream()).await;
+        asked.map_err(|error| unusable("what was told last may not have reached the server", &*error))
+    }
+
     /// The stream of a queue, which may be missing.
     pub(super) async fn stream(&self, name: String) -> Result<Stream<()>, CallError> {
         let found = self.context.get_stream_no_info(&name).await;
@@ -157,6 +227,7 @@ impl Core {
     /// Writes a message.
     pub(super) async fn put(&self, write: &Write) -> Result<Put, CallError> {
         let mut patience = Patience::new(self.config.patience);
+        let (home, mut gone) = (self.subjects.queue_in(&write.subject), Gone::new());
         loop {
             let sent = Box::pin(self.context.send_publish(write.subject.clone(), write.message())).await;
             let sent = match sent {
@@ -167,6 +238,9 @@ impl Core {
                 Ok(acknowledged) => return Ok(Put::Stored(acknowledged.sequence)),
                 Err(error) => error,
             };
+            if error.kind() == PublishErrorKind::StreamNotFound && gone.is_due() && self.mend(home).await? {
+                continue;
+            }
             let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<jetstream::Error>());
             let again = match (error.kind(), source) {
                 (PublishErrorKind::WrongLastSequence, _) => return Ok(Put::Refused),

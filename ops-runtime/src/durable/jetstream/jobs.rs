@@ -26,6 +26,8 @@ use crate::nats::unusable;
 const PLACE: HeaderName = HeaderName::from_static("Ops-Place");
 /// How often a state is read that changes while it is read.
 const READS: usize = 20;
+/// How often a job is read again that a cluster does not show.
+const BEHIND: usize = 10;
 /// How long a state is left alone that changes while it is read.
 const SETTLE: Duration = Duration::from_millis(20);
 /// For how many leases an ending is kept at least.
@@ -38,6 +40,7 @@ impl Core {
         self.queue(id.queue()).await?;
         let all = self.subjects.of(id, ">");
         let write = self.write(job)?.after(all, 0);
+        let expected = self.notes.expect(id);
         for _ in 0..READS {
             match self.put(&write).await? {
                 Put::Stored(_) => return Ok(None),
@@ -47,7 +50,7 @@ impl Core {
                 // The first write had come through, and its acknowledgement was lost.
                 Some((last, _)) if write.is(&last) => return Ok(None),
                 Some((last, job)) => {
-                    self.notes.forget(id);
+                    self.notes.forget(id, &expected);
                     return stored(last, job).map(Some);
                 }
                 None => {}
@@ -55,7 +58,7 @@ impl Core {
             // What was refused may not be there to be read yet.
             tokio::time::sleep(SETTLE).await;
         }
-        self.notes.forget(id);
+        self.notes.forget(id, &expected);
         Err(changes(id))
     }
 
@@ -64,7 +67,7 @@ impl Core {
     /// Delays by refusing the delivery for so long (NAK) are forgotten by a single server that is killed, and all of them
     /// are part of the consumer's state, which is written as a whole. A schedule is a message like others.
     fn write(&self, job: &JobRecord) -> Result<Write, CallError> {
-        let payload = signed(job, random::unique(), Some(self.notes.expect(&job.id)))?;
+        let payload = signed(job, random::unique(), Some(self.notes.inbox()))?;
         let subject = self.subjects.of(&job.id, "job");
         let now = self.clock.now();
         let Some(start) = job.not_before.filter(|start| *start > now) else { return Ok(Write::new(subject, payload)) };
@@ -76,7 +79,23 @@ impl Core {
 
     /// What is kept of a job.
     pub(super) async fn read(&self, id: &JobId) -> Result<Option<Stored>, CallError> {
-        self.newest(id).await?.map(|(last, job)| stored(last, job)).transpose()
+        self.known(id).await?.map(|(last, job)| stored(last, job)).transpose()
+    }
+
+    /// The [newest](Self::newest) of a job that may have been acknowledged. A server that has just become the leader may not show
+    /// that yet, so nothing is read again before it is believed. A single server shows all.
+    async fn known(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
+        let mut reads = if self.config.replicas > 1 { BEHIND } else { 0 };
+        loop {
+            match self.newest(id).await? {
+                None if reads > 0 => {
+                    reads -= 1;
+                    // Half a second in all.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                newest => return Ok(newest),
+            }
+        }
     }
 
     /// The last message of a job; if these are its tries, with the job itself.
@@ -125,7 +144,7 @@ impl Core {
     /// The place of a job that is open, and where its submitter hears of its end. `None` if it has ended, also if it was
     /// submitted again or retried since then, and so has another place.
     async fn open_place(&self, delivery: &Delivery) -> Result<Option<(u64, Option<String>)>, CallError> {
-        let Some((last, open)) = self.newest(&delivery.job.id).await? else { return Ok(None) };
+        let Some((last, open)) = self.known(&delivery.job.id).await? else { return Ok(None) };
         let open = open.unwrap_or(last);
         if open.subject.contains(".end.") {
             return Ok(None);
@@ -136,7 +155,7 @@ impl Core {
 
     /// Ends a job from outside.
     pub(super) async fn close(&self, id: &JobId, end: &Ended) -> Result<bool, CallError> {
-        let Some((last, job)) = self.newest(id).await? else { return Ok(false) };
+        let Some((last, job)) = self.known(id).await? else { return Ok(false) };
         if last.subject.contains(".end.") {
             // What is left of it, should who ended it have died before it was removed: a delay would run out and start it.
             self.remove_open(id, last.sequence).await?;
@@ -288,11 +307,13 @@ impl Core {
             return Ok(false);
         }
         self.remove_open(id, dead.sequence).await?;
+        let expected = self.notes.expect(id);
         // Only if the dead letter is still the last that there is of the job.
         let write = self.write(job)?.after(all.clone(), dead.sequence);
         if let Put::Refused = self.put(&write).await? {
             let last = self.last(id.queue(), &all).await?;
             if !last.is_some_and(|last| write.is(&last)) {
+                self.notes.forget(id, &expected);
                 return Ok(false);
             }
         }

@@ -5,7 +5,7 @@
 //! which is heard when it is sent, perhaps before it is stored, and reads.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_nats::{Client, Subscriber};
 use bytes::Bytes;
@@ -19,6 +19,8 @@ use crate::nats::unusable;
 
 /// Of how many jobs that were submitted here the notices are kept in mind.
 const SUBMITTED: usize = 16_384;
+/// How many of the oldest are looked at when there are more.
+const EVICTED: usize = 8;
 /// Up to how many bytes a notice has the ending itself.
 pub(super) const WITH_ENDING: usize = 64 << 10;
 
@@ -32,11 +34,70 @@ pub(super) struct Notes {
     _reader: AbortOnDropHandle<()>,
 }
 
+/// Which entry of the table a submit expects its news by.
+pub(super) type Expected = Weak<SetOnce<Bytes>>;
+
 #[derive(Default)]
 struct Table {
-    jobs: HashMap<Arc<str>, News>,
-    /// The oldest first.
-    order: VecDeque<Arc<str>>,
+    jobs: HashMap<Arc<str>, Entry>,
+    /// The oldest first. An entry may be gone by now, and the job have another.
+    order: VecDeque<(Arc<str>, Expected)>,
+}
+
+struct Entry {
+    news: News,
+    /// How many submits there were, less those that did not make the job.
+    submits: usize,
+}
+
+impl Entry {
+    fn is(&self, expected: &Expected) -> bool {
+        std::ptr::eq(Arc::as_ptr(&self.news), expected.as_ptr())
+    }
+
+    /// True if somebody waits for the news.
+    fn is_heard(&self) -> bool {
+        Arc::strong_count(&self.news) > 1
+    }
+}
+
+impl Table {
+    /// Whoever waits for the job already goes on waiting for the same news, unless these have come.
+    fn expect(&mut self, id: Arc<str>) -> Expected {
+        if let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !entry.news.initialized()) {
+            entry.submits += 1;
+            return Arc::downgrade(&entry.news);
+        }
+        let news = News::default();
+        let expected = Arc::downgrade(&news);
+        self.order.push_back((id.clone(), expected.clone()));
+        self.jobs.insert(id, Entry { news, submits: 1 });
+        self.evict();
+        expected
+    }
+
+    /// Removes the oldest, if there are too many; those that somebody waits for stay.
+    fn evict(&mut self) {
+        for _ in 0..EVICTED {
+            if self.order.len() <= SUBMITTED {
+                return;
+            }
+            let Some((id, expected)) = self.order.pop_front() else { return };
+            match self.jobs.get(&id).filter(|entry| entry.is(&expected)) {
+                Some(entry) if entry.is_heard() => self.order.push_back((id, expected)),
+                Some(_) => drop(self.jobs.remove(&id)),
+                None => {}
+            }
+        }
+    }
+
+    fn forget(&mut self, id: &str, expected: &Expected) {
+        let Some(entry) = self.jobs.get_mut(id).filter(|entry| entry.is(expected)) else { return };
+        entry.submits = entry.submits.saturating_sub(1);
+        if entry.submits == 0 {
+            self.jobs.remove(id);
+        }
+    }
 }
 
 impl Notes {
@@ -53,34 +114,30 @@ impl Notes {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Expects the end of a job that is submitted now. Returns below which subject it is told, with the job's id.
-    pub(super) fn expect(&self, id: &JobId) -> &str {
-        let mut table = self.table();
-        if table.jobs.insert(id.text(), News::default()).is_none() {
-            table.order.push_back(id.text());
-        }
-        while table.order.len() > SUBMITTED {
-            if let Some(oldest) = table.order.pop_front() {
-                table.jobs.remove(&oldest);
-            }
-        }
+    /// Below which subject the ends of jobs are told that are submitted here, with their ids.
+    pub(super) fn inbox(&self) -> &str {
         &self.inbox
+    }
+
+    /// Expects the end of a job that is submitted now.
+    pub(super) fn expect(&self, id: &JobId) -> Expected {
+        self.table().expect(id.text())
     }
 
     /// What is heard of a job that was submitted here.
     pub(super) fn listen(&self, id: &JobId) -> Option<News> {
-        self.table().jobs.get(id.as_str()).cloned()
+        self.table().jobs.get(id.as_str()).map(|entry| entry.news.clone())
     }
 
-    /// Forgets a job that was not submitted here after all.
-    pub(super) fn forget(&self, id: &JobId) {
-        self.table().jobs.remove(id.as_str());
+    /// Forgets a job that this submit did not make after all, unless another submit of this process may have made it.
+    pub(super) fn forget(&self, id: &JobId, expected: &Expected) {
+        self.table().forget(id.as_str(), expected);
     }
 
     /// Forgets what was told of a job, unless it was submitted again since then.
     pub(super) fn forget_told(&self, id: &JobId, told: &News) {
         let mut table = self.table();
-        if table.jobs.get(id.as_str()).is_some_and(|news| Arc::ptr_eq(news, told)) {
+        if table.jobs.get(id.as_str()).is_some_and(|entry| Arc::ptr_eq(&entry.news, told)) {
             table.jobs.remove(id.as_str());
         }
     }
@@ -90,11 +147,61 @@ async fn read(mut notices: Subscriber, skip: usize, table: Arc<Mutex<Table>>) {
     while let Some(notice) = notices.next().await {
         let Some(id) = notice.subject.get(skip..) else { continue };
         let table = table.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(news) = table.jobs.get(id) {
+        if let Some(entry) = table.jobs.get(id) {
             // What nobody waits for is not kept here: it can be read.
-            let ending = if Arc::strong_count(news) > 1 { notice.payload } else { Bytes::new() };
+            let ending = if entry.is_heard() { notice.payload } else { Bytes::new() };
             // If it was told before, that says the same.
-            let _ = news.set(ending);
+            let _ = entry.news.set(ending);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: usize) -> Arc<str> {
+        number.to_string().into()
+    }
+
+    /// A submit that made no job takes nothing from one that did, in whichever order they come.
+    #[test]
+    fn submits_of_one_key() {
+        for (refused, is_kept) in [(&[][..], true), (&[0][..], true), (&[1][..], true), (&[0, 1][..], false)] {
+            let mut table = Table::default();
+            let submits = [table.expect(id(1)), table.expect(id(1))];
+            let news = table.jobs["1"].news.clone();
+            refused.iter().for_each(|submit: &usize| table.forget("1", &submits[*submit]));
+            assert_eq!(
+                table.jobs.get("1").is_some_and(|entry| Arc::ptr_eq(&entry.news, &news)),
+                is_kept,
+                "{refused:?}"
+            );
+        }
+        // What has ended, and is submitted again, has news of its own.
+        let mut table = Table::default();
+        let former = table.expect(id(1));
+        table.jobs["1"].news.set(Bytes::new()).unwrap();
+        table.expect(id(1));
+        table.forget("1", &former);
+        assert!(!table.jobs["1"].news.initialized());
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut table = Table::default();
+        let first = table.expect(id(0));
+        table.forget("0", &first);
+        table.expect(id(0));
+        let heard = [0, 1].map(|number| {
+            table.expect(id(number));
+            table.jobs[&id(number)].news.clone()
+        });
+        for number in 2..SUBMITTED + 20 {
+            table.expect(id(number));
+        }
+        assert!(heard.iter().zip(["0", "1"]).all(|(news, id)| Arc::ptr_eq(news, &table.jobs[id].news)));
+        assert!(!table.jobs.contains_key("2") && table.jobs.contains_key("99"));
+        assert_eq!((table.order.len(), table.jobs.len()), (SUBMITTED, SUBMITTED));
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Each lane has requests waiting at the server, by which jobs come without being asked for one by one. A lane that uses its
 //! requests up is asked for more at a time, as far as workers have room; the others for a few. What comes while no worker
-//! has room is given back after a second, for other workers.
+//! has room is given back after a second, for other workers; and when the last worker ends, all that still comes.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ const FEW: usize = 16;
 const LOST: Duration = Duration::from_secs(1);
 /// How long a lane is left alone that could not be asked.
 const PAUSE: Duration = Duration::from_millis(200);
+/// After how long it is looked whether a lane that can't be asked is still there; how often this is looked for.
+const BROKEN: Duration = Duration::from_secs(3);
 /// How long a job waits in this process for a worker with room, at most; and no longer than a quarter of its lease.
 const UNCLAIMED: Duration = Duration::from_secs(1);
 
@@ -45,11 +47,16 @@ pub(super) struct Puller {
 }
 
 struct Shared {
+    queue: String,
+    /// How many workers ask for jobs now.
+    pulls: AtomicUsize,
     /// Held by who reads what the server sends.
     lanes: tokio::sync::Mutex<Vec<Lane>>,
     ready: Mutex<VecDeque<Box<Admitted>>>,
     /// What the server has sent that has to be looked up before it is ready.
     further: Mutex<Vec<jetstream::Message>>,
+    /// Held by who gives back what was ready.
+    giving: tokio::sync::Mutex<()>,
 }
 
 struct Lane {
@@ -67,14 +74,23 @@ struct Lane {
     lost: u64,
     /// Until when it is left alone.
     paused: Option<Instant>,
+    /// When it could not be asked for the first and for the last time, since it last could.
+    broken: Option<(Instant, Instant)>,
 }
 
 impl Puller {
-    pub(super) fn start(core: &Arc<Core>, consumers: &[Consumer<Config>]) -> Self {
-        let lanes = consumers.iter().map(|consumer| Lane::new(core, consumer)).collect::<Vec<_>>().into();
-        let shared = Arc::new(Shared { lanes, ready: Mutex::default(), further: Mutex::default() });
-        // It ends by itself.
+    pub(super) fn start(core: &Arc<Core>, queue: &str, consumers: &[Consumer<Config>]) -> Self {
+        let shared = Arc::new(Shared {
+            queue: queue.to_owned(),
+            pulls: AtomicUsize::new(0),
+            lanes: consumers.iter().map(|consumer| Lane::new(core, consumer)).collect::<Vec<_>>().into(),
+            ready: Mutex::default(),
+            further: Mutex::default(),
+            giving: tokio::sync::Mutex::default(),
+        });
+        // They end by themselves.
         tokio::spawn(keep(core.clone(), shared.clone()));
+        tokio::spawn(mend(Arc::downgrade(core), Arc::downgrade(&shared)));
         Self { shared }
     }
 
@@ -84,6 +100,7 @@ impl Puller {
         most: usize,
         at_most: Duration,
     ) -> Result<Vec<Delivery>, CallError> {
+        let _pulls = self.shared.pulls();
         if self.shared.ready().is_empty() {
             fill(&self.shared, core, most, after(at_most)).await?;
         }
@@ -91,9 +108,39 @@ impl Puller {
         let few = most.min(ready.len());
         Ok(ready.drain(..few).filter_map(|admitted| admitted.claim(core)).collect())
     }
+
+    /// Gives back what no worker took, and what still comes of the requests that wait at the server. Those are not taken back,
+    /// as a job that the server sends at that moment would be lost until its lease is over; they end soon.
+    ///
+    /// Ends at once if another worker asks for jobs: it takes what there is.
+    pub(super) async fn release(&self, core: &Arc<Core>) -> Result<(), CallError> {
+        let shared = &self.shared;
+        let mut failed = Ok(());
+        while shared.pulls.load(Ordering::Acquire) == 0 {
+            let is_over = {
+                let mut lanes = shared.lanes.lock().await;
+                shared.look(core, rest(core, &mut lanes).await);
+                is_quiet(&lanes)
+            };
+            failed = failed.and(shared.look_up(core).await);
+            let _giving = shared.giving.lock().await;
+            let left: Vec<_> = shared.ready().drain(..).collect();
+            failed = failed.and(give_back(core, left).await);
+            if is_over {
+                break;
+            }
+        }
+        failed
+    }
 }
 
 impl Shared {
+    /// Counts a worker that asks for jobs, until what this gives is dropped.
+    fn pulls(&self) -> impl Drop + '_ {
+        self.pulls.fetch_add(1, Ordering::AcqRel);
+        Pulls(self)
+    }
+
     fn ready(&self) -> MutexGuard<'_, VecDeque<Box<Admitted>>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,6 +185,14 @@ impl Shared {
     }
 }
 
+struct Pulls<'a>(&'a Shared);
+
+impl Drop for Pulls<'_> {
+    fn drop(&mut self) {
+        self.0.pulls.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// Reads what the server sends until something is ready, or time is up. What was read is kept if this is dropped.
 async fn fill(shared: &Arc<Shared>, core: &Arc<Core>, most: usize, until: Instant) -> Result<(), CallError> {
     let Ok(mut lanes) = timeout_at(until, shared.lanes.lock()).await else { return Ok(()) };
@@ -169,6 +224,22 @@ fn come(core: &Core, lanes: &mut [Lane]) -> Vec<jetstream::Message> {
     let mut messages = Vec::new();
     let _ = poll_fn(|cx| poll(core, lanes, cx, &mut messages)).now_or_never();
     messages
+}
+
+/// What the server has sent of what it was asked for: as [`read`], while nothing is asked anew.
+async fn rest(core: &Core, lanes: &mut [Lane]) -> Vec<jetstream::Message> {
+    let mut messages = Vec::new();
+    let wait = poll_fn(|cx| {
+        let _ = poll(core, lanes, cx, &mut messages);
+        if messages.is_empty() && !is_quiet(lanes) { Poll::Pending } else { Poll::Ready(()) }
+    });
+    let _ = timeout(PAUSE, wait).await;
+    messages
+}
+
+/// True if nothing more comes of what was asked for.
+fn is_quiet(lanes: &[Lane]) -> bool {
+    lanes.iter().all(|lane| lane.asked == 0)
 }
 
 fn poll(core: &Core, lanes: &mut [Lane], cx: &mut Context<'_>, messages: &mut Vec<jetstream::Message>) -> Poll<()> {
@@ -205,6 +276,7 @@ impl Lane {
             until: Instant::now(),
             lost: 0,
             paused: None,
+            broken: None,
         }
     }
 
@@ -255,6 +327,7 @@ impl Lane {
             };
             match message.status {
                 None | Some(StatusCode::OK) => {
+                    self.broken = None;
                     messages.push(jetstream::Message { message, context: core.context.clone() });
                     self.asked = self.asked.saturating_sub(1);
                     if self.asked <= self.share / 2 {
@@ -265,6 +338,7 @@ impl Lane {
                 Some(StatusCode::IDLE_HEARTBEAT) => {}
                 // A request has waited long enough, and says what has not come of it.
                 Some(StatusCode::TIMEOUT) => {
+                    self.broken = None;
                     let headers = message.headers.as_ref();
                     let left = headers.and_then(|headers| headers.get("Nats-Pending-Messages"));
                     let left = left.and_then(|left| left.as_str().parse::<usize>().ok());
@@ -274,6 +348,8 @@ impl Lane {
                 // 503: the lane has no leader now. 409: it has another, or is no more.
                 Some(status) => {
                     tracing::debug!(%status, description = message.description, "a lane can't be waited for");
+                    let now = Instant::now();
+                    self.broken = Some((self.broken.map_or(now, |(first, _)| first), now));
                     self.pause();
                 }
             }
@@ -293,33 +369,59 @@ async fn keep(core: Arc<Core>, shared: Arc<Shared>) {
     loop {
         let _ = timeout(unclaimed / 2, core.dropped.cancelled()).await;
         let is_dropped = core.dropped.is_cancelled();
-        let mut is_quiet = false;
+        let mut is_over = false;
         if let Ok(mut lanes) = shared.lanes.try_lock() {
             shared.look(&core, come(&core, &mut lanes));
             if let Err(error) = shared.look_up(&core).await {
                 tracing::debug!(%error, "a job can't be admitted");
             }
-            is_quiet = lanes.iter().all(|lane| lane.asked == 0);
+            is_over = is_quiet(&lanes);
         }
+        let giving = shared.giving.lock().await;
         let old: Vec<_> = {
             let mut ready = shared.ready();
             let old = ready.iter().take_while(|admitted| is_dropped || admitted.since.elapsed() > unclaimed).count();
             ready.drain(..old).collect()
         };
-        for admitted in old {
-            let Some(delivery) = admitted.claim(&core) else { continue };
-            let mut tries = delivery.tries.clone();
-            tries.passes = tries.passes.saturating_add(1);
-            if let Err(error) = core.give_back(&delivery, &tries, Duration::ZERO).await {
-                tracing::debug!(%error, "a job can't be given back");
-            }
+        if let Err(error) = give_back(&core, old).await {
+            tracing::debug!(%error, "a job can't be given back");
         }
+        drop(giving);
         if is_dropped {
-            if is_quiet {
+            if is_over {
                 let _ = core.client.flush().await;
                 return;
             }
             sleep(PAUSE / 4).await;
+        }
+    }
+}
+
+/// Gives jobs back that no worker had.
+async fn give_back(core: &Core, jobs: Vec<Box<Admitted>>) -> Result<(), CallError> {
+    let given = jobs.into_iter().filter_map(|admitted| admitted.claim(core)).map(|delivery| async move {
+        let mut tries = delivery.tries.clone();
+        tries.passes = tries.passes.saturating_add(1);
+        core.give_back(&delivery, &tries, Duration::ZERO).await
+    });
+    join_all(given).await.into_iter().collect()
+}
+
+/// Makes again what is gone of the queue, if one of its lanes can't be asked for longer than a leader is elected.
+async fn mend(core: Weak<Core>, shared: Weak<Shared>) {
+    loop {
+        sleep(BROKEN).await;
+        let (Some(core), Some(shared)) = (core.upgrade(), shared.upgrade()) else { return };
+        let is_broken = |lane: &Lane| lane.broken.is_some_and(|(first, last)| last - first >= BROKEN);
+        if !shared.lanes.lock().await.iter().any(is_broken) {
+            continue;
+        }
+        let mended = core.mend(Some(&shared.queue)).await;
+        shared.lanes.lock().await.iter_mut().for_each(|lane| lane.broken = None);
+        match mended {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!(queue = shared.queue, "no jobs can be taken from a lane"),
+            Err(error) => tracing::warn!(%error, queue = shared.queue, "no jobs can be taken from a lane"),
         }
     }
 }

@@ -153,6 +153,11 @@ fn same(wanted: &Config, found: &Config) -> Result<(), CallError> {
     Err(CallError::execution(format!("the stream {} is configured otherwise: {what}; {mend}", wanted.name)))
 }
 
+/// The name of a lane's consumer.
+pub(super) fn lane(lane: u16) -> String {
+    format!("lane-{lane}")
+}
+
 /// The consumer of a lane, which is made if there is none.
 pub(super) async fn consumer(
     stream: &Stream,
@@ -161,7 +166,7 @@ pub(super) async fn consumer(
     queue: &str,
     lane: u16,
 ) -> Result<Consumer<pull::Config>, CallError> {
-    let name = format!("lane-{lane}");
+    let name = self::lane(lane);
     let wanted = pull::Config {
         durable_name: Some(name.clone()),
         filter_subject: subjects.jobs(queue, lane),

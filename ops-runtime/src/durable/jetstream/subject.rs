@@ -40,6 +40,12 @@ impl Subjects {
         stream.strip_prefix(&self.prefix.replace('.', "_"))?.strip_prefix("-queue-")
     }
 
+    /// The queue of a subject that [`of`](Self::of) or [`step`](Self::step) made. `None` for that of a schedule.
+    pub(super) fn queue_in<'a>(&self, subject: &'a str) -> Option<&'a str> {
+        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix(".queue.")?;
+        rest.split_once('.').map(|(queue, _)| queue)
+    }
+
     pub(super) fn schedules_stream(&self) -> String {
         format!("{}-schedules", self.prefix.replace('.', "_"))
     }
@@ -110,6 +116,10 @@ mod tests {
         for (subject, kind) in [(dead.as_str(), "job"), ("a.b.queue.jobs.3.x.job", "job"), ("x", "job"), ("", "")] {
             assert_eq!(subjects.job(subject, kind), None, "{subject}");
         }
+        for subject in [dead, subjects.step(&id, "a.b")] {
+            assert_eq!(subjects.queue_in(&subject), Some("jobs"), "{subject}");
+        }
+        assert_eq!(subjects.queue_in(&subjects.schedule("a")), None);
         assert_eq!(subjects.stream("jobs"), "a_b-queue-jobs");
         assert_eq!(subjects.queue_of("a_b-queue-slow-jobs"), Some("slow-jobs"));
         assert_eq!((subjects.queue_of("a_b-schedules"), subjects.queue_of("a-queue-x")), (None, None));

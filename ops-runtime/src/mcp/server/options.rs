@@ -30,7 +30,8 @@ pub struct McpServerOptions {
     pub max_items: usize,
     /// How long the JSON of the items of a subscription may be, in bytes; 1 MiB by default.
     pub max_bytes: usize,
-    /// How long a client may take to answer a handler ([`McpPeer`](crate::mcp::McpPeer)), before 2026-07-28; 10 minutes by default.
+    /// How long a client may take to answer a handler ([`McpPeer`](crate::mcp::McpPeer)), before 2026-07-28 and in tasks; 10 minutes
+    /// by default.
     pub ask_timeout: Duration,
     /// How many sessions there may be over HTTP; 1,000 by default. A further one ends the least recently used.
     pub max_sessions: usize,
@@ -106,7 +107,7 @@ impl McpServerOptions {
         self
     }
 
-    /// Sets how long a client may take to answer a handler, before 2026-07-28.
+    /// Sets how long a client may take to answer a handler, before 2026-07-28 and in tasks.
     #[must_use]
     pub fn with_ask_timeout(mut self, timeout: Duration) -> Self {
         self.ask_timeout = timeout;

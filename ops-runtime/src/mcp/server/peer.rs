@@ -201,7 +201,7 @@ impl RequestPeer {
             InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
             _ => return Err(CallError::execution("the client can't be asked that")),
         };
-        send(&self.0.request.peer, request, self.0.patience).await
+        Ok(send(&self.0.request.peer, request, self.0.patience).await?)
     }
 
     /// Runs a call until it is done, or until it waits for an answer that comes with another call.

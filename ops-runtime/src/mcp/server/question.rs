@@ -3,25 +3,46 @@
 use std::time::Duration;
 
 use rmcp::model::{ElicitResult, InputRequest, ServerRequest};
-use rmcp::service::{Peer, RoleServer};
+use rmcp::service::{Peer, RoleServer, ServiceError};
 use serde_core::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{CallError, ErrorCode};
+
+/// Why a client's answer is not there.
+pub(super) enum Unanswered {
+    /// The client refused the request.
+    Refused(CallError),
+    /// It did not answer in time, or the connection ended.
+    Lost(CallError),
+}
+
+impl From<Unanswered> for CallError {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Refused(error) | Unanswered::Lost(error) => error,
+        }
+    }
+}
 
 /// Sends a request to a client, and waits for its answer.
 pub(super) async fn send(
     peer: &Peer<RoleServer>,
     request: ServerRequest,
     patience: Duration,
-) -> Result<Value, CallError> {
+) -> Result<Value, Unanswered> {
     let answer = tokio::time::timeout(patience, peer.send_request(request)).await;
     let answer = answer.map_err(|_| {
         let message = format!("the client did not answer within {patience:?} (`ask_timeout`)");
-        CallError::new(ErrorCode::Timeout, message)
+        Unanswered::Lost(CallError::new(ErrorCode::Timeout, message))
     })?;
-    let answer = answer.map_err(CallError::from_error)?;
-    serde_json::to_value(answer).map_err(CallError::from_error)
+    let answer = answer.map_err(|error| match error {
+        ServiceError::McpError(_) | ServiceError::UnexpectedResponse => {
+            Unanswered::Refused(CallError::from_error(error))
+        }
+        _ => Unanswered::Lost(CallError::from_error(error)),
+    })?;
+    serde_json::to_value(answer).map_err(|error| Unanswered::Refused(CallError::from_error(error)))
 }
 
 /// A question as the protocol has it.

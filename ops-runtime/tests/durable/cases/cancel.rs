@@ -159,6 +159,30 @@ pub(crate) async fn with_its_steps_after_their_worker_died<H: Harness>() {
     second.drain().await;
 }
 
+/// Nor does it when nothing is kept any more of the job that waited for it.
+pub(crate) async fn with_its_steps_after_its_ending_is_over<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let first = set.worker().await;
+    let options = attempts(3).with_retention(Duration::from_secs(1));
+    let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, options).await.unwrap();
+    eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
+    drop(first);
+    cancelled(&job).await;
+    // Three leases on some engines.
+    for _ in 0..200 {
+        if job.status().await.is_err() {
+            break;
+        }
+        pause(100).await;
+    }
+    let error = job.status().await.unwrap_err();
+    assert!(matches!(JobError::of(&error), Some(JobError::NotFound { .. })), "{error}");
+    let second = set.worker().await;
+    set.settled().await;
+    assert_eq!(set.probe.starts("a-gate"), 1);
+    second.drain().await;
+}
+
 pub(crate) async fn by_many_at_once<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;

@@ -116,6 +116,35 @@ pub(crate) async fn a_drain_finishes_jobs<H: Harness>() {
     worker.drain().await;
 }
 
+/// A process that ends after it drained takes no job with it: those that were sent to it and that it has not begun start at once
+/// elsewhere, as their first attempt, and what became of the others is stored.
+pub(crate) async fn a_process_ends_after_its_drain<H: Harness>() {
+    const JOBS: usize = 400;
+    let set = Set::<H>::start().await;
+    let submits = (0..JOBS).map(|_| {
+        let input = WorkInput { millis: Some(5), ..named("a") };
+        set.jobs.submit::<Work>(input, attempts(1))
+    });
+    let jobs = futures_util::future::try_join_all(submits).await.unwrap();
+    for process in 1..=3 {
+        tokio::task::block_in_place(|| {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+            runtime.block_on(async {
+                let (worker, before) = (set.worker().await, set.probe.starts("a"));
+                eventually("it has begun", || set.probe.starts("a") > before || before == JOBS).await;
+                if process == 3 { worker.stop().await } else { worker.drain().await }
+            });
+            runtime.shutdown_background();
+        });
+    }
+    let worker = set.worker().await;
+    for job in &jobs {
+        assert_eq!(job.result().await.unwrap().data, 1);
+    }
+    set.settled().await;
+    worker.drain().await;
+}
+
 pub(crate) async fn a_stop_gives_them_back<H: Harness>() {
     let set = Set::<H>::start().await;
     let first = set.worker().await;
@@ -178,9 +207,12 @@ pub(crate) async fn later_formats_are_left<H: Harness>() {
     let id = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
     let mut job = JobRecord::new(id, "test.work", to_raw_value(&json!({ "name": "a" })).unwrap());
     job.format += 1;
+    job.deadline = Some(engine.now());
     assert!(engine.submit(&job).await.unwrap().is_none());
     let worker = set.worker().await;
-    pause(1_200).await;
+    // Nor does who waits for it end it at its deadline.
+    let waited = set.jobs.job_by_id(job.id.clone());
+    assert!(tokio::time::timeout(Duration::from_millis(2_500), waited.result()).await.is_err());
     assert_eq!(set.probe.starts("a"), 0);
     let Some(Stored::Open { tries, .. }) = engine.read(&job.id).await.unwrap() else { panic!("it is open") };
     assert_eq!(tries.attempts, 0);

@@ -132,6 +132,66 @@ async fn a_client_that_does_not_answer() {
     assert_eq!((&told["status"], told.get("inputRequests")), (&json!("cancelled"), None), "{told}");
 }
 
+/// Begins a task that asks, on a server that waits so long for answers.
+async fn insisting(jobs: &Jobs, revision: &'static str, wait: u64, arguments: Value) -> (Client, Value) {
+    let options = McpServerOptions::new("test", "1").with_ask_timeout(Duration::from_millis(wait));
+    let server = McpServer::new(registry()).with_options(options).with_tasks(tasks(jobs));
+    let mut client = Client::connect_with(server, revision, capable()).await;
+    let task = match revision == REVISIONS[0] {
+        true => client.begin("job_insist", arguments).await,
+        false => {
+            let call = json!({ "name": "job_insist", "arguments": arguments });
+            client.request("tools/call", call).await["result"].clone()
+        }
+    };
+    (client, task)
+}
+
+/// A question that nobody waits for any more is none that the client is asked.
+#[tokio::test]
+async fn a_question_whose_time_is_over() {
+    for revision in REVISIONS {
+        let jobs = jobs();
+        let _worker = worker(&jobs);
+        let (mut client, task) = insisting(&jobs, revision, 400, json!({ "millis": 3_000 })).await;
+        client.until(&task, "input_required").await;
+        let working = client.until(&task, "working").await;
+        assert_eq!(working.get("inputRequests"), None, "{working}");
+        client.until(&task, "completed").await;
+    }
+}
+
+/// A client that did not answer one attempt is asked by the next.
+#[tokio::test]
+async fn the_next_attempt_asks_again() {
+    for revision in REVISIONS {
+        let retry = RetryPolicy::new(3).with_backoff(Duration::from_millis(50), Duration::from_millis(50));
+        let jobs = Jobs::in_process().with_retry("*", retry);
+        let _worker = worker(&jobs);
+        let (mut client, task) = insisting(&jobs, revision, 1_000, json!({})).await;
+        if revision == REVISIONS[0] {
+            let asked = client.send("tasks/result", json!({ "taskId": task["taskId"] })).await;
+            let mut questions = Vec::new();
+            while questions.len() < 2 {
+                let told = client.receive().await;
+                questions.extend((told["method"] == "elicitation/create").then_some(told));
+            }
+            assert_eq!(questions[0]["params"]["message"], questions[1]["params"]["message"]);
+            client.respond(&questions[1]["id"], accept("Ann")).await;
+            let result = client.answer(asked).await;
+            assert_eq!(result["result"]["structuredContent"], json!({ "result": "Ann" }), "{result}");
+        } else {
+            for status in ["input_required", "working", "input_required"] {
+                client.until(&task, status).await;
+            }
+            let answers = json!({ "first": accept("Ann") });
+            client.request("tasks/update", json!({ "taskId": task["taskId"], "inputResponses": answers })).await;
+            let done = client.until(&task, "completed").await;
+            assert_eq!(done["result"]["structuredContent"], json!("Ann"), "{done}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn who_can_not_be_asked() {
     let jobs = jobs();

@@ -26,7 +26,7 @@ async fn what_is_declared() {
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
         tool["execution"]["taskSupport"].as_str().unwrap().to_owned()
     };
-    assert_eq!((tools.len(), listed["result"].get("resultType")), (10, None), "{listed}");
+    assert_eq!((tools.len(), listed["result"].get("resultType")), (11, None), "{listed}");
     assert_eq!([support("job_work"), support("job_greet"), support("job_must")], ["optional", "forbidden", "required"]);
 
     // An earlier revision has no tasks, and ignores what is said of them.

@@ -119,6 +119,16 @@ async fn ask(context: &Context) -> Result<Vec<String>, CallError> {
     Ok(vec![first, second])
 }
 
+/// Asks a question. If nobody answers in time, it works on for a while, or fails.
+#[operation(namespace = "job", kind = mutation)]
+async fn insist(context: &Context, millis: Option<u64>) -> Result<String, CallError> {
+    let peer = McpPeer::of(context).ok_or_else(|| CallError::new("NO_CLIENT", "nobody to ask"))?;
+    let answered = name(&peer, "first").await;
+    let (Some(millis), Err(_)) = (millis, &answered) else { return answered };
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+    Ok("nobody".to_owned())
+}
+
 async fn name(peer: &McpPeer, key: &str) -> Result<String, CallError> {
     let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
     let answer = peer.ask(key, "elicitation/create", json!({ "message": key, "requestedSchema": schema })).await?;
@@ -137,6 +147,7 @@ fn registry() -> Registry {
     registry.register(Report).unwrap();
     registry.register(Whoami).unwrap();
     registry.register(Ask).unwrap();
+    registry.register(Insist).unwrap();
     registry
 }
 

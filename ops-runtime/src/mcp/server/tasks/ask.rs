@@ -48,6 +48,12 @@ impl Client {
         metadata.insert(CLIENT.to_owned(), json!({ "asks": self.asks, "patience": self.patience }));
     }
 
+    /// How long a question still waits for its answer. `None` if it was not answered in time.
+    fn left(&self, question: &Question, now: u64) -> Option<Duration> {
+        let left = question.at.saturating_add(self.patience).checked_sub(now);
+        left.filter(|left| *left > 0).map(Duration::from_millis)
+    }
+
     /// True if there may be questions.
     pub(super) fn can_be_asked(&self) -> bool {
         !self.asks.is_empty()
@@ -103,18 +109,27 @@ fn unreadable(error: &serde_json::Error) -> CallError {
     CallError::execution(format!("what is kept of a question can't be read: {error}"))
 }
 
-/// The questions of a task that wait for answers, with their numbers; and when the last question was asked.
-pub(super) async fn pending(engine: &dyn Engine, id: &JobId) -> Result<(Vec<(usize, Question)>, u64), CallError> {
+/// The questions of a task that wait for answers, with their numbers; and when the last question was asked. One that was not
+/// answered in time is none of them: nobody waits for its answer.
+pub(super) async fn pending(
+    engine: &dyn Engine,
+    id: &JobId,
+    client: &Client,
+) -> Result<(Vec<(usize, Question)>, u64), CallError> {
     let (mut waiting, mut last) = (Vec::new(), 0);
     for number in 0..MAX {
         let Some(question) = engine.step(id, &question_name(number)).await? else { break };
         let question: Question = serde_json::from_str(&question).map_err(|error| unreadable(&error))?;
         last = last.max(question.at);
-        if engine.step(id, &answer_name(number)).await?.is_none() {
+        if client.left(&question, engine.now()).is_some() && !is_answered(engine, id, number).await? {
             waiting.push((number, question));
         }
     }
     Ok((waiting, last))
+}
+
+async fn is_answered(engine: &dyn Engine, id: &JobId, number: usize) -> Result<bool, CallError> {
+    Ok(engine.step(id, &answer_name(number)).await?.is_some())
 }
 
 /// Keeps an answer, unless there is one.
@@ -130,10 +145,15 @@ pub(super) async fn answer(engine: &dyn Engine, id: &JobId, number: usize, answe
 
 /// Keeps answers to the questions that wait for them. What is no answer to its question is left out, and so is what nobody
 /// has asked.
-pub(super) async fn answer_all(engine: &dyn Engine, id: &JobId, answers: InputResponses) -> Result<(), CallError> {
-    for (number, question) in pending(engine, id).await?.0 {
+pub(super) async fn answer_all(
+    engine: &dyn Engine,
+    id: &JobId,
+    questions: &[(usize, Question)],
+    answers: InputResponses,
+) -> Result<(), CallError> {
+    for (number, question) in questions {
         if let Some(given) = answers.get(&question.key).filter(|given| is_answer(&question.method, given)) {
-            answer(engine, id, number, &Answer::Given(given.clone())).await?;
+            answer(engine, id, *number, &Answer::Given(given.clone())).await?;
         }
     }
     Ok(())
@@ -173,9 +193,8 @@ impl JobPeer {
             return Err(unsupported(capability));
         }
         input_request(method, params.clone())?;
-        let number = self.put(key, method, params).await?;
-        let answer = tokio::time::timeout(Duration::from_millis(self.client.patience), self.answered(number)).await;
-        match answer {
+        let (number, left) = self.put(key, method, params).await?;
+        match tokio::time::timeout(left, self.answered(number)).await {
             Ok(Ok(Answer::Given(answer))) => Ok(answer),
             Ok(Ok(Answer::Refused(error)) | Err(error)) => Err(error),
             Err(_) => {
@@ -185,8 +204,9 @@ impl JobPeer {
         }
     }
 
-    /// Keeps a question, and gives its number. An earlier one with the key is the same.
-    async fn put(&self, key: &str, method: &str, params: Value) -> Result<usize, CallError> {
+    /// Keeps a question, and gives its number and how long its answer is waited for. An earlier one with the key is the same, unless
+    /// it was not answered in time: then it is asked anew.
+    async fn put(&self, key: &str, method: &str, params: Value) -> Result<(usize, Duration), CallError> {
         let engine = self.scope.jobs.engine();
         let question = Question { key: key.to_owned(), method: method.to_owned(), params, at: engine.now() };
         let text = serde_json::to_string(&question).map_err(|error| unreadable(&error))?;
@@ -198,8 +218,17 @@ impl JobPeer {
         for number in 0..MAX {
             let kept = engine.keep_step(self.id(), &question_name(number), &text, RETENTION).await?;
             let kept: Question = serde_json::from_str(&kept).map_err(|error| unreadable(&error))?;
-            if kept.key == key {
-                return Ok(number);
+            if kept.key != key {
+                continue;
+            }
+            if kept == question {
+                return Ok((number, Duration::from_millis(self.client.patience)));
+            }
+            if let Some(left) = self.client.left(&kept, engine.now()) {
+                return Ok((number, left));
+            }
+            if is_answered(engine, self.id(), number).await? {
+                return Ok((number, Duration::from_millis(self.client.patience)));
             }
         }
         Err(CallError::new(ErrorCode::ValidationError, format!("a task asks up to {MAX} questions")))

@@ -165,14 +165,16 @@ pub(super) async fn called(
     Ok(json!({ "task": task }))
 }
 
-/// Sends the status of a task to the connection that began it.
+/// Sends the status of a task that has ended to the connection that began it.
 async fn listened(listener: Listener, job: AnyJob, server: Arc<Shared>, caller: Principal) {
     if !listener.follow(&job).await {
         return;
     }
     let Some(tasks) = &server.tasks else { return };
     let asker = Asker { server: &server, tasks, caller, structure: StructuredContent::Object };
-    if let Ok(seen) = asker.find(job.id().as_str()).await {
+    if let Ok(seen) = asker.find(job.id().as_str()).await
+        && seen.is_ended()
+    {
         listener.tell(Value::Object(asker.told(&seen))).await;
     }
 }

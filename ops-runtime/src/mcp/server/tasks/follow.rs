@@ -2,7 +2,6 @@
 //! its end.
 
 use std::future::pending;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use rmcp::model::{
@@ -15,30 +14,14 @@ use tokio_util::sync::CancellationToken;
 use super::open::Counted;
 use super::wire::RELATED;
 use crate::Progress;
-use crate::durable::{AnyJob, JobError};
-
-/// The shortest and the longest wait after an error of the engine.
-const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+use crate::durable::AnyJob;
 
 /// Counts a task until it has ended.
 pub(super) fn count(job: AnyJob, counted: Counted) {
     tokio::spawn(async move {
-        until_ended(&job).await;
+        job.until_ended().await;
         drop(counted);
     });
-}
-
-/// Waits until a task has ended, or is not known any more.
-pub(super) async fn until_ended(job: &AnyJob) {
-    let mut wait = BACK_OFF.0;
-    while let Err(error) = job.ended().await {
-        if let Some(JobError::NotFound { .. }) = JobError::of(&error) {
-            return;
-        }
-        tracing::warn!(%error, task = job.id().as_str(), "a task can't be followed now");
-        tokio::time::sleep(wait).await;
-        wait = wait.saturating_mul(2).min(BACK_OFF.1);
-    }
 }
 
 /// The connection that began a task.
@@ -56,7 +39,7 @@ impl Listener {
             biased;
             () = self.closed.cancelled() => false,
             () = self.report(job) => true,
-            () = until_ended(job) => true,
+            () = job.until_ended() => true,
         }
     }
 

@@ -21,7 +21,7 @@ use super::wire::{PREFIX, RELATED, legacy};
 use crate::ErrorCode;
 use crate::durable::JobId;
 use crate::mcp::server::call;
-use crate::mcp::server::question::send;
+use crate::mcp::server::question::{Unanswered, send};
 use crate::mcp::server::shared::Shared;
 use crate::mcp::server::tool::StructuredContent;
 
@@ -142,7 +142,12 @@ async fn put(asker: &Asker<'_>, id: JobId, number: usize, question: Question, pe
     };
     let answer = match send(peer, request, asker.server.options.ask_timeout).await {
         Ok(answer) => Answer::Given(answer),
-        Err(error) => Answer::Refused(error),
+        Err(Unanswered::Refused(error)) => Answer::Refused(error),
+        // It may be asked again, by another connection or for a later attempt.
+        Err(Unanswered::Lost(error)) => {
+            tracing::debug!(%error, task = id.as_str(), "a question of a task was not answered");
+            return;
+        }
     };
     if let Err(error) = ask::answer(asker.engine(), &id, number, &answer).await {
         tracing::warn!(%error, task = id.as_str(), "an answer of the client was not kept");
@@ -217,7 +222,7 @@ pub(in crate::mcp::server) async fn extension_update(
     if seen.questions.is_empty() {
         return Ok(());
     }
-    let answered = ask::answer_all(asker.engine(), &seen.id, params.input_responses).await;
+    let answered = ask::answer_all(asker.engine(), &seen.id, &seen.questions, params.input_responses).await;
     answered.map_err(|error| match error.code() {
         // It would be no smaller if it came again.
         ErrorCode::ValidationError => ErrorData::invalid_params(error.message().to_owned(), None),

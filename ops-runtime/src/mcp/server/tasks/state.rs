@@ -101,8 +101,8 @@ impl<'a> Asker<'a> {
     }
 
     pub(super) async fn with_questions(&self, mut seen: Seen) -> Result<Seen, CallError> {
-        if seen.can_ask() {
-            (seen.questions, seen.asked) = ask::pending(self.engine(), &seen.id).await?;
+        if let Some(client) = seen.client() {
+            (seen.questions, seen.asked) = ask::pending(self.engine(), &seen.id, &client).await?;
         }
         Ok(seen)
     }
@@ -169,9 +169,14 @@ impl Seen {
 
     /// True if there may be questions.
     pub(super) fn can_ask(&self) -> bool {
+        self.client().is_some()
+    }
+
+    /// What the client can be asked. `None` if there are no questions.
+    fn client(&self) -> Option<Client> {
         match &self.stored {
-            Stored::Open { job, .. } => Client::of(&job.metadata).is_some_and(|client| client.can_be_asked()),
-            Stored::Ended(_) => false,
+            Stored::Open { job, .. } => Client::of(&job.metadata).filter(Client::can_be_asked),
+            Stored::Ended(_) => None,
         }
     }
 
