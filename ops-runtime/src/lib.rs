@@ -170,6 +170,7 @@ pub mod registry {
     pub use crate::run::pipeline::{CallFuture, EnvelopeStream, Execution, Opening};
     pub use crate::run::progress::{Progress, ProgressSink, ProgressStream};
     pub use crate::run::registry::{RegistryBuilder, RegistryError};
+    pub use crate::run::through::Through;
 }
 
 /// For who runs operations in a way of their own: handlers, endpoints, and what they get and give.
@@ -194,7 +195,7 @@ pub mod adapter {
     pub use crate::model::body::handover::Bodies;
     pub use crate::model::futures::{BoxFuture, BoxStream};
     pub use crate::run::extensions::Extensions;
-    pub use crate::run::handler::{Endpoint, Handler, Registration};
+    pub use crate::run::handler::{Endpoint, Handler, IntoRegistration, Registration};
     pub use crate::run::payload::{ItemStream, Payload, PayloadStream, Reply};
 }
 

@@ -25,3 +25,4 @@ pub(crate) mod progress;
 pub(crate) mod registry;
 pub(crate) mod schemas;
 pub(crate) mod shown;
+pub(crate) mod through;

@@ -371,6 +371,45 @@ async fn nested_calls_are_trusted_and_inherit() {
     assert_eq!(bob.execute_with::<Outer>(json!({}), options).await.unwrap().data, json!(1));
 }
 
+/// A caller that is not in the registry runs calls of a handler as the registry does.
+#[tokio::test]
+async fn calls_through_another_caller_inherit() {
+    let other = Registry::new();
+    other
+        .register(Registration::call::<Guarded, _, _>(|_, context: Context| async move {
+            assert!(context.is_trusted() && context.parent_request_id().is_some() && context.deadline().is_some());
+            assert!(context.cancel_token().is_some());
+            assert_eq!(context.metadata().unwrap()["tenant"], "t-7");
+            Ok(Reply::Value(i64::from(context.identity().is_some_and(|identity| identity.id == "bob"))))
+        }))
+        .unwrap();
+    let registry = Registry::builder().with_state(other).build();
+    registry
+        .register(Registration::call::<Outer, _, _>(|_, context: Context| async move {
+            let other = context.state::<Registry>()?;
+            let through = context.through(other);
+            let mut seen = vec![json!(through.execute::<Guarded>(json!({})).await?.data)];
+            seen.push(through.call("math.guarded", json!({})).await?.data);
+            // An identity that is named, or that of a scope, has the call checked.
+            let ann = CallOptions::new().with_identity(Identity::new("ann"));
+            let named = ops_runtime::Caller::execute_with::<Guarded>(&through, json!({}), ann).await;
+            let scoped = other.scoped(Identity::new("cat"));
+            let scoped = context.through(&scoped).execute::<Guarded>(json!({})).await;
+            for error in [named.unwrap_err(), scoped.unwrap_err()] {
+                seen.push(json!(error.code().as_str()));
+            }
+            Ok(Reply::Value(json!(seen)))
+        }))
+        .unwrap();
+    let options = CallOptions::new()
+        .with_identity(Identity::new("bob"))
+        .with_timeout(Duration::from_secs(5))
+        .with_cancel(CancelToken::new())
+        .with_metadata("tenant", "t-7");
+    let seen = registry.execute_with::<Outer>(json!({}), options).await.unwrap().data;
+    assert_eq!(seen, json!([1, 1, "ACCESS_DENIED", "ACCESS_DENIED"]));
+}
+
 #[tokio::test]
 async fn a_panic_fails_the_call_alone() {
     let registry = registry();
@@ -618,6 +657,13 @@ async fn state_is_reached_through_the_context() {
         }))
         .unwrap();
     assert_eq!(registry.execute::<Double>(6).await.unwrap().data, 42);
+    let bare = Registry::new();
+    bare.register(Registration::call::<Double, _, _>(|_, context: Context| async move {
+        Ok(Reply::Value(*context.state::<i64>()?))
+    }))
+    .unwrap();
+    let error = bare.execute::<Double>(6).await.unwrap_err();
+    assert!(error.message().contains("type `i64`: build it with `.with_state(..)`"), "{error}");
     let error = Registry::new().register(double().requires::<i64>()).unwrap_err();
     assert!(matches!(error, RegistryError::MissingState { .. }), "{error:?}");
     assert!(error.to_string().ends_with("build the registry with `.with_state(..)`"), "{error}");
@@ -814,7 +860,9 @@ fn two_versions_in_one_namespace_are_an_error_that_names_both() {
     let mut again = v1::GetPet::SPEC.clone();
     (again.description, again.version) = ("Gets a pet.".into(), "1.0.1".into());
     let again = registry.register(Registration::new(again, Handler::endpoint(Path)));
-    assert_eq!(again, Err(RegistryError::Duplicate { id: "pets.get".into() }));
+    assert_eq!(again, Err(RegistryError::DuplicateClient { id: "pets.get".into() }));
+    // Another server of the API, rather than a mistake.
+    assert!(again.unwrap_err().to_string().contains("use a registry for each, or"));
     // What is meant to be another is put in its place.
     registry.replace(bound(&[v2::GetPet::SPEC]).remove(0)).unwrap();
 }

@@ -40,11 +40,38 @@ impl SellInput {
         1
     }
 }
+impl SellInput {
+    /// Sets what is required, and leaves the rest to its defaults.
+    #[must_use]
+    #[allow(dead_code)]
+    fn new(
+        shop: impl ::core::convert::Into<::std::string::String>,
+        id: u64,
+        session: impl ::core::convert::Into<String>,
+        price: Price,
+    ) -> Self {
+        Self {
+            shop: ::core::convert::Into::into(shop),
+            id,
+            key: ::core::default::Default::default(),
+            session: ::core::convert::Into::into(session),
+            dry_run: ::core::default::Default::default(),
+            tags: ::core::default::Default::default(),
+            price,
+            count: Self::__default_count(),
+        }
+    }
+}
 struct Sell;
 const _: () = {
     use ::ops_runtime::__private as __ops;
     #[allow(unused_imports)]
     use __ops::SentAsJson as _;
+    #[allow(dead_code)]
+    impl Sell {
+        /// The error code `Sold`.
+        const SOLD: &'static ::core::primitive::str = "Sold";
+    }
     impl __ops::Operation for Sell {
         type Input = SellInput;
         type Output = ();

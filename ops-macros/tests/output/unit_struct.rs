@@ -2,6 +2,11 @@
 pub struct Follow;
 const _: () = {
     use ::ops_runtime::__private as __ops;
+    #[allow(dead_code)]
+    impl Follow {
+        /// The error code `NotFound`.
+        pub const NOT_FOUND: &'static ::core::primitive::str = "NotFound";
+    }
     impl __ops::Operation for Follow {
         type Input = Query;
         type Output = Vec<Pet>;

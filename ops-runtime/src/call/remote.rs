@@ -17,6 +17,7 @@ use super::{
 };
 use crate::model::futures::BoxFuture;
 use crate::model::nearest::{nearest, question};
+use crate::run::attempt::refuse_key;
 use crate::run::caller::{Target, impl_caller};
 use crate::run::context::Extra;
 use crate::run::handler::InputForm;
@@ -29,6 +30,9 @@ use crate::{
 
 /// How many operations that were called are kept before those that are withdrawn are removed.
 const REMEMBERED: usize = 1_000;
+
+/// Where operations are run.
+const ELSEWHERE: &str = "in another process";
 
 /// How often a request is given to somebody else because a worker went away before it took it.
 const ATTEMPTS: usize = 8;
@@ -299,7 +303,8 @@ impl Endpoint for Far {
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         // Whatever the types of this program say: the first item of a subscription is not its result.
-        if let Err(error) = self.check_kind(&spec.id, false) {
+        let allowed = self.check_kind(&spec.id, false).and_then(|()| refuse_key(spec, &context, ELSEWHERE));
+        if let Err(error) = allowed {
             return Box::pin(ready(Err(error)));
         }
         let mut request = request(spec, input, &context, context.deadline());
@@ -327,9 +332,11 @@ impl Endpoint for Far {
         input: serde_json::Value,
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        if spec.kind != OperationKind::Subscription
-            && let Err(error) = self.check_kind(&spec.id, true)
-        {
+        let kind = match spec.kind {
+            OperationKind::Subscription => Ok(()),
+            _ => self.check_kind(&spec.id, true),
+        };
+        if let Err(error) = kind.and_then(|()| refuse_key(spec, &context, ELSEWHERE)) {
             return Box::pin(ready(Err(error)));
         }
         // The operation's own timeout is only of the first item.

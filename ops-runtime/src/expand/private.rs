@@ -26,11 +26,6 @@ use crate::{CallError, Reply, ResponseEnvelope, Schema};
 /// An operation that comes with its handler.
 // Not `From<Op> for Registration` in each expansion: an impl that names the type, other than as `Self`, would keep the
 // dead-code lint from telling that an operation is never registered.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be registered",
-    label = "this is not an operation with a handler",
-    note = "register the type that `#[operation]` makes: `ShowPet` of a fn `show_pet`"
-)]
 pub trait Handled: Operation {
     /// The operation with its handler.
     fn registration() -> Registration;

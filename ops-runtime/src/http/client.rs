@@ -24,8 +24,8 @@ use super::trace::Trace;
 use crate::model::futures::BoxFuture;
 use crate::run::context::{deadline_after, earlier};
 use crate::{
-    Bodies, CallError, Context, Endpoint, Handler, Identity, OperationSpec, Payload, PayloadStream, Registration,
-    Registry, RegistryError, ResponseEnvelope, SpecRef,
+    Bodies, CallError, Context, Endpoint, ErrorCode, Handler, Identity, OperationSpec, Payload, PayloadStream,
+    Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
 };
 
 /// A client of one service, which runs every operation that is bound to HTTP.
@@ -66,9 +66,11 @@ impl HttpClient {
     /// [`HttpConfig::with_credentials`] that no security scheme has is logged at the level `WARN`.
     ///
     /// # Errors
-    /// An `EXECUTION_ERROR` that names an operation which is not bound to an HTTP endpoint.
+    /// An `EXECUTION_ERROR` that names an operation which is not bound to an HTTP endpoint, or a `VALIDATION_ERROR` that
+    /// names one of another namespace than [`HttpConfig::with_namespace`] says.
     pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
         let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
+        specs.iter().try_for_each(|spec| self.remote.check_namespace(spec))?;
         match specs.iter().find(|spec| spec.http().is_none()) {
             Some(unbound) => Err(CallError::execution(format!("`{}` is not bound to an HTTP endpoint", unbound.id))),
             None => Ok(self.registrations(specs)),
@@ -156,8 +158,22 @@ impl fmt::Debug for HttpClient {
 pub(super) struct Remote(Arc<Checked>);
 
 impl Remote {
+    /// Refuses an operation of another API than the one that the client is for: its server would get the credentials.
+    fn check_namespace(&self, spec: &OperationSpec) -> Result<(), CallError> {
+        match self.0.settings.namespace.as_deref() {
+            Some(own) if own != spec.namespace() => {
+                let (id, other) = (&spec.id, spec.namespace());
+                let how = "`HttpConfig::with_namespace`";
+                let message = format!("`{id}` is an operation of `{other}`, and the client is for `{own}`, by {how}");
+                Err(CallError::new(ErrorCode::ValidationError, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The exchange of a call, ready to be run.
     fn exchange(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<Exchange, CallError> {
+        self.check_namespace(spec)?;
         let binding = spec.http().ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))?;
         let none = Bodies::default();
         let bodies = context.extension::<Bodies>().unwrap_or(&none);

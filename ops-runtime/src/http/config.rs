@@ -106,7 +106,18 @@ impl HttpConfig {
         }
     }
 
-    /// Sets the namespace of operations that are read from a document of this service.
+    /// Holds the client to the operations of one API, by their namespace; operations that are read from a document have it.
+    ///
+    /// The call of an operation with another namespace is a `VALIDATION_ERROR`, and nothing is sent. Without a namespace, a
+    /// client runs every operation, and sends it its credentials: to the base URL, or, if there is none, to the server that
+    /// the operation's own document names.
+    ///
+    /// ```
+    /// use ops_runtime::http::{Auth, HttpConfig};
+    ///
+    /// // Not even by mistake does the bank's token go to a shop.
+    /// let config = HttpConfig::new().with_namespace("bank").with_auth(Auth::bearer("t0k3n"));
+    /// ```
     #[must_use]
     pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
@@ -437,7 +448,7 @@ impl HttpConfig {
         self.policy
     }
 
-    /// The namespace of operations that are read from a document of this service.
+    /// The namespace that the client is held to, and that operations of a document get.
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }

@@ -10,6 +10,7 @@ use super::address::parse_url;
 use super::auth::take_credentials;
 use super::idempotency::IDEMPOTENCY_KEY;
 use super::{Retry, Secret, invalid};
+use crate::run::attempt::GivenKey;
 use crate::{Call, CallError, CallOptions, Caller, Context, Execute, Open, Subscribe};
 
 /// The HTTP options of a call, as they were given: `context.extension::<RequestOptions>()`.
@@ -43,7 +44,7 @@ impl RequestOptions {
 }
 
 /// Options for calls of an [`HttpClient`](crate::HttpClient), directly or through a registry. Other operations ignore
-/// them, and calls that a handler makes do not inherit them.
+/// headers and base URLs; calls that a handler makes inherit none of these options.
 impl CallOptions {
     /// Adds a header to the requests of this call.
     ///
@@ -83,8 +84,13 @@ impl CallOptions {
     /// `VALIDATION_ERROR` if the operation has no such parameter, because a server that ignores the key would carry out
     /// each retry, or if the input or a header of the call has another key. If the server takes the key although its
     /// document does not say so, send it by [`with_header`](Self::with_header).
+    ///
+    /// A function of this process reads the key with [`Context::idempotency_key`](crate::Context::idempotency_key). The call
+    /// of an MCP tool, or of an operation of another process, fails with a `VALIDATION_ERROR`: the key does not get there.
     #[must_use]
-    pub fn with_idempotency_key(self, key: impl Into<String>) -> Self {
+    pub fn with_idempotency_key(mut self, key: impl Into<String>) -> Self {
+        let key = key.into();
+        self.extensions.insert_own(GivenKey(key.clone()));
         let key = Secret::new(key);
         self.with_http(|options| options.idempotency_key = Some(key))
     }
@@ -161,7 +167,7 @@ impl PerCall {
     /// A `VALIDATION_ERROR` that names the option that cannot be sent.
     pub(super) fn of(context: &Context) -> Result<Self, CallError> {
         // The key of a job is made of digits.
-        let job_key = context.idempotency_key().and_then(|key| HeaderValue::from_str(key).ok());
+        let job_key = context.job_key().and_then(|key| HeaderValue::from_str(key).ok());
         let Some(options) = context.extension::<RequestOptions>() else {
             return Ok(Self { job_key, ..Self::default() });
         };

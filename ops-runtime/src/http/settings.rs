@@ -15,6 +15,8 @@ use super::retry::{Reconnect, Retry};
 
 /// A checked configuration, without credentials, because fetching them needs it.
 pub(super) struct Settings {
+    /// The only namespace whose operations are run.
+    pub(super) namespace: Option<String>,
     pub(super) base_url: Option<Url>,
     pub(super) headers: HeaderMap,
     pub(super) server_variables: BTreeMap<String, String>,

@@ -34,6 +34,7 @@ use crate::mcp::Snapshot;
 use crate::model::futures::BoxFuture;
 #[cfg(feature = "mcp-auth")]
 use crate::model::secrets::Secrets;
+use crate::run::attempt::refuse_key;
 use crate::run::registry::WeakRegistry;
 use crate::{
     CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, Registration, Registry,
@@ -429,6 +430,7 @@ impl Endpoint for Remote {
                 None => return Err(CallError::execution(format!("`{}` is not bound to an MCP tool", called.id))),
             };
             let arguments = arguments(&called, input)?;
+            refuse_key(&called, &context, "as a tool of an MCP server")?;
             let session = inner.session().await?;
             let needs_task = inner.catalog().tasks.contains(&tool);
             let mut result = session.call(tool, arguments, context.progress().cloned(), needs_task).await?;

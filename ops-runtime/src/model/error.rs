@@ -112,6 +112,18 @@ impl From<String> for ErrorCode {
     }
 }
 
+impl PartialEq<str> for ErrorCode {
+    fn eq(&self, code: &str) -> bool {
+        self.as_str() == code
+    }
+}
+
+impl PartialEq<&str> for ErrorCode {
+    fn eq(&self, code: &&str) -> bool {
+        self.as_str() == *code
+    }
+}
+
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

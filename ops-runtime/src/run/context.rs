@@ -131,6 +131,18 @@ impl CallOptions {
     }
 }
 
+/// The call on whose behalf another is made, through a caller that is not in its registry.
+#[derive(Clone)]
+struct Parent(Context);
+
+impl CallOptions {
+    /// Has the call inherit what a nested one does.
+    pub(crate) fn on_behalf_of(mut self, context: Context) -> Self {
+        self.extensions.insert_own(Parent(context));
+        self
+    }
+}
+
 /// The instant after that time; none if it is too far away to be told.
 pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
@@ -224,6 +236,9 @@ impl Context {
 
     /// The context of a call that comes from outside any handler.
     pub(crate) fn new(registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
+        if let Some(Parent(parent)) = options.extensions.get::<Parent>().cloned() {
+            return parent.nested_in(registry, options, identity);
+        }
         let identity = identity.or_else(|| options.identity.take().map(Arc::new));
         let CallOptions { cancel, idle_timeout, metadata, progress, extensions, .. } = options;
         let plain = identity.is_none()
@@ -240,11 +255,18 @@ impl Context {
 
     /// The context of a call that a handler makes: trusted, with this request as its parent.
     pub(crate) fn nested(&self, options: CallOptions) -> Self {
-        let named = options.identity.is_some();
+        self.nested_in(self.registry.clone(), options, None)
+    }
+
+    /// As [`nested`](Self::nested), in another registry, where an identity of its own has the call checked.
+    fn nested_in(&self, registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
+        options.extensions.remove::<Parent>();
+        let identity = identity.or_else(|| options.identity.take().map(Arc::new));
+        let named = identity.is_some();
         let inherited = self.extra.as_deref().cloned().unwrap_or_default();
         let deadline = earlier(self.deadline(), options.deadline);
         let extra = Extra {
-            identity: options.identity.map(Arc::new).or(inherited.identity),
+            identity: identity.or(inherited.identity),
             given: None,
             parent: Some(self.id()),
             idle_timeout: options.idle_timeout,
@@ -256,8 +278,7 @@ impl Context {
             // Not the bodies, which are those of this call's own input.
             extensions: inherited.extensions.nested(options.extensions),
         };
-        let (registry, request) = (self.registry.clone(), Number::next());
-        Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }
+        Self { registry, request: Number::next(), deadline, timeout: None, extra: Some(Arc::new(extra)) }
     }
 
     /// The application state of that type.
@@ -265,9 +286,12 @@ impl Context {
     /// # Errors
     /// If the registry was built without it; an operation that declares it can't be registered then.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<&T, CallError> {
-        self.registry
-            .state::<T>()
-            .ok_or_else(|| CallError::execution(format!("the registry has no state of type `{}`", type_name::<T>())))
+        self.registry.state::<T>().ok_or_else(|| {
+            let state = type_name::<T>();
+            let how = "build it with `.with_state(..)`, and declare the state to have it checked when the operation is \
+                           registered: `state(..)` in `#[operation]`";
+            CallError::execution(format!("the registry has no state of type `{state}`: {how}"))
+        })
     }
 
     /// Who calls, if somebody said so.

@@ -306,6 +306,28 @@ impl Registration {
     }
 }
 
+/// What can be registered: the type that `#[operation]` makes of a function, or a [`Registration`].
+///
+/// It is implemented for all that becomes a [`Registration`] by `Into`.
+// A trait of our own over `Into<Registration>`, for its message.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be registered",
+    label = "this is not an operation with a handler",
+    note = "register the type that `#[operation]` makes: `ShowPet` of a fn `show_pet`",
+    note = "a unit struct has no handler: register a `Registration` of it, such as `Registration::call::<ShowPet, _, _>(..)`"
+)]
+pub trait IntoRegistration {
+    /// The operation with its handler.
+    fn into_registration(self) -> Registration;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Into<Registration>> IntoRegistration for T {
+    fn into_registration(self) -> Registration {
+        self.into()
+    }
+}
+
 type Run<I, O> = Box<dyn Fn(I, Context) -> BoxFuture<'static, Result<O, CallError>> + Send + Sync>;
 
 pub(crate) struct TypedCall<Op: Operation>(pub(crate) Run<Op::Input, Reply<Op::Output>>);

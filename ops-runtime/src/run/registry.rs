@@ -38,7 +38,7 @@ pub(crate) use entry::{Entry, Table};
 
 use crate::run::handler::Typed;
 use crate::run::schemas::DefinitionCache;
-use crate::{CallError, Handler, OutputPolicy, Registration, SpecRef, Text};
+use crate::{CallError, Handler, IntoRegistration, OutputPolicy, Registration, SpecRef, Text};
 
 /// Which operations there are, and the code that runs them.
 ///
@@ -116,7 +116,7 @@ impl Registry {
     /// # Errors
     /// If the id is taken or not an id, if the handler does not fit the operation, or if state that it declares
     /// is missing. If the id is taken by another operation, [`RegistryError::Differs`] names both.
-    pub fn register(&self, registration: impl Into<Registration>) -> Result<(), RegistryError> {
+    pub fn register(&self, registration: impl IntoRegistration) -> Result<(), RegistryError> {
         self.register_all([registration])
     }
 
@@ -124,13 +124,13 @@ impl Registry {
     ///
     /// # Errors
     /// Those of [`register`](Self::register), for the first that can't be added.
-    pub fn register_all<R: Into<Registration>>(
+    pub fn register_all<R: IntoRegistration>(
         &self,
         registrations: impl IntoIterator<Item = R>,
     ) -> Result<(), RegistryError> {
         let entries = registrations
             .into_iter()
-            .map(|registration| self.entry(registration.into()))
+            .map(|registration| self.entry(registration.into_registration()))
             .collect::<Result<Vec<_>, _>>()?;
         self.change(|table| entries.iter().try_for_each(|entry| table.add(entry)))
     }
@@ -139,8 +139,8 @@ impl Registry {
     ///
     /// # Errors
     /// Those of [`register`](Self::register), but for a taken id.
-    pub fn replace(&self, registration: impl Into<Registration>) -> Result<(), RegistryError> {
-        let entry = self.entry(registration.into())?;
+    pub fn replace(&self, registration: impl IntoRegistration) -> Result<(), RegistryError> {
+        let entry = self.entry(registration.into_registration())?;
         self.change(|table| {
             table.remove(&entry.spec.id);
             table.add(&entry)
@@ -375,6 +375,11 @@ pub enum RegistryError {
         /// The id.
         id: String,
     },
+    /// The operation is there already, for another client: another server or account of the same API, most likely.
+    DuplicateClient {
+        /// The id.
+        id: String,
+    },
     /// Another operation of this id is there: a second version of an API in one namespace, most likely.
     Differs {
         /// The id.
@@ -413,6 +418,12 @@ impl fmt::Display for RegistryError {
             Self::Duplicate { id } => {
                 write!(f, "`{id}` is registered already: use `replace` to put another in its place")
             }
+            Self::DuplicateClient { id } => write!(
+                f,
+                "`{id}` is registered already, with a client: for another server or account of the same API, use a registry \
+                 for each, or keep the other client in the state and call by `context.through(..)`; `replace` puts a client \
+                 in the place of the one that is there",
+            ),
             Self::Differs { id, registered, other, differences } => write!(
                 f,
                 "`{id}` is {registered}, and can't be {other}, too: they differ in {}; generate them into two \

@@ -4,6 +4,7 @@ use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{
     HttpBinding, HttpParameter, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme,
 };
+use ops_runtime::call::{CallHandler, InProcess};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, Retry};
 use ops_runtime::registry::Execute;
 use ops_runtime::spec::{OperationKind, OperationSpec};
@@ -120,6 +121,45 @@ async fn options_that_cannot_be_sent() {
         assert_eq!(error.details()["violations"][0]["pointer"], pointer, "{error}");
         assert!(error.message().contains(message) && !format!("{error:?}").contains("hush"), "{error:?}");
     }
+}
+
+#[tokio::test]
+async fn a_client_of_one_api_runs_no_operation_of_another() {
+    let server = Server::start().await;
+    let operation = || spec(OperationKind::Mutation, "x", with("/echo/x", vec![]));
+    // A dot is an underscore, as where documents are read.
+    for (namespace, refused) in [("", false), ("t", false), ("bank", true), ("my.bank", true)] {
+        let config = HttpConfig::new().with_base_url(server.url()).with_namespace(namespace);
+        let client = HttpClient::new(config.with_auth(Auth::bearer("t0k3n"))).unwrap();
+        assert_eq!(client.bind([operation()]).is_err(), refused, "{namespace}");
+        client.add([operation()]).unwrap();
+        let error = match client.call("t.x", json!({})).await {
+            Ok(_) => {
+                assert!(!refused);
+                continue;
+            }
+            Err(error) => error,
+        };
+        assert!(refused && error.code() == "VALIDATION_ERROR", "{error}");
+        let own = namespace.replace('.', "_");
+        assert!(error.message().starts_with(&format!("`t.x` is an operation of `t`, and the client is for `{own}`")));
+    }
+}
+
+/// A key that does not get to who would honour it is refused; a function of this process can read it.
+#[tokio::test]
+async fn keys_of_calls_that_are_no_requests() {
+    let key = |_: Value, context: Context| async move { Ok(json!(context.idempotency_key())) };
+    let registry = Registry::new();
+    registry.register(Registration::new(OperationSpec::query("here.key"), Handler::dynamic(key))).unwrap();
+    let options = || CallOptions::new().with_idempotency_key("k-1");
+    assert_eq!(registry.call_with("here.key", json!({}), options()).await.unwrap().data, "k-1");
+    let transport = InProcess::new();
+    let worker = transport.serve(CallHandler::new(registry));
+    let error = transport.remote().call_with("here.key", json!({}), options()).await.unwrap_err();
+    assert_eq!(error.code(), "VALIDATION_ERROR");
+    assert!(error.message().contains("in another process, which an idempotency key does not reach"), "{error}");
+    worker.stop().await;
 }
 
 #[tokio::test]

@@ -59,6 +59,8 @@ impl Checked {
         };
         let credentials = Credentials::new(auth, config.credentials, config.environment)?;
         let settings = Settings {
+            // As documents are read.
+            namespace: config.namespace.map(|name| name.replace('.', "_")).filter(|name| !name.is_empty()),
             base_url,
             headers,
             server_variables: config.server_variables,

@@ -186,7 +186,16 @@ impl Entry {
     fn refuse(&self, other: &Self) -> RegistryError {
         let differences = difference::differences(&self.spec, &other.spec);
         if differences.is_empty() {
-            return RegistryError::Duplicate { id: self.spec.id.clone().into_owned() };
+            let id = self.spec.id.clone().into_owned();
+            return match (&self.handler, &other.handler) {
+                // What a client registers twice is its own.
+                (Some(one), Some(two))
+                    if one.is_remote() && two.is_remote() && !Arc::ptr_eq(&one.erased, &two.erased) =>
+                {
+                    RegistryError::DuplicateClient { id }
+                }
+                _ => RegistryError::Duplicate { id },
+            };
         }
         self.conflict(self.describe(), other.describe(), &differences)
     }
