@@ -29,7 +29,7 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
         && *error.code() == ErrorCode::ExecutionError
     {
         tracing::warn!(operation = spec.id.as_ref(), request, %error, "an operation was answered by an error");
-        return error.of_status(status, spec);
+        return error.of_status(status, &spec.id, &spec.errors);
     }
     let failed = matches!(error.code(), ErrorCode::ExecutionError | ErrorCode::UnknownError);
     if failed && !spec.is_local() {
@@ -75,7 +75,7 @@ pub(crate) fn public(
         ErrorCode::ExecutionError | ErrorCode::UnknownError | ErrorCode::OperationNotFound => {
             tracing::error!(operation = spec.id.as_ref(), %request, %error, "a served operation failed");
             if let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
-                return error.of_status(status, spec);
+                return error.of_status(status, &spec.id, &spec.errors);
             }
             if expose && error.code() == &ErrorCode::ExecutionError {
                 return error.with_details(Value::Null);

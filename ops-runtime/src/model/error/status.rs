@@ -4,20 +4,20 @@
 use serde_json::{Map, json};
 
 #[cfg(feature = "registry")]
-use crate::{CallError, OperationSpec};
+use crate::{CallError, ErrorDefinition};
 
 #[cfg(feature = "registry")]
 impl CallError {
-    /// The status of an HTTP error, and the body if the operation declares that status or answers with it itself.
+    /// The status of an HTTP error, and the body if the operation of that id declares that status or answers with it itself.
     ///
     /// The response of another operation, which the handler called, is not what this one declares.
-    pub(crate) fn of_status(&self, status: u64, spec: &OperationSpec) -> Self {
+    pub(crate) fn of_status(&self, status: u64, id: &str, declared: &[ErrorDefinition]) -> Self {
         if self.own_status().is_some() {
             return self.clone();
         }
         let code = format!("HTTP_{status}");
-        let is_own = self.operation().is_none_or(|operation| operation == spec.id);
-        let mut declared = spec.errors.iter();
+        let is_own = self.operation().is_none_or(|operation| operation == id);
+        let mut declared = declared.iter();
         let is_declared =
             is_own && declared.any(|e| e.code == code || e.http_status.is_some_and(|own| u64::from(own) == status));
         let mut details = Map::from_iter([("statusCode".to_owned(), json!(status))]);
