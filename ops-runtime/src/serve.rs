@@ -23,8 +23,12 @@
 //! # Responses
 //!
 //! The data alone: JSON, or as the binding describes the success that the data fit and `Accept` prefers. With
-//! `Accept: application/vnd.ops.envelope+json` the response is the whole envelope. A handler sets another status by
-//! answering with an envelope of [`HttpMeta`](crate::envelope::HttpMeta).
+//! `Accept: application/vnd.ops.envelope+json` the response is the whole envelope.
+//!
+//! A handler sets another status, from 200 to 599, headers and cookies by answering with a
+//! [`ResponseEnvelope::http`](crate::ResponseEnvelope::http). They are sent as they are set, but for the headers of the
+//! connection and the length; 204, 205 and 304 have no body. Of what another server answered, its data are sent and the status
+//! of a success, no headers: a handler sets those that are meant for its callers.
 //!
 //! A [`Body`](crate::Body) as the result of an operation whose response is bytes is sent piece by piece, as the client
 //! reads it. If it fails on the way, the response is cut off. A request body that is bytes as a whole is likewise a stream
@@ -126,6 +130,7 @@ mod input;
 mod jobs;
 mod layers;
 mod limits;
+mod made;
 mod metrics;
 mod options;
 mod pattern;
