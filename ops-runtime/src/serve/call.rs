@@ -112,6 +112,7 @@ impl Incoming<'_> {
             keep_alive: options.keep_alive,
             last_event: last_event(&self.parts.headers),
             cancel: self.server.cancel.clone(),
+            undeclared: self.server.undeclared_of(entry).cloned(),
             _permit: permit,
         };
         Ok(streaming.response(items))
@@ -138,6 +139,9 @@ impl Incoming<'_> {
         error: CallError,
     ) -> Result<Response<Body>, Problem> {
         let request = RequestId::of(self.number);
+        if let Some(undeclared) = self.server.undeclared_of(entry) {
+            undeclared.tell(&error, &entry.spec);
+        }
         if *error.code() == ErrorCode::ValidationError && !is_of_input(&error, &entry.spec) {
             // What was wrong with a result is for who runs the operation.
             tracing::error!(operation = entry.spec.id.as_ref(), %request, %error, "a result does not match its schema");

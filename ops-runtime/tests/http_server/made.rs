@@ -1,11 +1,14 @@
-//! Responses that functions make themselves: their status, their headers and their cookies.
+//! Responses that functions make themselves: their status, their headers and their cookies; and errors of calls as those of
+//! routes of the program's own.
 
+use axum::Router;
+use axum::routing::get;
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{
-    Body, CallError, Context, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope, operation,
+    Body, CallError, Context, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope, operation,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -189,4 +192,36 @@ async fn what_other_servers_said_is_not_passed_on() {
             assert_eq!((answer.header("x-secret"), answer.header("set-cookie")), (None, None), "{path}");
         }
     }
+}
+
+#[tokio::test]
+async fn errors_of_calls_are_responses_of_own_routes() {
+    async fn fail(axum::extract::Path(how): axum::extract::Path<String>) -> Result<String, CallError> {
+        Err(match how.as_str() {
+            "timeout" => CallError::new("TIMEOUT", "too late"),
+            "own" => CallError::new("Sold", "it is sold").with_details(json!({ "by": "ann" })),
+            "input" => CallError::new("VALIDATION_ERROR", "no such day"),
+            "nested" => CallError::new("VALIDATION_ERROR", "secret").with_operation(Made::SPEC.id.clone()),
+            "upstream" => CallError::execution("HTTP 404: Not Found")
+                .with_details(json!({ "statusCode": 404, "body": "secret", "headers": { "x": "secret" } })),
+            "response" => ErrorResponse::new(409, json!({ "by": 7 })).into(),
+            _ => CallError::execution("secret"),
+        })
+    }
+    let routes = Router::new().route("/fail/{how}", get(fail));
+    let server = serve(HttpServer::new(Registry::new()).with_routes(routes)).await;
+    for (how, status, code) in [
+        ("timeout", 504, "TIMEOUT"),
+        ("own", 400, "Sold"),
+        ("input", 422, "VALIDATION_ERROR"),
+        ("nested", 500, "VALIDATION_ERROR"),
+        ("upstream", 502, "EXECUTION_ERROR"),
+        ("other", 500, "EXECUTION_ERROR"),
+    ] {
+        let answer = server.get(&format!("/fail/{how}")).await;
+        assert_eq!((answer.status, &answer.problem()["code"]), (status, &json!(code)), "{how}: {answer:?}");
+        assert!(!answer.body.contains("secret"), "{how}: {answer:?}");
+    }
+    let answer = server.get("/fail/response").await;
+    assert_eq!((answer.status, answer.json()), (409, json!({ "by": 7 })));
 }

@@ -22,6 +22,7 @@ mod passed_on;
 mod readings;
 mod round_trip;
 mod several;
+mod shutdown;
 mod streams;
 mod traces;
 mod uploads;
