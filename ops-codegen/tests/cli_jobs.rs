@@ -260,7 +260,7 @@ async fn jobs_from_a_shell() {
     assert!(ops(&["list"], &wrong).failed(1).contains("the NATS server can't be used"));
     let token = ops(&["list", "--token-env", "NO_SUCH_TOKEN"], &[("NATS_URL", nats.url())]);
     assert!(token.failed(2).contains("the environment has no `NO_SUCH_TOKEN`"));
-    worker.drain().await;
+    worker.stop().await;
 }
 
 #[test]

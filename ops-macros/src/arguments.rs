@@ -14,7 +14,7 @@ use crate::errors::Errors;
 pub(crate) use http::Http;
 pub(crate) use parts::{ErrorCode, Kind, Resource, Retry};
 
-const KNOWN: &str = "`namespace`, `name`, `kind`, `http`, `title`, `version`, `timeout`, `retry`, `tags`, `scopes`, `scopes_any`, \
+const KNOWN: &str = "`namespace`, `name`, `kind`, `http`, `status`, `title`, `version`, `timeout`, `retry`, `tags`, `scopes`, `scopes_any`, \
     `resource`, `errors`, `state`, `deprecated`, `input`, `output`, `crate`";
 
 /// The arguments as they were written; what was left out is empty.
@@ -24,6 +24,8 @@ pub(crate) struct Arguments {
     pub(crate) name: Option<LitStr>,
     pub(crate) kind: Option<(Kind, Span)>,
     pub(crate) http: Option<Http>,
+    /// The HTTP status of a success.
+    pub(crate) status: Option<u16>,
     pub(crate) title: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
     /// In milliseconds.
@@ -84,6 +86,7 @@ impl Arguments {
             "name" => self.name = Some(values::text(input)?),
             "kind" => self.kind = Some(values::kind(input)?),
             "http" => self.http = Some(Http::of(&values::text(input)?)?),
+            "status" => self.status = Some(values::success(input)?),
             "title" => self.title = Some(values::text(input)?),
             "version" => self.version = Some(values::text(input)?),
             "timeout" => self.timeout = Some(values::timeout(input)?),

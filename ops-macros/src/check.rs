@@ -7,6 +7,7 @@ use crate::model::{Kind, Operation};
 pub(crate) fn check(operation: &Operation, errors: &mut Errors) {
     let arguments = &operation.arguments;
     retry(operation, errors);
+    status(operation, errors);
     if operation.handler.is_some() {
         for (name, instead) in [("input", "the parameters are the input"), ("output", "what it returns is the output")]
         {
@@ -39,6 +40,16 @@ fn retry(operation: &Operation, errors: &mut Errors) {
     }
     if let (Kind::Subscription, Some(span)) = (operation.kind, arguments.span("retry")) {
         errors.span(span, "`retry` is for jobs, and a subscription cannot be one");
+    }
+}
+
+fn status(operation: &Operation, errors: &mut Errors) {
+    let arguments = &operation.arguments;
+    let Some(span) = arguments.span("status") else { return };
+    if !arguments.seen("http") {
+        errors.span(span, "`status` is that of the response over HTTP: it needs `http = \"..\"`");
+    } else if operation.kind == Kind::Subscription {
+        errors.span(span, "`status` is for one response, and that of a subscription is 200");
     }
 }
 

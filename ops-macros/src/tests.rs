@@ -185,6 +185,17 @@ fn http_body() {
 }
 
 #[test]
+fn http_status() {
+    golden(
+        "http_status",
+        quote!(namespace = "shop", http = "POST /pets", status = 201),
+        &quote! {
+            async fn add(pet: &Pet) -> Pet {}
+        },
+    );
+}
+
+#[test]
 fn http_query() {
     check(
         "http_query",

@@ -40,7 +40,7 @@ let id = jobs.submit::<Fulfil>(FulfilInput { order: 12 }, options).await?.id().t
 // Tomorrow, by somebody else.
 let job = jobs.job::<Fulfil>(id.parse()?);
 assert_eq!(job.result().await?.data, "ann paid 1200, label 12");
-worker.drain().await;
+worker.stop().await;
 # Ok(()) }
 ```
 "#
@@ -56,7 +56,7 @@ worker.drain().await;
 //!   [`Context::step`] keep parts of it from being repeated, and [`Context::idempotency_key`] lets servers know a repetition;
 //!   an HTTP client sends it by itself. With [`RetryPolicy::once`], a job that fails, or whose worker dies, is not run again,
 //!   but a dead letter. A job that was given back is run again even then, as the same attempt: by a worker that is stopped,
-//!   or while it waits for a step and the worker drains or has no place for it to wait.
+//!   or while it waits for a step and the worker stops or has no place for it to wait.
 //! - **Failures are tried again** as the [`RetryPolicy`] says. What used up its attempts or its time is a dead letter, with its
 //!   input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
 //! - **Access** is checked when a job runs, in the name in which it was submitted: [`Jobs::scoped`].

@@ -23,8 +23,12 @@
 //! # Responses
 //!
 //! The data alone: JSON, or as the binding describes the success that the data fit and `Accept` prefers. With
-//! `Accept: application/vnd.ops.envelope+json` the response is the whole envelope. A handler sets another status by
-//! answering with an envelope of [`HttpMeta`](crate::envelope::HttpMeta).
+//! `Accept: application/vnd.ops.envelope+json` the response is the whole envelope.
+//!
+//! A handler sets another status, from 200 to 599, headers and cookies by answering with a
+//! [`ResponseEnvelope::http`](crate::ResponseEnvelope::http). They are sent as they are set, but for the headers of the
+//! connection and the length; 204, 205 and 304 have no body. Of what another server answered, its data are sent and the status
+//! of a success, no headers: a handler sets those that are meant for its callers.
 //!
 //! A [`Body`](crate::Body) as the result of an operation whose response is bytes is sent piece by piece, as the client
 //! reads it. If it fails on the way, the response is cut off. A request body that is bytes as a whole is likewise a stream
@@ -61,7 +65,11 @@
 //!
 //! If a handler fails with an [`ErrorResponse`](crate::ErrorResponse), such as a declared error of generated code, the
 //! response has its status and body. So it has those of another server's error if the operation declares the status.
-//! Failures without a code of their own go to the log, and the caller gets the number of the request.
+//! Failures without a code of their own go to the log, and the caller gets the number of the request. The log tells once of
+//! each code that a function fails with and does not declare.
+//!
+//! A route of the program's own can fail with a [`CallError`](crate::CallError), too: as a response of axum
+//! (`IntoResponse`), it is logged, and its clients are shown what those of an operation are, with the statuses above.
 //!
 //! # Who may call what
 //!
@@ -120,6 +128,7 @@ mod compress;
 #[cfg(feature = "docs-page")]
 mod docs;
 mod document;
+mod failed;
 mod identity;
 mod incoming;
 mod input;
@@ -127,6 +136,7 @@ mod input;
 mod jobs;
 mod layers;
 mod limits;
+mod made;
 mod metrics;
 mod options;
 mod pattern;
@@ -137,22 +147,29 @@ mod routes;
 mod service;
 mod stream;
 mod tag;
+mod undeclared;
 mod upload;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::response::IntoResponse;
+use axum::routing::Route;
+use futures_util::future::{Either, select};
 use http::Request;
 use tokio::net::{TcpListener, ToSocketAddrs};
-use tower_service::Service as _;
+use tower_layer::Layer;
+use tower_service::Service;
 
 use self::auth::Several;
 use self::document::About;
 use self::incoming::Shared;
-use self::layers::{Layers, cors};
+use self::layers::{Around, Layers, cors};
 use self::limits::Limits;
 use self::metrics::Metrics;
 use self::routes::{Cache, Filter};
@@ -204,8 +221,10 @@ pub struct HttpServer {
     #[cfg(feature = "http-server-compression")]
     compresses: bool,
     cancel: CancelToken,
+    shutdown: Option<BoxFuture<'static, ()>>,
     about: Option<About>,
     routes: Option<Router>,
+    layers: Vec<Around>,
 }
 
 impl HttpServer {
@@ -224,8 +243,10 @@ impl HttpServer {
             #[cfg(feature = "http-server-compression")]
             compresses: false,
             cancel: CancelToken::new(),
+            shutdown: None,
             about: Some(About::default()),
             routes: None,
+            layers: Vec::new(),
         }
     }
 
@@ -376,6 +397,27 @@ impl HttpServer {
         self
     }
 
+    /// Begins the shutdown when the future ends, as [`with_cancel`](Self::with_cancel) does when its handle is cancelled.
+    ///
+    /// It is for [`serve`](Self::serve) and [`serve_listener`](Self::serve_listener), which return when the shutdown is
+    /// done; a [router](Self::into_router) is shut down by what serves it.
+    ///
+    /// ```no_run
+    /// # async fn run(registry: ops_runtime::Registry) -> std::io::Result<()> {
+    /// use ops_runtime::serve::HttpServer;
+    ///
+    /// let ctrl_c = async {
+    ///     let _ = tokio::signal::ctrl_c().await;
+    /// };
+    /// HttpServer::new(registry).with_shutdown(ctrl_c).serve("127.0.0.1:8080").await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.shutdown = Some(Box::pin(shutdown));
+        self
+    }
+
     /// Adds routes of the program's own, such as an MCP server at `/mcp`, which come before the operations. They share the
     /// limits of connections, and answer for all else themselves. What becomes a WebSocket is no longer counted or awaited.
     ///
@@ -391,6 +433,41 @@ impl HttpServer {
     #[must_use]
     pub fn with_routes(mut self, routes: Router) -> Self {
         self.routes = Some(self.routes.unwrap_or_default().merge(routes));
+        self
+    }
+
+    /// Puts a layer of tower around all that the server answers, [own routes](Self::with_routes) included, such as
+    /// `TraceLayer` of the crate `tower-http`.
+    ///
+    /// The limits of connections stay, and a request that a layer refuses reaches no operation. Each layer is around those
+    /// that were added before, as with [`Router::layer`].
+    ///
+    /// ```
+    /// use axum::extract::Request;
+    /// use axum::http::header::{HeaderValue, STRICT_TRANSPORT_SECURITY};
+    /// use axum::middleware::{Next, from_fn};
+    /// use ops_runtime::Registry;
+    /// use ops_runtime::serve::HttpServer;
+    ///
+    /// let secure = from_fn(async |request: Request, next: Next| {
+    ///     let mut response = next.run(request).await;
+    ///     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    ///     response
+    /// });
+    /// let server = HttpServer::new(Registry::new()).with_layer(secure);
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn with_layer<L>(mut self, layer: L) -> Self
+    where
+        L: Layer<Route> + Clone + Send + Sync + 'static,
+        L::Service: Service<Request<Body>, Response: IntoResponse, Error: Into<Infallible>, Future: Send>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
+        self.layers.push(Box::new(|router| router.layer(layer)));
         self
     }
 
@@ -425,7 +502,7 @@ impl HttpServer {
         #[cfg(feature = "durable")]
         let metrics = metrics.map(|metrics| metrics.with_jobs(self.jobs.clone()));
         let metrics = metrics.map(Arc::new);
-        let Self { registry, options, filters, authenticators, hosts, origins, cancel, about, routes, .. } = self;
+        let Self { registry, options, filters, authenticators, hosts, origins, cancel, about, .. } = self;
         let authenticator = Several::of(authenticators);
         let schemes = authenticator.as_ref().map(|own| own.schemes()).unwrap_or_default();
         let mut door = Door::any();
@@ -435,10 +512,24 @@ impl HttpServer {
         origins.iter().for_each(|origin| door.add_origin(origin));
         let cors = cors(&door);
         let (limits, cancel, cache) = (Limits::new(&options), cancel.0, Cache::default());
-        let shared =
-            Shared { registry, options, filters, authenticator, schemes, door, limits, metrics, cancel, cache, about };
+        let undeclared = Arc::default();
+        let shared = Shared {
+            registry,
+            options,
+            filters,
+            authenticator,
+            schemes,
+            door,
+            limits,
+            metrics,
+            cancel,
+            cache,
+            about,
+            undeclared,
+        };
         let layers = Layers {
-            routes,
+            routes: self.routes,
+            own: self.layers,
             cors,
             #[cfg(feature = "http-server-compression")]
             compresses,
@@ -454,8 +545,9 @@ impl HttpServer {
         self.serve_listener(TcpListener::bind(address).await?).await
     }
 
-    /// Serves a listener over HTTP/1.1 until [`with_cancel`](Self::with_cancel) begins the shutdown; returns when the
-    /// requests in flight are answered, or [`shutdown_timeout`](HttpServerOptions::shutdown_timeout) is over.
+    /// Serves a listener over HTTP/1.1 until [`with_shutdown`](Self::with_shutdown) or [`with_cancel`](Self::with_cancel)
+    /// begins the shutdown; returns when the requests in flight are answered, or
+    /// [`shutdown_timeout`](HttpServerOptions::shutdown_timeout) is over.
     ///
     /// # Errors
     /// If the listener cannot accept connections any more.
@@ -471,13 +563,15 @@ impl HttpServer {
                 stall_timeout: self.options.stall_timeout,
                 shutdown_timeout: self.options.shutdown_timeout,
             };
-            let cancel = self.cancel.0.clone();
+            // The program's own handle may stand for more than this server.
+            self.cancel = CancelToken(self.cancel.0.child_token());
+            let (cancel, shutdown) = (self.cancel.0.clone(), self.shutdown.take());
             let (shared, layers) = self.into_parts();
             // What is wrong with the routes is told before a request comes.
             shared.cache.get(&shared.registry, &shared.filters);
             // A router without layers would only cost time.
             let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
-            listen::serve(listener, limits, cancel, move |request: Request<_>, _| {
+            let serving = listen::serve(listener, limits, cancel.clone(), move |request: Request<_>, _| {
                 let (shared, router) = (shared.clone(), router.clone());
                 // In a box, for a future of this size would be moved about.
                 let answered: BoxFuture<'static, _> = match router {
@@ -487,8 +581,15 @@ impl HttpServer {
                     None => Box::pin(shared.respond(request)),
                 };
                 answered
-            })
-            .await
+            });
+            let Some(shutdown) = shutdown else { return serving.await };
+            match select(pin!(serving), shutdown).await {
+                Either::Left((served, _)) => served,
+                Either::Right(((), serving)) => {
+                    cancel.cancel();
+                    serving.await
+                }
+            }
         })
     }
 }

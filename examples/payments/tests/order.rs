@@ -89,7 +89,7 @@ impl Place {
         }
         let last = work(&self.nats, &self.bank_url, folder.clone()).await.unwrap();
         self.check(order, &job, &folder, faults).await;
-        last.drain().await;
+        last.stop().await;
         for _ in 0..600 {
             if jobs.stats("jobs").await.unwrap().open == 0 {
                 break;

@@ -1,5 +1,7 @@
 //! The values of the arguments, each with the message that says how it is written.
 
+use std::ops::RangeInclusive;
+
 use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -165,16 +167,25 @@ impl Parse for ErrorCode {
             })?;
             (names::verbatim(&ident), ident.span())
         };
-        let status = if input.parse::<Option<Token![=]>>()?.is_some() { Some(status(input)?) } else { None };
+        let status = if input.parse::<Option<Token![=]>>()?.is_some() {
+            Some(status(input, 100..=599, "expected an HTTP status from 100 to 599")?)
+        } else {
+            None
+        };
         Ok(Self { code, status, span })
     }
 }
 
-fn status(input: ParseStream<'_>) -> syn::Result<u16> {
-    let message = "expected an HTTP status from 100 to 599";
+/// The status of a success.
+pub(crate) fn success(input: ParseStream<'_>) -> syn::Result<u16> {
+    input.parse::<Token![=]>()?;
+    status(input, 200..=299, "expected the HTTP status of a success, from 200 to 299")
+}
+
+fn status(input: ParseStream<'_>, range: RangeInclusive<u16>, message: &str) -> syn::Result<u16> {
     let literal: LitInt = input.parse().map_err(|error| syn::Error::new(error.span(), message))?;
     match literal.base10_parse() {
-        Ok(status) if (100..=599).contains(&status) => Ok(status),
+        Ok(status) if range.contains(&status) => Ok(status),
         _ => Err(syn::Error::new(literal.span(), message)),
     }
 }

@@ -82,9 +82,10 @@ fn http(operation: &Operation, binding: &Binding) -> Option<TokenStream> {
         http.append_all(quote!(.with_bodies(const { &[#body] })));
     }
     let output = &operation.output.ty;
-    let responses = match operation.kind {
-        Kind::Subscription => quote!(__ops::EVENTS),
-        Kind::Query | Kind::Mutation => quote!(__ops::Sent::<#output>::RESPONSES),
+    let responses = match (operation.kind, operation.arguments.status) {
+        (Kind::Subscription, _) => quote!(__ops::EVENTS),
+        (_, None) => quote!(__ops::Sent::<#output>::RESPONSES),
+        (_, Some(status)) => quote!(const { &[__ops::success(#status, __ops::Sent::<#output>::GIVES)] }),
     };
     Some(quote!(.with_http(#http.with_responses(#responses))))
 }

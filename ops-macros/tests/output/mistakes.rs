@@ -3,7 +3,7 @@ pub async fn find<T>(id: u64, (a, b): (T, T), name: &'static str, other: T) -> &
     "a namespace has no dot: the id `namespace.name` is split at its first one"
 }
 ::core::compile_error! {
-    "unknown argument `kin`; the known ones are `namespace`, `name`, `kind`, `http`, `title`, `version`, `timeout`, `retry`, `tags`, `scopes`, `scopes_any`, `resource`, `errors`, `state`, `deprecated`, `input`, `output`, `crate`"
+    "unknown argument `kin`; the known ones are `namespace`, `name`, `kind`, `http`, `status`, `title`, `version`, `timeout`, `retry`, `tags`, `scopes`, `scopes_any`, `resource`, `errors`, `state`, `deprecated`, `input`, `output`, `crate`"
 }
 ::core::compile_error! {
     "expected a text in quotes"

@@ -25,7 +25,7 @@ pub(super) struct Gate {
     max_running: usize,
     max_waiting: usize,
     freed: Notify,
-    /// Set when the worker drains: steps may find no worker then, so jobs do not wait for them.
+    /// Set when the worker stops: steps may find no worker then, so jobs do not wait for them.
     pub(super) draining: CancellationToken,
 }
 
@@ -160,7 +160,7 @@ impl Scope {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gives the job's place up while it waits for a step. `None` if the worker has too many that wait, or drains: then the
+    /// Gives the job's place up while it waits for a step. `None` if the worker has too many that wait, or stops: then the
     /// job is given back.
     pub(super) fn wait_for(self: &Arc<Self>, step: &JobId) -> Option<Waiting> {
         let is_full = self.gate.waiting.fetch_add(1, Ordering::AcqRel) >= self.gate.max_waiting;
@@ -179,7 +179,7 @@ impl Scope {
         Some(waiting)
     }
 
-    /// Ends when the worker drains.
+    /// Ends when the worker stops.
     pub(super) async fn draining(&self) {
         self.gate.draining.cancelled().await;
     }

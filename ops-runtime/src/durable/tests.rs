@@ -68,7 +68,7 @@ fn the_trace_of_a_submit_goes_on_in_the_job() {
             let worker = Worker::new(jobs.clone(), registry).start();
             let job = jobs.submit_by_id("test.trace", json!({}), SubmitOptions::new()).await.unwrap();
             let seen = job.result().await.unwrap().data;
-            worker.drain().await;
+            worker.stop().await;
             seen
         })
     });
@@ -114,7 +114,7 @@ fn attempts_and_steps_are_in_the_trace_of_the_submit() {
             let options = SubmitOptions::new().with_retry(policy);
             let job = jobs.submit_by_id("test.order", json!({}), options).await.unwrap();
             assert_eq!(job.result().await.unwrap().data, 7);
-            worker.drain().await;
+            worker.stop().await;
         });
     });
     let spans = spans.0.lock().unwrap();

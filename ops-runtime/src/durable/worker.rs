@@ -18,7 +18,7 @@ use crate::durable::jobs::{Jobs, check_queue};
 use crate::durable::schedule;
 use crate::durable::scope::{Gate, Scope};
 
-/// How long an engine is asked for jobs at a time. A worker that drains waits for it, so that no job is lost on its way.
+/// How long an engine is asked for jobs at a time. A worker that stops waits for it, so that no job is lost on its way.
 const PULL: Duration = Duration::from_secs(1);
 /// How often the gauges of a queue are set.
 #[cfg(feature = "metrics")]
@@ -37,7 +37,7 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 /// # async fn example(registry: Registry) {
 /// let worker = Worker::new(Jobs::in_process(), registry).with_max_running(8).start();
 /// // When the process is asked to end:
-/// worker.drain().await;
+/// worker.stop().await;
 /// # }
 /// ```
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Worker {
     }
 }
 
-/// Sets the gauges of a queue, until the worker drains.
+/// Sets the gauges of a queue, until the worker stops.
 #[cfg(feature = "metrics")]
 async fn measure(jobs: Jobs, queue: String, draining: CancellationToken) {
     let measure = async {
@@ -144,16 +144,16 @@ pub struct WorkerHandle {
 impl WorkerHandle {
     /// Takes no more jobs, and returns when those that run are done. Jobs that wait for steps are given back, and so are those that
     /// were sent to this process and not begun. The process may end then.
-    pub async fn drain(self) {
+    pub async fn stop(self) {
         self.draining.cancel();
         self.tasks.wait().await;
     }
 
     /// Takes no more jobs, drops the handlers of those that run, and gives these back. They start again from their steps,
-    /// at once and as the same attempt.
-    pub async fn stop(self) {
+    /// at once and as the same attempt: what was no step happens twice.
+    pub async fn stop_now(self) {
         self.signals.stopped.cancel();
-        self.drain().await;
+        self.stop().await;
     }
 }
 
@@ -296,7 +296,7 @@ impl Puller {
         }
     }
 
-    /// Ends when the worker drains and no job of the queue runs.
+    /// Ends when the worker stops and no job of the queue runs.
     async fn tasks_over(&self) {
         self.gate.draining.cancelled().await;
         self.gate.empty().await;

@@ -45,7 +45,9 @@ fn success<Op: Operation>(variant: Option<u16>) -> Option<HttpMeta> {
     let variant = variant?;
     let responses = Op::SPEC.http()?.responses.iter();
     responses.filter(|response| response.variant == Some(variant)).find_map(|response| match response.status {
-        StatusRange::Exact(status) => Some(HttpMeta::new(status, response.content_type.clone().unwrap_or_default())),
+        StatusRange::Exact(status) => {
+            Some(HttpMeta::received(status, response.content_type.clone().unwrap_or_default()))
+        }
         _ => None,
     })
 }

@@ -182,10 +182,13 @@ impl Gated {
             let spec = &*operation.spec;
             let check = |input: &Value| operation.check_by_handler(input, &inside);
             let passed = rules.admit(&operation, &input, &context, check).await?;
-            let answer = match Guard::start(Limits::of(&inside), || run(&*inner, spec, input, inside)) {
+            let mut answer = match Guard::start(Limits::of(&inside), || run(&*inner, spec, input, inside)) {
                 Ok(running) => running.await,
                 Err(error) => Err(error),
             };
+            if let (Ok(envelope), true) = (&mut answer, operation.handler.as_ref().is_some_and(Handler::is_foreign)) {
+                envelope.meta.disown();
+            }
             // As the caller gets it.
             let answer = answer.map_err(|error| error.with_declared_code(&spec.errors));
             passed.end(&answer);

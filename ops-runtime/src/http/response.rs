@@ -49,7 +49,7 @@ pub(super) struct Retries(pub(super) u32);
 pub(super) fn meta(parts: &Parts) -> HttpMeta {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let content_type = parts.headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
-    let mut meta = HttpMeta::new(parts.status.as_u16(), content_type);
+    let mut meta = HttpMeta::received(parts.status.as_u16(), content_type);
     meta.retries = parts.extensions.get::<Retries>().map(|retries| retries.0.into()).filter(|retries| *retries > 0);
     meta.secrets = parts.extensions.get::<Kept>().cloned().unwrap_or_default();
     for name in parts.headers.keys() {

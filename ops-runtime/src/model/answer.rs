@@ -12,7 +12,8 @@ use crate::model::media::Media;
 use crate::model::secrets::Kept;
 use crate::record;
 use crate::{
-    Binding, CallError, ContentBlock, ErrorCode, McpMeta, McpOutput, OperationKind, OperationSpec, ResponseMeta,
+    Binding, CallError, ContentBlock, ErrorCode, HttpMeta, McpMeta, McpOutput, OperationKind, OperationSpec,
+    ResponseMeta,
 };
 
 impl ResponseMeta {
@@ -72,6 +73,19 @@ impl ResponseMeta {
         match self.secrets() {
             Some(secrets) => error.without_kept(secrets),
             None => error,
+        }
+    }
+
+    /// The facts of an HTTP response that a handler of this process made, with a status that can be sent.
+    pub(crate) fn as_own(&self) -> Option<&HttpMeta> {
+        self.as_http().filter(|meta| meta.own.0 && (200..600).contains(&meta.status_code))
+    }
+
+    /// Takes an answer for that of another server, whoever made it.
+    #[allow(dead_code, reason = "only servers of HTTP send what handlers made")]
+    pub(crate) fn disown(&mut self) {
+        if let Self::Http(http) = self {
+            http.own.0 = false;
         }
     }
 

@@ -49,7 +49,19 @@ impl<T> ResponseEnvelope<T> {
         Self::new(data, LocalMeta { operation_id: operation_id.into(), timestamp: now() })
     }
 
-    /// Wraps the body of an HTTP response.
+    /// Wraps the body of an HTTP response, or what a handler answers with a status and headers of its own.
+    ///
+    /// An HTTP server sends the status, the headers and the cookies of an [`HttpMeta::new`], and no body with 204 and 304.
+    ///
+    /// ```
+    /// use ops_runtime::ResponseEnvelope;
+    /// use ops_runtime::envelope::HttpMeta;
+    ///
+    /// let created = HttpMeta::new(201, "application/json").with_header("location", "/pets/7");
+    /// let answer = ResponseEnvelope::http("Rex", created);
+    /// let unchanged: ResponseEnvelope<Option<String>> = ResponseEnvelope::http(None, HttpMeta::new(304, ""));
+    /// # let _ = (answer, unchanged);
+    /// ```
     #[doc(alias = "httpEnvelope")]
     pub fn http(data: T, meta: HttpMeta) -> Self {
         Self::new(data, meta)
@@ -181,11 +193,21 @@ pub struct HttpMeta {
     pub retries: Option<u64>,
     /// What knows the secrets that the request held. Not part of the JSON.
     pub(crate) secrets: Kept,
+    /// True if this process made the response. Not part of the JSON.
+    pub(crate) own: Own,
 }
 
 impl HttpMeta {
-    /// The facts of a response without headers.
+    /// The facts of a response that this process makes, without headers.
+    ///
+    /// HTTP servers send its status, its headers and its cookies, if a handler answers with them. What another server said
+    /// stays with the caller: an adapter begins its facts with `HttpMeta::default()`, of which no headers are sent.
     pub fn new(status_code: u16, content_type: impl Into<String>) -> Self {
+        Self { own: Own(true), ..Self::received(status_code, content_type) }
+    }
+
+    /// The facts of a response that another server sent.
+    pub(crate) fn received(status_code: u16, content_type: impl Into<String>) -> Self {
         Self { status_code, content_type: content_type.into(), ..Self::default() }
     }
 
@@ -206,6 +228,19 @@ impl HttpMeta {
 pub(crate) fn header<'h>(headers: &'h BTreeMap<String, String>, name: &str) -> Option<&'h str> {
     headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
+
+/// Tells if this process made a response. It is no part of what holds it: any two are equal.
+#[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only the pipeline and servers ask"))]
+pub(crate) struct Own(pub(crate) bool);
+
+impl PartialEq for Own {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Own {}
 
 /// The fields of a server-sent event beside its data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -180,6 +180,31 @@ impl CancelToken {
     pub async fn cancelled(&self) {
         self.0.cancelled().await;
     }
+
+    /// Cancels when the future ends, such as a signal to the process or another library's token. It runs in a task.
+    ///
+    /// ```
+    /// use ops_runtime::registry::CancelToken;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let other = tokio_util::sync::CancellationToken::new();
+    /// let cancel = CancelToken::new();
+    /// cancel.cancel_when(other.clone().cancelled_owned());
+    /// other.cancel();
+    /// cancel.cancelled().await;
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn cancel_when(&self, end: impl Future<Output = ()> + Send + 'static) {
+        let token = self.0.clone();
+        tokio::spawn(async move {
+            if token.run_until_cancelled(end).await.is_some() {
+                token.cancel();
+            }
+        });
+    }
 }
 
 /// What a handler knows about its call.

@@ -236,6 +236,11 @@ impl Handler {
         self.streams.is_none()
     }
 
+    /// True if its answers may hold what another server said: those of all endpoints but a gate, which tells by itself.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.is_remote() && !self.keeps_time
+    }
+
     /// A handler that passes the call to an endpoint.
     pub fn endpoint(endpoint: impl Endpoint) -> Self {
         Self::of(Arc::new(endpoint), None, None)

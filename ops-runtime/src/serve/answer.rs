@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::accept::{Accept, ENVELOPE};
 use super::limits::Taken;
+use super::made;
 use super::problem::Problem;
 use crate::model::body::measured::{Measured, asked};
 use crate::model::media::{Form, Media, OCTETS, charset, essence, form, in_charset, is_range};
@@ -21,7 +22,7 @@ use crate::normalise::Validator;
 use crate::run::shown;
 use crate::{HttpBinding, HttpResponse, OperationSpec, Payload, ResponseEnvelope, ResponseMeta, Schema, StatusRange};
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 
 /// What tells the successes of an operation apart, if there are several: compiled when it is first needed.
 #[derive(Default)]
@@ -40,11 +41,27 @@ impl Variants {
     }
 }
 
-/// The response for a result: as the binding describes it, or JSON.
+/// The response for a result: as its handler made it, as the binding describes it, or JSON.
 ///
 /// # Errors
 /// If the data are not what the content type holds.
 pub(super) fn response(
+    spec: &OperationSpec,
+    binding: Option<(&HttpBinding, &Variants)>,
+    accept: &Accept,
+    envelope: ResponseEnvelope<Payload>,
+) -> Result<Response<Body>, Problem> {
+    let Some(own) = envelope.meta.as_own().cloned() else { return described(spec, binding, accept, envelope) };
+    let mut response = match accept.names(ENVELOPE) {
+        true => described(spec, binding, accept, envelope)?,
+        false => made::response(binding.map(|(binding, _)| binding), &own, envelope.data)?,
+    };
+    made::add_headers(&spec.id, &own, response.headers_mut());
+    Ok(response)
+}
+
+/// The response for a result whose handler says nothing of it, or another server.
+fn described(
     spec: &OperationSpec,
     binding: Option<(&HttpBinding, &Variants)>,
     accept: &Accept,
@@ -73,7 +90,7 @@ pub(super) fn response(
         return Ok(respond(StatusCode::OK, JSON, data.to_string()));
     };
     let envelope = ResponseEnvelope::new(data, meta);
-    // What a handler, or another server, says of its answer counts.
+    // What another server says of its answer counts.
     let said = envelope.meta.as_http().map(|meta| meta.status_code).filter(|status| status / 100 == 2);
     let described = match envelope.meta.as_http().filter(|_| said.is_some()) {
         Some(meta) => binding.response(meta.status_code, &meta.content_type),
@@ -91,7 +108,7 @@ pub(super) fn response(
 }
 
 /// A value of an answer that came as text.
-fn value(data: Payload) -> Result<Value, Problem> {
+pub(super) fn value(data: Payload) -> Result<Value, Problem> {
     match data {
         Payload::Value(value) => Ok(value),
         Payload::Raw(text) => serde_json::from_str(text.get()).map_err(|_| failed()),
@@ -102,14 +119,18 @@ fn value(data: Payload) -> Result<Value, Problem> {
 
 /// True if a response is one success of JSON.
 fn is_json(response: &HttpResponse) -> bool {
-    let is_json = |kind: &str| kind == JSON || form(kind) == Form::Json && !is_range(&essence(kind));
     response.variant.is_none()
         && matches!(response.status, StatusRange::Exact(status) if status / 100 == 2)
-        && response.content_type.as_deref().is_some_and(is_json)
+        && response.content_type.as_deref().is_some_and(is_json_type)
+}
+
+/// True if JSON is written as it is in a response of that type.
+pub(super) fn is_json_type(kind: &str) -> bool {
+    kind == JSON || form(kind) == Form::Json && !is_range(&essence(kind))
 }
 
 /// The text of an answer, if it is text.
-fn text(data: Payload) -> Result<Bytes, Payload> {
+pub(super) fn text(data: Payload) -> Result<Bytes, Payload> {
     match data {
         Payload::Raw(text) => Ok(String::from(Box::<str>::from(text)).into()),
         Payload::Json(text) => Ok(text),
@@ -140,6 +161,7 @@ fn raw(status: u16, described: &HttpResponse, text: Bytes) -> Response<Body> {
 /// # Errors
 /// If the body is a file that can't be read, or a stream that states no bytes and gives some.
 pub(super) async fn bytes(
+    spec: &OperationSpec,
     binding: Option<&HttpBinding>,
     meta: &ResponseMeta,
     body: crate::Body,
@@ -151,7 +173,8 @@ pub(super) async fn bytes(
     };
     let length = body.length().await.map_err(unread)?;
     let body = asked(body, length).await.map_err(unread)?;
-    let said = meta.as_http().filter(|meta| meta.status_code / 100 == 2);
+    let own = meta.as_own();
+    let said = own.or_else(|| meta.as_http().filter(|meta| meta.status_code / 100 == 2));
     let all = binding.into_iter().flat_map(|binding| binding.responses.iter());
     let is_bytes = |kind: &str| !is_range(&essence(kind)) && form(kind) == Form::Bytes;
     let described = all
@@ -164,7 +187,8 @@ pub(super) async fn bytes(
     let status = StatusCode::from_u16(said.map_or(by_range, |meta| meta.status_code)).unwrap_or(StatusCode::OK);
     let described =
         described.and_then(|described| described.content_type.as_deref()).filter(|kind| !kind.ends_with("/*"));
-    let content_type = body.content_type().or(described).unwrap_or(OCTETS).to_owned();
+    let told = own.map(|own| own.content_type.trim()).filter(|kind| !kind.is_empty());
+    let content_type = body.content_type().or(told).or(described).unwrap_or(OCTETS).to_owned();
     let name = body.file_name().map(disposition);
     let pieces = stream::unfold((Measured::new(body, length), permit), |(mut pieces, permit)| async move {
         let piece = pieces.next().await?;
@@ -179,6 +203,9 @@ pub(super) async fn bytes(
     }
     if let Some(Ok(name)) = name {
         response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    if let Some(own) = own {
+        made::add_headers(&spec.id, own, response.headers_mut());
     }
     Ok(response)
 }
@@ -250,7 +277,7 @@ fn holds(content_type: &str, data: &Value) -> bool {
     }
 }
 
-fn written(status: StatusCode, described: &HttpResponse, data: Value) -> Result<Response<Body>, Problem> {
+pub(super) fn written(status: StatusCode, described: &HttpResponse, data: Value) -> Result<Response<Body>, Problem> {
     let Some(content_type) = described.content_type.as_deref().map(str::trim) else {
         return Ok(empty(status));
     };

@@ -24,7 +24,8 @@ use crate::run::pipeline::{self, Invocation};
 use crate::run::registry::Entry;
 use crate::run::shown;
 use crate::{
-    Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, HttpResponse, Identity, OperationKind, Payload,
+    Bodies, CallError, CallOptions, Context, ErrorCode, Handler, HttpBinding, HttpResponse, Identity, OperationKind,
+    Payload,
 };
 
 /// The key in a call's metadata of the id of the event that a client has seen last.
@@ -66,10 +67,13 @@ impl Incoming<'_> {
                 Ok(envelope) => envelope,
                 Err(error) => return self.failure(entry, binding, error),
             };
+            if entry.handler.as_ref().is_some_and(Handler::is_foreign) {
+                envelope.meta.disown();
+            }
             match std::mem::replace(&mut envelope.data, Payload::Value(Value::Null)) {
                 Payload::Body(body) => {
                     let permit = self.server.limits.stream()?;
-                    Box::pin(answer::bytes(binding, &envelope.meta, body, permit)).await
+                    Box::pin(answer::bytes(&entry.spec, binding, &envelope.meta, body, permit)).await
                 }
                 data => {
                     envelope.data = data;
@@ -108,6 +112,7 @@ impl Incoming<'_> {
             keep_alive: options.keep_alive,
             last_event: last_event(&self.parts.headers),
             cancel: self.server.cancel.clone(),
+            undeclared: self.server.undeclared_of(entry).cloned(),
             _permit: permit,
         };
         Ok(streaming.response(items))
@@ -134,6 +139,9 @@ impl Incoming<'_> {
         error: CallError,
     ) -> Result<Response<Body>, Problem> {
         let request = RequestId::of(self.number);
+        if let Some(undeclared) = self.server.undeclared_of(entry) {
+            undeclared.tell(&error, &entry.spec);
+        }
         if *error.code() == ErrorCode::ValidationError && !is_of_input(&error, &entry.spec) {
             // What was wrong with a result is for who runs the operation.
             tracing::error!(operation = entry.spec.id.as_ref(), %request, %error, "a result does not match its schema");

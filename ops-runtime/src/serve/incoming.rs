@@ -17,6 +17,7 @@ use super::metrics::{Meter, Metrics};
 use super::options::HttpServerOptions;
 use super::problem::Problem;
 use super::routes::{Cache, Filter};
+use super::undeclared::Undeclared;
 use crate::model::request_id::Number;
 use crate::model::unauthorized::Unauthorized;
 use crate::run::door::Door;
@@ -38,9 +39,16 @@ pub(super) struct Shared {
     pub(super) cache: Cache,
     /// What the document says of the server; `None` if it is not given.
     pub(super) about: Option<About>,
+    pub(super) undeclared: Arc<Undeclared>,
 }
 
 impl Shared {
+    /// What tells of codes that an operation does not declare, if its handler is a function: the codes of others are not
+    /// the program's.
+    pub(super) fn undeclared_of(&self, entry: &Entry) -> Option<&Arc<Undeclared>> {
+        entry.handler.as_ref().is_some_and(|handler| !handler.is_remote()).then_some(&self.undeclared)
+    }
+
     /// Asks for credentials as the authenticator understands them.
     pub(super) fn challenge(&self) -> Unauthorized {
         self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |_| auth::challenge(&self.schemes))

@@ -1,4 +1,5 @@
-//! What is around the server's own answers: a program's own routes, compression, and what pages of other origins may do.
+//! What is around the server's own answers: a program's own routes and layers, compression, and what pages of other origins
+//! may do.
 
 use std::sync::Arc;
 
@@ -11,9 +12,14 @@ use super::incoming::Shared;
 use super::service::Service;
 use crate::run::door::Door;
 
+/// Puts a layer of the program's own around a router.
+pub(super) type Around = Box<dyn FnOnce(Router) -> Router + Send + Sync>;
+
 /// What is around the server's own answers.
 pub(super) struct Layers {
     pub(super) routes: Option<Router>,
+    /// The innermost first.
+    pub(super) own: Vec<Around>,
     pub(super) cors: Option<CorsLayer>,
     #[cfg(feature = "http-server-compression")]
     pub(super) compresses: bool,
@@ -25,7 +31,7 @@ impl Layers {
         if self.compresses {
             return false;
         }
-        self.cors.is_none() && self.routes.is_none()
+        self.cors.is_none() && self.routes.is_none() && self.own.is_empty()
     }
 
     pub(super) fn around(self, shared: Arc<Shared>) -> Router {
@@ -36,10 +42,11 @@ impl Layers {
             Some(cors) => router.layer(cors),
             None => router,
         };
-        match self.routes {
+        let router = match self.routes {
             Some(routes) => routes.merge(router),
             None => router,
-        }
+        };
+        self.own.into_iter().fold(router, |router, around| around(router))
     }
 }
 

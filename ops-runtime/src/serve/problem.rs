@@ -158,10 +158,13 @@ impl Problem {
 pub(super) fn status(code: &ErrorCode, spec: &OperationSpec) -> StatusCode {
     let declared = spec.errors.iter().find(|declared| declared.code == code.as_str());
     let of_status = |status: u16| StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400);
-    if let Some(status) = declared.and_then(|declared| declared.http_status).and_then(of_status) {
-        return status;
-    }
-    STATUSES.iter().find(|(own, _)| own == code).map_or(StatusCode::BAD_REQUEST, |(_, status)| *status)
+    let declared = declared.and_then(|declared| declared.http_status).and_then(of_status);
+    declared.or_else(|| of_code(code)).unwrap_or(StatusCode::BAD_REQUEST)
+}
+
+/// The status of the table for a code.
+pub(super) fn of_code(code: &ErrorCode) -> Option<StatusCode> {
+    STATUSES.iter().find(|(own, _)| own == code).map(|(_, status)| *status)
 }
 
 /// True if an error is about the operation's own input, and not about its result or about a call that it made.

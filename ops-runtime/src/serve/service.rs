@@ -25,7 +25,7 @@ use crate::run::registry::Entry;
 use crate::{Bodies, BoxFuture, Payload};
 
 /// Every response has the id by which the server's log knows its request.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NO_SNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 
 /// The server as a service.

@@ -1,6 +1,7 @@
 //! Subscriptions as responses: server-sent events, or JSON texts on lines.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -16,6 +17,7 @@ use super::accept::Accept;
 use super::answer::respond;
 use super::limits::Taken;
 use super::problem::Problem;
+use super::undeclared::Undeclared;
 use crate::model::media::{Media, essence};
 use crate::model::request_id::RequestId;
 use crate::run::pipeline::EnvelopeStream;
@@ -149,6 +151,7 @@ pub(super) struct Streaming {
     pub(super) keep_alive: Duration,
     pub(super) last_event: Option<String>,
     pub(super) cancel: CancellationToken,
+    pub(super) undeclared: Option<Arc<Undeclared>>,
     /// Counts the stream as open.
     pub(super) _permit: Taken,
 }
@@ -212,6 +215,9 @@ impl Sent {
 
 impl Streaming {
     fn problem(&self, error: CallError) -> Problem {
+        if let Some(undeclared) = &self.undeclared {
+            undeclared.tell(&error, &self.spec);
+        }
         let error = shown::public(error, &self.spec, &self.request, self.expose);
         Problem::of_error(&error, &self.spec)
     }

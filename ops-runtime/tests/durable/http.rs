@@ -78,7 +78,7 @@ pub(crate) async fn the_key_of_a_job_is_sent_with_each_attempt() {
     run(&jobs, "own.nested", json!({})).await;
     let expected = [key, Some(other.id().token().to_owned()), Some("mine".to_owned()), None, None];
     assert_eq!(*keys.lock().unwrap(), expected);
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// A server that fails the first request, and what it got byte by byte.
@@ -124,5 +124,5 @@ pub(crate) async fn both_attempts_send_the_same_bytes() {
     assert_eq!(body, r#"{"cents":1200}"#);
     let keys: Vec<_> = head.lines().filter(|line| line.to_ascii_lowercase().starts_with("idempotency-key")).collect();
     assert_eq!(keys, [format!("idempotency-key: {}", job.id().token())]);
-    worker.drain().await;
+    worker.stop().await;
 }

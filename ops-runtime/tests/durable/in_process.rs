@@ -42,7 +42,7 @@ pub(crate) async fn nothing_is_kept_for_ever() {
     // At least a second, so that those who wait can read it.
     pause(1_100).await;
     assert_eq!(last.result().await.unwrap_err().code().as_str(), "JOB_NOT_FOUND");
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// The caller gives up the job after some time. The dead letter counts the attempt that still runs.
@@ -62,7 +62,7 @@ pub(crate) async fn the_deadline_passes_while_the_worker_hangs() {
     assert_eq!((letter.attempts, letter.history.len()), (1, 1));
     // What the attempt comes to then changes nothing.
     eventually("it has ended", || probe.alive() == 0).await;
-    worker.drain().await;
+    worker.stop().await;
     let letter = job.dead_letter().await.unwrap().unwrap();
     assert_eq!((letter.attempts, letter.history.len(), probe.starts("a")), (1, 1, 1));
 }

@@ -81,7 +81,7 @@ pub(crate) async fn cancelled_without_a_notice() {
     eventually("both handlers are dropped", || set.probe.alive() == 0).await;
     assert!(!job.cancel().await.unwrap());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Who wrote a dead letter may die before the job itself is removed.
@@ -183,7 +183,7 @@ pub(crate) async fn a_schedule_that_cannot_be_read() {
     set.jobs.schedule::<Work>("a", often(), named("a"), SubmitOptions::new()).await.unwrap();
     assert_eq!(names().await, ["a", "b"]);
     assert!(set.jobs.unschedule("a").await.unwrap() && set.jobs.unschedule("b").await.unwrap());
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// A schedule that could not be replaced stays, and its next job with it.

@@ -101,7 +101,7 @@ pub(crate) fn jobs_are_counted() {
             let lost = submit("test.lost", json!({}), "c").await;
             tokio::time::sleep(Duration::from_millis(300)).await;
             lost.cancel().await.unwrap();
-            worker.drain().await;
+            worker.stop().await;
             // What is left, and how old the oldest is. A delayed job is open, and not due.
             let old = submit("test.add", json!({ "a": 1 }), "d").await;
             let delayed = attempts(1).with_delay(Duration::from_secs(600));

@@ -16,11 +16,13 @@ mod functions;
 mod hostile;
 #[cfg(feature = "jwt")]
 mod jwt;
+mod made;
 mod metrics;
 mod passed_on;
 mod readings;
 mod round_trip;
 mod several;
+mod shutdown;
 mod streams;
 mod traces;
 mod uploads;

@@ -47,7 +47,7 @@ pub(crate) async fn worker(url: &str, many: usize) {
     let worker = Worker::new(jobs(url).await, registry).with_max_running(IN_FLIGHT).start();
     println!("ready");
     let _ = BufReader::new(tokio::io::stdin()).lines().next_line().await;
-    worker.drain().await;
+    worker.stop().await;
     let of = |is: fn(u8) -> bool| counts.iter().filter(|count| is(count.load(Ordering::Relaxed))).count();
     println!("{} {}", of(|count| count == 0), of(|count| count > 1));
 }

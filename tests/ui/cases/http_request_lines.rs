@@ -19,4 +19,10 @@ async fn twice(id: u64) {
 #[operation(namespace = "shop", http = GET)]
 async fn no_text() {}
 
+#[operation(namespace = "shop", http = "POST /pets", status = 404)]
+async fn no_success() {}
+
+#[operation(namespace = "shop", status = 201)]
+async fn not_over_http() {}
+
 fn main() {}

@@ -18,6 +18,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let again = jobs.submit::<Ship>(input(), SubmitOptions::new().with_key("parcel-12")).await?;
     println!("one job: {}", first.id() == again.id());
     println!("{}", first.result().await?.data);
-    worker.drain().await;
+    worker.stop().await;
     Ok(())
 }

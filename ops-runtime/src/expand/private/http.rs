@@ -17,6 +17,8 @@ pub trait SentAsJson {
     const IS_RESULT: bool = false;
     /// The content type of a request body.
     const TYPE: &'static str = "application/json";
+    /// The content type of a response, if it has a body.
+    const GIVES: Option<&'static str> = Some("application/json");
     /// The responses of success.
     const RESPONSES: &'static [HttpResponse] = const { &[HttpResponse::new(OK, "application/json")] };
 }
@@ -30,6 +32,8 @@ impl Sent<Body> {
     pub const IS_BYTES: bool = true;
     /// The content type of a request body.
     pub const TYPE: &'static str = OCTETS;
+    /// The content type of a response.
+    pub const GIVES: Option<&'static str> = Some(OCTETS);
     /// The responses of success.
     pub const RESPONSES: &'static [HttpResponse] = const { &[HttpResponse::new(OK, OCTETS)] };
 }
@@ -61,8 +65,21 @@ pub const fn is_data(is_result: bool) {
 }
 
 impl Sent<()> {
+    /// The content type of a response, which has no body.
+    pub const GIVES: Option<&'static str> = None;
     /// The responses of success.
     pub const RESPONSES: &'static [HttpResponse] = const { &[HttpResponse::empty(StatusRange::Exact(204))] };
+}
+
+/// The success of a status that the operation names.
+pub const fn success(status: u16, gives: Option<&'static str>) -> HttpResponse {
+    match gives {
+        // Such a response has no body, whatever the operation gives.
+        Some(content_type) if status != 204 && status != 205 => {
+            HttpResponse::new(StatusRange::Exact(status), content_type)
+        }
+        _ => HttpResponse::empty(StatusRange::Exact(status)),
+    }
 }
 
 /// The response of a subscription.

@@ -138,7 +138,7 @@ fields!(HttpMeta {
     "event" => event: some,
     "setCookie" => set_cookie: filled,
     "retries" => retries: some_number,
-} without secrets);
+} without secrets, own);
 
 fields!(EventMeta {
     "type" => kind: default,

@@ -68,8 +68,9 @@ impl From<ErrorResponse> for CallError {
 ///
 /// The generator writes it for operations whose document describes error responses.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` declares no errors",
-    label = "its document describes no error response",
+    message = "the errors of `{Self}` have no type",
+    label = "only operations of a document that describes error responses have one",
+    note = "of a function, `CallError::code` is the code that it declares: `error.code().as_str() == \"NotFound\"`",
     note = "`CallError::status` and `CallError::body` read any error response"
 )]
 pub trait DeclaresErrors: Operation {

@@ -141,7 +141,7 @@ fn success(spec: &OperationSpec, response: &HttpResponse, status: u16) -> Answer
     });
     let data = variant.map_or_else(|| example(spec), |schema| of_schema(&schema, spec));
     let content_type = response.content_type.clone().unwrap_or_default();
-    Answer(data, Some(HttpMeta::new(status, content_type)))
+    Answer(data, Some(HttpMeta::received(status, content_type)))
 }
 
 /// An example of a part of what the operation gives.

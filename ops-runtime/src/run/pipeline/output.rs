@@ -13,7 +13,7 @@ use crate::record::{self, DecodeError};
 use crate::run::payload::Payload;
 use crate::run::registry::Entry;
 use crate::run::schemas::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
-use crate::{Body, CallError, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
+use crate::{Body, CallError, Handler, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
 
 /// Gives an answer the output type of an operation, `own`, repairing it only if it does not fit as it came.
 ///
@@ -28,7 +28,7 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     let meta = meta.of_success()?;
     skip(entry, policy, &meta, &mut data, &mut warnings);
     if policy != OutputPolicy::Cast
-        && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
+        && let Some((expected, found)) = foreign_type(entry, &meta, &data)
     {
         return Err(misfit::foreign_body(&entry.spec, &meta, &expected, &found, data));
     }
@@ -151,7 +151,7 @@ fn dynamic_closely(
         data => data,
     };
     if policy != OutputPolicy::Cast
-        && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
+        && let Some((expected, found)) = foreign_type(entry, &meta, &data)
     {
         return Err(misfit::foreign_body(&entry.spec, &meta, &expected, &found, data));
     }
@@ -207,11 +207,21 @@ fn mend(
     let ResponseEnvelope { data, meta, .. } = envelope;
     let Some(text) = data.text() else { return Ok(None) };
     let is_plain_answer = !meta.is_error()
-        && (policy == OutputPolicy::Cast || misfit::foreign_type(&entry.spec, meta, data).is_none())
+        && (policy == OutputPolicy::Cast || foreign_type(entry, meta, data).is_none())
         && misfit::skipped(&entry.spec, policy, meta, data).is_none()
         && entry.spec.undescribed(meta).is_none()
         && entry.spec.missing(meta, None)?.is_none();
     if is_plain_answer { entry.schemas.mend_output(policy, text) } else { Ok(None) }
+}
+
+/// The kinds of content that are described and that came, where they cannot be the same. What a function makes is of the
+/// kind that it says.
+fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
+    let is_own = |handler: &Handler| !handler.is_foreign() && !handler.is_stand_in;
+    if meta.as_own().is_some() && entry.handler.as_ref().is_some_and(is_own) {
+        return None;
+    }
+    misfit::foreign_type(&entry.spec, meta, data)
 }
 
 /// Takes nothing in the place of a body of which none is described, and tells so.

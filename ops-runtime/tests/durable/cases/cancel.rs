@@ -28,7 +28,7 @@ pub(crate) async fn delayed<H: Harness>() {
     pause(9_000).await;
     assert_eq!(set.probe.starts("a"), 0);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn queued<H: Harness>() {
@@ -48,7 +48,7 @@ pub(crate) async fn queued<H: Harness>() {
     pause(500).await;
     assert_eq!(set.probe.starts("a"), 0);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn running<H: Harness>() {
@@ -63,7 +63,7 @@ pub(crate) async fn running<H: Harness>() {
     pause(2 * u64::try_from(LEASE.as_millis()).unwrap()).await;
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn between_attempts<H: Harness>() {
@@ -78,7 +78,7 @@ pub(crate) async fn between_attempts<H: Harness>() {
     pause(6_000).await;
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Two faults at once: it failed and waits, and who would have run it next is dead.
@@ -103,7 +103,7 @@ pub(crate) async fn between_attempts_after_its_worker_died<H: Harness>() {
     pause(2 * u64::try_from(LEASE.as_millis()).unwrap()).await;
     assert_eq!(set.probe.starts("b"), 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn ended<H: Harness>() {
@@ -118,7 +118,7 @@ pub(crate) async fn ended<H: Harness>() {
     assert!(!dead.cancel().await.unwrap());
     assert!(matches!(dead.status().await.unwrap(), JobStatus::Dead(_)));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn with_its_steps<H: Harness>() {
@@ -129,7 +129,7 @@ pub(crate) async fn with_its_steps<H: Harness>() {
     cancelled(&job).await;
     eventually("both handlers are dropped", || set.probe.alive() == 0).await;
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// A job that no worker has is cancelled with its steps, too.
@@ -142,7 +142,7 @@ pub(crate) async fn with_its_steps_while_it_waits<H: Harness>() {
     cancelled(&job).await;
     eventually("the step is dropped", || set.probe.alive() == 0).await;
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Its step, whose worker died as well, does not begin again.
@@ -156,7 +156,7 @@ pub(crate) async fn with_its_steps_after_their_worker_died<H: Harness>() {
     let second = set.worker().await;
     set.settled().await;
     assert_eq!((set.probe.starts("a"), set.probe.starts("a-gate")), (1, 1));
-    second.drain().await;
+    second.stop().await;
 }
 
 /// Nor does it when nothing is kept any more of the job that waited for it.
@@ -205,5 +205,5 @@ pub(crate) async fn by_many_at_once<H: Harness>() {
         }
     }
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }

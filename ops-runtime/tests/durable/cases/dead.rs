@@ -48,7 +48,7 @@ pub(crate) async fn listed_with_its_history<H: Harness>() {
     }
     set.settled().await;
     assert_eq!(set.jobs.dead_letters().count().await, 121);
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn tried_again<H: Harness>() {
@@ -66,14 +66,14 @@ pub(crate) async fn tried_again<H: Harness>() {
     assert!(job.result().await.is_err());
     assert_eq!(set.probe.starts("b"), 4);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn tried_again_by_many_at_once<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
     let job = dead(&set, failing("a", 9), attempts(1)).await;
-    worker.drain().await;
+    worker.stop().await;
     let retries = (0..10).map(|_| {
         let job = job.clone();
         async move { job.retry().await.unwrap() }
@@ -84,7 +84,7 @@ pub(crate) async fn tried_again_by_many_at_once<H: Harness>() {
     assert!(job.result().await.is_err());
     assert_eq!(set.probe.starts("a"), 2);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn discarded<H: Harness>() {
@@ -101,7 +101,7 @@ pub(crate) async fn discarded<H: Harness>() {
     assert_eq!(again.result().await.unwrap().data, 1);
     assert!(!job.discard().await.unwrap());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// The submitter was told that its job is a dead letter; then another process retries it, and the submitter gets the new result.
@@ -116,7 +116,7 @@ pub(crate) async fn tried_again_by_another_process<H: Harness>() {
     assert!(job.result().await.is_ok());
     assert!(job.result().await.is_ok());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// A repeat of the key belongs to the dead letter, before it is tried again and after.
@@ -141,7 +141,7 @@ pub(crate) async fn tried_again_after_its_key_was_submitted_again<H: Harness>() 
     assert!(!first.retry().await.unwrap());
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn a_deadline_begins_anew<H: Harness>() {
@@ -156,5 +156,5 @@ pub(crate) async fn a_deadline_begins_anew<H: Harness>() {
     set.probe.open();
     assert_eq!(job.result().await.unwrap().data, 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }

@@ -32,7 +32,7 @@ pub(crate) async fn a_repeat_attaches<H: Harness>() {
     assert!(first.is_new());
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn another_input_is_a_conflict<H: Harness>() {
@@ -50,7 +50,7 @@ pub(crate) async fn another_input_is_a_conflict<H: Harness>() {
     // Nor does it matter that it has ended.
     assert_eq!(JobError::of(&submit(json!({ "a": 2, "b": 1 })).await.unwrap_err()), conflict);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn a_key_is_of_its_operation_tenant_and_identity<H: Harness>() {
@@ -70,7 +70,7 @@ pub(crate) async fn a_key_is_of_its_operation_tenant_and_identity<H: Harness>() 
     }
     assert_eq!(set.probe.starts("a"), jobs.len());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn fifty_at_once_make_one_job<H: Harness>() {
@@ -89,7 +89,7 @@ pub(crate) async fn fifty_at_once_make_one_job<H: Harness>() {
     assert!(results.iter().all(|(_, attempt)| *attempt == 1));
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Repeats that come at any moment around the end of the first neither run it again nor get lost.
@@ -113,7 +113,7 @@ pub(crate) async fn a_repeat_while_the_first_ends<H: Harness>() {
         assert_eq!(set.probe.starts(&name), 1);
     }
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn retention_frees_the_key<H: Harness>() {
@@ -142,7 +142,7 @@ pub(crate) async fn retention_frees_the_key<H: Harness>() {
     assert_eq!(again.result().await.unwrap().data, 1);
     assert_eq!(set.probe.starts("a"), 2);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Who submits a key again after a dead letter was discarded gets nothing of what the steps of the former job gave.
@@ -168,5 +168,5 @@ pub(crate) async fn a_freed_key_has_new_steps<H: Harness>() {
     assert_eq!((&result["charged"], &result["attempt"]), (&json!(2), &json!(2)));
     assert_eq!(starts(), [6, 4, 2]);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }

@@ -21,7 +21,7 @@ pub(crate) async fn until_it_succeeds<H: Harness>() {
     assert_eq!(job.status().await.unwrap(), JobStatus::Done);
     set.settled().await;
     for worker in workers {
-        worker.drain().await;
+        worker.stop().await;
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) async fn until_attempts_are_used_up<H: Harness>() {
     assert_eq!(job.status().await.unwrap(), JobStatus::Dead(error));
     assert_eq!(set.probe.starts("a"), 3);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn what_is_never_tried_again<H: Harness>() {
@@ -59,7 +59,7 @@ pub(crate) async fn what_is_never_tried_again<H: Harness>() {
     }
     assert_eq!((set.probe.starts("TAKEN"), set.probe.starts("VALIDATION_ERROR")), (1, 1));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn codes_that_the_policy_names<H: Harness>() {
@@ -71,7 +71,7 @@ pub(crate) async fn codes_that_the_policy_names<H: Harness>() {
     let job = set.jobs.submit::<Work>(input, SubmitOptions::new().with_retry(policy)).await.unwrap();
     assert_eq!(job.result().await.unwrap().data, 3);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn policies_by_pattern<H: Harness>() {
@@ -83,7 +83,7 @@ pub(crate) async fn policies_by_pattern<H: Harness>() {
     let job = set.jobs.submit::<Patient>(PatientInput { fails: 3 }, attempts(1)).await.unwrap();
     assert_eq!(job.result().await.unwrap_err().message(), "attempt 1 fails");
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// The most attempts of `test.hasty` in its 3 s: its waits of 50 ms are shortened by up to a fifth.
@@ -122,7 +122,7 @@ pub(crate) async fn policies_of_operations<H: Harness>() {
     assert!(attempt == 5 && matches!(&*code, "EXECUTION_ERROR" | "TIMEOUT"), "{attempt} {code}");
     assert!((1..=HASTY).contains(&set.probe.starts("a")), "{}", set.probe.starts("a"));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn deadlines_of_operations<H: Harness>() {
@@ -149,7 +149,7 @@ pub(crate) async fn deadlines_of_operations<H: Harness>() {
     job.result().await.unwrap_err();
     assert!(set.probe.starts("a") > before);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Errors that are too large to write or too deep to read are cut, and their messages say so.
@@ -189,7 +189,7 @@ pub(crate) async fn errors_of_any_size_are_kept<H: Harness>() {
     let error = set.jobs.submit::<Work>(named("a"), options).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::ValidationError);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn waits_grow<H: Harness>() {
@@ -205,7 +205,7 @@ pub(crate) async fn waits_grow<H: Harness>() {
         assert!(*wait >= least, "{waits:?}");
     }
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn a_panic_is_a_failure<H: Harness>() {
@@ -216,5 +216,5 @@ pub(crate) async fn a_panic_is_a_failure<H: Harness>() {
     let job = set.jobs.submit::<Panics>(PanicsInput { times: 2 }, attempts(2)).await.unwrap();
     assert_eq!(job.result().await.unwrap_err().code(), &ErrorCode::UnknownError);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }

@@ -37,7 +37,7 @@ pub(crate) async fn each_time_once<H: Harness>() {
     assert!(after <= jobs.len() + 2);
     set.settled().await;
     for worker in workers {
-        worker.drain().await;
+        worker.stop().await;
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn replaced_and_removed<H: Harness>() {
     assert!(set.jobs.unschedule("a").await.unwrap() && set.jobs.unschedule("b").await.unwrap());
     assert_eq!((set.probe.starts("old"), set.probe.starts("other")), (0, 0));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// What was due while no worker was there does not run when the schedule is no more.
@@ -86,7 +86,7 @@ pub(crate) async fn missed_and_removed<H: Harness>() {
     set.probe.open();
     set.settled().await;
     assert_eq!(set.probe.starts("old"), 0);
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Each process of a system sets its schedules when it starts.
@@ -133,7 +133,7 @@ pub(crate) async fn one_time_is_cancelled<H: Harness>() {
     assert_eq!(set.probe.starts("a"), 0);
     assert!(set.jobs.unschedule("a").await.unwrap());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn by_cron<H: Harness>() {
@@ -144,7 +144,7 @@ pub(crate) async fn by_cron<H: Harness>() {
     eventually("it has run twice", || set.probe.starts("a") >= 2).await;
     assert!(set.jobs.unschedule("tick").await.unwrap());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn of_others<H: Harness>() {

@@ -25,7 +25,7 @@ pub(crate) async fn once_over_all_attempts<H: Harness>() {
     assert!(job.result().await.is_ok());
     assert_eq!((starts("a"), starts("a-charge"), starts("a-label")), (6, 4, 2));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn closures_are_kept<H: Harness>() {
@@ -41,7 +41,7 @@ pub(crate) async fn closures_are_kept<H: Harness>() {
     assert_eq!((&result["charged"], &result["label"]), (&json!(2), &json!(1)));
     assert_eq!(set.probe.starts("a-label"), 1);
     set.settled().await;
-    second.drain().await;
+    second.stop().await;
 }
 
 pub(crate) async fn nested_with_one_place<H: Harness>() {
@@ -58,7 +58,7 @@ pub(crate) async fn nested_with_one_place<H: Harness>() {
         assert_eq!(job.result().await.unwrap().data, 5);
     }
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn side_by_side<H: Harness>() {
@@ -68,7 +68,7 @@ pub(crate) async fn side_by_side<H: Harness>() {
     assert_eq!(job.result().await.unwrap().data, 20);
     assert_eq!((set.probe.starts("a"), set.probe.starts("a-step")), (1, 20));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn another_input_is_a_conflict<H: Harness>() {
@@ -79,7 +79,7 @@ pub(crate) async fn another_input_is_a_conflict<H: Harness>() {
     assert!(matches!(JobError::of(&error), Some(JobError::Conflict { .. })), "{error}");
     assert!(matches!(job.status().await.unwrap(), JobStatus::Failed(_)));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Two calls of one operation share no step: the second would get what the first got.
@@ -100,7 +100,7 @@ pub(crate) async fn of_several_calls<H: Harness>() {
     assert_eq!(job.result().await.unwrap().data, [shipped("a"), shipped("b")]);
     assert_eq!(set.probe.starts("charge"), 3);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// A name is taken though the closure failed: the first call of the next attempt would get what the second one kept.
@@ -112,7 +112,7 @@ pub(crate) async fn of_a_call_that_is_repeated<H: Harness>() {
         assert_eq!(job.result().await.unwrap().data, ["BUSY", "VALIDATION_ERROR"], "{fails}");
     }
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn a_step_that_failed<H: Harness>() {
@@ -124,7 +124,7 @@ pub(crate) async fn a_step_that_failed<H: Harness>() {
     // The error is the job's own, and is not tried again.
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Jobs that find no place to wait are given back, and go on where they were.
@@ -144,7 +144,7 @@ pub(crate) async fn more_than_may_wait<H: Harness>() {
     }
     assert!((0..4).all(|n| set.probe.starts(&format!("job-{n}-gate")) == 1));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// A job that found no place to wait for its step needs none once that has ended, and so the one above it goes on.
@@ -154,7 +154,7 @@ pub(crate) async fn nested_with_one_that_may_wait<H: Harness>() {
     let job = set.jobs.submit::<Nest>(NestInput { depth: 3 }, attempts(1)).await.unwrap();
     assert_eq!(job.result().await.unwrap().data, 3);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn given_back_by_a_drain<H: Harness>() {
@@ -162,16 +162,16 @@ pub(crate) async fn given_back_by_a_drain<H: Harness>() {
     let first = set.worker().await;
     let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, attempts(1)).await.unwrap();
     eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
-    let drained = tokio::spawn(first.drain());
+    let stopped = tokio::spawn(first.stop());
     pause(200).await;
     // The worker finishes the step, and leaves the job to another.
     set.probe.open();
-    drained.await.unwrap();
+    stopped.await.unwrap();
     let second = set.worker().await;
     assert_eq!(job.result().await.unwrap().data, 1);
     assert_eq!(set.probe.starts("a-gate"), 1);
     set.settled().await;
-    second.drain().await;
+    second.stop().await;
 }
 
 /// Two faults at once: a job and its step lose their worker.
@@ -188,7 +188,7 @@ pub(crate) async fn their_worker_dies<H: Harness>() {
     assert_eq!(job.result().await.unwrap().data, 2);
     assert_eq!((set.probe.starts("a"), set.probe.starts("a-gate")), (2, 2));
     set.settled().await;
-    second.drain().await;
+    second.stop().await;
 }
 
 pub(crate) async fn in_a_plain_call<H: Harness>() {
@@ -215,7 +215,7 @@ pub(crate) async fn in_the_lane_of_their_job<H: Harness>() {
     let mut lanes: Vec<_> = ended.iter().map(|(id, _)| id.lane()).collect();
     lanes.sort_unstable();
     assert_eq!(lanes, [0, 0, 1, 1]);
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// A handler that ends before its steps do takes no place from others.
@@ -229,5 +229,5 @@ pub(crate) async fn left_behind<H: Harness>() {
     assert_eq!(next.result().await.unwrap().data, 1);
     eventually("the step has run", || set.probe.starts("a-gate") == 1).await;
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }

@@ -27,7 +27,7 @@ pub(crate) async fn typed_and_by_id<H: Harness>() {
     assert_eq!(job.result().await.unwrap().data, 3);
     assert_eq!(job.status().await.unwrap(), JobStatus::Done);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn taken_up_by_its_id<H: Harness>() {
@@ -47,7 +47,7 @@ pub(crate) async fn taken_up_by_its_id<H: Harness>() {
     pause(50).await;
     let worker = set.worker().await;
     assert_eq!(waiting.await.unwrap().unwrap().data, 3);
-    worker.drain().await;
+    worker.stop().await;
     let late = set.others().await.job_by_id(id.parse().unwrap());
     assert_eq!(late.result().await.unwrap().data, 3);
     assert_eq!(late.result().await.unwrap().data, 3);
@@ -64,7 +64,7 @@ pub(crate) async fn waits_for_a_worker<H: Harness>() {
     let worker = set.worker().await;
     assert_eq!(job.result().await.unwrap().data, 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn many_at_once<H: Harness>() {
@@ -82,7 +82,7 @@ pub(crate) async fn many_at_once<H: Harness>() {
     assert_eq!(sums, (1..=MANY).collect::<Vec<_>>());
     set.settled().await;
     for worker in workers {
-        worker.drain().await;
+        worker.stop().await;
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) async fn of_another_operation<H: Harness>() {
     let error = set.jobs.job::<Work>(job.id().clone()).result().await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::ValidationError);
     assert_eq!(error.message(), format!("the job `{}` is of `test.add`, not of `test.work`", job.id()));
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn big_inputs_and_results<H: Harness>() {
@@ -130,7 +130,7 @@ pub(crate) async fn big_inputs_and_results<H: Harness>() {
     assert_eq!(error.code(), &ErrorCode::ValidationError);
     assert!(error.message().contains(&format!("the engine keeps up to {MAX_SIZE}")), "{error}");
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn access_is_checked_when_it_runs<H: Harness>() {
@@ -153,7 +153,7 @@ pub(crate) async fn access_is_checked_when_it_runs<H: Harness>() {
     let errand = bob.submit::<Errand>(ErrandInput {}, SubmitOptions::new()).await.unwrap();
     assert_eq!(errand.result().await.unwrap().data.as_deref(), Some("bob"));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn jobs_of_others_are_not_found<H: Harness>() {
@@ -170,7 +170,7 @@ pub(crate) async fn jobs_of_others_are_not_found<H: Harness>() {
     assert_eq!(JobError::of(&of_bob.result().await.unwrap_err()), not_found);
     assert_eq!(set.jobs.job_by_id(own.id().clone()).result().await.unwrap().data, 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn handlers_know_their_job<H: Harness>() {
@@ -192,7 +192,7 @@ pub(crate) async fn handlers_know_their_job<H: Harness>() {
     let who = job.result().await.unwrap().data;
     assert_eq!((&who["key"], &who["identity"]), (&Value::Null, &json!("ann")));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn a_subscription_is_no_job<H: Harness>() {
@@ -204,7 +204,7 @@ pub(crate) async fn a_subscription_is_no_job<H: Harness>() {
     let job = set.jobs.submit_by_id("test.numbers", json!({}), SubmitOptions::new()).await.unwrap();
     assert_eq!(job.result().await.unwrap_err().code(), &ErrorCode::ValidationError);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn progress_is_a_stream<H: Harness>() {
@@ -224,7 +224,7 @@ pub(crate) async fn progress_is_a_stream<H: Harness>() {
     assert_eq!(job.result().await.unwrap().data, 3);
     assert_eq!(job.progress().await.unwrap().count().await, 0);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn names_of_queues<H: Harness>() {

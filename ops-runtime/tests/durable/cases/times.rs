@@ -26,7 +26,7 @@ pub(crate) async fn delayed<H: Harness>() {
     assert!(started >= delay - Duration::from_millis(20), "{started:?}");
     assert!(started < delay + Duration::from_secs(5), "{started:?}");
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn at_a_time<H: Harness>() {
@@ -41,7 +41,7 @@ pub(crate) async fn at_a_time<H: Harness>() {
     assert_eq!(job.result().await.unwrap().data, 1);
     assert!(start.elapsed() > Duration::from_millis(900));
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn the_deadline_passes_without_a_worker<H: Harness>() {
@@ -60,7 +60,7 @@ pub(crate) async fn the_deadline_passes_without_a_worker<H: Harness>() {
     assert_eq!(set.probe.starts("a"), 0);
     assert!(waited.discard().await.unwrap() && left.discard().await.unwrap());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn the_deadline_passes_in_the_handler<H: Harness>() {
@@ -74,7 +74,7 @@ pub(crate) async fn the_deadline_passes_in_the_handler<H: Harness>() {
     assert_eq!((letter.attempts, letter.history.len()), (1, 1));
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn the_deadline_leaves_no_time_for_another_attempt<H: Harness>() {
@@ -91,7 +91,7 @@ pub(crate) async fn the_deadline_leaves_no_time_for_another_attempt<H: Harness>(
     assert!(matches!(job.status().await.unwrap(), JobStatus::Dead(_)));
     pause(10).await;
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Who waits knows of deadlines that are not in the options: here no worker is there to know of them.
@@ -111,7 +111,7 @@ pub(crate) async fn deadlines_of_policies_pass<H: Harness>() {
     assert_eq!(job.result().await.unwrap_err().code(), &ErrorCode::Timeout);
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// What is for ever is that, or it is refused.
@@ -142,7 +142,7 @@ pub(crate) async fn durations_without_end<H: Harness>() {
 
     let engine = set.harness.engine().await;
     assert!(matches!(engine.wait(job.id(), Duration::MAX).await.unwrap(), Some(Stored::Ended(_))));
-    worker.drain().await;
+    worker.stop().await;
     set.jobs.submit::<Work>(named("pulled"), SubmitOptions::new()).await.unwrap();
     let delivery = engine.pull("jobs", 1, Duration::MAX).await.unwrap().pop().unwrap();
     let ended = Ended::new(&delivery.job, engine.now(), 1, Outcome::Cancelled);

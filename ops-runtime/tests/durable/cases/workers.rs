@@ -1,4 +1,4 @@
-//! Workers: their deaths, drains and versions.
+//! Workers: their deaths, stops and versions.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(crate) async fn a_job_survives_its_worker<H: Harness>() {
     assert_eq!(job.result().await.unwrap().data, 2);
     assert_eq!(set.probe.starts("a"), 2);
     set.settled().await;
-    second.drain().await;
+    second.stop().await;
 }
 
 /// Who asks for one attempt gets one, though nobody knows how far it came.
@@ -43,7 +43,7 @@ pub(crate) async fn one_attempt_is_not_run_again<H: Harness>() {
     assert_eq!((letter.attempts, letter.history.len()), (1, 1));
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
-    second.drain().await;
+    second.stop().await;
 }
 
 /// A job that kills its workers ends.
@@ -60,7 +60,7 @@ pub(crate) async fn killed_again_and_again<H: Harness>() {
     assert_eq!(job.dead_letter().await.unwrap().unwrap().history.len(), 3);
     assert_eq!(set.probe.starts("a"), 3);
     set.settled().await;
-    last.drain().await;
+    last.stop().await;
 }
 
 /// Workers die all the time, and submitters repeat what they submit: each job has one result.
@@ -93,7 +93,7 @@ pub(crate) async fn they_come_and_go<H: Harness>() {
     set.settled().await;
     let stats = set.jobs.stats("jobs").await.unwrap();
     assert_eq!((stats.open, stats.dead), (0, 0));
-    stays.drain().await;
+    stays.stop().await;
 }
 
 pub(crate) async fn a_drain_finishes_jobs<H: Harness>() {
@@ -101,19 +101,19 @@ pub(crate) async fn a_drain_finishes_jobs<H: Harness>() {
     let worker = set.worker().await;
     let running = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, attempts(1)).await.unwrap();
     eventually("it has started", || set.probe.starts("a") == 1).await;
-    let drained = tokio::spawn(worker.drain());
+    let stopped = tokio::spawn(worker.stop());
     pause(1_500).await;
     let late = set.jobs.submit::<Work>(named("late"), attempts(1)).await.unwrap();
     pause(300).await;
-    assert_eq!((drained.is_finished(), set.probe.starts("late")), (false, 0));
+    assert_eq!((stopped.is_finished(), set.probe.starts("late")), (false, 0));
     set.probe.open();
-    drained.await.unwrap();
+    stopped.await.unwrap();
     assert_eq!(running.status().await.unwrap(), JobStatus::Done);
     assert_eq!(late.status().await.unwrap(), JobStatus::Queued);
     let worker = set.worker().await;
     assert_eq!(late.result().await.unwrap().data, 1);
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// A process that ends after it drained takes no job with it: those that were sent to it and that it has not begun start at once
@@ -150,7 +150,7 @@ pub(crate) async fn a_stop_gives_them_back<H: Harness>() {
     let first = set.worker().await;
     let job = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, attempts(1)).await.unwrap();
     eventually("it has started", || set.probe.starts("a") == 1).await;
-    first.stop().await;
+    first.stop_now().await;
     assert_eq!(set.probe.alive(), 0);
     set.probe.open();
     let second = set.worker().await;
@@ -158,7 +158,7 @@ pub(crate) async fn a_stop_gives_them_back<H: Harness>() {
     assert_eq!(job.result().await.unwrap().data, 1);
     assert_eq!(set.probe.starts("a"), 2);
     set.settled().await;
-    second.drain().await;
+    second.stop().await;
 }
 
 pub(crate) async fn older_ones_leave_what_they_do_not_know<H: Harness>() {
@@ -176,9 +176,9 @@ pub(crate) async fn older_ones_leave_what_they_do_not_know<H: Harness>() {
     assert_eq!(unknown.result().await.unwrap().data, 1);
     set.settled().await;
     for worker in older {
-        worker.drain().await;
+        worker.stop().await;
     }
-    newer.drain().await;
+    newer.stop().await;
 }
 
 /// A worker that does not know the operation does not know how many attempts it has: here five, two more than the default.
@@ -193,11 +193,11 @@ pub(crate) async fn older_ones_end_nothing_that_they_do_not_know<H: Harness>() {
     let older = set.worker_of(Registry::builder().build()).await;
     pause(1_200).await;
     assert_eq!(job.status().await.unwrap(), JobStatus::Queued);
-    older.drain().await;
+    older.stop().await;
     let newer = set.worker().await;
     assert_eq!(job.result().await.unwrap().data, 5);
     set.settled().await;
-    newer.drain().await;
+    newer.stop().await;
 }
 
 /// A worker leaves records of a later format alone.
@@ -218,7 +218,7 @@ pub(crate) async fn later_formats_are_left<H: Harness>() {
     assert_eq!(tries.attempts, 0);
     assert!(set.jobs.job_by_id(job.id).cancel().await.unwrap());
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn a_flood_holds_up_nobody_else<H: Harness>() {
@@ -250,7 +250,7 @@ pub(crate) async fn a_flood_holds_up_nobody_else<H: Harness>() {
         assert_eq!(job.result().await.unwrap().data, 1);
     }
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn queues_have_workers_of_their_own<H: Harness>() {
@@ -265,8 +265,8 @@ pub(crate) async fn queues_have_workers_of_their_own<H: Harness>() {
     let other = Worker::new(set.others().await, set.registry()).with_queues(["slow"]).start();
     assert_eq!(slow.result().await.unwrap().data, 1);
     set.settled().await;
-    worker.drain().await;
-    other.drain().await;
+    worker.stop().await;
+    other.stop().await;
 }
 
 /// A handler that takes longer than the lease is not run twice, with other workers at hand.
@@ -282,6 +282,6 @@ pub(crate) async fn a_slow_job_keeps_its_lease<H: Harness>() {
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
     for worker in workers {
-        worker.drain().await;
+        worker.stop().await;
     }
 }

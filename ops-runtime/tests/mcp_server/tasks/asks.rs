@@ -102,7 +102,7 @@ async fn a_repeated_attempt_does_not_ask_again() {
     let update = json!({ "taskId": task["taskId"], "inputResponses": { "first": accept("Ann") } });
     client.request("tasks/update", update).await;
     // The worker gives the job back, and another takes it.
-    first.stop().await;
+    first.stop_now().await;
     let _second = worker(&jobs);
     tokio::time::sleep(Duration::from_millis(300)).await;
     let waiting = client.of_task("tasks/get", &task).await["result"].clone();

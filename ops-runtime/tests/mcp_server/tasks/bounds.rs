@@ -53,7 +53,7 @@ async fn a_caller_has_a_thousand_open_tasks_and_not_one_more() {
     let worker = worker(&jobs);
     let task = client.begin("job_must", json!({ "number": 41 })).await;
     assert_eq!(client.of_task("tasks/result", &task).await["result"]["structuredContent"], json!({ "result": 42 }));
-    worker.drain().await;
+    worker.stop().await;
 }
 
 #[tokio::test]

@@ -124,7 +124,7 @@ async fn a_task_is_polled_until_it_is_done() {
     assert_eq!(client.of_task("tasks/get", &task).await["result"]["status"], "completed");
     // It can be read again.
     assert_eq!(client.of_task("tasks/result", &task).await["result"], result["result"]);
-    worker.drain().await;
+    worker.stop().await;
 }
 
 #[tokio::test]

@@ -1,0 +1,52 @@
+//! Errors of calls as responses of a program's own routes.
+
+use axum::body::Body;
+use axum::response::IntoResponse;
+use http::{HeaderValue, Response, StatusCode};
+
+use super::answer::{JSON, empty, respond};
+use super::problem::Problem;
+use super::service::REQUEST_ID;
+use crate::model::request_id::{Number, RequestId};
+use crate::run::shown;
+use crate::{CallError, OperationSpec};
+
+/// The spec of what no operation answers: it declares nothing, and no error is about its input.
+const NO_OPERATION: &OperationSpec = &OperationSpec::query("");
+
+/// The response of a handler of axum that fails with the error of a call.
+///
+/// It is a problem (RFC 9457) with the [status](crate::serve#errors) of its code. A failure without a code of its own, and
+/// what another server said, go to the log alone, with the number of the request that the client gets. An
+/// [`ErrorResponse`](crate::ErrorResponse) is sent with its status and its body.
+///
+/// ```
+/// use axum::response::IntoResponse;
+/// use ops_runtime::CallError;
+///
+/// async fn page() -> Result<String, CallError> {
+///     Err(CallError::execution("the database is at 10.0.0.7"))
+/// }
+/// let app: axum::Router = axum::Router::new().route("/", axum::routing::get(page));
+/// # let _ = app;
+/// let response = CallError::new("TIMEOUT", "too late").into_response();
+/// assert_eq!(response.status(), 504);
+/// ```
+impl IntoResponse for CallError {
+    fn into_response(self) -> Response<Body> {
+        let number = Number::next();
+        let mut buffer = [0; Number::LENGTH];
+        let id = number.write(&mut buffer);
+        let error = shown::public(self, NO_OPERATION, &RequestId::of(number), false);
+        let own = error.own_status().and_then(|status| StatusCode::from_u16(status).ok());
+        let mut response = match (own, error.details().get("body")) {
+            (Some(status), None | Some(serde_json::Value::Null)) => empty(status),
+            (Some(status), Some(body)) => respond(status, JSON, body.to_string()),
+            (None, _) => Problem::of_error(&error, NO_OPERATION).into_response(id),
+        };
+        if let Ok(id) = HeaderValue::from_str(id) {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
+        response
+    }
+}

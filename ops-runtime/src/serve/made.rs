@@ -1,0 +1,82 @@
+//! Responses that handlers make themselves: their status, their headers and their cookies as they are set.
+
+use std::borrow::Cow;
+
+use axum::body::Body;
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::Value;
+
+use super::answer::{JSON, empty, is_json_type, respond, text, value, written};
+use super::problem::Problem;
+use crate::model::media::{Form, essence, form};
+use crate::{HttpBinding, HttpMeta, HttpResponse, Payload, StatusRange};
+
+/// What the server says itself of the connection and the body.
+const FRAMING: [HeaderName; 8] = [
+    CONNECTION,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    HeaderName::from_static("keep-alive"),
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// The response with a handler's own status and content type.
+///
+/// # Errors
+/// If the data are not what the content type holds.
+pub(super) fn response(
+    binding: Option<&HttpBinding>,
+    own: &HttpMeta,
+    data: Payload,
+) -> Result<Response<Body>, Problem> {
+    let status = StatusCode::from_u16(own.status_code).unwrap_or(StatusCode::OK);
+    let kind = own.content_type.trim();
+    let described = binding.and_then(|binding| binding.response(own.status_code, kind));
+    let is_null = match &data {
+        Payload::Value(value) => *value == Value::Null,
+        data => data.text().is_some_and(|text| text == b"null"),
+    };
+    // Such as a redirect.
+    if is_null && kind.is_empty() && (described.is_none() || !status.is_success()) {
+        return Ok(empty(status));
+    }
+    let is_told = |response: &&HttpResponse| {
+        kind.is_empty() || response.content_type.as_deref().is_some_and(|own| essence(own) == essence(kind))
+    };
+    let described = described.filter(is_told).map_or_else(
+        || {
+            // Data are no bytes, unless the operation describes them so.
+            let kind = if kind.is_empty() || form(kind) == Form::Bytes { JSON } else { kind };
+            Cow::Owned(HttpResponse::of(StatusRange::Exact(own.status_code), kind.to_owned()))
+        },
+        Cow::Borrowed,
+    );
+    match (described.content_type.as_deref(), text(data)) {
+        (Some(kind), Ok(text)) if is_json_type(kind) => Ok(respond(status, kind.trim(), text)),
+        (_, Ok(text)) => written(status, &described, value(Payload::Json(text))?),
+        (_, Err(data)) => written(status, &described, value(data)?),
+    }
+}
+
+/// Adds the headers and the cookies that a handler has set, but for those of the connection and the body.
+pub(super) fn add_headers(operation: &str, own: &HttpMeta, headers: &mut HeaderMap) {
+    let cookies = own.set_cookie.iter().map(|cookie| (SET_COOKIE.as_str(), cookie));
+    for (name, value) in own.headers.iter().map(|(name, value)| (name.as_str(), value)).chain(cookies) {
+        match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes())) {
+            (Ok(name), Ok(value)) if name == SET_COOKIE => {
+                headers.append(name, value);
+            }
+            (Ok(name), Ok(_)) if FRAMING.contains(&name) => {}
+            (Ok(name), Ok(value)) => {
+                headers.insert(name, value);
+            }
+            _ => tracing::warn!(operation, header = name, "a header of a handler is not sent: it is not valid"),
+        }
+    }
+}

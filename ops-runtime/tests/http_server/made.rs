@@ -1,0 +1,227 @@
+//! Responses that functions make themselves: their status, their headers and their cookies; and errors of calls as those of
+//! routes of the program's own.
+
+use axum::Router;
+use axum::routing::get;
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::envelope::HttpMeta;
+use ops_runtime::serve::HttpServer;
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{
+    Body, CallError, Context, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope, operation,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::fixture::serve;
+
+/// An answer of each kind.
+fn answer(how: &str) -> ResponseEnvelope<Value> {
+    let meta = |status, kind: &str| HttpMeta::new(status, kind).with_header("x-how", how);
+    let (data, meta) = match how {
+        "created" => (json!({ "id": 7 }), meta(201, "application/json").with_header("Location", "/pets/7")),
+        "unchanged" => (json!("left out"), meta(304, "").with_header("etag", "\"7\"")),
+        "nothing" => (json!(null), meta(204, "application/json")),
+        "moved" => (json!(null), meta(303, "").with_header("location", "/there")),
+        "gone" => (json!({ "since": 1 }), meta(410, "application/json")),
+        "null" => (json!(null), meta(200, "")),
+        "page" => (json!("<p>"), meta(200, "text/html; charset=utf-8")),
+        "hal" => (json!({ "_links": {} }), meta(200, "application/hal+json")),
+        "framing" => {
+            let framing = ["connection", "content-length", "transfer-encoding", "content-type", "upgrade"];
+            let meta = framing.iter().fold(meta(200, ""), |meta, name| meta.with_header(*name, "7"));
+            (json!(1), meta.with_header("not a name", "x").with_header("x-value", "a\nb"))
+        }
+        "cookies" => {
+            let mut meta = meta(200, "").with_header("set-cookie", "c=3");
+            meta.set_cookie = vec!["a=1; HttpOnly".to_owned(), "b=2".to_owned()];
+            (json!(1), meta)
+        }
+        _ => (json!(1), meta(99, "application/json")),
+    };
+    ResponseEnvelope::http(data, meta)
+}
+
+#[operation(namespace = "shop", http = "GET /made")]
+async fn made(how: String) -> ResponseEnvelope<Value> {
+    answer(&how)
+}
+
+/// As `made`, with an input whose schema says more than its type.
+#[operation(namespace = "shop", http = "GET /tight")]
+async fn tight(#[schemars(length(max = 20))] how: String) -> Result<ResponseEnvelope<Value>, CallError> {
+    Ok(answer(&how))
+}
+
+#[operation(namespace = "shop", http = "POST /pets", status = 201)]
+async fn add_pet(name: String) -> String {
+    name
+}
+
+#[operation(namespace = "shop", http = "PUT /pets", status = 202)]
+async fn put_pets() {}
+
+#[operation(namespace = "shop", http = "GET /part")]
+async fn part() -> ResponseEnvelope<Body> {
+    ResponseEnvelope::http("bc".into(), HttpMeta::new(206, "text/csv").with_header("content-range", "bytes 1-2/4"))
+}
+
+/// Passes on what another server answers.
+#[operation(namespace = "shop", http = "GET /passed")]
+async fn passed(context: &Context) -> Result<ResponseEnvelope<Value>, CallError> {
+    context.env().call("shop.upstream", json!({})).await
+}
+
+/// An adapter that says more than its callers may know.
+struct Upstream;
+
+impl Endpoint for Upstream {
+    fn call(
+        &self,
+        _: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let meta = HttpMeta::new(203, "application/json").with_header("x-secret", "1");
+        Box::pin(async { Ok(ResponseEnvelope::http(Payload::Value(json!(7)), meta)) })
+    }
+}
+
+#[tokio::test]
+async fn a_handlers_status_and_headers_are_sent_as_set() {
+    let registry = Registry::new();
+    registry.register_all([Registration::from(Made), Tight.into()]).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let json = Some("application/json");
+    for (how, status, kind, header, body) in [
+        ("created", 201, json, Some(("location", "/pets/7")), r#"{"id":7}"#),
+        ("unchanged", 304, None, Some(("etag", "\"7\"")), ""),
+        ("nothing", 204, None, None, ""),
+        ("moved", 303, None, Some(("location", "/there")), ""),
+        ("gone", 410, json, None, r#"{"since":1}"#),
+        ("null", 200, json, None, "null"),
+        ("page", 200, Some("text/html; charset=utf-8"), Some(("content-security-policy", "sandbox")), "<p>"),
+        ("hal", 200, Some("application/hal+json"), None, r#"{"_links":{}}"#),
+        ("framing", 200, json, None, "1"),
+        ("cookies", 200, json, None, "1"),
+    ] {
+        for path in ["made", "tight"] {
+            let answer = server.get(&format!("/{path}?how={how}")).await;
+            assert_eq!((answer.status, answer.header("content-type")), (status, kind), "{path} {how}: {answer:?}");
+            assert_eq!((answer.body.as_str(), answer.header("x-how")), (body, Some(how)), "{path}: {answer:?}");
+            if let Some((name, value)) = header {
+                assert_eq!(answer.header(name), Some(value), "{path} {how}");
+            }
+            for name in ["upgrade", "x-value", "transfer-encoding"] {
+                assert_eq!(answer.header(name), None, "{path} {how}");
+            }
+            let cookies: Vec<&str> =
+                answer.headers.iter().filter(|(name, _)| name == "set-cookie").map(|(_, value)| &**value).collect();
+            let set: &[&str] = if how == "cookies" { &["c=3", "a=1; HttpOnly", "b=2"] } else { &[] };
+            assert_eq!(cookies, set, "{path} {how}");
+        }
+        let by_id = server.post("/operations/shop/made", &json!({ "how": how }).to_string()).await;
+        assert_eq!((by_id.status, by_id.header("x-how")), (status, Some(how)), "{by_id:?}");
+    }
+    // No status that can be sent.
+    assert_eq!(server.get("/made?how=odd").await.status, 200);
+    // An envelope is a result of its own; what is set beside it is sent with it.
+    let envelope = server.send("GET /made?how=gone", &["accept: application/vnd.ops.envelope+json"], "").await;
+    assert_eq!((envelope.status, envelope.header("x-how")), (200, Some("gone")), "{envelope:?}");
+    assert_eq!(envelope.json()["meta"]["statusCode"], 410);
+}
+
+#[tokio::test]
+async fn a_declared_success_is_the_status_of_the_response_and_of_the_document() {
+    let registry = Registry::new();
+    registry.register_all([Registration::from(AddPet), PutPets.into(), Part.into()]).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let answer = server.post("/pets", r#"{"name":"Rex"}"#).await;
+    assert_eq!((answer.status, answer.body.as_str()), (201, "\"Rex\""));
+    let answer = server.send("PUT /pets", &[], "").await;
+    assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+    let document = server.get("/openapi.json").await.json();
+    let responses = |method: &str| document["paths"]["/pets"][method]["responses"].clone();
+    assert!(responses("post")["201"]["content"].is_object() && responses("post").get("200").is_none(), "{document}");
+    assert!(responses("put")["202"].is_object() && responses("put")["202"].get("content").is_none(), "{document}");
+
+    let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+    let added = client.execute::<AddPet>(AddPetInput { name: "Rex".into() }).await.unwrap();
+    assert_eq!((added.data.as_str(), added.meta.as_http().unwrap().status_code), ("Rex", 201));
+
+    let part = server.get("/part").await;
+    assert_eq!((part.status, part.body.as_str(), part.header("content-type")), (206, "bc", Some("text/csv")));
+    assert_eq!((part.header("content-range"), part.header("content-length")), (Some("bytes 1-2/4"), Some("2")));
+}
+
+#[tokio::test]
+async fn what_other_servers_said_is_not_passed_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let head = "HTTP/1.1 203 Odd\r\ncontent-type: application/json\r\nconnection: close\r\nx-secret: 1\r\n";
+            let _ = stream.write_all(format!("{head}set-cookie: a=1\r\ncontent-length: 1\r\n\r\n7").as_bytes()).await;
+        }
+    });
+    const GET: OperationSpec = OperationSpec::query("shop.upstream").with_http(
+        ops_runtime::binding::HttpBinding::new("GET", "/upstream").with_responses(
+            const {
+                &[ops_runtime::binding::HttpResponse::new(
+                    ops_runtime::binding::StatusRange::Exact(203),
+                    "application/json",
+                )]
+            },
+        ),
+    );
+    let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{address}"))).unwrap();
+    let over_http = client.bind([GET]).unwrap();
+    let adapted = vec![Registration::new(GET, Handler::endpoint(Upstream))];
+    for (registrations, is_passed) in [(over_http, true), (adapted, false)] {
+        let registry = Registry::new();
+        registry.register_all(registrations).unwrap();
+        registry.register(Passed).unwrap();
+        let server = serve(HttpServer::new(registry)).await;
+        // A function passes on what an adapter made as its own: adapters begin with the default.
+        let paths = if is_passed { &["/upstream", "/passed"][..] } else { &["/upstream"] };
+        for path in paths {
+            let answer = server.get(path).await;
+            assert_eq!((answer.status, answer.body.as_str()), (203, "7"), "{path}: {answer:?}");
+            assert_eq!((answer.header("x-secret"), answer.header("set-cookie")), (None, None), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn errors_of_calls_are_responses_of_own_routes() {
+    async fn fail(axum::extract::Path(how): axum::extract::Path<String>) -> Result<String, CallError> {
+        Err(match how.as_str() {
+            "timeout" => CallError::new("TIMEOUT", "too late"),
+            "own" => CallError::new("Sold", "it is sold").with_details(json!({ "by": "ann" })),
+            "input" => CallError::new("VALIDATION_ERROR", "no such day"),
+            "nested" => CallError::new("VALIDATION_ERROR", "secret").with_operation(Made::SPEC.id.clone()),
+            "upstream" => CallError::execution("HTTP 404: Not Found")
+                .with_details(json!({ "statusCode": 404, "body": "secret", "headers": { "x": "secret" } })),
+            "response" => ErrorResponse::new(409, json!({ "by": 7 })).into(),
+            _ => CallError::execution("secret"),
+        })
+    }
+    let routes = Router::new().route("/fail/{how}", get(fail));
+    let server = serve(HttpServer::new(Registry::new()).with_routes(routes)).await;
+    for (how, status, code) in [
+        ("timeout", 504, "TIMEOUT"),
+        ("own", 400, "Sold"),
+        ("input", 422, "VALIDATION_ERROR"),
+        ("nested", 500, "VALIDATION_ERROR"),
+        ("upstream", 502, "EXECUTION_ERROR"),
+        ("other", 500, "EXECUTION_ERROR"),
+    ] {
+        let answer = server.get(&format!("/fail/{how}")).await;
+        assert_eq!((answer.status, &answer.problem()["code"]), (status, &json!(code)), "{how}: {answer:?}");
+        assert!(!answer.body.contains("secret"), "{how}: {answer:?}");
+    }
+    let answer = server.get("/fail/response").await;
+    assert_eq!((answer.status, answer.json()), (409, json!({ "by": 7 })));
+}
