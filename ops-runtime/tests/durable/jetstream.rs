@@ -160,8 +160,8 @@ pub(crate) async fn a_step_that_is_not_there() {
     set.probe.open();
     assert_eq!(job.result().await.unwrap().data, 1);
     set.settled().await;
-    first.drain().await;
-    second.drain().await;
+    first.stop().await;
+    second.stop().await;
 }
 
 /// One schedule that cannot be read, such as one of a later version, stops no other.

@@ -93,7 +93,7 @@ async fn what_is_gone_is_made_again() {
         jobs.schedule_by_id("a", hourly, "test.twice", json!({ "number": 1 }), SubmitOptions::new()).await.unwrap();
         assert_eq!(jobs.schedules().await.unwrap().len(), 1, "{fault}");
     }
-    worker.drain().await;
+    worker.stop().await;
 }
 
 /// Who listens to a job's progress does so until it has ended, though the server is away for longer than requests are repeated.

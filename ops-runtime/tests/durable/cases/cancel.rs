@@ -180,7 +180,7 @@ pub(crate) async fn with_its_steps_after_its_ending_is_over<H: Harness>() {
     let second = set.worker().await;
     set.settled().await;
     assert_eq!(set.probe.starts("a-gate"), 1);
-    second.drain().await;
+    second.stop().await;
 }
 
 pub(crate) async fn by_many_at_once<H: Harness>() {

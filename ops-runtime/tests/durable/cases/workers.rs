@@ -132,7 +132,7 @@ pub(crate) async fn a_process_ends_after_its_drain<H: Harness>() {
             runtime.block_on(async {
                 let (worker, before) = (set.worker().await, set.probe.starts("a"));
                 eventually("it has begun", || set.probe.starts("a") > before || before == JOBS).await;
-                if process == 3 { worker.stop().await } else { worker.drain().await }
+                if process == 3 { worker.stop_now().await } else { worker.stop().await }
             });
             runtime.shutdown_background();
         });
@@ -142,7 +142,7 @@ pub(crate) async fn a_process_ends_after_its_drain<H: Harness>() {
         assert_eq!(job.result().await.unwrap().data, 1);
     }
     set.settled().await;
-    worker.drain().await;
+    worker.stop().await;
 }
 
 pub(crate) async fn a_stop_gives_them_back<H: Harness>() {
