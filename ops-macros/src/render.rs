@@ -1,5 +1,7 @@
 //! Prints an operation: its input type, the type that names it, and what both mean to the runtime.
 
+mod codes;
+mod construct;
 mod handler;
 mod input;
 mod spec;
@@ -31,9 +33,11 @@ pub(crate) fn operation(operation: &Operation) -> TokenStream {
     });
     let implementation = implementation(operation, &spec::render(operation));
     let no_result = no_result(operation);
+    let codes = codes::render(operation);
     frame(
         operation,
         &quote! {
+            #codes
             #implementation
             impl __ops::#marker for #ident {}
             #no_result
@@ -62,9 +66,11 @@ pub(crate) fn fallback(operation: &Operation) -> TokenStream {
             }
         }
     });
+    let codes = codes::render(operation).map(|codes| quote!(#[allow(dead_code)] #codes));
     frame(
         operation,
         &quote! {
+            #codes
             #implementation
             impl __ops::Call for #ident {}
             impl __ops::Subscribe for #ident {}

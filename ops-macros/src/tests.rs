@@ -10,10 +10,13 @@ use syn::{File, Item};
 
 use crate::expand::expand;
 
-/// Compares an expansion, which must be short beside the user's fn and the input type.
+/// Compares an expansion, which must be short beside the user's fn and the input type, as must be what makes the input.
 fn check(name: &str, arguments: TokenStream, item: &TokenStream) {
-    let lines = own_lines(golden(name, arguments, item));
-    assert!(lines < 40, "{name} has {lines} lines of its own");
+    let file = golden(name, arguments, item);
+    let (own, making) = (own_lines(file.clone()), making_lines(file));
+    assert!(own < 40, "{name} has {own} lines of its own");
+    // One fn that makes the input, which names each property once, and one conversion.
+    assert!(making <= 13, "{name} has {making} lines that make its input");
 }
 
 fn golden(name: &str, arguments: TokenStream, item: &TokenStream) -> File {
@@ -29,14 +32,19 @@ fn golden(name: &str, arguments: TokenStream, item: &TokenStream) -> File {
     file
 }
 
-/// The lines of an expansion beside the user's fn and the input type.
+/// The lines of an expansion beside the user's fn, and the input type with what makes it.
 fn own_lines(mut file: File) -> usize {
     file.items.retain(|item| match item {
-        Item::Fn(_) => false,
+        Item::Fn(_) | Item::Impl(_) => false,
         Item::Struct(item) => !item.ident.to_string().ends_with("Input"),
-        Item::Impl(item) => item.trait_.is_some(),
         _ => true,
     });
+    prettyplease::unparse(&file).lines().count()
+}
+
+/// The lines of an expansion by which callers make the input.
+fn making_lines(mut file: File) -> usize {
+    file.items.retain(|item| matches!(item, Item::Impl(_)));
     prettyplease::unparse(&file).lines().count()
 }
 

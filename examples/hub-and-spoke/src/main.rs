@@ -79,7 +79,7 @@ async fn hub() -> Result<(), Box<dyn Error>> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     // The hub calls its spokes, too.
-    let strokes = hub.remote().subscribe::<Draw>(DrawInput { length: 3 }).await?;
+    let strokes = hub.remote().subscribe::<Draw>(3).await?;
     println!("hub: {} strokes", strokes.count().await);
     let status = start(&url, "visitor")?.wait().await?;
     server.stop().await;
@@ -111,16 +111,16 @@ async fn visit(url: &str) -> Result<(), Box<dyn Error>> {
     for spec in remote.list() {
         println!("visitor: there is {}", spec.id);
     }
-    println!("visitor: {}", remote.execute::<Greet>(GreetInput {}).await?.data);
+    println!("visitor: {}", remote.execute::<Greet>(()).await?.data);
     let text = "one two three".to_owned();
-    println!("visitor: {} words", remote.execute::<Words>(WordsInput { text }).await?.data);
-    let mut strokes = remote.subscribe::<Draw>(DrawInput { length: 4 }).await?;
+    println!("visitor: {} words", remote.execute::<Words>(text).await?.data);
+    let mut strokes = remote.subscribe::<Draw>(4).await?;
     while let Some(stroke) = strokes.next().await {
         println!("visitor: {}", stroke?.data);
     }
     // The deadline travels: the clerk's handler is dropped, not only forgotten.
     let options = CallOptions::new().with_timeout(Duration::from_millis(200));
-    let error = remote.execute_with::<Ponder>(PonderInput { seconds: 60 }, options).await.map(|_| ()).unwrap_err();
+    let error = remote.execute_with::<Ponder>(60, options).await.map(|_| ()).unwrap_err();
     println!("visitor: {error}");
     client.stop().await;
     Ok(())

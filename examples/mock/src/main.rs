@@ -11,7 +11,7 @@ use serde_json::json;
 /// Says what a pet costs, in cents.
 #[operation(namespace = "shop", kind = query, errors(NotFound = 404))]
 async fn price(name: String) -> Result<u32, CallError> {
-    if name == "Rex" { Ok(2_500) } else { Err(CallError::new("NotFound", format!("{name} is not for sale"))) }
+    if name == "Rex" { Ok(2_500) } else { Err(CallError::new(Price::NOT_FOUND, format!("{name} is not for sale"))) }
 }
 
 /// Says what so many cents of euros are in another currency.
@@ -22,9 +22,9 @@ async fn exchange(cents: u32, currency: String) -> String {
 
 /// The program: one operation is called by its type, the other by its id.
 async fn offer(caller: &impl Caller, name: &str) -> Result<String, CallError> {
-    let price = match caller.execute::<Price>(PriceInput { name: name.to_owned() }).await {
+    let price = match caller.execute::<Price>(name).await {
         Ok(price) => price.data,
-        Err(error) if *error.code() == ErrorCode::from("NotFound") => return Ok(format!("there is no {name}")),
+        Err(error) if error.code() == Price::NOT_FOUND => return Ok(format!("there is no {name}")),
         Err(error) => return Err(error),
     };
     let converted = caller.call("bank.exchange", json!({ "cents": price, "currency": "CHF" })).await?.data;
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mock = MockCaller::new()
         .on::<Price>(|input| match input.name.as_str() {
             "Tom" => Ok(900),
-            "Ann" => Err(CallError::new("NotFound", "not here")),
+            "Ann" => Err(CallError::new(Price::NOT_FOUND, "not here")),
             _ => Err("the shop is on fire".into()),
         })
         .on_id("bank.exchange", |input| Ok(json!(format!("{} of {}", input["cents"], input["currency"]))));

@@ -47,14 +47,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(*error.code(), ErrorCode::ValidationError);
 
     // The owner of the registry may call everything. Others are checked, by what the operation asks for.
-    println!("without an identity: {}", registry.execute::<NamePet>(NamePetInput {}).await?.data);
+    println!("without an identity: {}", registry.execute::<NamePet>(()).await?.data);
     let ann = registry.scoped(Identity::new("ann").with_scope("pets:read"));
-    let said = ann.execute::<NamePet>(NamePetInput {}).await?.data;
+    let said = ann.execute::<NamePet>(()).await?.data;
     println!("ann: {said}");
     assert_eq!(said, "Rex for ann");
 
     let bob = registry.scoped(Identity::new("bob"));
-    let error = bob.execute::<NamePet>(NamePetInput {}).await.unwrap_err();
+    let error = bob.execute::<NamePet>(()).await.unwrap_err();
     println!("bob: {error}");
     assert_eq!(*error.code(), ErrorCode::AccessDenied);
     // He may call what asks for nothing.

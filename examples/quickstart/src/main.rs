@@ -23,11 +23,11 @@ async fn with_tax(price: f64, #[input(default = 19.0)] percent: f64) -> f64 {
 #[operation(namespace = "till", kind = query, scopes("till:quote"), errors(NotForSale = 409))]
 async fn quote(context: &Context, pet_id: i64) -> Result<String, CallError> {
     let env = context.env();
-    let pet = env.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id }).await?.data;
+    let pet = env.execute::<shop::ShowPet>(pet_id).await?.data;
     let Some(price) = pet.price else {
-        return Err(CallError::new("NotForSale", format!("{} has no price", pet.name)));
+        return Err(CallError::new(Quote::NOT_FOR_SALE, format!("{} has no price", pet.name)));
     };
-    let total = env.execute::<WithTax>(WithTaxInput { price, percent: 7.0 }).await?.data;
+    let total = env.execute::<WithTax>(WithTaxInput { percent: 7.0, ..WithTaxInput::new(price) }).await?.data;
     Ok(format!("{} costs {total:.2} euros", pet.name))
 }
 
@@ -48,22 +48,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     registry.register_all(client.bind(shop::operations())?)?;
 
     println!("A local function, called by its type:");
-    print(registry.execute::<WithTax>(WithTaxInput { price: 100.0, percent: 19.0 }).await);
+    print(registry.execute::<WithTax>(100.0).await);
 
     println!("An HTTP API, called by its type:");
-    print(registry.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id: 1 }).await);
+    print(registry.execute::<shop::ShowPet>(1).await);
 
     println!("The same by its id, for programs that meet operations at run time:");
     print(registry.call("shop.showPet", serde_json::json!({ "petId": 1 })).await);
 
     println!("A response that says the same in another way is converted, and the envelope says so:");
-    print(registry.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id: 2 }).await);
+    print(registry.execute::<shop::ShowPet>(2).await);
 
     println!("One that lacks something is an error, with the response in it; nothing is made up:");
-    print(registry.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id: 3 }).await);
+    print(registry.execute::<shop::ShowPet>(3).await);
 
     println!("An HTTP error, with what the server said:");
-    print(registry.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id: 404 }).await);
+    print(registry.execute::<shop::ShowPet>(404).await);
 
     println!("A stream of server-sent events, an envelope each:");
     let mut sales = registry.subscribe::<shop::WatchSales>(shop::WatchSalesInput { limit: Some(3) }).await?;
@@ -72,11 +72,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     println!("Somebody who lacks the scope is turned away:");
-    print(registry.scoped(Identity::new("bob")).execute::<Quote>(QuoteInput { pet_id: 1 }).await);
+    print(registry.scoped(Identity::new("bob")).execute::<Quote>(1).await);
 
     println!("Somebody who has it is served; the operation calls two others on their behalf:");
     let ann = Identity::new("ann").with_scope("till:quote");
-    print(registry.scoped(ann).execute::<Quote>(QuoteInput { pet_id: 1 }).await);
+    print(registry.scoped(ann).execute::<Quote>(1).await);
     Ok(())
 }
 

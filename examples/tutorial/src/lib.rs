@@ -28,11 +28,11 @@ pub async fn postage(
 #[operation(namespace = "post", kind = query, errors(UnknownCurrency = 404))]
 pub async fn quote(context: &Context, kilograms: f64, currency: String) -> Result<f64, CallError> {
     let env = context.env();
-    let euros = env.execute::<Postage>(PostageInput { kilograms }).await?.data;
+    let euros = env.execute::<Postage>(kilograms).await?.data;
     match env.execute::<rates::ShowRate>(currency).await {
         Ok(rate) => Ok((euros * rate.data.rate * 100.0).round() / 100.0),
         Err(error) => match error.declared::<rates::ShowRate>() {
-            Some(ShowRateError::NotFound(problem)) => Err(CallError::new("UnknownCurrency", problem.title)),
+            Some(ShowRateError::NotFound(problem)) => Err(CallError::new(Quote::UNKNOWN_CURRENCY, problem.title)),
             _ => Err(error),
         },
     }
@@ -44,11 +44,11 @@ pub async fn quote(context: &Context, kilograms: f64, currency: String) -> Resul
 pub async fn cheapest(caller: &impl Caller, kilograms: f64, currencies: &[&str]) -> Result<Option<String>, CallError> {
     let mut best: Option<(f64, &str)> = None;
     for currency in currencies {
-        match caller.execute::<Quote>(QuoteInput { kilograms, currency: (*currency).to_owned() }).await {
+        match caller.execute::<Quote>((kilograms, *currency)).await {
             Ok(quote) if best.is_none_or(|(price, _)| quote.data < price) => best = Some((quote.data, currency)),
             Ok(_) => {}
             // A currency that the bank does not know is no reason to stop.
-            Err(error) if error.code().as_str() == "UnknownCurrency" => {}
+            Err(error) if error.code() == Quote::UNKNOWN_CURRENCY => {}
             Err(error) => return Err(error),
         }
     }
@@ -66,7 +66,7 @@ pub async fn charge(customer: String, euros: f64) -> String {
 /// Ships a parcel: charges its sender once and prints one label, however often it has to be tried.
 #[operation(namespace = "post", kind = mutation)]
 pub async fn ship(context: &Context, customer: String, kilograms: f64) -> Result<String, CallError> {
-    let euros = context.env().execute::<Postage>(PostageInput { kilograms }).await?.data;
+    let euros = context.env().execute::<Postage>(kilograms).await?.data;
     let receipt = context.once::<Charge>("charge", ChargeInput { customer, euros }).await?.data;
     let label = context.step("label", || async { Ok("label 1".to_owned()) }).await?;
     Ok(format!("{receipt}; {label}"))
@@ -102,7 +102,7 @@ mod tests {
         let mock = MockCaller::new().on::<Quote>(|input| match input.currency.as_str() {
             "CHF" => Ok(5.0),
             "USD" => Ok(6.5),
-            _ => Err(CallError::new("UnknownCurrency", "no rate")),
+            _ => Err(CallError::new(Quote::UNKNOWN_CURRENCY, "no rate")),
         });
         let found = cheapest(&mock, 1.0, &["XXX", "USD", "CHF"]).await.unwrap();
         assert_eq!(found.as_deref(), Some("CHF"));

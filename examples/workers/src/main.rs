@@ -115,7 +115,7 @@ async fn call(broker: Broker) -> Result<(), Box<dyn Error>> {
     let resize = |width| {
         join_all((0..300).map({
             let remote = &remote;
-            move |picture| remote.execute::<Resize>(ResizeInput { picture, width })
+            move |picture| remote.execute::<Resize>((picture, width))
         }))
     };
     let mut shares = BTreeMap::<u32, u32>::new();
@@ -124,7 +124,7 @@ async fn call(broker: Broker) -> Result<(), Box<dyn Error>> {
     }
     println!("300 pictures by {} processes: {:?}", shares.len(), shares.values().collect::<Vec<_>>());
 
-    let mut steps = remote.subscribe::<Progress>(ProgressInput { steps: 4 }).await?;
+    let mut steps = remote.subscribe::<Progress>(4).await?;
     while let Some(step) = steps.next().await {
         println!("progress: {}", step?.data);
     }

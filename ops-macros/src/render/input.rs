@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, Ident};
 
+use super::construct;
 use crate::model::{DefaultValue, Field, Input, Operation};
 use crate::{names, signature, types};
 
@@ -21,7 +22,7 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
         let default = default.as_ref().map(|default| match default {
             DefaultValue::OfType => quote!(#[serde(default)]),
             DefaultValue::Expr(_) => {
-                let path = format!("{name}::{}", default_name(ident));
+                let path = format!("{name}::{}", names::default_fn(ident));
                 quote!(#[serde(default = #path)])
             }
         });
@@ -29,6 +30,7 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
     });
     let defaults = defaults(name, fields);
     let checks = checks(fields, &private);
+    let construct = construct::render(name, visibility, fields);
     // The empty description keeps the doc comment, which is for readers of Rust, out of the schema.
     Some(quote! {
         #checks
@@ -47,6 +49,7 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
             #(#properties,)*
         }
         #defaults
+        #construct
     })
 }
 
@@ -67,7 +70,7 @@ fn defaults(name: &Ident, fields: &[Field]) -> Option<TokenStream> {
         .iter()
         .filter_map(|Field { ident, ty, default, .. }| {
             let Some(DefaultValue::Expr(expr)) = default else { return None };
-            let function = default_name(ident);
+            let function = names::default_fn(ident);
             let value = converted(expr);
             Some(quote! {
                 fn #function() -> #ty {
@@ -88,10 +91,6 @@ fn converted(expr: &Expr) -> TokenStream {
         }
         None => quote!(#expr),
     }
-}
-
-fn default_name(field: &Ident) -> Ident {
-    format_ident!("__default_{}", names::verbatim(field), span = field.span())
 }
 
 /// A path as serde and schemars want it: in a string, without spaces.

@@ -17,6 +17,19 @@ pub struct AddInput {
     pub a: i64,
     pub b: i64,
 }
+impl AddInput {
+    /// Sets every property.
+    #[must_use]
+    #[allow(dead_code)]
+    pub fn new(a: i64, b: i64) -> Self {
+        Self { a, b }
+    }
+}
+impl ::core::convert::From<(i64, i64)> for AddInput {
+    fn from(value: (i64, i64)) -> Self {
+        Self::new(value.0, value.1)
+    }
+}
 /// Adds two numbers.
 pub struct Add;
 const _: () = {

@@ -44,6 +44,26 @@ impl ReserveInput {
         ::core::convert::From::from("en")
     }
 }
+impl ReserveInput {
+    /// Sets what is required, and leaves the rest to its defaults.
+    #[must_use]
+    #[allow(dead_code)]
+    pub(crate) fn new(name: impl ::core::convert::Into<::std::string::String>) -> Self {
+        Self {
+            name: ::core::convert::Into::into(name),
+            count: Self::__default_count(),
+            language: Self::__default_language(),
+            tags: ::core::default::Default::default(),
+            r#type: ::core::default::Default::default(),
+        }
+    }
+}
+impl<__A: ::core::convert::Into<::std::string::String>> ::core::convert::From<__A>
+for ReserveInput {
+    fn from(value: __A) -> Self {
+        Self::new(value)
+    }
+}
 /// Reserves a pet.
 ///
 /// Until *midnight*.
@@ -51,6 +71,14 @@ pub(crate) struct Reserve;
 #[allow(deprecated)]
 const _: () = {
     use ::ops_runtime::__private as __ops;
+    impl Reserve {
+        /// The error code `NotFound`.
+        pub(crate) const NOT_FOUND: &'static ::core::primitive::str = "NotFound";
+        /// The error code `sold-out`.
+        pub(crate) const SOLD_OUT: &'static ::core::primitive::str = "sold-out";
+        /// The error code `Busy`.
+        pub(crate) const BUSY: &'static ::core::primitive::str = "Busy";
+    }
     impl __ops::Operation for Reserve {
         type Input = ReserveInput;
         type Output = Pet;
@@ -65,9 +93,10 @@ const _: () = {
             .with_output(__ops::output_schema::<Pet>())
             .with_errors(const {
                 &[
-                    __ops::ErrorDefinition::new("NotFound").with_http_status(404u16),
-                    __ops::ErrorDefinition::new("sold-out").with_http_status(409u16),
-                    __ops::ErrorDefinition::new("Busy"),
+                    __ops::ErrorDefinition::new(Self::NOT_FOUND)
+                        .with_http_status(404u16),
+                    __ops::ErrorDefinition::new(Self::SOLD_OUT).with_http_status(409u16),
+                    __ops::ErrorDefinition::new(Self::BUSY),
                 ]
             })
             .with_access(

@@ -15,6 +15,19 @@ struct PutInput {
     id: u64,
     pet: Pet,
 }
+impl PutInput {
+    /// Sets every property.
+    #[must_use]
+    #[allow(dead_code)]
+    fn new(id: u64, pet: Pet) -> Self {
+        Self { id, pet }
+    }
+}
+impl ::core::convert::From<(u64, Pet)> for PutInput {
+    fn from(value: (u64, Pet)) -> Self {
+        Self::new(value.0, value.1)
+    }
+}
 struct Put;
 const _: () = {
     use ::ops_runtime::__private as __ops;

@@ -40,11 +40,37 @@ impl SellInput {
         1
     }
 }
+impl SellInput {
+    /// Sets what is required, and leaves the rest to its defaults.
+    #[must_use]
+    #[allow(dead_code)]
+    fn new(
+        shop: impl ::core::convert::Into<::std::string::String>,
+        id: u64,
+        session: impl ::core::convert::Into<String>,
+        price: Price,
+    ) -> Self {
+        Self {
+            shop: ::core::convert::Into::into(shop),
+            id,
+            key: ::core::default::Default::default(),
+            session: ::core::convert::Into::into(session),
+            dry_run: ::core::default::Default::default(),
+            tags: ::core::default::Default::default(),
+            price,
+            count: Self::__default_count(),
+        }
+    }
+}
 struct Sell;
 const _: () = {
     use ::ops_runtime::__private as __ops;
     #[allow(unused_imports)]
     use __ops::SentAsJson as _;
+    impl Sell {
+        /// The error code `Sold`.
+        const SOLD: &'static ::core::primitive::str = "Sold";
+    }
     impl __ops::Operation for Sell {
         type Input = SellInput;
         type Output = ();
@@ -54,7 +80,7 @@ const _: () = {
             .with_input(__ops::input_schema::<SellInput>())
             .with_output(__ops::output_schema::<()>())
             .with_errors(const {
-                &[__ops::ErrorDefinition::new("Sold").with_http_status(409u16)]
+                &[__ops::ErrorDefinition::new(Self::SOLD).with_http_status(409u16)]
             })
             .with_http(
                 __ops::HttpBinding::new("POST", "/shops/{shop}/pets/{pet-id}")

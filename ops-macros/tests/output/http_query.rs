@@ -15,6 +15,19 @@ struct ListInput {
     tags: ::std::vec::Vec<String>,
     limit: Option<u32>,
 }
+impl ::core::default::Default for ListInput {
+    fn default() -> Self {
+        Self {
+            tags: ::core::default::Default::default(),
+            limit: ::core::default::Default::default(),
+        }
+    }
+}
+impl ::core::convert::From<()> for ListInput {
+    fn from((): ()) -> Self {
+        ::core::default::Default::default()
+    }
+}
 struct List;
 const _: () = {
     use ::ops_runtime::__private as __ops;

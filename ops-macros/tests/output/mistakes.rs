@@ -40,6 +40,19 @@ pub async fn find<T>(id: u64, (a, b): (T, T), name: &'static str, other: T) -> &
 pub struct FindInput {
     pub id: u64,
 }
+impl FindInput {
+    /// Sets every property.
+    #[must_use]
+    #[allow(dead_code)]
+    pub fn new(id: u64) -> Self {
+        Self { id }
+    }
+}
+impl ::core::convert::From<u64> for FindInput {
+    fn from(value: u64) -> Self {
+        Self::new(value)
+    }
+}
 pub struct Find;
 const _: () = {
     use ::ops_runtime::__private as __ops;

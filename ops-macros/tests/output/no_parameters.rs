@@ -11,6 +11,16 @@ async fn now() -> ResponseEnvelope<u64> {}
 #[schemars(crate = "::ops_runtime::__private::schemars", description = "")]
 #[allow(missing_docs)]
 struct NowInput {}
+impl ::core::default::Default for NowInput {
+    fn default() -> Self {
+        Self {}
+    }
+}
+impl ::core::convert::From<()> for NowInput {
+    fn from((): ()) -> Self {
+        ::core::default::Default::default()
+    }
+}
 struct Now;
 const _: () = {
     use ::ops_runtime::__private as __ops;

@@ -13,6 +13,19 @@ async fn watch_pets(ids: &[u64], context: &Context) -> impl Stream<Item = Pet> {
 struct WatchPetsInput {
     ids: ::std::vec::Vec<u64>,
 }
+impl WatchPetsInput {
+    /// Sets every property.
+    #[must_use]
+    #[allow(dead_code)]
+    fn new(ids: ::std::vec::Vec<u64>) -> Self {
+        Self { ids }
+    }
+}
+impl ::core::convert::From<::std::vec::Vec<u64>> for WatchPetsInput {
+    fn from(value: ::std::vec::Vec<u64>) -> Self {
+        Self::new(value)
+    }
+}
 struct WatchPets;
 const _: () = {
     use ::ops_runtime::__private as __ops;

@@ -16,6 +16,19 @@ async fn watch(
 struct WatchInput {
     id: u64,
 }
+impl WatchInput {
+    /// Sets every property.
+    #[must_use]
+    #[allow(dead_code)]
+    fn new(id: u64) -> Self {
+        Self { id }
+    }
+}
+impl ::core::convert::From<u64> for WatchInput {
+    fn from(value: u64) -> Self {
+        Self::new(value)
+    }
+}
 struct Watch;
 const _: () = {
     use ::ops_runtime::__private as __ops;

@@ -2,6 +2,10 @@
 pub struct Follow;
 const _: () = {
     use ::ops_runtime::__private as __ops;
+    impl Follow {
+        /// The error code `NotFound`.
+        pub const NOT_FOUND: &'static ::core::primitive::str = "NotFound";
+    }
     impl __ops::Operation for Follow {
         type Input = Query;
         type Output = Vec<Pet>;
@@ -11,7 +15,7 @@ const _: () = {
             .with_description("Follows the pets.")
             .with_input(__ops::input_schema::<Query>())
             .with_output(__ops::output_schema::<Vec<Pet>>())
-            .with_errors(const { &[__ops::ErrorDefinition::new("NotFound")] });
+            .with_errors(const { &[__ops::ErrorDefinition::new(Self::NOT_FOUND)] });
     }
     impl __ops::Subscribe for Follow {}
 };

@@ -20,6 +20,61 @@ async fn typed_dynamic_and_plain() {
     assert_eq!(add(1, 2).await, 3);
 }
 
+/// Three texts and a number are required, the rest has defaults.
+#[operation(namespace = "text", kind = query)]
+async fn fill(
+    a: &str,
+    b: String,
+    #[input(default = 3)] c: u32,
+    #[input(default = "x")] d: &str,
+    e: Option<u8>,
+    #[input(default)] f: &[u8],
+    #[serde(default = "seven")] g: u8,
+) -> String {
+    format!("{a} {b} {c} {d} {e:?} {f:?} {g}")
+}
+
+fn seven() -> u8 {
+    7
+}
+
+#[operation(namespace = "text", kind = query)]
+async fn repeat(text: String, #[input(default = 2)] times: usize) -> String {
+    text.repeat(times)
+}
+
+#[operation(namespace = "text", kind = query)]
+async fn nothing_needed(#[input(default = 5)] n: u8, note: Option<String>) -> String {
+    format!("{n} {note:?}")
+}
+
+#[operation(namespace = "text", kind = query)]
+async fn of_three(a: Pet, b: u8, #[serde(rename = "c-c")] c: bool) -> String {
+    format!("{} {b} {c}", a.name)
+}
+
+/// Inputs are made as those of generated operations are.
+#[tokio::test]
+async fn inputs_of_what_is_required() {
+    assert_eq!(registry(Add).execute::<Add>((1, 2)).await.unwrap().data, 3);
+    assert_eq!(registry(Add).execute::<Add>(AddInput::new(1, 2)).await.unwrap().data, 3);
+    assert_eq!(registry(Repeat).execute::<Repeat>("ab").await.unwrap().data, "abab");
+    let thrice = RepeatInput { times: 3, ..RepeatInput::new(String::from("ab")) };
+    assert_eq!(registry(Repeat).execute::<Repeat>(thrice).await.unwrap().data, "ababab");
+    let filled = registry(Fill).execute::<Fill>(("a", String::from("b"))).await.unwrap();
+    assert_eq!(filled.data, "a b 3 x None [] 7");
+    // What is left out of JSON is the same.
+    let by_id = registry(Fill).call("text.fill", json!({ "a": "a", "b": "b" })).await.unwrap();
+    assert_eq!(by_id.data, filled.data);
+    let needed = registry(NothingNeeded);
+    assert_eq!(needed.execute::<NothingNeeded>(()).await.unwrap().data, "5 None");
+    let noted = NothingNeededInput { note: Some("x".into()), ..Default::default() };
+    assert_eq!(needed.execute::<NothingNeeded>(noted).await.unwrap().data, "5 Some(\"x\")");
+    let three = OfThreeInput::new(Pet::new(1, "Tom"), 2, true);
+    assert_eq!(registry(OfThree).execute::<OfThree>(three).await.unwrap().data, "Tom 2 true");
+    registry(Tick).execute::<Tick>(()).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_wrong_input_is_refused() {
     let error = registry(Add).call("math.add", json!({ "a": 1 })).await.unwrap_err();
@@ -69,7 +124,7 @@ async fn references_are_lent() {
 }
 
 #[operation(namespace = "shop", errors(NotFound = 404, Closed))]
-async fn find(id: u64) -> Result<Pet, ShopError> {
+pub(crate) async fn find(id: u64) -> Result<Pet, ShopError> {
     match id {
         0 => Err(ShopError::Closed),
         1 => Ok(Pet::new(1, "Tom")),
@@ -82,7 +137,9 @@ async fn errors_keep_their_codes() {
     let registry = registry(Find);
     assert_eq!(registry.execute::<Find>(FindInput { id: 1 }).await.unwrap().into_data(), Pet::new(1, "Tom"));
     let error = registry.execute::<Find>(FindInput { id: 2 }).await.unwrap_err();
-    assert_eq!((error.code().as_str(), error.message()), ("NotFound", "no pet 2"));
+    assert_eq!((error.code().as_str(), error.message()), (Find::NOT_FOUND, "no pet 2"));
+    assert!(error.code() == Find::NOT_FOUND && *error.code() != Find::CLOSED);
+    assert!(matches!(error.code().as_str(), Find::NOT_FOUND));
     let error = registry.call("shop.find", json!({ "id": 0 })).await.unwrap_err();
     assert_eq!(error.code().as_str(), "Closed");
 }

@@ -35,7 +35,7 @@ pub(crate) enum ShopError {
 impl From<ShopError> for CallError {
     fn from(error: ShopError) -> Self {
         match error {
-            ShopError::NotFound(id) => Self::new("NotFound", format!("no pet {id}")),
+            ShopError::NotFound(id) => Self::new(calls::Find::NOT_FOUND, format!("no pet {id}")),
             ShopError::Closed => Self::new("Closed", "come back tomorrow"),
         }
     }

@@ -48,6 +48,17 @@ fn everything() {
     let _ = Reserve;
 }
 
+/// Codes without a const of their own name stand beside those with one.
+#[operation(namespace = "shop", input = u8, output = u8, errors("out-of-stock", HTTPError, "404", "a-b", "a_b", Spec = 400))]
+struct Coded;
+
+#[test]
+fn codes_are_consts() {
+    assert_eq!((Coded::OUT_OF_STOCK, Coded::HTTP_ERROR), ("out-of-stock", "HTTPError"));
+    assert_eq!((Coded::SPEC.id.as_ref(), Coded::SPEC.errors.len()), ("shop.Coded", 6));
+    let _ = Coded;
+}
+
 #[operation(namespace = "shop")]
 async fn r#move(id: u64) -> u64 {
     id

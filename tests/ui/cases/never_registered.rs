@@ -2,7 +2,7 @@
 
 use ops_runtime::operation;
 
-#[operation(namespace = "shop")]
+#[operation(namespace = "shop", errors(NotFound = 404))]
 async fn find(id: u64) -> u64 {
     id
 }

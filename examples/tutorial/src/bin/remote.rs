@@ -3,7 +3,7 @@
 use ops_runtime::Registry;
 use ops_runtime::call::CallHandler;
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
-use tutorial::{Quote, QuoteInput, bank, registry};
+use tutorial::{Quote, bank, registry};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,7 +40,7 @@ async fn worker(url: &str) -> Result<(), Box<dyn std::error::Error>> {
 async fn call(url: &str) -> Result<(), Box<dyn std::error::Error>> {
     let client = WebSocketClient::connect(url, WebSocketConfig::new()).await?;
     let remote = client.remote();
-    let price = remote.execute::<Quote>(QuoteInput { kilograms: 2.0, currency: "CHF".into() }).await?;
+    let price = remote.execute::<Quote>((2.0, "CHF")).await?;
     println!("{} francs", price.data);
     client.stop().await;
     Ok(())
