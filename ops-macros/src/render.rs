@@ -66,7 +66,7 @@ pub(crate) fn fallback(operation: &Operation) -> TokenStream {
             }
         }
     });
-    let codes = codes::render(operation);
+    let codes = codes::render(operation).map(|codes| quote!(#[allow(dead_code)] #codes));
     frame(
         operation,
         &quote! {

@@ -4,9 +4,10 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, TokenStreamExt, format_ident, quote};
 use syn::LitStr;
 
+use super::codes;
 use crate::arguments::Http;
 use crate::arguments::retry::{BACKOFF, MAX_BACKOFF};
-use crate::model::{Binding, Body, ErrorCode, Kind, Operation, Resource, Retry};
+use crate::model::{Binding, Body, Kind, Operation, Resource, Retry};
 use crate::signature;
 
 pub(crate) fn render(operation: &Operation) -> TokenStream {
@@ -40,7 +41,7 @@ pub(crate) fn render(operation: &Operation) -> TokenStream {
         .with_output(__ops::output_schema::<#output>())
     });
     if !arguments.errors.is_empty() {
-        let errors = &arguments.errors;
+        let errors = codes::definitions(operation);
         spec.append_all(quote!(.with_errors(const { &[#(#errors),*] })));
     }
     spec.append_all(access(operation));
@@ -132,13 +133,5 @@ impl ToTokens for Retry {
             let deadline = duration(*deadline);
             tokens.append_all(quote!(.with_deadline(#deadline)));
         }
-    }
-}
-
-impl ToTokens for ErrorCode {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        let code = &self.code;
-        let status = self.status.map(|status| quote!(.with_http_status(#status)));
-        tokens.append_all(quote!(__ops::ErrorDefinition::new(#code)#status));
     }
 }

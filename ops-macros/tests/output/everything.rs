@@ -71,7 +71,6 @@ pub(crate) struct Reserve;
 #[allow(deprecated)]
 const _: () = {
     use ::ops_runtime::__private as __ops;
-    #[allow(dead_code)]
     impl Reserve {
         /// The error code `NotFound`.
         pub(crate) const NOT_FOUND: &'static ::core::primitive::str = "NotFound";
@@ -94,9 +93,10 @@ const _: () = {
             .with_output(__ops::output_schema::<Pet>())
             .with_errors(const {
                 &[
-                    __ops::ErrorDefinition::new("NotFound").with_http_status(404u16),
-                    __ops::ErrorDefinition::new("sold-out").with_http_status(409u16),
-                    __ops::ErrorDefinition::new("Busy"),
+                    __ops::ErrorDefinition::new(Self::NOT_FOUND)
+                        .with_http_status(404u16),
+                    __ops::ErrorDefinition::new(Self::SOLD_OUT).with_http_status(409u16),
+                    __ops::ErrorDefinition::new(Self::BUSY),
                 ]
             })
             .with_access(

@@ -67,7 +67,6 @@ const _: () = {
     use ::ops_runtime::__private as __ops;
     #[allow(unused_imports)]
     use __ops::SentAsJson as _;
-    #[allow(dead_code)]
     impl Sell {
         /// The error code `Sold`.
         const SOLD: &'static ::core::primitive::str = "Sold";
@@ -81,7 +80,7 @@ const _: () = {
             .with_input(__ops::input_schema::<SellInput>())
             .with_output(__ops::output_schema::<()>())
             .with_errors(const {
-                &[__ops::ErrorDefinition::new("Sold").with_http_status(409u16)]
+                &[__ops::ErrorDefinition::new(Self::SOLD).with_http_status(409u16)]
             })
             .with_http(
                 __ops::HttpBinding::new("POST", "/shops/{shop}/pets/{pet-id}")

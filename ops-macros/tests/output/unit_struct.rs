@@ -2,7 +2,6 @@
 pub struct Follow;
 const _: () = {
     use ::ops_runtime::__private as __ops;
-    #[allow(dead_code)]
     impl Follow {
         /// The error code `NotFound`.
         pub const NOT_FOUND: &'static ::core::primitive::str = "NotFound";
@@ -16,7 +15,7 @@ const _: () = {
             .with_description("Follows the pets.")
             .with_input(__ops::input_schema::<Query>())
             .with_output(__ops::output_schema::<Vec<Pet>>())
-            .with_errors(const { &[__ops::ErrorDefinition::new("NotFound")] });
+            .with_errors(const { &[__ops::ErrorDefinition::new(Self::NOT_FOUND)] });
     }
     impl __ops::Subscribe for Follow {}
 };
