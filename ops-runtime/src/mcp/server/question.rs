@@ -57,6 +57,7 @@ pub(super) fn unsupported(capability: &str) -> CallError {
 }
 
 /// What clients can be asked by, as handlers name it.
+#[cfg(any(test, feature = "durable"))]
 pub(super) const CAPABILITIES: [&str; 4] = [FORM, URL, "sampling", "roots"];
 
 /// Forms, which the protocol calls `elicitation.form`, and which are meant by `elicitation` alone.
