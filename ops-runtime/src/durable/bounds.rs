@@ -270,7 +270,7 @@ mod tests {
         // With what else there is of a job.
         let key = "k".repeat(2_100);
         assert_eq!(check(json!(1), beside(Some(&key))), Ok(()));
-        let identity = Identity::new("ann").with_scopes([key.clone()]);
+        let identity = Identity::new("ann").with_scope(key.clone());
         let retry = RetryPolicy::new(2).with_code(key.clone());
         for more in [
             Beside { tenant: Some(&key), ..beside(Some(&key)) },

@@ -376,6 +376,40 @@ async fn a_repeated_submit_holds_up_no_waiter() {
     assert_eq!(result(waited.unwrap()), "1");
 }
 
+/// A process that ends takes none of the jobs with it that were sent to it and that no worker took.
+#[test]
+fn what_is_released_comes_to_others() {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (rest, ends) = (runtime(), runtime());
+    let servers = rest.block_on(Servers::start(1, "2m"));
+    // Of a lease that does not end meanwhile. Each lane is asked for a job.
+    let connect = || servers.engine(JetStreamConfig::new());
+    let engine = ends.block_on(connect());
+    ends.block_on(async {
+        assert!(engine.pull("jobs", 1, Duration::from_millis(100)).await.unwrap().is_empty());
+        for lane in 0..4 {
+            engine.submit(&job(lane, 1)).await.unwrap();
+        }
+        let first = pull_one(&engine).await;
+        assert!(engine.end(&first, &done(&engine, &first.job, "1")).await.unwrap());
+        engine.release("jobs").await.unwrap();
+    });
+    ends.shutdown_background();
+    rest.block_on(async {
+        let (other, start) = (connect().await, std::time::Instant::now());
+        let mut deliveries = Vec::new();
+        while deliveries.len() < 3 {
+            deliveries.extend(other.pull("jobs", 8, LONG).await.unwrap());
+            assert!(start.elapsed() < LONG, "they wait for a lease");
+        }
+        // None counts as one whose worker died.
+        for Delivery { deliveries, tries, .. } in &deliveries {
+            assert_eq!(*deliveries, 1 + u64::from(tries.passes));
+        }
+        assert_eq!(other.stats("jobs").await.unwrap().open, 3);
+    });
+}
+
 /// A job that was closed is this process's no more, and its id may come back at once.
 #[tokio::test]
 async fn closed_jobs_are_let_go() {
