@@ -206,7 +206,7 @@ async fn what_leads_to_a_caller_is_a_caller() {
 #[tokio::test]
 async fn many_calls_at_once() {
     let mock = MockCaller::new().on_envelope::<Show>(|input, context| {
-        let known = context.metadata().map_or(0, |metadata| metadata.len());
+        let known = context.metadata().map_or(0, serde_json::Map::len);
         let meta = HttpMeta::new(200, "application/json").with_header("X-Known", known.to_string());
         Ok(ResponseEnvelope::http(pet(input["id"].as_u64().unwrap_or_default()), meta))
     });
