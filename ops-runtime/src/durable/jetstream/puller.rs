@@ -398,7 +398,7 @@ async fn keep(core: Arc<Core>, shared: Arc<Shared>) {
 }
 
 /// Gives jobs back that no worker had.
-async fn give_back(core: &Core, jobs: Vec<Box<Admitted>>) -> Result<(), CallError> {
+async fn give_back(core: &Core, jobs: impl IntoIterator<Item = Box<Admitted>>) -> Result<(), CallError> {
     let given = jobs.into_iter().filter_map(|admitted| admitted.claim(core)).map(|delivery| async move {
         let mut tries = delivery.tries.clone();
         tries.passes = tries.passes.saturating_add(1);

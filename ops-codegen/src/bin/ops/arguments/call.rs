@@ -57,8 +57,8 @@ pub(crate) struct Credentials {
 pub(crate) struct CallCredentials {
     #[command(flatten)]
     pub(crate) given: Credentials,
-    /// Send what each operation asks for, be it a key, a password or a token, from the environment variables that begin
-    /// with this and _: PREFIX_API_KEY, PREFIX_USER with PREFIX_PASSWORD, PREFIX_TOKEN, or PREFIX_SCHEME for a scheme by name
+    /// Send what each operation asks for, be it a key, a password or a token, from environment variables: `PREFIX_API_KEY`,
+    /// `PREFIX_USER` with `PREFIX_PASSWORD`, `PREFIX_TOKEN`, or `PREFIX_` and the name of a security scheme
     #[arg(long, value_name = "PREFIX")]
     pub(crate) credentials_env: Option<String>,
 }
