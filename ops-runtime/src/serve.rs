@@ -144,6 +144,7 @@ mod place;
 mod problem;
 mod read;
 mod routes;
+mod run;
 mod service;
 mod stream;
 mod tag;
@@ -152,29 +153,19 @@ mod upload;
 
 use std::convert::Infallible;
 use std::fmt;
-use std::io;
-use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::response::IntoResponse;
 use axum::routing::Route;
-use futures_util::future::{Either, select};
 use http::Request;
-use tokio::net::{TcpListener, ToSocketAddrs};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use self::auth::Several;
 use self::document::About;
-use self::incoming::Shared;
-use self::layers::{Around, Layers, cors};
-use self::limits::Limits;
-use self::metrics::Metrics;
-use self::routes::{Cache, Filter};
-use crate::run::door::Door;
-use crate::run::listen;
+use self::layers::Around;
+use self::routes::Filter;
 use crate::{AccessControl, BoxFuture, CancelToken, OperationSpec, Registry};
 
 pub use self::auth::{ApiKeys, BearerTokens};
@@ -389,35 +380,6 @@ impl HttpServer {
         self
     }
 
-    /// Sets a handle that begins the shutdown: no more connections are accepted, streams end, and other requests in flight
-    /// are answered.
-    #[must_use]
-    pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
-        self.cancel = cancel;
-        self
-    }
-
-    /// Begins the shutdown when the future ends, as [`with_cancel`](Self::with_cancel) does when its handle is cancelled.
-    ///
-    /// It is for [`serve`](Self::serve) and [`serve_listener`](Self::serve_listener), which return when the shutdown is
-    /// done; a [router](Self::into_router) is shut down by what serves it.
-    ///
-    /// ```no_run
-    /// # async fn run(registry: ops_runtime::Registry) -> std::io::Result<()> {
-    /// use ops_runtime::serve::HttpServer;
-    ///
-    /// let ctrl_c = async {
-    ///     let _ = tokio::signal::ctrl_c().await;
-    /// };
-    /// HttpServer::new(registry).with_shutdown(ctrl_c).serve("127.0.0.1:8080").await
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
-        self.shutdown = Some(Box::pin(shutdown));
-        self
-    }
-
     /// Adds routes of the program's own, such as an MCP server at `/mcp`, which come before the operations. They share the
     /// limits of connections, and answer for all else themselves. What becomes a WebSocket is no longer counted or awaited.
     ///
@@ -469,128 +431,6 @@ impl HttpServer {
     {
         self.layers.push(Box::new(|router| router.layer(layer)));
         self
-    }
-
-    /// The server as a router, to be merged with others or nested below a prefix.
-    ///
-    /// The operations are its fallback, so that a program's own routes come first. A router that it is merged with may
-    /// have no fallback itself. Requests for any host are taken, unless [`with_hosts`](Self::with_hosts) says which: without
-    /// credentials to tell callers apart, pages of the web could reach a server on a loopback address.
-    ///
-    /// ```no_run
-    /// # async fn run() -> std::io::Result<()> {
-    /// use axum::{Router, routing::get};
-    /// use ops_runtime::Registry;
-    /// use ops_runtime::serve::HttpServer;
-    ///
-    /// let own = Router::new().route("/hello", get(async || "hello"));
-    /// let api = HttpServer::new(Registry::new()).with_hosts(["localhost", "127.0.0.1"]);
-    /// let app = own.nest("/api", api.into_router());
-    /// axum::serve(tokio::net::TcpListener::bind("127.0.0.1:8080").await?, app).await
-    /// # }
-    /// ```
-    pub fn into_router(self) -> Router {
-        let (shared, layers) = self.into_parts();
-        layers.around(shared)
-    }
-
-    /// The server, and what is around it.
-    fn into_parts(self) -> (Arc<Shared>, Layers) {
-        #[cfg(feature = "http-server-compression")]
-        let compresses = self.compresses;
-        let metrics = self.metrics.clone().map(Metrics::new);
-        #[cfg(feature = "durable")]
-        let metrics = metrics.map(|metrics| metrics.with_jobs(self.jobs.clone()));
-        let metrics = metrics.map(Arc::new);
-        let Self { registry, options, filters, authenticators, hosts, origins, cancel, about, .. } = self;
-        let authenticator = Several::of(authenticators);
-        let schemes = authenticator.as_ref().map(|own| own.schemes()).unwrap_or_default();
-        let mut door = Door::any();
-        if let Some(hosts) = hosts {
-            door.set_hosts(hosts);
-        }
-        origins.iter().for_each(|origin| door.add_origin(origin));
-        let cors = cors(&door);
-        let (limits, cancel, cache) = (Limits::new(&options), cancel.0, Cache::default());
-        let undeclared = Arc::default();
-        let shared = Shared {
-            registry,
-            options,
-            filters,
-            authenticator,
-            schemes,
-            door,
-            limits,
-            metrics,
-            cancel,
-            cache,
-            about,
-            undeclared,
-        };
-        let layers = Layers {
-            routes: self.routes,
-            own: self.layers,
-            cors,
-            #[cfg(feature = "http-server-compression")]
-            compresses,
-        };
-        (Arc::new(shared), layers)
-    }
-
-    /// Listens at an address, such as `127.0.0.1:8080`, and serves as [`serve_listener`](Self::serve_listener) does.
-    ///
-    /// # Errors
-    /// If the address cannot be listened at, and those of [`serve_listener`](Self::serve_listener).
-    pub async fn serve(self, address: impl ToSocketAddrs) -> io::Result<()> {
-        self.serve_listener(TcpListener::bind(address).await?).await
-    }
-
-    /// Serves a listener over HTTP/1.1 until [`with_shutdown`](Self::with_shutdown) or [`with_cancel`](Self::with_cancel)
-    /// begins the shutdown; returns when the requests in flight are answered, or
-    /// [`shutdown_timeout`](HttpServerOptions::shutdown_timeout) is over.
-    ///
-    /// # Errors
-    /// If the listener cannot accept connections any more.
-    pub fn serve_listener(mut self, listener: TcpListener) -> BoxFuture<'static, io::Result<()>> {
-        Box::pin(async move {
-            if self.hosts.is_none() && listener.local_addr().is_ok_and(|address| address.ip().is_loopback()) {
-                self = self.with_hosts(["localhost", "127.0.0.1", "[::1]"]);
-            }
-            let limits = listen::Limits {
-                max_connections: self.options.max_connections,
-                head_timeout: self.options.head_timeout,
-                max_head: self.options.max_head,
-                stall_timeout: self.options.stall_timeout,
-                shutdown_timeout: self.options.shutdown_timeout,
-            };
-            // The program's own handle may stand for more than this server.
-            self.cancel = CancelToken(self.cancel.0.child_token());
-            let (cancel, shutdown) = (self.cancel.0.clone(), self.shutdown.take());
-            let (shared, layers) = self.into_parts();
-            // What is wrong with the routes is told before a request comes.
-            shared.cache.get(&shared.registry, &shared.filters);
-            // A router without layers would only cost time.
-            let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
-            let serving = listen::serve(listener, limits, cancel.clone(), move |request: Request<_>, _| {
-                let (shared, router) = (shared.clone(), router.clone());
-                // In a box, for a future of this size would be moved about.
-                let answered: BoxFuture<'static, _> = match router {
-                    Some(mut router) => Box::pin(async move {
-                        router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {})
-                    }),
-                    None => Box::pin(shared.respond(request)),
-                };
-                answered
-            });
-            let Some(shutdown) = shutdown else { return serving.await };
-            match select(pin!(serving), shutdown).await {
-                Either::Left((served, _)) => served,
-                Either::Right(((), serving)) => {
-                    cancel.cancel();
-                    serving.await
-                }
-            }
-        })
     }
 }
 
