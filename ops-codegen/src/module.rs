@@ -221,6 +221,7 @@ const METHODS: &[&str] = &[
     "register_all",
     "register_handler",
     "register_spec",
+    "registrations",
     "remove",
     "replace",
     "scoped",
@@ -237,6 +238,7 @@ const METHODS: &[&str] = &[
     "version",
     "with_policy",
     "with_window",
+    "without_credentials",
 ];
 
 /// The operations with distinct ids.
