@@ -52,11 +52,12 @@ pub(super) fn response(
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<Response<Body>, Problem> {
     let Some(own) = envelope.meta.as_own().cloned() else { return described(spec, binding, accept, envelope) };
-    let mut response = match accept.names(ENVELOPE) {
+    let in_envelope = accept.names(ENVELOPE);
+    let mut response = match in_envelope {
         true => described(spec, binding, accept, envelope)?,
         false => made::response(binding.map(|(binding, _)| binding), &own, envelope.data)?,
     };
-    made::add_headers(&spec.id, &own, response.headers_mut());
+    made::add_headers(&spec.id, &own, binding.is_some() && !in_envelope, response.headers_mut());
     Ok(response)
 }
 
@@ -205,7 +206,7 @@ pub(super) async fn bytes(
         response.headers_mut().insert(CONTENT_DISPOSITION, name);
     }
     if let Some(own) = own {
-        made::add_headers(&spec.id, own, response.headers_mut());
+        made::add_headers(&spec.id, own, true, response.headers_mut());
     }
     Ok(response)
 }

@@ -5,11 +5,11 @@ use axum::response::IntoResponse;
 use http::{HeaderValue, Response, StatusCode};
 
 use super::answer::{JSON, empty, respond};
-use super::problem::Problem;
+use super::problem::{Problem, is_of_input};
 use super::service::REQUEST_ID;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::shown;
-use crate::{CallError, OperationSpec};
+use crate::{CallError, ErrorCode, OperationSpec};
 
 /// The spec of what no operation answers: it declares nothing, and no error is about its input.
 const NO_OPERATION: &OperationSpec = &OperationSpec::query("");
@@ -37,7 +37,12 @@ impl IntoResponse for CallError {
         let number = Number::next();
         let mut buffer = [0; Number::LENGTH];
         let id = number.write(&mut buffer);
-        let error = shown::public(self, NO_OPERATION, &RequestId::of(number), false);
+        let request = RequestId::of(number);
+        if *self.code() == ErrorCode::ValidationError && !is_of_input(&self, NO_OPERATION) {
+            // What was wrong with a call is for who runs the program.
+            tracing::error!(%request, error = %self, "a call of an own route was refused, or its result does not match its schema");
+        }
+        let error = shown::public(self, NO_OPERATION, &request, false);
         let own = error.own_status().and_then(|status| StatusCode::from_u16(status).ok());
         let mut response = match (own, error.details().get("body")) {
             (Some(status), None | Some(serde_json::Value::Null)) => empty(status),

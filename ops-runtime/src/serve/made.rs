@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::body::Body;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
@@ -37,15 +37,23 @@ pub(super) fn response(
 ) -> Result<Response<Body>, Problem> {
     let status = StatusCode::from_u16(own.status_code).unwrap_or(StatusCode::OK);
     let kind = own.content_type.trim();
-    let described = binding.and_then(|binding| binding.response(own.status_code, kind));
     let is_null = match &data {
         Payload::Value(value) => *value == Value::Null,
         data => data.text().is_some_and(|text| text == b"null"),
     };
     // Such as a redirect.
-    if is_null && kind.is_empty() && (described.is_none() || !status.is_success()) {
+    let is_described = || binding.is_some_and(|binding| binding.response(own.status_code, kind).is_some());
+    if is_null && kind.is_empty() && !(status.is_success() && is_described()) {
         return Ok(empty(status));
     }
+    // By its id, an operation gives JSON, whatever a response at its own path holds: bytes are base64 here.
+    let Some(binding) = binding else {
+        return Ok(match text(data) {
+            Ok(text) => respond(status, JSON, text),
+            Err(data) => respond(status, JSON, value(data)?.to_string()),
+        });
+    };
+    let described = binding.response(own.status_code, kind);
     let is_told = |response: &&HttpResponse| {
         kind.is_empty() || response.content_type.as_deref().is_some_and(|own| essence(own) == essence(kind))
     };
@@ -64,15 +72,17 @@ pub(super) fn response(
     }
 }
 
-/// Adds the headers and the cookies that a handler has set, but for those of the connection and the body.
-pub(super) fn add_headers(operation: &str, own: &HttpMeta, headers: &mut HeaderMap) {
+/// Adds the headers and the cookies that a handler has set, but for those of the connection and the body; and, if the body has
+/// another form than the handler gave it, for those that describe its own form.
+pub(super) fn add_headers(operation: &str, own: &HttpMeta, is_own_form: bool, headers: &mut HeaderMap) {
+    let describes = |name: &HeaderName| *name == ETAG || name.as_str().starts_with("content-");
     let cookies = own.set_cookie.iter().map(|cookie| (SET_COOKIE.as_str(), cookie));
     for (name, value) in own.headers.iter().map(|(name, value)| (name.as_str(), value)).chain(cookies) {
         match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes())) {
             (Ok(name), Ok(value)) if name == SET_COOKIE => {
                 headers.append(name, value);
             }
-            (Ok(name), Ok(_)) if FRAMING.contains(&name) => {}
+            (Ok(name), Ok(_)) if FRAMING.contains(&name) || !is_own_form && describes(&name) => {}
             (Ok(name), Ok(value)) => {
                 headers.insert(name, value);
             }

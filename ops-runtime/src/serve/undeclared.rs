@@ -5,10 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use super::problem;
 use crate::model::nearest::nearest;
+use crate::model::text::readable;
 use crate::{CallError, OperationSpec};
 
 /// How many are told at most: codes may be made of what callers send.
 const MOST: usize = 1_000;
+
+/// How much of a code is told, in characters.
+const LONGEST: usize = 100;
 
 /// How many declared codes a line names.
 const NAMED: usize = 3;
@@ -24,8 +28,10 @@ impl Undeclared {
         if problem::of_code(code).is_some() || spec.errors.iter().any(|declared| declared.code == code.as_str()) {
             return;
         }
+        // It may be any text, of any length.
+        let code = readable(code.as_str(), LONGEST);
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() >= MOST || !told.insert((spec.id.clone().into_owned(), code.to_string())) {
+        if told.len() >= MOST || !told.insert((spec.id.clone().into_owned(), code.clone())) {
             return;
         }
         drop(told);
@@ -34,7 +40,7 @@ impl Undeclared {
             operation = spec.id.as_ref(),
             "`{}` failed with `{code}`{of}, which it does not declare, so that clients get status 400: {}",
             spec.id,
-            declares(code.as_str(), spec),
+            declares(&code, spec),
         );
     }
 }

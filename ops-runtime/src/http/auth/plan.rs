@@ -42,6 +42,8 @@ struct Named {
     source: Arc<Source>,
     /// True if an operation that the client has met names the scheme.
     is_known: AtomicBool,
+    /// True if the log has been told that they may be meant for a scheme for which others are sent.
+    is_told: AtomicBool,
 }
 
 /// Credentials with the tokens that they were exchanged for.
@@ -102,7 +104,8 @@ impl Credentials {
         environment: Environment,
     ) -> Result<Self, CallError> {
         let named = named.into_iter().map(|(name, auth)| {
-            let named = Named { source: Source::new(auth)?, is_known: AtomicBool::new(false) };
+            let named =
+                Named { source: Source::new(auth)?, is_known: AtomicBool::new(false), is_told: AtomicBool::new(false) };
             Ok((name, named))
         });
         let (default, named) = (default.map(Source::new).transpose()?, named.collect::<Result<_, CallError>>()?);
@@ -142,12 +145,23 @@ impl Credentials {
     }
 
     /// Credentials that no operation names, and those of these schemes without credentials of their own that may be meant.
-    fn misspelt(&self, names: &[&str]) -> Option<(&str, String)> {
+    fn misspelt<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<(&str, String)> {
         let own = |name: &&str| self.named.contains_key(*name);
         self.unknown().find_map(|unknown| {
-            let meant = nearest(unknown, names.iter().copied().filter(|name| !own(name)), PROPOSED);
+            let meant = nearest(unknown, names.clone().filter(|name| !own(name)), PROPOSED);
             (!meant.is_empty()).then(|| (unknown, either(&meant)))
         })
+    }
+
+    /// Logs once that the default credentials go to schemes for which others seem to be meant.
+    fn tell_misspelt<'n>(&self, operation: &str, names: impl Iterator<Item = &'n str> + Clone) {
+        let Some((unknown, meant)) = self.default.as_ref().and_then(|_| self.misspelt(names)) else { return };
+        if self.named.get(unknown).is_some_and(|named| !named.is_told.swap(true, Ordering::Relaxed)) {
+            tracing::warn!(
+                operation,
+                "the default credentials are used: no operation names `{unknown}`, which has some: did you mean {meant}?"
+            );
+        }
     }
 
     /// What a request of this operation carries.
@@ -165,23 +179,24 @@ impl Credentials {
             return Ok(own());
         }
         let names: Vec<&str> = self.schemes(binding).collect();
-        let misspelt = self.misspelt(&names);
-        if let (Some((unknown, meant)), Some(_)) = (&misspelt, &self.default) {
-            tracing::warn!(
-                operation,
-                "the default credentials are used: no operation names `{unknown}`, which has some: did you mean {meant}?"
-            );
-        }
         // The order of the requirements means nothing: anonymous access, which is always possible, comes last.
         let (open, asking): (Vec<_>, Vec<_>) = binding.security.iter().partition(|way| way.schemes.is_empty());
-        let satisfied = asking.into_iter().find_map(|requirement| self.satisfy(requirement));
-        if satisfied.is_some() || !open.is_empty() {
-            let mut plan = Plan::of(satisfied.into_iter().flatten().collect::<Result<_, _>>()?);
-            plan.is_optional = !open.is_empty();
-            return Ok(plan);
+        let satisfied = asking.into_iter().find_map(|requirement| {
+            let steps = self.satisfy(requirement)?;
+            self.tell_misspelt(operation, requirement.schemes.iter().map(|scheme| scheme.name.as_ref()));
+            Some(steps)
+        });
+        if !open.is_empty() {
+            // Credentials that cannot be used keep nobody from calling without.
+            let steps = satisfied.and_then(|steps| steps.into_iter().collect::<Result<_, _>>().ok());
+            return Ok(Plan { is_optional: true, ..Plan::of(steps.unwrap_or_default()) });
         }
+        if let Some(steps) = satisfied {
+            return Ok(Plan::of(steps.into_iter().collect::<Result<_, _>>()?));
+        }
+        self.tell_misspelt(operation, names.iter().copied());
         if self.default.is_none() {
-            if let Some((unknown, meant)) = misspelt {
+            if let Some((unknown, meant)) = self.misspelt(names.iter().copied()) {
                 let message = format!(
                     "there are credentials for `{}`, which no operation names, and none for what `{operation}` asks \
                      for: did you mean {meant}?",
@@ -393,11 +408,12 @@ impl Plan {
         if !self.steps.iter().any(|step| step.source.auth.is_of_caller()) {
             return Ok(self);
         }
-        if self.is_optional && token.is_none() {
+        let url = Url::parse(&url.to_string()).ok();
+        let is_home = url.zip(settings.base_url.as_ref()).is_some_and(|(url, base)| same_origin(&url, base));
+        if self.is_optional && (token.is_none() || !is_home) {
             return Ok(Self::default());
         }
-        let url = Url::parse(&url.to_string()).ok();
-        if !url.zip(settings.base_url.as_ref()).is_some_and(|(url, base)| same_origin(&url, base)) {
+        if !is_home {
             let message = "the token of a caller is sent to the client's base URL only: set it with \
                            `HttpConfig::with_base_url`";
             return Err(CallError::execution(message));
