@@ -107,6 +107,10 @@ impl Maker<'_> {
             "object" => self.object(node, depth),
             "array" => self.array(node, depth),
             "integer" => self.integer(node),
+            // Of a format of integers it is one.
+            "number" if node.get("format").and_then(Value::as_str).is_some_and(|format| format.contains("int")) => {
+                self.integer(node)
+            }
             "number" => json!(self.number(node, 1.5)),
             "boolean" => json!(true),
             "null" => Value::Null,
