@@ -153,7 +153,7 @@ mod upload;
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Body;
@@ -212,7 +212,8 @@ pub struct HttpServer {
     #[cfg(feature = "http-server-compression")]
     compresses: bool,
     cancel: CancelToken,
-    shutdown: Option<BoxFuture<'static, ()>>,
+    // In a mutex, so that the server is `Sync` whatever the future is.
+    shutdown: Option<Mutex<BoxFuture<'static, ()>>>,
     about: Option<About>,
     routes: Option<Router>,
     layers: Vec<Around>,

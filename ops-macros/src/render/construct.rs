@@ -3,7 +3,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
-use syn::{Attribute, Ident, LitStr, Path, Token, Type, Visibility};
+use syn::{Attribute, ExprPath, Ident, LitStr, Token, Type, Visibility};
 
 use crate::model::{DefaultValue, Field};
 use crate::{names, types};
@@ -96,7 +96,7 @@ enum Value {
     /// What a fn of the input's gives.
     OfOurs,
     /// What a fn gives that `#[serde(default = "..")]` names.
-    Of(Path),
+    Of(ExprPath),
 }
 
 impl Value {
@@ -121,8 +121,9 @@ fn by_serde(attributes: &[Attribute]) -> Option<Value> {
         let _ = attribute.parse_nested_meta(|meta| {
             let value = meta.input.peek(Token![=]).then(|| meta.value()?.parse::<LitStr>()).transpose()?;
             if ["default", "skip", "skip_deserializing"].iter().any(|name| meta.path.is_ident(name)) {
-                match value.and_then(|path| path.parse().ok()) {
-                    Some(path) => found = Some(Value::Of(path)),
+                match value.map(|path| path.parse::<ExprPath>()) {
+                    Some(Ok(path)) => found = Some(Value::Of(path)),
+                    Some(Err(_)) => {}
                     None => drop(found.get_or_insert(Value::OfType)),
                 }
             } else if !meta.input.is_empty() && !meta.input.peek(Token![,]) {

@@ -68,6 +68,8 @@ const ATTEMPTS: usize = 8;
 #[doc(alias = "PendingRequestMap")]
 pub struct Remote {
     far: Far,
+    /// The handler of all its operations: registries know by it that they are one caller's.
+    handler: Handler,
     /// The operations that were called: by id as they are served, by type as the program was built for.
     registry: Registry,
     /// How many there may be before those that are withdrawn are removed.
@@ -78,7 +80,8 @@ impl Remote {
     /// A caller over a transport.
     pub fn new(transport: impl Transport) -> Self {
         let far = Far { transport: Arc::new(transport), window: WINDOW_BYTES };
-        Self { far, registry: Registry::new(), remembered: Arc::new(AtomicUsize::new(REMEMBERED)) }
+        let handler = Handler::endpoint(far.clone());
+        Self { far, handler, registry: Registry::new(), remembered: Arc::new(AtomicUsize::new(REMEMBERED)) }
     }
 
     /// Says how many bytes of items each subscription keeps that it has not read yet; 8 MiB by default
@@ -86,6 +89,7 @@ impl Remote {
     #[must_use]
     pub fn with_window(mut self, bytes: u64) -> Self {
         self.far.window = bytes;
+        self.handler = Handler::endpoint(self.far.clone());
         self
     }
 
@@ -119,8 +123,7 @@ impl Remote {
     }
 
     fn registrations<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
-        let handler = Handler::endpoint(self.far.clone());
-        specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
+        specs.into_iter().map(|spec| Registration::new(spec, self.handler.clone())).collect()
     }
 
     /// The registry with an operation, as it is served now, if it is.
@@ -172,7 +175,7 @@ impl Remote {
         match target {
             Target::Type(own) => {
                 let spec = own.spec;
-                self.registry.admit(&own, || Ok(Registration::new(spec, Handler::endpoint(self.far.clone()))))?;
+                self.registry.admit(&own, || Ok(Registration::new(spec, self.handler.clone())))?;
                 if spec.binding != Binding::Local
                     && let Some(served) = self.far.transport.spec(&spec.id)
                 {

@@ -132,7 +132,7 @@ impl Gate {
                 inner: handler.erased.clone(),
                 behind: self.behind.downgrade(),
             })
-            .keeping_time()
+            .keeping_time(handler.is_foreign)
         });
         // The registry behind has the same spec, so it is one that can be registered.
         self.registry.make_entry(behind.spec.clone(), handler).ok()
@@ -182,13 +182,10 @@ impl Gated {
             let spec = &*operation.spec;
             let check = |input: &Value| operation.check_by_handler(input, &inside);
             let passed = rules.admit(&operation, &input, &context, check).await?;
-            let mut answer = match Guard::start(Limits::of(&inside), || run(&*inner, spec, input, inside)) {
+            let answer = match Guard::start(Limits::of(&inside), || run(&*inner, spec, input, inside)) {
                 Ok(running) => running.await,
                 Err(error) => Err(error),
             };
-            if let (Ok(envelope), true) = (&mut answer, operation.handler.as_ref().is_some_and(Handler::is_foreign)) {
-                envelope.meta.disown();
-            }
             // As the caller gets it.
             let answer = answer.map_err(|error| error.with_declared_code(&spec.errors));
             passed.end(&answer);

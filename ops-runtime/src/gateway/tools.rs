@@ -87,7 +87,7 @@ pub(super) fn registry(core: &Arc<Core>, unknown_is_owner: bool) -> Result<Regis
 pub(super) fn own(core: &Arc<Core>) -> Result<Registry, RegistryError> {
     let behind = core.gate.registry();
     let registry = Registry::builder().with_policy(behind.policy()).build();
-    let own = |spec: SpecRef| Registration::new(spec, Handler::endpoint(Own(core.clone())).keeping_time());
+    let own = |spec: SpecRef| Registration::new(spec, Handler::endpoint(Own(core.clone())).keeping_time(false));
     registry.register_all(behind.list().into_iter().map(own))?;
     Ok(registry)
 }

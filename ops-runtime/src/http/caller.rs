@@ -3,15 +3,14 @@
 use super::HttpClient;
 use crate::run::caller::{Target, impl_caller};
 use crate::run::pipeline::{self, Invocation};
-use crate::{CallError, CallOptions, Handler, Registration};
+use crate::{CallError, CallOptions, Registration};
 
 impl HttpClient {
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
         match target {
             // Uses the operation's own spec, even if the client has another under that id.
             Target::Type(own) => {
-                self.registry
-                    .admit(&own, || Ok(Registration::new(own.spec, Handler::endpoint(self.remote.clone()))))?;
+                self.registry.admit(&own, || Ok(Registration::new(own.spec, self.handler.clone())))?;
             }
             Target::Id(id) => self.knows_namespace(id)?,
         }

@@ -45,6 +45,8 @@ use crate::{
 #[derive(Clone)]
 pub struct HttpClient {
     pub(super) remote: Remote,
+    /// The handler of all its operations: registries know by it that they are one client's.
+    pub(super) handler: Handler,
     /// The operations that the client was given, by id, and those that it has run by type.
     pub(super) registry: Registry,
 }
@@ -57,7 +59,8 @@ impl HttpClient {
     /// header with a line break; an `EXECUTION_ERROR` if the built-in engine cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, CallError> {
         let registry = Registry::builder().with_policy(config.policy()).build();
-        Ok(Self { remote: Remote(Arc::new(Checked::new(config)?)), registry })
+        let remote = Remote(Arc::new(Checked::new(config)?));
+        Ok(Self { handler: Handler::endpoint(remote.clone()), remote, registry })
     }
 
     /// The operations with this client as their handler, ready for `registry.register_all(..)`.
@@ -78,10 +81,9 @@ impl HttpClient {
     }
 
     pub(super) fn registrations<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
-        let handler = Handler::endpoint(self.remote.clone());
         let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
         self.remote.0.credentials.meet(specs.iter().filter_map(|spec| spec.http()));
-        specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
+        specs.into_iter().map(|spec| Registration::new(spec, self.handler.clone())).collect()
     }
 
     /// Adds operations that the client can run by their id; those run by their type need not be added.

@@ -20,7 +20,7 @@ mod http;
 use std::collections::HashSet;
 use std::fmt;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -35,6 +35,7 @@ use crate::model::futures::BoxFuture;
 #[cfg(feature = "mcp-auth")]
 use crate::model::secrets::Secrets;
 use crate::run::attempt::refuse_key;
+use crate::run::handler::Erased;
 use crate::run::registry::WeakRegistry;
 use crate::{
     CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, Registration, Registry,
@@ -80,6 +81,8 @@ const MAX_REFRESHES: u32 = 10;
 #[derive(Clone)]
 pub struct McpClient {
     remote: Remote,
+    /// The handler of all its operations: registries know by it that they are one client's.
+    handler: Handler,
     /// The operations that are run by their type.
     typed: Registry,
     /// The tools of the server, run by their id.
@@ -100,6 +103,8 @@ struct Inner {
     unfit: Mutex<Vec<(String, Diagnostic)>>,
     /// The registries that hold the tools, to be updated when the tools change.
     registries: Mutex<Vec<WeakRegistry>>,
+    /// What the client's handler has, as long as somebody has the handler.
+    endpoint: OnceLock<Weak<dyn Erased>>,
     changed: Arc<Notify>,
     /// Lists the tools again when they have changed.
     refresher: OnceLock<AbortOnDropHandle<()>>,
@@ -143,11 +148,14 @@ impl McpClient {
             catalog: Mutex::default(),
             unfit: Mutex::default(),
             registries: Mutex::new(vec![dynamic.downgrade()]),
+            endpoint: OnceLock::new(),
             changed: Arc::default(),
             refresher: OnceLock::new(),
             #[cfg(feature = "mcp-auth")]
             authorization: tokio::sync::OnceCell::new(),
         });
+        let handler = Handler::endpoint(Remote(inner.clone()));
+        let _ = inner.endpoint.set(Arc::downgrade(&handler.erased));
         let session = inner.open().await?;
         *lock(&inner.link) = Link::up(session);
         let weak = Arc::downgrade(&inner);
@@ -169,7 +177,7 @@ impl McpClient {
             }
         });
         let _ = inner.refresher.set(AbortOnDropHandle::new(refresher));
-        Ok(Self { remote: Remote(inner), typed, dynamic })
+        Ok(Self { remote: Remote(inner), handler, typed, dynamic })
     }
 
     /// The server's name in errors and logs.
@@ -272,7 +280,7 @@ impl fmt::Debug for McpClient {
 
 impl Remote {
     fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
-        let handler = Handler::endpoint(self.clone());
+        let handler = self.0.handler();
         specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
     }
 
@@ -328,6 +336,14 @@ impl Inner {
                 made.map(Some).map_err(|error| error.without(&Secrets::of(&self.config)))
             }
             _ => Ok(None),
+        }
+    }
+
+    /// The client's handler, or another if nobody has it any more.
+    fn handler(self: &Arc<Self>) -> Handler {
+        match self.endpoint.get().and_then(Weak::upgrade) {
+            Some(endpoint) => Handler::foreign(endpoint),
+            None => Handler::endpoint(Remote(self.clone())),
         }
     }
 

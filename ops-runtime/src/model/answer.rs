@@ -82,7 +82,7 @@ impl ResponseMeta {
     }
 
     /// Takes an answer for that of another server, whoever made it.
-    #[allow(dead_code, reason = "only servers of HTTP send what handlers made")]
+    #[inline]
     pub(crate) fn disown(&mut self) {
         if let Self::Http(http) = self {
             http.own.0 = false;

@@ -200,8 +200,8 @@ pub struct HttpMeta {
 impl HttpMeta {
     /// The facts of a response that this process makes, without headers.
     ///
-    /// HTTP servers send its status, its headers and its cookies, if a handler answers with them. What another server said
-    /// stays with the caller: an adapter begins its facts with `HttpMeta::default()`, of which no headers are sent.
+    /// HTTP servers send its status, its headers and its cookies, if a function answers with them. What an adapter
+    /// (`Endpoint`) answers is another server's, however it is made: its headers stay with the caller.
     pub fn new(status_code: u16, content_type: impl Into<String>) -> Self {
         Self { own: Own(true), ..Self::received(status_code, content_type) }
     }

@@ -82,49 +82,43 @@ pub trait Caller: Send + Sync {
     }
 }
 
-/// What leads to a caller is one, too: an `Arc` of one in a struct, say.
-macro_rules! pointer {
-    ($pointer:ty) => {
-        impl<C: Caller> Caller for $pointer {
-            fn execute_with<Op: Call>(
-                &self,
-                input: impl Into<Op::Input> + Send,
-                options: CallOptions,
-            ) -> impl Future<Output = Result<ResponseEnvelope<Op::Output>, CallError>> + Send {
-                C::execute_with::<Op>(self, input, options)
-            }
+/// A reference to a caller is one, too. An `Arc` is none: its methods would come before those of what is in it, whose calls
+/// are admitted at once and hold nothing of their caller.
+impl<C: Caller> Caller for &C {
+    fn execute_with<Op: Call>(
+        &self,
+        input: impl Into<Op::Input> + Send,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<ResponseEnvelope<Op::Output>, CallError>> + Send {
+        C::execute_with::<Op>(self, input, options)
+    }
 
-            fn subscribe_with<Op: Subscribe>(
-                &self,
-                input: impl Into<Op::Input> + Send,
-                options: CallOptions,
-            ) -> impl Future<Output = Result<EnvelopeStream<Op::Output>, CallError>> + Send {
-                C::subscribe_with::<Op>(self, input, options)
-            }
+    fn subscribe_with<Op: Subscribe>(
+        &self,
+        input: impl Into<Op::Input> + Send,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<EnvelopeStream<Op::Output>, CallError>> + Send {
+        C::subscribe_with::<Op>(self, input, options)
+    }
 
-            fn call_with(
-                &self,
-                id: &str,
-                input: Value,
-                options: CallOptions,
-            ) -> impl Future<Output = Result<ResponseEnvelope<Value>, CallError>> + Send {
-                C::call_with(self, id, input, options)
-            }
+    fn call_with(
+        &self,
+        id: &str,
+        input: Value,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<ResponseEnvelope<Value>, CallError>> + Send {
+        C::call_with(self, id, input, options)
+    }
 
-            fn stream_with(
-                &self,
-                id: &str,
-                input: Value,
-                options: CallOptions,
-            ) -> impl Future<Output = Result<EnvelopeStream<Value>, CallError>> + Send {
-                C::stream_with(self, id, input, options)
-            }
-        }
-    };
+    fn stream_with(
+        &self,
+        id: &str,
+        input: Value,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<EnvelopeStream<Value>, CallError>> + Send {
+        C::stream_with(self, id, input, options)
+    }
 }
-
-pointer!(&C);
-pointer!(Arc<C>);
 
 /// What is called: an operation by its type, or by its id.
 #[derive(Clone, Copy)]

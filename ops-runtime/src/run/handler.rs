@@ -156,6 +156,8 @@ pub struct Handler {
     pub(crate) keeps_time: bool,
     /// True if the code stands in for something remote, which checks its inputs itself.
     pub(crate) is_stand_in: bool,
+    /// True if its answers may hold what another server said.
+    pub(crate) is_foreign: bool,
 }
 
 /// An operation by its type.
@@ -236,24 +238,25 @@ impl Handler {
         self.streams.is_none()
     }
 
-    /// True if its answers may hold what another server said: those of all endpoints but a gate, which tells by itself.
-    pub(crate) fn is_foreign(&self) -> bool {
-        self.is_remote() && !self.keeps_time
-    }
-
     /// A handler that passes the call to an endpoint.
     pub fn endpoint(endpoint: impl Endpoint) -> Self {
-        Self::of(Arc::new(endpoint), None, None)
+        Self::foreign(Arc::new(endpoint))
+    }
+
+    /// A handler that passes the call to an endpoint which other handlers may have, too.
+    pub(crate) fn foreign(endpoint: Arc<dyn Erased>) -> Self {
+        Self { is_foreign: true, ..Self::of(endpoint, None, None) }
     }
 
     pub(crate) fn of(erased: Arc<dyn Erased>, operation: Option<Typed>, streams: Option<bool>) -> Self {
-        Self { erased, operation, streams, keeps_time: false, is_stand_in: false }
+        Self { erased, operation, streams, keeps_time: false, is_stand_in: false, is_foreign: false }
     }
 
-    /// Leaves the operation's own timeout to the code, which may have to wait before the operation begins.
+    /// Leaves the operation's own timeout to the code, which may have to wait before the operation begins. What it answers
+    /// is another server's only if what is behind it is.
     #[cfg(feature = "gateway")]
-    pub(crate) fn keeping_time(self) -> Self {
-        Self { keeps_time: true, ..self }
+    pub(crate) fn keeping_time(self, is_foreign: bool) -> Self {
+        Self { keeps_time: true, is_foreign, ..self }
     }
 }
 

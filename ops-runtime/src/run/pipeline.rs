@@ -65,6 +65,21 @@ fn failed(error: CallError, spec: &OperationSpec) -> CallError {
     named(error.with_declared_code(&spec.errors), spec)
 }
 
+/// What a handler answered, as it leaves it: what another server said of it stays that server's.
+#[inline]
+fn answered(
+    entry: &Entry,
+    answer: Result<ResponseEnvelope<Payload>, CallError>,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    match answer {
+        Ok(mut envelope) => {
+            entry.disown(&mut envelope.meta);
+            Ok(envelope)
+        }
+        Err(error) => Err(failed(error, &entry.spec)),
+    }
+}
+
 /// The error of a call, which names its operation.
 #[cold]
 fn named(error: CallError, spec: &OperationSpec) -> CallError {
@@ -93,7 +108,8 @@ impl<Op: Operation> Future for Execution<Op> {
                 Err(error) => Err(failed(error, Op::SPEC)),
             },
             State::Erased(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
-                Ok(envelope) => {
+                Ok(mut envelope) => {
+                    entry.disown(&mut envelope.meta);
                     output::typed(entry, Op::SPEC, *policy, envelope).map_err(|error| named(error, &entry.spec))
                 }
                 Err(error) => Err(failed(error, &entry.spec)),
@@ -225,7 +241,7 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
     let policy = call.policy;
     let entry = call.context.registry.table().get(id).cloned().ok_or_else(|| not_found(id, "operation not found"))?;
     let (guard, checked) = start_served(call, &entry, input, |form| form != InputForm::Value, Endpoint::call_payload)?;
-    let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
+    let envelope = answered(&entry, guard.await)?;
     if checked {
         return Ok(envelope);
     }
@@ -245,7 +261,7 @@ pub(crate) async fn answer(
     let policy = call.policy;
     let is_own = has_own_types(entry);
     let (guard, checked) = start_served(call, entry, Payload::Value(input), is_own, Endpoint::call_payload)?;
-    let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
+    let envelope = answered(entry, guard.await)?;
     if checked {
         let ResponseEnvelope { data, meta, warnings } = envelope;
         let mut envelope = ResponseEnvelope::new(output::parse(&meta, data)?, meta);
@@ -267,7 +283,7 @@ pub(crate) fn answer_text(
     let started = start_served(call, entry, input, has_own_types(entry), Endpoint::call_text);
     async move {
         let (guard, checked) = started?;
-        let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
+        let envelope = answered(entry, guard.await)?;
         // Bytes have no schema.
         if checked || matches!(envelope.data, Payload::Body(_)) {
             return Ok(envelope);
@@ -384,9 +400,8 @@ async fn open(mut call: Invocation, entry: &Arc<Entry>, mut input: Value) -> Res
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
     prepare(entry, handler, &mut input);
     let (first, rest) = Limits::of_subscription(&mut call.context);
-    let declared = entry.clone();
-    let map = move |error: CallError| failed(error, &declared.spec);
-    let stream =
-        Guard::start(first, || handler.erased.subscribe(&entry.spec, input, call.context))?.await.map_err(&map)?;
-    Ok(StreamGuard::new(stream, rest).map(move |item| item.map_err(&map)).boxed())
+    let answering = entry.clone();
+    let opening = Guard::start(first, || handler.erased.subscribe(&entry.spec, input, call.context))?;
+    let stream = opening.await.map_err(|error| failed(error, &entry.spec))?;
+    Ok(StreamGuard::new(stream, rest).map(move |item| answered(&answering, item)).boxed())
 }

@@ -24,8 +24,7 @@ use crate::run::pipeline::{self, Invocation};
 use crate::run::registry::Entry;
 use crate::run::shown;
 use crate::{
-    Bodies, CallError, CallOptions, Context, ErrorCode, Handler, HttpBinding, HttpResponse, Identity, OperationKind,
-    Payload,
+    Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, HttpResponse, Identity, OperationKind, Payload,
 };
 
 /// The key in a call's metadata of the id of the event that a client has seen last.
@@ -67,9 +66,6 @@ impl Incoming<'_> {
                 Ok(envelope) => envelope,
                 Err(error) => return self.failure(entry, binding, error),
             };
-            if entry.handler.as_ref().is_some_and(Handler::is_foreign) {
-                envelope.meta.disown();
-            }
             match std::mem::replace(&mut envelope.data, Payload::Value(Value::Null)) {
                 Payload::Body(body) => {
                     let permit = self.server.limits.stream()?;

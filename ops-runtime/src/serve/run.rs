@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
@@ -48,7 +48,7 @@ impl HttpServer {
     /// ```
     #[must_use]
     pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
-        self.shutdown = Some(Box::pin(shutdown));
+        self.shutdown = Some(Mutex::new(Box::pin(shutdown)));
         self
     }
 
@@ -146,7 +146,8 @@ impl HttpServer {
             };
             // The program's own handle may stand for more than this server.
             self.cancel = CancelToken(self.cancel.0.child_token());
-            let (cancel, shutdown) = (self.cancel.0.clone(), self.shutdown.take());
+            let cancel = self.cancel.0.clone();
+            let shutdown = self.shutdown.take().map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
             let (shared, layers) = self.into_parts();
             // What is wrong with the routes is told before a request comes.
             shared.cache.get(&shared.registry, &shared.filters);

@@ -6,7 +6,7 @@ use ops_runtime::binding::{
 };
 use ops_runtime::call::{CallHandler, InProcess};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, Retry};
-use ops_runtime::registry::Execute;
+use ops_runtime::registry::{Execute, RegistryError};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{Call, CallError, CallOptions, Context, Operation, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
@@ -339,4 +339,26 @@ async fn calls_that_a_handler_makes_do_not_inherit_them() {
     assert_eq!(direct["headers"]["x-key"], "k");
     let nested = registry.call_with("own.op", json!({}), options()).await.unwrap().data;
     assert_eq!((&nested["uri"], nested["headers"].get("x-key")), (&json!("/echo/x"), None));
+}
+
+#[tokio::test]
+async fn what_a_client_registers_twice_is_its_own() {
+    const GET: OperationSpec = OperationSpec::query("pets.get").with_http(HttpBinding::new("GET", "/pets"));
+    let client = || HttpClient::new(HttpConfig::new().with_base_url("https://pets.test")).unwrap();
+    let (one, other, id) = (client(), client(), "pets.get".to_owned());
+    let registry = Registry::new();
+    let register = |client: &HttpClient| registry.register_all(client.bind([GET]).unwrap());
+    register(&one).unwrap();
+    for again in [&one, &one.clone()] {
+        assert_eq!(register(again), Err(RegistryError::Duplicate { id: id.clone() }));
+    }
+    assert_eq!(register(&other), Err(RegistryError::DuplicateClient { id: id.clone() }));
+    one.add([GET]).unwrap();
+    assert_eq!(one.add([GET]), Err(RegistryError::Duplicate { id }));
+    // Another process is one client, too.
+    let remote = InProcess::new().remote();
+    let registry = Registry::new();
+    registry.register_all(remote.bind([GET]).unwrap()).unwrap();
+    let again = registry.register_all(remote.bind([GET]).unwrap());
+    assert_eq!(again, Err(RegistryError::Duplicate { id: "pets.get".to_owned() }));
 }

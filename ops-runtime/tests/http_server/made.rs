@@ -4,11 +4,13 @@
 use axum::Router;
 use axum::routing::get;
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{
-    Body, CallError, Context, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope, operation,
+    Body, Call, CallError, Context, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope,
+    operation,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -72,6 +74,34 @@ async fn part() -> ResponseEnvelope<Body> {
 async fn passed(context: &Context) -> Result<ResponseEnvelope<Value>, CallError> {
     context.env().call("shop.upstream", json!({})).await
 }
+
+/// As `passed`, by the type of the operation.
+#[operation(namespace = "shop", http = "GET /passed-by-type")]
+async fn passed_by_type(context: &Context) -> Result<ResponseEnvelope<Value>, CallError> {
+    context.env().execute::<Get>(json!({})).await
+}
+
+/// The operation of another server.
+struct Get;
+
+impl Operation for Get {
+    type Input = Value;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &GET;
+}
+
+impl Call for Get {}
+
+const GET: OperationSpec = OperationSpec::query("shop.upstream").with_http(
+    HttpBinding::new("GET", "/upstream")
+        .with_responses(const { &[HttpResponse::new(StatusRange::Exact(203), "application/json")] }),
+);
+
+/// Threads may share a server.
+const _: fn() = || {
+    fn shared<T: Send + Sync>() {}
+    shared::<HttpServer>();
+};
 
 /// An adapter that says more than its callers may know.
 struct Upstream;
@@ -166,27 +196,15 @@ async fn what_other_servers_said_is_not_passed_on() {
             let _ = stream.write_all(format!("{head}set-cookie: a=1\r\ncontent-length: 1\r\n\r\n7").as_bytes()).await;
         }
     });
-    const GET: OperationSpec = OperationSpec::query("shop.upstream").with_http(
-        ops_runtime::binding::HttpBinding::new("GET", "/upstream").with_responses(
-            const {
-                &[ops_runtime::binding::HttpResponse::new(
-                    ops_runtime::binding::StatusRange::Exact(203),
-                    "application/json",
-                )]
-            },
-        ),
-    );
     let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{address}"))).unwrap();
     let over_http = client.bind([GET]).unwrap();
     let adapted = vec![Registration::new(GET, Handler::endpoint(Upstream))];
-    for (registrations, is_passed) in [(over_http, true), (adapted, false)] {
+    for registrations in [over_http, adapted] {
         let registry = Registry::new();
         registry.register_all(registrations).unwrap();
-        registry.register(Passed).unwrap();
+        registry.register_all([Registration::from(Passed), PassedByType.into()]).unwrap();
         let server = serve(HttpServer::new(registry)).await;
-        // A function passes on what an adapter made as its own: adapters begin with the default.
-        let paths = if is_passed { &["/upstream", "/passed"][..] } else { &["/upstream"] };
-        for path in paths {
+        for path in ["/upstream", "/passed", "/passed-by-type"] {
             let answer = server.get(path).await;
             assert_eq!((answer.status, answer.body.as_str()), (203, "7"), "{path}: {answer:?}");
             assert_eq!((answer.header("x-secret"), answer.header("set-cookie")), (None, None), "{path}");

@@ -71,14 +71,18 @@ impl Sent<()> {
     pub const RESPONSES: &'static [HttpResponse] = const { &[HttpResponse::empty(StatusRange::Exact(204))] };
 }
 
-/// The success of a status that the operation names.
+/// The success of a status that the operation names. Compiles if the data, if there are any, can be sent with it.
+#[track_caller]
 pub const fn success(status: u16, gives: Option<&'static str>) -> HttpResponse {
     match gives {
-        // Such a response has no body, whatever the operation gives.
-        Some(content_type) if status != 204 && status != 205 => {
+        Some(content_type) => {
+            assert!(
+                status != 204 && status != 205,
+                "a response with the status 204 or 205 has no body, and the operation gives data: name another status"
+            );
             HttpResponse::new(StatusRange::Exact(status), content_type)
         }
-        _ => HttpResponse::empty(StatusRange::Exact(status)),
+        None => HttpResponse::empty(StatusRange::Exact(status)),
     }
 }
 

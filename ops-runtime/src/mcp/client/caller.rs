@@ -3,7 +3,7 @@
 use super::McpClient;
 use crate::run::caller::{Target, impl_caller};
 use crate::run::pipeline::Invocation;
-use crate::{CallError, CallOptions, Handler, Registration};
+use crate::{CallError, CallOptions, Registration};
 
 impl McpClient {
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
@@ -12,7 +12,7 @@ impl McpClient {
                 // Uses the operation's own spec, even if the client has another under that id.
                 self.typed.admit(&own, || {
                     self.remote.0.expect(&own.spec.into())?;
-                    Ok(Registration::new(own.spec, Handler::endpoint(self.remote.clone())))
+                    Ok(Registration::new(own.spec, self.handler.clone()))
                 })?;
                 &self.typed
             }

@@ -31,7 +31,10 @@ impl Future for CallFuture {
     fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
         Poll::Ready(match &mut self.get_mut().0 {
             State::Running(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
-                Ok(envelope) => output::dynamic(entry, *policy, envelope).map_err(|error| named(error, &entry.spec)),
+                Ok(mut envelope) => {
+                    entry.disown(&mut envelope.meta);
+                    output::dynamic(entry, *policy, envelope).map_err(|error| named(error, &entry.spec))
+                }
                 Err(error) => Err(failed(error, &entry.spec)),
             },
             State::Refused(error) => Err(error.take().unwrap_or_else(|| CallError::execution("the call is over"))),

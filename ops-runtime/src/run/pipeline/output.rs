@@ -217,7 +217,7 @@ fn mend(
 /// The kinds of content that are described and that came, where they cannot be the same. What a function makes is of the
 /// kind that it says.
 fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
-    let is_own = |handler: &Handler| !handler.is_foreign() && !handler.is_stand_in;
+    let is_own = |handler: &Handler| !handler.is_foreign && !handler.is_stand_in;
     if meta.as_own().is_some() && entry.handler.as_ref().is_some_and(is_own) {
         return None;
     }

@@ -13,7 +13,7 @@ use super::{RegistryError, difference};
 use crate::model::body::handover::{self, Bodies};
 use crate::run::handler::Typed;
 use crate::run::schemas::{DefinitionCache, Schemas};
-use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, SpecRef, Text};
+use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, ResponseMeta, SpecRef, Text};
 
 /// An extension of a call by a caller who goes by the schema, as models do: a member of the input that the operation's type
 /// would pass over is misspelt, and refused.
@@ -58,6 +58,14 @@ impl Entry {
     #[inline]
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.spec.timeout.filter(|_| self.handler.as_ref().is_none_or(|handler| !handler.keeps_time))
+    }
+
+    /// Takes what the handler answered for another server's answer if it may be one, whoever passes it on.
+    #[inline]
+    pub(crate) fn disown(&self, meta: &mut ResponseMeta) {
+        if self.handler.as_ref().is_some_and(|handler| handler.is_foreign) {
+            meta.disown();
+        }
     }
 
     fn typed(&self) -> Option<Typed> {
