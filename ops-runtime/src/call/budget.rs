@@ -141,6 +141,7 @@ impl Budget {
             running: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
+            ahead: AtomicUsize::new(0),
             returned: AtomicUsize::new(0),
             tight: AtomicBool::new(false),
             refused: Mutex::default(),
@@ -201,6 +202,8 @@ pub(super) struct Share {
     used: AtomicUsize,
     /// Of these, what is kept of its announcements: it is as idle as it should be.
     kept: AtomicUsize,
+    /// Of these, items of subscriptions that wait for it: what it says has to be read, so that they go.
+    ahead: AtomicUsize,
     /// All that it has given back so far.
     returned: AtomicUsize,
     /// Whether something is to be done when it gives something back: it was refused something, or its reader waits.
@@ -272,6 +275,28 @@ impl Share {
         }
     }
 
+    /// Takes bytes of items that are passed on to the peer, if it may hold them.
+    pub(super) fn take_ahead(&self, bytes: usize) -> Result<(), Spent> {
+        self.ahead.fetch_add(bytes, Ordering::Relaxed);
+        let taken = self.take(bytes);
+        if taken.is_err() {
+            self.ahead.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// Gives bytes of items back.
+    pub(super) fn give_back_ahead(&self, bytes: usize) {
+        self.give_back(bytes);
+        self.ahead.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// How many bytes of the items of one subscription may be ahead of the peer, to which they are passed on: little, for it has
+    /// a window of its own, and several of them together may have less than it may hold.
+    pub(super) fn window(&self) -> u64 {
+        FLOOR.min(self.budget.limits.peer / 16).max(1) as u64
+    }
+
     /// Whether so many bytes of announcements could be kept: all peers together may use half of the budget for them.
     pub(super) fn could_keep(&self, bytes: usize) -> bool {
         let kept = self.budget.kept.load(Ordering::Relaxed).saturating_add(bytes);
@@ -299,7 +324,7 @@ impl Share {
     /// True if the peer holds so much that nothing more should be read from it.
     pub(super) fn is_spent(&self) -> bool {
         let used = self.used.load(Ordering::Relaxed);
-        used >= self.budget.limits.peer / 2
+        used.saturating_sub(self.ahead.load(Ordering::Relaxed)) >= self.budget.limits.peer / 2
             || (used > FLOOR && self.budget.used.load(Ordering::Relaxed) >= self.budget.limits.all)
     }
 
@@ -450,6 +475,19 @@ mod tests {
         assert_eq!(three.take(1 << 20), Ok(()));
         drop((one, two, three));
         assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_peer_is_read_whatever_waits_for_it() {
+        let share = budget().share();
+        assert_eq!(share.take_ahead(3 << 20), Ok(()));
+        assert!(!share.is_spent());
+        assert_eq!(share.take_ahead(2 << 20), Err(Spent::Peer));
+        share.give_back_ahead(2 << 20);
+        assert_eq!(share.take(2 << 20), Ok(()));
+        assert!(share.is_spent());
+        assert_eq!(share.window(), FLOOR as u64);
+        assert_eq!(Budget::new(Limits { peer: 512 << 10, ..Limits::default() }).share().window(), 32 << 10);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 use tracing::Instrument;
 
-use super::budget::{Charge, FLOOR, Reader};
+use super::budget::{Charge, Reader};
 use super::directory::{gone, of_another_kind};
 use super::handler::{Credits, Peer};
 use super::{CallEvent, CallRequest, MAX_WINDOW, Remote, RequestId, Unsent, meter, trace};
@@ -126,7 +126,7 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
         let window = request.window_bytes.filter(|_| !task.peer.auth.in_process);
         if !task.peer.auth.in_process {
             // Of one that is passed on, little comes ahead: the peer has a window of its own.
-            let window = window.unwrap_or(MAX_WINDOW).min(FLOOR as u64);
+            let window = window.unwrap_or(MAX_WINDOW).min(task.peer.share.window());
             context = context.with_own(Reader { share: task.peer.share.clone(), window });
         }
         let invocation = Invocation { context, policy, checked: true };

@@ -99,7 +99,7 @@ impl Slot {
         let bytes = size(&item);
         if bytes > 0
             && let Some(share) = self.share()
-            && let Err(spent) = share.take(bytes)
+            && let Err(spent) = share.take_ahead(bytes)
         {
             return Err(share.refusal(spent, "items that this peer has not read"));
         }
@@ -168,7 +168,7 @@ impl Slot {
             state.bytes -= bytes;
             drop(state);
             if let Some(share) = self.share() {
-                share.give_back(bytes);
+                share.give_back_ahead(bytes);
             }
             return Poll::Ready(Taken::Answer(answer));
         }
@@ -191,7 +191,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(share) = self.items.as_ref().and_then(|items| items.share.as_ref()) {
-            share.give_back(self.state.get_mut().unwrap_or_else(PoisonError::into_inner).bytes);
+            share.give_back_ahead(self.state.get_mut().unwrap_or_else(PoisonError::into_inner).bytes);
         }
     }
 }

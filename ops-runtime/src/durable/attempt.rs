@@ -16,8 +16,9 @@ use tracing::{Instrument, Span, field};
 use crate::call::trace::continue_trace;
 use crate::durable::bounds::{Bounds, bounded};
 use crate::durable::engine::{Delivery, Engine};
+use crate::durable::error::UNREADABLE;
 use crate::durable::id::JobId;
-use crate::durable::job::late;
+use crate::durable::job::{AnyJob, late};
 use crate::durable::meter::Meter;
 use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Outcome, Stored, Tries};
 use crate::durable::retry::millis;
@@ -98,7 +99,7 @@ enum Verdict {
 
 /// What is known of the job of a step.
 enum Parent {
-    /// It waits for the step, or left it behind when it ended; or this is no step.
+    /// It waits for the step, or left it behind when it ended, or what is kept of it is not understood; or this is no step.
     Waits,
     Cancelled,
     /// Nothing is kept of it: it has ended, and its retention is over.
@@ -126,7 +127,7 @@ impl Attempted<'_> {
         let attempt = tries.attempts.saturating_add(1);
         let verdict = match self.refusal(&mut tries) {
             Some(verdict) => Some(verdict),
-            None => self.without_parent(&tries).await,
+            None => self.without_parent(&mut tries).await,
         };
         let verdict = match verdict {
             Some(verdict) => verdict,
@@ -248,7 +249,7 @@ impl Attempted<'_> {
                 // The notice that it was cancelled may have been lost; the server may be as well.
                 let close = async {
                     if !steps.is_empty()
-                        && let Ok(Some(stored)) = self.engine().read(&job.id).await
+                        && let Ok(Some(stored)) = self.engine().read_known(&job.id).await
                         && is_cancelled(&stored)
                     {
                         self.close(steps).await;
@@ -344,23 +345,35 @@ impl Attempted<'_> {
     }
 
     /// What becomes of a step whose job was cancelled, or may have been. `None` if it is run, as is what is no step.
-    async fn without_parent(&self, tries: &Tries) -> Option<Verdict> {
+    async fn without_parent(&self, tries: &mut Tries) -> Option<Verdict> {
         match self.parent().await {
-            Parent::Waits => None,
+            Parent::Waits => {
+                tries.gone = 0;
+                None
+            }
             Parent::Cancelled => Some(Verdict::End(Outcome::Cancelled)),
             // Nobody waits for the step any more.
-            Parent::Gone if tries.passes >= GONE => Some(Verdict::End(Outcome::Cancelled)),
-            Parent::Gone | Parent::Unknown => Some(pass(tries)),
+            Parent::Gone if tries.gone >= GONE => Some(Verdict::End(Outcome::Cancelled)),
+            Parent::Gone => {
+                tries.gone = tries.gone.saturating_add(1);
+                Some(pass(tries))
+            }
+            Parent::Unknown => Some(pass(tries)),
         }
     }
 
     /// What is known of the job of which this is a step.
     async fn parent(&self) -> Parent {
         let Some(parent) = &self.delivery.job.parent else { return Parent::Waits };
-        match self.engine().read(parent).await {
+        match self.engine().read_known(parent).await {
             Ok(Some(stored)) if is_cancelled(&stored) => Parent::Cancelled,
             Ok(Some(_)) => Parent::Waits,
             Ok(None) => Parent::Gone,
+            // It will not be read later either, and is not known to be cancelled.
+            Err(error) if error.details().get(UNREADABLE).is_some() => {
+                tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the job of a step is not understood");
+                Parent::Waits
+            }
             Err(error) => {
                 tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the job of a step can't be read");
                 Parent::Unknown
@@ -371,7 +384,7 @@ impl Attempted<'_> {
     /// Cancels the steps that a cancelled job waited for.
     async fn close(&self, steps: Vec<JobId>) {
         for step in steps {
-            if let Err(error) = self.scope.jobs.job_by_id(step.clone()).cancel().await {
+            if let Err(error) = AnyJob::known(self.scope.jobs.clone(), step.clone(), false).cancel().await {
                 tracing::warn!(%error, job = step.as_str(), "a step of a cancelled job was not cancelled");
             }
         }

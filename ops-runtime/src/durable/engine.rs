@@ -59,6 +59,14 @@ pub trait Engine: Send + Sync + 'static {
     /// What is kept of a job. `None` if it is unknown, or if its retention is over.
     fn read<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>>;
 
+    /// What is kept of a job that the caller has reason to know, such as one that it submitted.
+    ///
+    /// An engine that may not show at once what was acknowledged asks again before it says `None`. By default
+    /// [`read`](Self::read), which is also for ids that anybody may have made up.
+    fn read_known<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>> {
+        self.read(id)
+    }
+
     /// Waits until a job has ended, for at most `at_most`, and returns what is kept of it then.
     ///
     /// Returns at once for a job that has ended or is unknown. After `at_most` it returns the job as it is then.

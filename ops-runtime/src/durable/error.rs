@@ -11,6 +11,9 @@ const KEY_CONFLICT: &str = "KEY_CONFLICT";
 const JOB_NOT_FOUND: &str = "JOB_NOT_FOUND";
 const JOB_CANCELLED: &str = "JOB_CANCELLED";
 
+/// What marks the error of a record that is there and can't be read, in its details: asking again changes nothing.
+pub(super) const UNREADABLE: &str = "unreadable";
+
 /// What is wrong with a job, read from a [`CallError`].
 ///
 /// ```

@@ -45,7 +45,8 @@
 //!   and one of its results counts. Where effects must not be repeated, use steps and idempotency keys.
 //! - **A worker that dies** gives its jobs to others when its lease is over ([`with_lease`](JetStreamConfig::with_lease)).
 //! - **Without a leader** (some seconds after the death of a server) requests are repeated, for 30 s by default. A new leader may
-//!   not show at once what was acknowledged, so what is not there is read again for half a second.
+//!   not show at once what was acknowledged, so a job that was submitted is read again for half a second if it is not there. One
+//!   that is asked for by its id is not: it may never have been.
 //! - **Streams that are gone** are made again, with a warning, by the processes that use them. What was in them is lost.
 //! - **A worker that drains** gives back what was sent to its process, and returns when the server has all that it was told.
 //! - **Delays** are schedules of the server's, and hold whatever is killed. Waits between attempts are kept with the
@@ -208,6 +209,10 @@ impl Engine for JetStream {
 
     fn read<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>> {
         Box::pin(self.core.read(id))
+    }
+
+    fn read_known<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>> {
+        Box::pin(self.core.read_known(id))
     }
 
     fn wait<'a>(&'a self, id: &'a JobId, at_most: Duration) -> EngineResult<'a, Option<Stored>> {

@@ -42,6 +42,8 @@ pub struct AnyJob {
     jobs: Jobs,
     id: JobId,
     is_new: bool,
+    /// True if it was submitted by this handle: it is there.
+    is_known: bool,
 }
 
 /// How far a job is.
@@ -128,8 +130,14 @@ impl<Op: Call> fmt::Debug for Job<Op> {
 }
 
 impl AnyJob {
-    pub(super) fn new(jobs: Jobs, id: JobId, is_new: bool) -> Self {
-        Self { jobs, id, is_new }
+    /// A job by its id, which may be unknown.
+    pub(super) fn new(jobs: Jobs, id: JobId) -> Self {
+        Self { jobs, id, is_new: false, is_known: false }
+    }
+
+    /// A job that was submitted.
+    pub(super) fn known(jobs: Jobs, id: JobId, is_new: bool) -> Self {
+        Self { jobs, id, is_new, is_known: true }
     }
 
     /// The id of the job.
@@ -273,7 +281,9 @@ impl AnyJob {
     }
 
     pub(crate) async fn read(&self) -> Result<Stored, CallError> {
-        self.own(self.jobs.engine().read(&self.id).await?)
+        let engine = self.jobs.engine();
+        let stored = if self.is_known { engine.read_known(&self.id).await? } else { engine.read(&self.id).await? };
+        self.own(stored)
     }
 
     /// What is kept of the job, if it may be seen.
@@ -287,8 +297,13 @@ impl AnyJob {
         let engine = self.jobs.engine();
         // The deadline is not known before the job is read, which one that ends soon need not be.
         let mut at_most = Duration::from_millis(GRACE);
+        let mut is_known = self.is_known;
         loop {
-            let stored = engine.wait(&self.id, at_most).await?;
+            let stored = match engine.wait(&self.id, at_most).await? {
+                None if is_known => engine.read_known(&self.id).await?,
+                stored => stored,
+            };
+            is_known = true;
             let (job, mut tries) = match self.own(stored)? {
                 Stored::Ended(ended) => return Ok(*ended),
                 Stored::Open { job, tries } => (job, tries),

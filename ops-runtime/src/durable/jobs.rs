@@ -158,7 +158,7 @@ impl Jobs {
 
     /// Takes a job of any operation up by its id. Nothing is asked of the engine yet.
     pub fn job_by_id(&self, id: JobId) -> AnyJob {
-        AnyJob::new(self.clone(), id, false)
+        AnyJob::new(self.clone(), id)
     }
 
     /// All dead letters, queue by queue. Those that come while they are read may be missing.
@@ -384,7 +384,7 @@ impl Jobs {
             return Err(named(JobError::Conflict { job: job.id }.into()));
         }
         meter::submitted(job.id.queue(), known.is_none());
-        Ok((AnyJob::new(self.clone(), job.id, known.is_none()), known))
+        Ok((AnyJob::known(self.clone(), job.id, known.is_none()), known))
     }
 }
 

@@ -138,12 +138,21 @@ pub struct Tries {
     /// How often a worker gave the job back without trying it.
     #[serde(default)]
     pub passes: u32,
+    /// How often in a row a worker gave the job back because nothing was kept of the job of which it is a step.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gone: u32,
     /// The last failed attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<FailedAttempt>,
     /// When the next attempt starts; unset if it is not due to a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
+}
+
+// As `serde` calls it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How many failed attempts the history of a job keeps.

@@ -28,6 +28,8 @@ use crate::{Call, CallError, ErrorCode};
 const LOOK: u64 = 5_000;
 /// For how many of the last times of a schedule a job is looked for when it is removed.
 const PASSED: usize = 16;
+/// How long after a schedule is not there it is looked for once more: a new leader of a cluster may not show it at once.
+const BEHIND: Duration = Duration::from_millis(500);
 /// How often a schedule is set that others set at the same time.
 const TIMES: usize = 20;
 /// The shortest interval.
@@ -388,17 +390,26 @@ async fn submit_all(
     first
 }
 
-/// Cancels the jobs at these times of schedules that are no more.
-async fn close_gone(jobs: &Jobs, new: Vec<(ScheduleRecord, u64)>) -> Result<(), CallError> {
-    if new.is_empty() {
-        return Ok(());
-    }
-    let kept = jobs.engine().schedules().await?;
-    for (schedule, at) in new {
-        let known = kept.iter().find(|kept| kept.name == schedule.name);
-        if !ScheduleRecord::is_same(known, Some(&schedule)) {
-            jobs.close_at(&schedule, at).await?;
+/// Cancels the jobs at these times of schedules that are no more: those that two looks do not find.
+async fn close_gone(jobs: &Jobs, mut new: Vec<(ScheduleRecord, u64)>) -> Result<(), CallError> {
+    for wait in [Duration::ZERO, BEHIND] {
+        if new.is_empty() {
+            return Ok(());
         }
+        tokio::time::sleep(wait).await;
+        let kept = jobs.engine().schedules().await?;
+        new.retain(|(schedule, _)| {
+            let known = kept.iter().find(|kept| kept.name == schedule.name);
+            !ScheduleRecord::is_same(known, Some(schedule))
+        });
+    }
+    for (schedule, at) in new {
+        tracing::info!(
+            schedule = schedule.name,
+            at,
+            "the next job of a schedule is cancelled: it was removed or replaced"
+        );
+        jobs.close_at(&schedule, at).await?;
     }
     Ok(())
 }

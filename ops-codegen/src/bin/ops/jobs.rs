@@ -3,7 +3,7 @@
 mod facts;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -87,15 +87,15 @@ impl Server {
             None if arguments.creds.is_some() => None,
             None => set("NATS_TOKEN"),
         };
-        let file = arguments.creds.clone().or_else(|| set("NATS_CREDS").map(PathBuf::from));
         // Nothing is submitted here, so the limits of sizes don't matter.
         let config = JetStreamConfig::new().with_prefix(&arguments.prefix).with_streams_as_found();
         let config = config.with_max_input(1).with_max_result(1);
-        let config = match (token, file, set("NATS_USER"), set("NATS_PASSWORD")) {
-            (Some(token), ..) => config.with_token(token),
-            (None, Some(file), ..) => config.with_credentials(read(&file)?),
-            (None, None, Some(user), password) => config.with_user(user, password.unwrap_or_default()),
-            (None, None, None, Some(_)) => {
+        let config = match (&arguments.creds, token, set("NATS_USER"), set("NATS_CREDS")) {
+            (Some(file), ..) => config.with_credentials(read(file)?),
+            (None, Some(token), ..) => config.with_token(token),
+            (None, None, Some(user), _) => config.with_user(user, set("NATS_PASSWORD").unwrap_or_default()),
+            (None, None, None, Some(file)) => config.with_credentials(read(Path::new(&file))?),
+            (None, None, None, None) if set("NATS_PASSWORD").is_some() => {
                 return Err(Failure::Usage("NATS_PASSWORD is set, and NATS_USER is not".to_owned()));
             }
             (None, None, None, None) => config,

@@ -30,11 +30,21 @@ struct State {
     changed: bool,
     /// True if the peer was told that another part follows.
     more: bool,
+    /// How many operations were too large to be told of to this peer, and whether the log has been told that.
+    left_out: usize,
+    warned: bool,
 }
 
 impl Announcing {
     pub(super) fn new() -> Self {
-        let state = State { told: Some(Announced::default()), parts: VecDeque::new(), changed: false, more: false };
+        let state = State {
+            told: Some(Announced::default()),
+            parts: VecDeque::new(),
+            changed: false,
+            more: false,
+            left_out: 0,
+            warned: false,
+        };
         Self { state: Mutex::new(state), waits: AtomicBool::new(false), begun: AtomicBool::new(false) }
     }
 
@@ -103,11 +113,12 @@ impl Announcing {
             }
             let Some(part) = state.parts.pop_front() else {
                 self.waits.store(false, Ordering::Release);
+                state.warn(outbox.limit());
                 return;
             };
             // Under the lock, so that parts are told in order.
             state.more = part.more;
-            say(outbox, part);
+            state.left_out += say(outbox, part);
         }
     }
 
@@ -128,9 +139,10 @@ impl Announcing {
     }
 }
 
-/// Says a part. One that is too large for the peer is said in smaller parts, and without what fits into none.
-fn say(outbox: &Outbox, part: Announcement) {
-    let mut parts = vec![part];
+/// Says a part. One that is too large for the peer is said in smaller parts, and without what fits into none: returns how much
+/// that is.
+fn say(outbox: &Outbox, part: Announcement) -> usize {
+    let (mut parts, mut left_out) = (vec![part], 0);
     while let Some(part) = parts.pop() {
         if !matches!(outbox.send(Frame::Announce(part.clone())), Err(Unsent::Refused(_))) {
             continue;
@@ -141,14 +153,23 @@ fn say(outbox: &Outbox, part: Announcement) {
             None => {
                 let operation =
                     part.add.first().map_or_else(|| part.remove.first().map(|id| &**id), |spec| Some(&spec.id));
-                tracing::warn!(operation, limit = outbox.limit(), "too large to be announced to this peer");
+                tracing::debug!(operation, limit = outbox.limit(), "too large to be announced to this peer");
+                left_out += 1;
                 parts.push(Announcement { max_message: part.max_message, more: part.more, ..Announcement::default() });
             }
         }
     }
+    left_out
 }
 
 impl State {
+    /// Tells the log, once for a connection: the peer says how much it takes, and may take nothing.
+    fn warn(&mut self, limit: usize) {
+        if self.left_out > 0 && !std::mem::replace(&mut self.warned, true) {
+            tracing::warn!(operations = self.left_out, limit, "operations are too large to be announced to this peer");
+        }
+    }
+
     /// Makes the parts of what has changed since the peer was told, which may be none.
     fn prepare(&mut self, limit: usize, served: &impl Fn() -> Vec<SpecRef>) {
         self.changed = false;
@@ -241,6 +262,7 @@ mod tests {
             announcing.refill(&outbox, served);
             read(&outbox, &mut heard);
             assert!(!announcing.state().more);
+            assert_eq!(announcing.state().left_out, 4 - known.len());
             assert_eq!(heard, known.iter().map(|id| (*id).to_owned()).collect());
         }
     }

@@ -31,6 +31,7 @@ use super::subject::Subjects;
 use super::write::Write;
 use crate::CallError;
 use crate::durable::engine::EngineResult;
+use crate::durable::error::UNREADABLE;
 use crate::nats::{refused, servers, unusable};
 
 /// How long one request to the server may take.
@@ -359,6 +360,7 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<Bytes, CallError> {
 pub(super) fn from_json<T: DeserializeOwned>(json: &[u8], subject: &str) -> Result<T, CallError> {
     let failed = |error: &dyn std::error::Error| {
         CallError::execution(format!("the message at {subject} can't be read as a record: {error}"))
+            .with_details(serde_json::json!({ UNREADABLE: true }))
     };
     // Once for all, which is faster than string by string.
     let text = std::str::from_utf8(json).map_err(|error| failed(&error))?;

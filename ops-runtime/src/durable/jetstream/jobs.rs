@@ -79,10 +79,15 @@ impl Core {
 
     /// What is kept of a job.
     pub(super) async fn read(&self, id: &JobId) -> Result<Option<Stored>, CallError> {
+        self.newest(id).await?.map(|(last, job)| stored(last, job)).transpose()
+    }
+
+    /// What is kept of a job that was acknowledged.
+    pub(super) async fn read_known(&self, id: &JobId) -> Result<Option<Stored>, CallError> {
         self.known(id).await?.map(|(last, job)| stored(last, job)).transpose()
     }
 
-    /// The [newest](Self::newest) of a job that may have been acknowledged. A server that has just become the leader may not show
+    /// The [newest](Self::newest) of a job that was acknowledged. A server that has just become the leader may not show
     /// that yet, so nothing is read again before it is believed. A single server shows all.
     async fn known(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
         let mut reads = if self.config.replicas > 1 { BEHIND } else { 0 };
@@ -155,7 +160,7 @@ impl Core {
 
     /// Ends a job from outside.
     pub(super) async fn close(&self, id: &JobId, end: &Ended) -> Result<bool, CallError> {
-        let Some((last, job)) = self.known(id).await? else { return Ok(false) };
+        let Some((last, job)) = self.newest(id).await? else { return Ok(false) };
         if last.subject.contains(".end.") {
             // What is left of it, should who ended it have died before it was removed: a delay would run out and start it.
             self.remove_open(id, last.sequence).await?;
@@ -429,6 +434,8 @@ pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
         #[serde(default)]
         passes: u32,
         #[serde(default)]
+        gone: u32,
+        #[serde(default)]
         next: Option<u64>,
     }
 
@@ -437,8 +444,8 @@ pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
         Err(error) => error,
     };
     tracing::warn!(%error, subject, "what the tries of a job came to can't be read, and is left out");
-    let Ok(Counted { attempts, passes, next }) = serde_json::from_slice(json) else { return Tries::default() };
-    Tries { attempts, passes, next, ..Tries::default() }
+    let Ok(Counted { attempts, passes, gone, next }) = serde_json::from_slice(json) else { return Tries::default() };
+    Tries { attempts, passes, gone, next, ..Tries::default() }
 }
 
 /// The place in the stream of the message that a receipt is for, as subjects of acknowledgements name it: with a domain and an

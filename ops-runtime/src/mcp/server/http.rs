@@ -220,6 +220,9 @@ impl McpService {
         let begins = session.is_none();
         if let Some((session, permit)) = session {
             held.in_session(session, permit);
+            if parts.method == Method::GET {
+                held.listen();
+            }
         }
         parts.extensions.insert(caller);
         parts.extensions.insert(held.clone());

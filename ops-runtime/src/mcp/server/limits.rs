@@ -49,6 +49,8 @@ pub(super) struct Held {
     bytes: Mutex<Option<OwnedSemaphorePermit>>,
     session: OnceLock<(Arc<Session>, OwnedSemaphorePermit)>,
     id: OnceLock<RequestId>,
+    /// Set if it is a stream that the session's client listens on.
+    listens: OnceLock<()>,
     unread: AtomicUsize,
     all_unread: Arc<AtomicUsize>,
 }
@@ -162,6 +164,7 @@ impl Held {
             bytes: Mutex::default(),
             session: OnceLock::new(),
             id: OnceLock::new(),
+            listens: OnceLock::new(),
             unread: AtomicUsize::default(),
             all_unread,
         }
@@ -170,6 +173,15 @@ impl Held {
     /// Counts the request as one of a session's.
     pub(super) fn in_session(&self, session: Arc<Session>, permit: OwnedSemaphorePermit) {
         let _ = self.session.set((session, permit));
+    }
+
+    /// Counts the request as a stream that the session's client listens on.
+    pub(super) fn listen(&self) {
+        if let Some((session, _)) = self.session.get()
+            && self.listens.set(()).is_ok()
+        {
+            session.begin_stream();
+        }
     }
 
     /// Takes an id of the session's for the request; false if another request has it.
@@ -194,6 +206,9 @@ impl Drop for Held {
         self.all_unread.fetch_sub(*self.unread.get_mut(), Ordering::AcqRel);
         let Some((session, _)) = self.session.get() else { return };
         session.touch();
+        if self.listens.get().is_some() {
+            session.end_stream();
+        }
         if let Some(id) = self.id.get() {
             session.give_back(id);
         }

@@ -35,7 +35,8 @@ pub struct McpServerOptions {
     pub ask_timeout: Duration,
     /// How many sessions there may be over HTTP; 1,000 by default. A further one ends the least recently used.
     pub max_sessions: usize,
-    /// How long a session over HTTP may be without a request or a stream in flight before it ends; 5 minutes by default.
+    /// How long a session over HTTP may be without a request in flight before it ends; 5 minutes by default. A stream of the
+    /// server's own messages (GET) is no such request.
     pub session_idle: Duration,
     /// How many requests over HTTP may be in flight; 2,000 by default.
     pub max_requests: usize,
@@ -121,7 +122,8 @@ impl McpServerOptions {
         self
     }
 
-    /// Sets how long a session over HTTP may be without a request or a stream in flight before it ends.
+    /// Sets how long a session over HTTP may be without a request in flight before it ends. A stream of the server's own
+    /// messages (GET) is no such request.
     #[must_use]
     pub fn with_session_idle(mut self, idle: Duration) -> Self {
         self.session_idle = idle;

@@ -1,7 +1,7 @@
 //! The sessions of a server over HTTP: those of the SDK, with their owners and limits.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -53,6 +53,8 @@ pub(super) struct Session {
     /// The requests that it may have in flight.
     requests: Arc<Semaphore>,
     max_requests: usize,
+    /// How many of those in flight are streams that the client listens on: they last as long as it likes, and keep nothing.
+    streams: AtomicUsize,
     /// The ids of those that it has.
     ids: Mutex<HashSet<RequestId>>,
     /// When the service began.
@@ -78,9 +80,18 @@ impl Session {
         self.used.store(millis(self.started.elapsed()), Ordering::Release);
     }
 
-    /// True if it has no request in flight.
+    /// Counts a stream that the client listens on, until [`end_stream`](Self::end_stream).
+    pub(super) fn begin_stream(&self) {
+        self.streams.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn end_stream(&self) {
+        self.streams.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// True if it has no request in flight but streams that the client listens on.
     fn is_idle(&self) -> bool {
-        self.requests.available_permits() == self.max_requests
+        self.requests.available_permits() + self.streams.load(Ordering::Acquire) == self.max_requests
     }
 
     /// True if it may be ended: it is idle, and has been for as long as such a session may be.
@@ -227,6 +238,7 @@ impl SessionManager for Sessions {
             owner: OnceLock::new(),
             requests: Arc::new(Semaphore::new(self.max_requests)),
             max_requests: self.max_requests,
+            streams: AtomicUsize::default(),
             ids: Mutex::default(),
             started: self.started,
             used: AtomicU64::new(self.now()),
@@ -339,6 +351,28 @@ mod tests {
         }
         // Nothing is left to be done when the last session has ended.
         assert!(!sessions.is_swept.load(Ordering::Acquire));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_only_listens_ends() {
+        let sessions = sessions();
+        let (id, _session) = sessions.create_session().await.unwrap();
+        let (session, permit) = sessions.enter(&id, &Principal::Checked(None)).ok().flatten().unwrap();
+        let listening = Held::default();
+        listening.in_session(session.clone(), permit);
+        listening.listen();
+        let (_, permit) = sessions.enter(&id, &Principal::Checked(None)).ok().flatten().unwrap();
+        let call = Held::default();
+        call.in_session(session.clone(), permit);
+        tokio::time::sleep(SPARE * 2).await;
+        assert!(!session.is_idle() && sessions.spare(&lock(&sessions.all)).is_none());
+        drop(call);
+        tokio::time::sleep(SPARE * 2).await;
+        assert!(session.is_idle() && sessions.spare(&lock(&sessions.all)).is_some());
+        tokio::time::sleep(IDLE * 2).await;
+        assert!(!sessions.has_session(&id).await.unwrap());
+        drop(listening);
+        assert!(session.is_idle());
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ Environment:
   NATS_URL                    the server, unless --server names it; it may have a name and a password
   NATS_TOKEN                  a token to log in by, unless --token-env names another variable
   NATS_USER, NATS_PASSWORD    a name and a password to log in by
-  NATS_CREDS                  a file of credentials to log in by, unless --creds names another
+  NATS_CREDS                  a file of credentials to log in by, unless one of these is set or --creds names another
 
 Exit status:
   0  all went well

@@ -2,6 +2,7 @@
 //! much, or change often.
 
 use std::collections::BTreeSet;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -32,22 +33,52 @@ impl Changed {
         drop(workers);
         self.more.notify_one();
     }
+
+    /// Takes the next worker after the last one, round and round: one that can't be read is behind all others then.
+    fn next(&self, last: &str) -> Option<String> {
+        let mut workers = self.workers();
+        let next = workers.range::<str, _>((Excluded(last), Unbounded)).next().or_else(|| workers.first()).cloned()?;
+        workers.take(&next)
+    }
 }
 
 /// Looks at workers that have changed.
 pub(super) async fn look(shared: Arc<Shared>, changed: Arc<Changed>) {
-    let mut attempts = 0;
+    let (mut attempts, mut worker) = (0, String::new());
     loop {
-        let Some(worker) = changed.workers().pop_first() else {
+        let Some(next) = changed.next(&worker) else {
             changed.more.notified().await;
+            // All have been read.
+            attempts = 0;
             continue;
         };
+        worker = next;
         if shared.look_at(&shared.line, &worker).await.is_ok() {
-            attempts = 0;
             continue;
         }
         changed.add([&*worker].into_iter());
         tokio::time::sleep(backoff(attempts)).await;
         attempts += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_can_not_be_read_is_behind_the_others() {
+        let changed = Changed::default();
+        changed.add(["a", "b", "c", "b"].into_iter());
+        let mut last = String::new();
+        let mut looks = Vec::new();
+        while let Some(worker) = changed.next(&last) {
+            looks.push(worker.clone());
+            if worker == "a" && looks.len() < 5 {
+                changed.add([&*worker].into_iter());
+            }
+            last = worker;
+        }
+        assert_eq!(looks, ["a", "b", "c", "a", "a"]);
     }
 }
