@@ -30,7 +30,7 @@ impl Drop for Ticket {
 }
 
 /// The answer to a call, some time.
-pub(super) struct PendingCall {
+pub(in crate::call) struct PendingCall {
     ticket: Ticket,
 }
 
@@ -52,7 +52,7 @@ impl Future for PendingCall {
 }
 
 /// The items of a subscription.
-pub(super) struct Subscription {
+pub(in crate::call) struct Subscription {
     ticket: Ticket,
     /// The items that were taken since the worker was last told, and their bytes.
     taken: u32,

@@ -10,7 +10,7 @@ use redis::{RedisResult, cmd, pipe};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::changed::{Changed, look};
+use self::changed::{Changed, MAX_WORKERS, look};
 use self::places::{Place, Places};
 use super::RedisConfig;
 use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, may_pass, push, refused, write};
@@ -28,9 +28,6 @@ const BATCH: usize = 512;
 /// After how many entries, or bytes, those that were read are removed.
 const TRIM: usize = 100;
 const TRIM_BYTES: usize = 4 << 20;
-
-/// How many workers are looked at.
-const MAX_WORKERS: usize = 10_000;
 
 /// How many fields the hash of a worker may have.
 const MAX_FIELDS: usize = 20_001;
@@ -85,11 +82,18 @@ impl RedisCaller {
             let shared = shared.clone();
             move |message, told| shared.told(message, told)
         };
+        let look_at = {
+            let shared = shared.clone();
+            move |worker: String| -> BoxFuture<'static, bool> {
+                let shared = shared.clone();
+                Box::pin(async move { shared.look_at(&shared.line, &worker).await.is_ok() })
+            }
+        };
         let changed = Arc::new(Changed::default());
         let tasks = [
             tokio::spawn(write(line, outbox, shared.id.clone(), shared.config.max_waiting, told)),
             tokio::spawn(read(shared.clone(), reading, at, changed.clone())),
-            tokio::spawn(look(shared.clone(), changed)),
+            tokio::spawn(look(changed, look_at)),
             tokio::spawn(watch(shared.clone())),
         ];
         Ok(Self { shared, _tasks: tasks.map(AbortOnDropHandle::new) })

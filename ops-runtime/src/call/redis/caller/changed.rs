@@ -7,8 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::{MAX_WORKERS, Shared};
+use crate::BoxFuture;
 use crate::call::broker::backoff;
+
+/// How many workers are looked at.
+pub(super) const MAX_WORKERS: usize = 10_000;
 
 /// The workers that have said that they serve something else.
 #[derive(Default)]
@@ -42,8 +45,8 @@ impl Changed {
     }
 }
 
-/// Looks at workers that have changed.
-pub(super) async fn look(shared: Arc<Shared>, changed: Arc<Changed>) {
+/// Looks at workers that have changed; `look_at` says if one could be read.
+pub(super) async fn look(changed: Arc<Changed>, look_at: impl Fn(String) -> BoxFuture<'static, bool> + Send + Sync) {
     let (mut attempts, mut worker) = (0, String::new());
     loop {
         let Some(next) = changed.next(&worker) else {
@@ -53,7 +56,7 @@ pub(super) async fn look(shared: Arc<Shared>, changed: Arc<Changed>) {
             continue;
         };
         worker = next;
-        if shared.look_at(&shared.line, &worker).await.is_ok() {
+        if look_at(worker.clone()).await {
             continue;
         }
         changed.add([&*worker].into_iter());
