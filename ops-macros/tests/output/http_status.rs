@@ -14,6 +14,19 @@ const _: () = ::ops_runtime::__private::is_parameter::<Pet>();
 struct AddInput {
     pet: Pet,
 }
+impl AddInput {
+    /// Sets every property.
+    #[must_use]
+    #[allow(dead_code)]
+    fn new(pet: Pet) -> Self {
+        Self { pet }
+    }
+}
+impl ::core::convert::From<Pet> for AddInput {
+    fn from(value: Pet) -> Self {
+        Self::new(value)
+    }
+}
 struct Add;
 const _: () = {
     use ::ops_runtime::__private as __ops;
