@@ -1,18 +1,15 @@
 //! TLS of all clients: one provider of cryptography, one verifier of what the system trusts, or authorities of one's own.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+#[cfg(any(feature = "http", feature = "redis", feature = "websocket"))]
+mod system;
+
+use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
-use rustls_platform_verifier::Verifier;
 
-/// The settings of a client that trusts the authorities of the system.
-pub(crate) fn config() -> Result<ClientConfig, rustls::Error> {
-    let builder = builder()?;
-    let verifier = verifier(builder.crypto_provider())?;
-    // The system's own verifier is what is custom here.
-    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
-}
+#[cfg(any(feature = "http", feature = "redis", feature = "websocket"))]
+pub(crate) use self::system::config;
 
 /// The settings of a client that trusts the authorities of a PEM text alone.
 #[cfg(feature = "tls")]
@@ -59,35 +56,5 @@ fn provider() -> Arc<CryptoProvider> {
     match CryptoProvider::get_default() {
         Some(provider) => provider.clone(),
         None => Arc::new(rustls::crypto::ring::default_provider()),
-    }
-}
-
-/// What verifies the certificates of servers, shared by the clients that there are: to read the certificates that the
-/// system trusts takes milliseconds, and some hundred kilobytes keep them.
-fn verifier(provider: &Arc<CryptoProvider>) -> Result<Arc<Verifier>, rustls::Error> {
-    static SHARED: Mutex<Weak<Verifier>> = Mutex::new(Weak::new());
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(verifier) = shared.upgrade() {
-        return Ok(verifier);
-    }
-    let verifier = Arc::new(Verifier::new(provider.clone())?);
-    *shared = Arc::downgrade(&verifier);
-    Ok(verifier)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clients_share_a_verifier() {
-        let client = config().unwrap();
-        let (one, other) = (verifier(&provider()).unwrap(), verifier(&provider()).unwrap());
-        assert!(Arc::ptr_eq(&one, &other));
-        // The client has it, and a second one has the same.
-        let alone = Arc::strong_count(&one);
-        let second = config().unwrap();
-        assert!(Arc::strong_count(&one) > alone);
-        drop((client, second));
     }
 }

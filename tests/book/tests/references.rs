@@ -115,7 +115,8 @@ fn errors() {
          - `EXECUTION_ERROR` with a status is an error response: \
          [Handle an error of the API](../how-to/declared-error.md). `error.is_retryable()` says if a repetition may help.\n\
          - `ACCESS_DENIED`: [Decide who may call](../how-to/access.md).\n\
-         - `OPERATION_NOT_FOUND`: the message names similar ids. Over a transport, it means that no worker serves the operation.\n\
+         - `OPERATION_NOT_FOUND`: the message names similar ids. Over a transport, it means that no worker serves the operation, \
+         and names similar ids that workers serve.\n\
          - `TIMEOUT` and `ABORTED`: the call may have been executed. A query can be repeated. \
          [Repeat it safely](../how-to/idempotency-key.md), or make it [a job](../how-to/job.md).\n\
          - `TOOL_ERROR`: `error.mcp_meta()` has the tool's whole answer.\n\
