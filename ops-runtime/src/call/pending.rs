@@ -2,23 +2,23 @@
 
 mod by_number;
 mod limits;
-mod waiting;
 
 use std::fmt;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context as Task, Poll, ready};
 
+use futures_core::Stream;
 use futures_util::future::{Either, select};
 use serde_json::json;
 
 pub(super) use self::by_number::ByNumber;
 use self::limits::{LATE, limited, passed};
-use self::waiting::{PendingCall, Subscription, Ticket};
 use super::budget::Share;
 use super::directory::gone;
-use super::slot::{Answer, Items, Slot};
-use super::{CallEvent, CallRequest, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
+use super::slot::{Answer, Items, Slot, Taken, size};
+use super::{CallEvent, CallRequest, Frame, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
 use crate::model::request_id::Number;
 use crate::{CallError, Payload, PayloadStream, ResponseEnvelope};
 
@@ -421,5 +421,98 @@ pub(super) fn unsent(unsent: Unsent) -> CallError {
     match unsent {
         Unsent::Gone(_) => gone("the other side is gone"),
         Unsent::Refused(error) => error,
+    }
+}
+
+/// A request that is aborted when nobody waits for it any more.
+struct Ticket {
+    pending: PendingRequests,
+    request_id: RequestId,
+    number: Number,
+    slot: Arc<Slot>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.pending.remove(self.number).is_some() {
+            let _ = self.pending.link().send(CallEvent::Aborted { request_id: self.request_id.clone() }.into());
+        }
+    }
+}
+
+/// The answer to a call, some time.
+pub(super) struct PendingCall {
+    ticket: Ticket,
+}
+
+impl PendingCall {
+    fn new(ticket: Ticket) -> Self {
+        Self { ticket }
+    }
+}
+
+impl Future for PendingCall {
+    type Output = Answer;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Answer> {
+        Poll::Ready(match ready!(self.ticket.slot.poll(task)) {
+            Taken::Answer(answer) => answer,
+            Taken::End | Taken::Again(_) => Err(gone("the call was completed without an answer")),
+        })
+    }
+}
+
+/// The items of a subscription.
+pub(super) struct Subscription {
+    ticket: Ticket,
+    /// The items that were taken since the worker was last told, and their bytes.
+    taken: u32,
+    bytes: usize,
+    /// How many bytes the worker may send ahead.
+    window: usize,
+}
+
+impl Subscription {
+    fn new(ticket: Ticket, window: usize) -> Self {
+        Self { ticket, taken: 0, bytes: 0, window }
+    }
+
+    /// Asks for the subscription again, over a new connection.
+    fn again(&mut self, mut request: Box<CallRequest>) -> Result<(), CallError> {
+        (self.taken, self.bytes) = (0, 0);
+        request.note_time_left();
+        let frame = CallEvent::Requested(request).into();
+        match self.ticket.pending.link().send(frame) {
+            // Lost once more: there is going to be another time.
+            Ok(()) | Err(Unsent::Gone(_)) => Ok(()),
+            Err(Unsent::Refused(error)) => Err(error),
+        }
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Answer;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Answer>> {
+        loop {
+            match ready!(self.ticket.slot.poll(task)) {
+                Taken::Answer(answer) => {
+                    self.taken += 1;
+                    self.bytes = self.bytes.saturating_add(size(&answer));
+                    if self.taken >= WINDOW / 2 || self.bytes >= self.window / 2 {
+                        self.bytes = 0;
+                        let (request_id, items) = (self.ticket.request_id.clone(), std::mem::take(&mut self.taken));
+                        let _ = self.ticket.pending.link().send(Frame::Credit { request_id, items });
+                    }
+                    return Poll::Ready(Some(answer));
+                }
+                Taken::End => return Poll::Ready(None),
+                Taken::Again(request) => {
+                    if let Err(error) = self.again(request) {
+                        self.ticket.slot.finish(Err(error));
+                    }
+                }
+            }
+        }
     }
 }
