@@ -425,10 +425,10 @@ async fn an_answer_that_the_server_refuses() {
         // There is room for small answers, and none for a large one.
         let memory: String = run(&mut connection, cmd("INFO").arg("memory")).await;
         let used = memory.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
-        let most = used.trim().parse::<u64>().unwrap() + (2 << 20);
+        let most = used.trim().parse::<u64>().unwrap() + (5 << 20);
         let _: () = run(&mut connection, cmd("CONFIG").arg("SET").arg("maxmemory").arg(most)).await;
         let begun = Instant::now();
-        let error = remote.call("slow.text", json!(6 << 20)).await.unwrap_err();
+        let error = remote.call("slow.text", json!(7 << 20)).await.unwrap_err();
         assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");
         assert!(error.message().contains("cannot be delivered") && error.message().contains("OOM"), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(30), "it took {:?}", begun.elapsed());

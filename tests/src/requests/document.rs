@@ -227,7 +227,9 @@ impl<'a> Document<'a> {
         let by_default = !answers.iter().any(|(status, _)| succeeds(status));
         let of_success = answers.iter().filter(|(status, _)| succeeds(status) || by_default && *status == "default");
         let mut types: Vec<String> = Vec::new();
-        for (_, answer) in of_success.filter(|_| method != "HEAD") {
+        // Some answers have no body, whatever is described (RFC 9110, sections 9.3.2, 15.3.5 and 15.3.6).
+        let has_body = |status: &str| method != "HEAD" && !matches!(status, "204" | "205");
+        for (_, answer) in of_success.filter(|(status, _)| has_body(status)) {
             let own: Vec<String> = match self.version {
                 Version::V20 => super::swagger::produces(self, operation, answer),
                 _ => answer["content"].as_object().into_iter().flatten().map(|(kind, _)| kind.clone()).collect(),

@@ -124,9 +124,14 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// The text that stands for a value that is no list and no object; for these, their JSON.
+/// The text that stands for a value that is no list and no object; for these, their JSON. A whole number has no fraction.
 pub(super) fn scalar(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let whole = value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0 && number.abs() < 9e18);
+    match (value, whole) {
+        (Value::String(text), _) => text.clone(),
+        (_, Some(number)) => (number as i64).to_string(),
+        (value, None) => value.to_string(),
+    }
 }
 
 /// Text that is written as a value.
