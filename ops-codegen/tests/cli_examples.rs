@@ -122,7 +122,12 @@ fn shell(folder: &Path, line: &str) -> (i32, String) {
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(folder).env("PATH", path);
-    let output = command.env("NET_TOKEN", "t0ken").env("SWAGGER_FORMS_TOKEN", "t0ken").output().unwrap();
+    for namespace in ["NET", "PETSHOP", "REQUESTS", "STYLES", "SWAGGER_FORMS", "UNIONS"] {
+        for kind in ["TOKEN", "API_KEY", "USER", "PASSWORD"] {
+            command.env(format!("{namespace}_{kind}"), "t0ken");
+        }
+    }
+    let output = command.output().unwrap();
     (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
