@@ -318,7 +318,7 @@ impl Shared {
     fn say(&self, worker: &Arc<str>, frame: &Frame) {
         if let Ok(text) = frame.encode() {
             let key = self.config.keys.worker(worker);
-            push(&self.outbox, Message::Frame { key, text, to: worker.clone(), number: 0, credit: None });
+            push(&self.outbox, Message::Frame { key, text, to: worker.clone(), number: 0, credit: None, refused: 0 });
         }
     }
 }
@@ -435,7 +435,10 @@ impl Link for ToWorkers {
         if let Some(worker) = self.liveness.worker_of(id) {
             let text = frame.encode().map_err(Unsent::Refused)?;
             let credit = matches!(frame, Frame::Credit { .. }).then(|| id.clone());
-            push(&self.outbox, Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0, credit });
+            push(
+                &self.outbox,
+                Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0, credit, refused: 0 },
+            );
         } else if let Frame::Event(CallEvent::Aborted { .. }) = frame {
             // Nobody needs to start it. Who has done so already is told when it says so.
             let place = id.number().and_then(|number| self.places.all().remove(&number));

@@ -107,8 +107,9 @@ pub(super) fn refused(error: &RedisError) -> CallError {
 pub(super) enum Message {
     /// A request, to whoever serves the operation. Tried once.
     Request { key: String, text: String, number: Number },
-    /// A frame for a caller or a worker, tried until it arrives; with the subscription that it gives credit to, if any.
-    Frame { key: String, text: String, to: Arc<str>, number: u64, credit: Option<RequestId> },
+    /// A frame for a caller or a worker, tried until it arrives; with the subscription that it gives credit to, if any, and how
+    /// often the server has refused it.
+    Frame { key: String, text: String, to: Arc<str>, number: u64, credit: Option<RequestId>, refused: u32 },
     /// A request that nobody need start any more.
     Withdraw { key: String, entry: String },
 }
@@ -160,6 +161,26 @@ pub(super) fn unanswered(text: &str) -> Option<RequestId> {
         ))) => Some(request_id),
         _ => None,
     }
+}
+
+/// How often an error is tried again that the server does not take, and after how long at first: a server whose memory is full
+/// has more in a moment, as the answer that was too large is gone.
+const TRIES: u32 = 5;
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// Queues a refused message once more after a while, if it is an error that its caller waits for.
+pub(super) fn push_later(outbox: &Arc<Outbox<Message>>, mut message: Message) {
+    let Message::Frame { text, refused, .. } = &mut message else { return };
+    let tries = *refused;
+    if tries >= TRIES || !matches!(Frame::decode(text), Ok(Some(Frame::Event(CallEvent::Error { .. })))) {
+        return;
+    }
+    *refused += 1;
+    let outbox = outbox.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(AGAIN * 2_u32.pow(tries)).await;
+        push(&outbox, message);
+    });
 }
 
 /// Queues a message.

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
-use super::connection::{BLOCK, Connection, Message, Told, is_lost, push, refused, unanswered, write};
+use super::connection::{BLOCK, Connection, Message, Told, is_lost, push, push_later, refused, unanswered, write};
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, milliseconds_of, size};
 use super::keys::{FRAME, FROM, GROUP};
 use super::server::Server;
@@ -101,7 +101,7 @@ impl RedisWorker {
             config,
         });
         let control = shared.control(&shared.line).await.map_err(|error| refused(&error))?;
-        let (callers, sent) = (shared.callers.clone(), shared.sent.clone());
+        let (callers, sent, again) = (shared.callers.clone(), shared.sent.clone(), outbox.clone());
         let told = move |message, told| match (message, told) {
             (Message::Frame { to, .. }, Told::Nobody) => {
                 lock(&sent).remove(&to);
@@ -115,12 +115,16 @@ impl RedisWorker {
                 }
                 *sent.entry(to).or_default() += text.len();
             }
-            (Message::Frame { to, text, .. }, Told::Refused(error)) => {
-                if let Some(request_id) = unanswered(&text) {
-                    // What still runs has nobody to answer to.
-                    callers.receive(&to, CallEvent::Aborted { request_id: request_id.clone() }.into());
-                    let error = CallError::execution(format!("the answer cannot be delivered: {}", error.message()));
-                    callers.refuse(&to, request_id, error);
+            (Message::Frame { key, text, to, number, credit, refused }, Told::Refused(error)) => {
+                match unanswered(&text) {
+                    Some(request_id) => {
+                        // What still runs has nobody to answer to.
+                        callers.receive(&to, CallEvent::Aborted { request_id: request_id.clone() }.into());
+                        let error =
+                            CallError::execution(format!("the answer cannot be delivered: {}", error.message()));
+                        callers.refuse(&to, request_id, error);
+                    }
+                    None => push_later(&again, Message::Frame { key, text, to, number, credit, refused }),
                 }
             }
             _ => {}
@@ -476,7 +480,7 @@ impl Post for ToCallers {
     fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent> {
         let text = frame.encode_within(self.config.max_message).map_err(Unsent::Refused)?;
         let (key, to) = (self.config.keys.caller(caller), caller.clone());
-        push(&self.outbox, Message::Frame { key, text, to, number, credit: None });
+        push(&self.outbox, Message::Frame { key, text, to, number, credit: None, refused: 0 });
         Ok(())
     }
 
