@@ -89,13 +89,12 @@ impl HttpClient {
     /// Adds operations that the client can run by their id; those run by their type need not be added.
     ///
     /// ```
-    /// # use ops_runtime::binding::HttpBinding;
-    /// # use ops_runtime::spec::OperationSpec;
     /// use ops_runtime::{HttpClient, HttpConfig};
     ///
     /// # mod shop {
-    /// #     pub fn operations() -> [ops_runtime::spec::OperationSpec; 1] {
-    /// #         [super::OperationSpec::query("shop.listPets").with_http(super::HttpBinding::new("GET", "/pets"))]
+    /// #     use ops_runtime::{binding::HttpBinding, spec::OperationSpec};
+    /// #     pub fn operations() -> [OperationSpec; 1] {
+    /// #         [OperationSpec::query("shop.listPets").with_http(HttpBinding::new("GET", "/pets"))]
     /// #     }
     /// # }
     /// let client = HttpClient::new(HttpConfig::new().with_base_url("https://shop.example.com/v1"))?;
