@@ -128,7 +128,7 @@ impl HttpServer {
 
     /// Serves a listener over HTTP/1.1 until [`with_shutdown`](Self::with_shutdown) or [`with_cancel`](Self::with_cancel)
     /// begins the shutdown; returns when the requests in flight are answered, or
-    /// [`shutdown_timeout`](HttpServerOptions::shutdown_timeout) is over.
+    /// [`shutdown_timeout`](super::HttpServerOptions::shutdown_timeout) is over.
     ///
     /// # Errors
     /// If the listener cannot accept connections any more.
