@@ -227,8 +227,8 @@ impl Far {
         }
     }
 
-    /// Names those that may be meant in the error of an operation that nobody serves: of the operations that are known to be
-    /// served, and that the caller may run if it is named.
+    /// Adds similar ids to the error of an operation that nobody serves: ids of operations that are served, and that the caller
+    /// may run if it has an identity.
     fn explain(&self, error: CallError, caller: Option<&Identity>) -> CallError {
         match error.code() {
             ErrorCode::OperationNotFound => self.propose(error, caller),

@@ -125,8 +125,8 @@ impl Jobs {
 
     /// Submits a job, or attaches to the one that has its key.
     ///
-    /// When this is done, the engine has the job. It runs with the identity of [`scoped`](Self::scoped); without one as the
-    /// owner of the worker's registry, whoever called the function that submits it.
+    /// When this is done, the engine has the job. The job runs with the identity that [`scoped`](Self::scoped) gave. Without
+    /// `scoped`, it runs as the owner of the worker's registry: the caller of the submitting function does not matter.
     ///
     /// # Errors
     /// `KEY_CONFLICT` if the key was submitted with another input ([`JobError`]). `VALIDATION_ERROR` if the input is too

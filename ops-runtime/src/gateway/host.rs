@@ -119,12 +119,12 @@ impl ModelHost {
         }
     }
 
-    /// Tells of a call that the user has declined.
+    /// Writes an audit entry for a call that the user has declined.
     pub(super) fn declined(&self, ask: &Ask) {
         self.tell(ask, approval::declined);
     }
 
-    /// Tells of a call that waits, as its client cannot be asked.
+    /// Writes an audit entry for a call that waits for an approval, because its client cannot ask the user.
     pub(super) fn waits(&self, ask: &Ask) {
         self.tell(ask, approval::needed);
     }

@@ -157,7 +157,7 @@ impl Rules {
         }
     }
 
-    /// Begins the audit entry of a call of a program that somebody is asked about.
+    /// Begins the audit entry of a program's call for which the user is asked.
     ///
     /// # Errors
     /// Those of an audit log that is required.
@@ -255,7 +255,7 @@ impl Rules {
     }
 }
 
-/// A call of a program that somebody is asked about. If it is dropped, the call counts as `ABORTED`.
+/// A program's call for which the user is asked. If this is dropped before the answer, the call counts as `ABORTED`.
 #[cfg(feature = "program")]
 pub(super) struct Asking {
     record: Option<AuditRecord>,

@@ -103,7 +103,7 @@ struct Inner {
     unfit: Mutex<Vec<(String, Diagnostic)>>,
     /// The registries that hold the tools, to be updated when the tools change.
     registries: Mutex<Vec<WeakRegistry>>,
-    /// What the client's handler has, as long as somebody has the handler.
+    /// The endpoint of the client's handler. It is gone when the last handler is dropped.
     endpoint: OnceLock<Weak<dyn Erased>>,
     changed: Arc<Notify>,
     /// Lists the tools again when they have changed.
@@ -339,7 +339,7 @@ impl Inner {
         }
     }
 
-    /// The client's handler, or another if nobody has it any more.
+    /// The client's handler; a new one if the last was dropped.
     fn handler(self: &Arc<Self>) -> Handler {
         match self.endpoint.get().and_then(Weak::upgrade) {
             Some(endpoint) => Handler::foreign(endpoint),

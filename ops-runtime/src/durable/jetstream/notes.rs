@@ -55,14 +55,14 @@ impl Entry {
         std::ptr::eq(Arc::as_ptr(&self.news), expected.as_ptr())
     }
 
-    /// True if somebody waits for the news.
+    /// True if a waiter still holds the news.
     fn is_heard(&self) -> bool {
         Arc::strong_count(&self.news) > 1
     }
 }
 
 impl Table {
-    /// Whoever waits for the job already goes on waiting for the same news, unless these have come.
+    /// Returns the news of a job to wait for. A repeated submit shares the news of the earlier one until they have come.
     fn expect(&mut self, id: Arc<str>) -> Expected {
         if let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !entry.news.initialized()) {
             entry.submits += 1;
@@ -76,7 +76,7 @@ impl Table {
         expected
     }
 
-    /// Removes the oldest, if there are too many; those that somebody waits for stay.
+    /// Removes the oldest entries if there are too many, except those that have waiters.
     fn evict(&mut self) {
         for _ in 0..EVICTED {
             if self.order.len() <= SUBMITTED {

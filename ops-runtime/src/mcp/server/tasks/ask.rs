@@ -109,8 +109,8 @@ fn unreadable(error: &serde_json::Error) -> CallError {
     CallError::execution(format!("what is kept of a question can't be read: {error}"))
 }
 
-/// The questions of a task that wait for answers, with their numbers; and when the last question was asked. One that was not
-/// answered in time is none of them: nobody waits for its answer.
+/// The questions of a task that wait for answers, with their numbers; and when the last question was asked. A question whose
+/// time is over is left out.
 pub(super) async fn pending(
     engine: &dyn Engine,
     id: &JobId,
