@@ -114,7 +114,7 @@ fn read(arguments: &InspectArguments, spec: Option<&str>) -> Result<(Vec<Module>
     for server in &servers {
         let snapshot = match runtime.block_on(server.snapshot(TIMEOUT)) {
             Ok(snapshot) => snapshot,
-            Err(Failure::Failed(message)) => {
+            Err(Failure::Failed(message) | Failure::Usage(message)) => {
                 failed.push(message);
                 continue;
             }

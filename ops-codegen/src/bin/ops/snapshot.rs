@@ -36,8 +36,8 @@ pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
         });
         match done {
             Ok(()) => {}
-            // One server that fails does not stop the others.
-            Err(Failure::Failed(message)) => failed.push(message),
+            // One server that fails, or that the file has wrong, does not stop the others.
+            Err(Failure::Failed(message) | Failure::Usage(message)) => failed.push(message),
             Err(other) => return Err(other),
         }
     }

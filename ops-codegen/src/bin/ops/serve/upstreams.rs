@@ -233,8 +233,11 @@ fn merged(servers: McpConfig, file: &Path) -> Result<McpConfig, Failure> {
         if servers.names().any(|known| known == name) {
             return Err(Failure::Usage(format!("`{shown}` names a server `{name}`, and so does another file")));
         }
-        let server = more.server(&name).map_err(refused)?.clone();
-        Ok(servers.with_server(name, server))
+        match more.server(&name) {
+            Ok(server) => Ok(servers.with_server(name, server.clone())),
+            Err(_) if more.is_disabled(&name) => Ok(servers),
+            Err(error) => Err(refused(error)),
+        }
     })
 }
 
