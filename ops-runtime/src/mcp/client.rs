@@ -1,5 +1,6 @@
 //! The client: an endpoint of the registry, and a caller on its own.
 
+mod batch;
 mod caller;
 mod catalog;
 mod delay;
