@@ -325,7 +325,8 @@ async fn no_header_is_sent_twice() {
     for headers in server.headers.lock().unwrap().iter() {
         let twice: Vec<_> = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1).collect();
         assert!(twice.is_empty(), "{twice:?} of {headers:?}");
-        assert_eq!((&headers["authorization"], &headers["x-own"]), ("Bearer t0ken", "kept"));
+        assert_eq!(headers["authorization"], "Bearer t0ken");
+        assert_eq!(headers["x-own"], "kept");
     }
 }
 
