@@ -181,7 +181,10 @@ impl CancelToken {
         self.0.cancelled().await;
     }
 
-    /// Cancels when the future ends, such as a signal to the process or another library's token. It runs in a task.
+    /// Cancels when the future ends, such as a signal to the process or another library's token.
+    ///
+    /// The future runs in a task, which ends with it or when the handle is cancelled. If it may outlive many calls, make one
+    /// handle, and give each call a clone: a handle for each call would leave a task behind for each.
     ///
     /// ```
     /// use ops_runtime::registry::CancelToken;
