@@ -69,8 +69,8 @@ fn identifiers(source: &str, names: &mut HashSet<String>) {
     }
 }
 
-/// True for a line that may hold code. Of documentation, that is what stands in fences, is indented as code is, or has a
-/// `word` or a [link].
+/// True for a line that may hold code. Of documentation, that is what stands in fences, is indented as code is, or has a word
+/// in backticks or a link.
 fn holds_code(line: &str, is_fenced: &mut bool) -> bool {
     if !line.starts_with("//") {
         *is_fenced = false;
