@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::arguments::{Credentials, ServerArguments};
 use crate::failure::Failure;
 use crate::modules::{is_url, shown};
+use crate::stream::{is_stream, label, look_into, read_stream};
 
 /// Why a file of servers takes no credentials from the command line.
 pub(crate) const OF_FILE: &str = "the file has those of its servers";
@@ -181,7 +182,11 @@ pub(crate) fn namespace(name: &str) -> String {
 
 /// The enabled servers of a file, or the one of that name.
 pub(crate) fn from_file(file: &Path, wanted: Option<&str>) -> Result<Vec<Server>, Failure> {
-    let file = McpConfig::from_file(file).map_err(misconfigured)?;
+    let file = match file.to_str().filter(|file| is_stream(file)) {
+        Some(stream) => McpConfig::from_json(&read_stream(stream)?)
+            .map_err(|error| Failure::Usage(format!("{}: {}", label(stream), error.message())))?,
+        None => McpConfig::from_file(file).map_err(misconfigured)?,
+    };
     let names: Vec<&str> = match wanted {
         Some(name) => vec![name],
         None => file.names().filter(|name| !file.is_disabled(name)).collect(),
@@ -202,7 +207,7 @@ fn misconfigured(error: CallError) -> Failure {
 
 /// True if a file is a configuration of MCP servers.
 pub(crate) fn is_config(file: &str) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = look_into(file);
     // An API's document lists servers, too, and may be large: few begin with anything but the version of OpenAPI.
     let first = text.trim_start().strip_prefix('{').map(str::trim_start).unwrap_or_default();
     let is_document = ["\"openapi\"", "\"swagger\""].iter().any(|key| first.starts_with(key));
@@ -212,6 +217,6 @@ pub(crate) fn is_config(file: &str) -> bool {
 
 /// True if a file is a list of an MCP server's tools.
 pub(crate) fn is_tools(file: &str) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = look_into(file);
     text.contains("\"tools\"") && serde_json::from_str::<Value>(&text).is_ok_and(|value| is_tool_list(&value))
 }
