@@ -13,6 +13,7 @@ use tracing::Instrument;
 use super::accept::ENVELOPE;
 use super::answer;
 use super::incoming::Incoming;
+use super::made;
 use super::problem::{PROBLEM, Problem, is_of_input};
 use super::routes::Route;
 use super::stream::{Framing, Streaming, last_event};
@@ -64,8 +65,9 @@ impl Incoming<'_> {
             invocation.context = invocation.context.with_bodies(bodies.with_output(gives_bytes));
             let mut envelope = match pipeline::answer_text(invocation, entry, input).await {
                 Ok(envelope) => envelope,
-                Err(error) => return self.failure(entry, binding, error),
+                Err(error) => return self.add_said(entry, false, self.failure(entry, binding, error)),
             };
+            made::set_status(&entry.spec.id, &mut envelope.meta, self.response.status());
             match std::mem::replace(&mut envelope.data, Payload::Value(Value::Null)) {
                 Payload::Body(body) => {
                     let permit = self.server.limits.stream()?;
@@ -77,7 +79,26 @@ impl Incoming<'_> {
                 }
             }
         };
-        work.instrument(span)
+        let answered = async move {
+            let answered = work.await;
+            self.add_said(entry, route.is_some() && !self.accept.names(ENVELOPE), answered)
+        };
+        answered.instrument(span)
+    }
+
+    /// Adds the headers and the cookies that the handler has set by its context, if they were not added yet.
+    fn add_said(
+        &self,
+        entry: &Entry,
+        is_own_form: bool,
+        mut answered: Result<Response<Body>, Problem>,
+    ) -> Result<Response<Body>, Problem> {
+        let (headers, is_own_form) = match &mut answered {
+            Ok(response) => (response.headers_mut(), is_own_form),
+            Err(problem) => (&mut problem.headers, false),
+        };
+        made::add_headers(&entry.spec.id, &self.response.take(), is_own_form, headers);
+        answered
     }
 
     async fn stream(
@@ -122,6 +143,7 @@ impl Incoming<'_> {
         let options = CallOptions { deadline, metadata, ..CallOptions::default() };
         let mut context = Context::new(registry.clone(), options, identity);
         context.request = self.number;
+        let context = context.with_response(self.response.clone());
         Invocation { context, policy: registry.policy(), checked: true }
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::answer::{JSON, empty, is_json_type, respond, text, value, written};
 use super::problem::Problem;
 use crate::model::media::{Form, essence, form};
-use crate::{HttpBinding, HttpMeta, HttpResponse, Payload, StatusRange};
+use crate::{HttpBinding, HttpMeta, HttpResponse, Payload, ResponseMeta, StatusRange};
 
 /// What the server says itself of the connection and the body.
 const FRAMING: [HeaderName; 8] = [
@@ -69,6 +69,18 @@ pub(super) fn response(
         (Some(kind), Ok(text)) if is_json_type(kind) => Ok(respond(status, kind.trim(), text)),
         (_, Ok(text)) => written(status, &described, value(Payload::Json(text))?),
         (_, Err(data)) => written(status, &described, value(data)?),
+    }
+}
+
+/// Gives an answer the status that its handler has set; 0 if it has set none.
+pub(super) fn set_status(operation: &str, meta: &mut ResponseMeta, status: u16) {
+    match status {
+        0 => {}
+        200..600 => {
+            let own = meta.as_own().cloned().unwrap_or_else(|| HttpMeta::new(status, ""));
+            *meta = HttpMeta { status_code: status, ..own }.into();
+        }
+        _ => tracing::warn!(operation, status, "a status of a handler is not sent: it is not one of 200 to 599"),
     }
 }
 
