@@ -30,6 +30,9 @@ use crate::run::registry::Exact;
 use crate::run::shown;
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
+/// The room that another item of a list takes at least: a comma, a digit, and the bracket behind all.
+const LEAST: usize = 3;
+
 /// The prefix of the protocol's own metadata in a request, which is not for handlers.
 const RESERVED: &str = "io.modelcontextprotocol/";
 
@@ -174,9 +177,20 @@ impl<'a> Call<'a> {
     async fn collect(&self, mut stream: EnvelopeStream<Value>) -> Items {
         let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
         let mut room = self.options.max_bytes.saturating_sub(all.text.len());
-        while let Some(item) = stream.next().await {
+        loop {
             let count = all.items.len().saturating_add(all.errors.len());
-            if count >= self.options.max_items {
+            let has_all = count >= self.options.max_items;
+            let next = if has_all || count > 0 && room < LEAST {
+                // What would not be collected is not waited for: it may never come.
+                stream.next().now_or_never().unwrap_or_else(|| {
+                    all.complete = false;
+                    None
+                })
+            } else {
+                stream.next().await
+            };
+            let Some(item) = next else { break };
+            if has_all {
                 all.complete = false;
                 break;
             }
