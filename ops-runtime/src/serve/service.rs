@@ -150,7 +150,7 @@ impl Incoming<'_> {
             true => Payload::Value(read::nothing(&entry.spec)),
             false => Payload::Json(text.clone()),
         };
-        let answered = self.run(&entry, None, identity, input, Bodies::default()).await;
+        let answered = self.run(&entry, None, identity, input, Bodies::default(), None).await;
         answered.map_err(|problem| all_violations(&entry, &text, problem))
     }
 }
