@@ -5,10 +5,10 @@ use axum::Router;
 use axum::routing::get;
 use futures_util::{Stream, stream};
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
-use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, StatusRange};
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{
     Body, Call, CallError, Context, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope,
     operation,
@@ -101,6 +101,15 @@ async fn counted(context: &Context) -> Result<impl Stream<Item = u32>, CallError
     context.set_response_header("x-total", "2");
     context.set_response_status(201);
     Ok(stream::iter([1, 2]))
+}
+
+/// Says something of a stream that does not begin.
+#[operation(namespace = "shop", http = "GET /uncounted")]
+async fn uncounted(context: &Context) -> Result<impl Stream<Item = u32>, CallError> {
+    context.set_response_header("x-total", "0");
+    context.set_response_header("etag", "\"7\"");
+    let none: Option<stream::Iter<std::vec::IntoIter<u32>>> = None;
+    none.ok_or_else(|| ErrorResponse::new(409, json!({ "by": 7 })).into())
 }
 
 /// Passes on what another server answers.
@@ -199,7 +208,7 @@ async fn a_handlers_status_and_headers_are_sent_as_set() {
 #[tokio::test]
 async fn what_a_handler_says_by_its_context_is_sent_with_results_and_errors() {
     let registry = Registry::new();
-    registry.register_all([Registration::from(Said), Counted.into()]).unwrap();
+    registry.register_all([Registration::from(Said), Counted.into(), Uncounted.into()]).unwrap();
     let server = serve(HttpServer::new(registry.clone())).await;
     let etag = Some("\"7\"");
     for (how, status, body, etag) in [
@@ -234,10 +243,47 @@ async fn what_a_handler_says_by_its_context_is_sent_with_results_and_errors() {
     let counted = server.get("/counted").await;
     assert_eq!((counted.status, counted.header("x-total")), (200, Some("2")), "{counted:?}");
     assert!(counted.body.contains("data: 2"), "{counted:?}");
+    let uncounted = server.get("/uncounted").await;
+    assert_eq!((uncounted.status, uncounted.json()), (409, json!({ "by": 7 })), "{uncounted:?}");
+    assert_eq!((uncounted.header("x-total"), uncounted.header("etag")), (Some("0"), None), "{uncounted:?}");
 
     // In this process there is no response.
     let local = registry.execute::<Said>(SaidInput { how: "created".into() }).await.unwrap();
     assert_eq!((local.data, local.meta.as_http()), (json!("created"), None));
+}
+
+#[tokio::test]
+async fn a_success_that_is_not_described_has_the_form_of_the_one_that_is() {
+    let ok = |kind: &'static str| HttpResponse::new(StatusRange::Exact(200), kind);
+    let problem = HttpResponse::new(StatusRange::Default, "application/problem+json");
+    let empty = HttpResponse::empty(StatusRange::Exact(204));
+    let registry = Registry::new();
+    for (number, responses) in
+        [vec![ok("text/plain"), problem.clone()], vec![problem.clone(), empty, ok("application/json")], vec![problem]]
+            .into_iter()
+            .enumerate()
+    {
+        let mut spec = OperationSpec::new(OperationKind::Query, "shop", &format!("status{number}")).unwrap();
+        let mut binding = HttpBinding::of("GET", format!("/status/{number}"));
+        binding.responses = responses.into();
+        spec.binding = Binding::Http(binding);
+        let handler = Handler::dynamic(|_: Value, context: Context| async move {
+            context.set_response_status(202);
+            Ok(json!("done"))
+        });
+        registry.register(Registration::new(spec, handler)).unwrap();
+    }
+    let server = serve(HttpServer::new(registry)).await;
+    for (number, kind, body) in [
+        (0, "text/plain", "done"),
+        (1, "application/json", "\"done\""),
+        // There is nothing else that it could be.
+        (2, "application/problem+json", "\"done\""),
+    ] {
+        let answer = server.get(&format!("/status/{number}")).await;
+        assert_eq!((answer.status, answer.header("content-type")), (202, Some(kind)), "{answer:?}");
+        assert_eq!(answer.body, body, "{number}");
+    }
 }
 
 #[tokio::test]
@@ -320,4 +366,13 @@ async fn errors_of_calls_are_responses_of_own_routes() {
     }
     let answer = server.get("/fail/response").await;
     assert_eq!((answer.status, answer.json()), (409, json!({ "by": 7 })));
+}
+
+#[test]
+fn own_routes_with_a_fallback_are_refused_where_they_are_given() {
+    let with = |routes: Router| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| HttpServer::new(Registry::new()).with_routes(routes)))
+    };
+    assert!(with(Router::new().route("/hello", get(async || "hello"))).is_ok());
+    assert!(with(Router::new().fallback(async || "nothing there")).is_err());
 }
