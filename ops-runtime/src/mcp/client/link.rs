@@ -1,4 +1,4 @@
-//! The connection as it comes and goes: one recovery for all calls that wait for it.
+//! The state of the connection, and one recovery for all calls that wait for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::session::Session;
 use super::{Inner, McpServerInfo, lock};
 use crate::{CallError, ErrorCode};
 
-/// The longest delay before an attempt to connect that calls wait for: before longer ones, they fail at once.
+/// The longest delay before an attempt to connect for which calls wait: during a longer one, they fail at once.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 type Recovery = Shared<BoxFuture<'static, Result<Arc<Session>, CallError>>>;
@@ -73,8 +73,8 @@ impl Inner {
         recovery.await
     }
 
-    /// The connection, once a recovery that may be going on has ended: it listed the tools at some time before that.
-    /// `None` if there is none, so that the next one lists them.
+    /// The connection, after a recovery in progress has ended: it has listed the tools at some time before. `None` if
+    /// there is none, so that the next one lists them.
     pub(super) async fn settled(&self) -> Option<Arc<Session>> {
         let recovery = match &*lock(&self.link) {
             Link::Up { session, .. } => return Some(session.clone()),
@@ -110,7 +110,7 @@ impl Inner {
     fn closed(&self) -> CallError {
         CallError::execution(format!("the client of the MCP server `{}` is closed", self.name))
     }
-    /// The error of a call while it is too soon to connect again: why the last attempt failed, and when the next may be made.
+    /// The error of a call during a delay: why the last attempt failed, and when the next one follows.
     fn down(&self, error: Option<&CallError>, wait: Duration) -> CallError {
         let (code, why, mut details) = match error {
             Some(error) => (error.code().clone(), error.message(), error.details().clone()),
@@ -127,12 +127,12 @@ impl Inner {
     }
 }
 
-/// How long to wait before an attempt to connect, after so many failures.
+/// The delay before an attempt to connect, after so many failures.
 fn pause(failures: u32) -> Duration {
     if failures == 0 { Duration::ZERO } else { delay(failures) }
 }
 
-/// Connects again after that time, and once more after each failure as long as the delay is short.
+/// Connects again after that time, and retries as long as the delay is short.
 async fn recover(inner: Arc<Inner>, mut failures: u32, mut wait: Duration) -> Result<Arc<Session>, CallError> {
     let error = loop {
         sleep(wait).await;
@@ -160,7 +160,7 @@ async fn recover(inner: Arc<Inner>, mut failures: u32, mut wait: Duration) -> Re
                 tracing::warn!(server = %inner.name, %error, "cannot connect again");
                 failures = failures.saturating_add(1);
                 wait = pause(failures);
-                // A server that timed out will likely do so again, and callers have waited long enough.
+                // A server that timed out is likely to do so again, and callers have waited long enough.
                 if error.code() == &ErrorCode::Timeout || wait > PATIENCE {
                     break error;
                 }

@@ -15,11 +15,11 @@ use crate::mcp::invalid;
 
 type LookUp<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The keys whose strings may hold variables; the rest stays as it is.
+/// The keys whose strings may contain variables; others are not substituted.
 const VARIABLE: [&str; 11] =
     ["command", "args", "env", "cwd", "url", "serverUrl", "baseUrl", "headers", "auth", "type", "transport"];
 
-/// What editors write and take: JSON with comments, and commas behind the last item.
+/// The JSON of editors: with comments, and commas after the last item.
 const EDITORS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -47,12 +47,12 @@ pub(super) fn read(text: &str, look_up: LookUp<'_>) -> Result<McpConfig, CallErr
     Ok(McpConfig { servers: servers.collect() })
 }
 
-/// The keys of one server that are not taken yet, with variables filled in.
+/// The remaining keys of one server, with variables substituted.
 struct Keys {
     keys: Map<String, Value>,
-    /// The strings with variables as they are written, to be shown instead of the filled ones.
+    /// The strings with unsubstituted variables, to be shown instead.
     written: BTreeMap<String, String>,
-    /// The variables that were filled in.
+    /// The substituted variables.
     filled: Vec<(String, String)>,
 }
 
@@ -67,7 +67,7 @@ impl Keys {
             filled.borrow_mut().push((name.to_owned(), value.clone()));
             Some(value)
         };
-        // A server that is not used need not be complete.
+        // A disabled server need not be complete.
         if server.get("disabled") != Some(&Value::Bool(true)) {
             for (key, value) in server.iter_mut().filter(|(key, _)| VARIABLE.contains(&key.as_str())) {
                 let before = value.as_str().map(str::to_owned);
@@ -94,7 +94,7 @@ impl Keys {
         }
         let target = match (kind.as_deref(), command, url) {
             (None | Some("stdio"), Some(command), None) => Target::Stdio(self.stdio(command)?),
-            // `sse` is the older transport; today's servers with that setting speak streamable HTTP.
+            // `sse` is the older transport; today, servers with that setting use streamable HTTP.
             (
                 None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse"),
                 None,
@@ -192,7 +192,7 @@ fn scalar(value: Value) -> Option<String> {
     }
 }
 
-/// Fills in variables, in strings at any depth; the JSON parser bounds the depth.
+/// Substitutes variables, in strings at any depth; the JSON parser limits the depth.
 fn fill(value: &mut Value, look_up: LookUp<'_>) -> Result<(), String> {
     match value {
         Value::String(text) => *text = interpolate(text, look_up)?,

@@ -1,4 +1,4 @@
-//! What clients are asked.
+//! Questions to clients.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{CallError, ErrorCode};
 
-/// Why a client's answer is not there.
+/// The reason why there is no answer.
 pub(super) enum Unanswered {
     /// The client refused the request.
     Refused(CallError),
@@ -45,7 +45,7 @@ pub(super) async fn send(
     serde_json::to_value(answer).map_err(|error| Unanswered::Refused(CallError::from_error(error)))
 }
 
-/// A question as the protocol has it.
+/// A question in the form of the protocol.
 pub(super) fn input_request(method: &str, params: Value) -> Result<InputRequest, CallError> {
     InputRequest::deserialize(json!({ "method": method, "params": params })).map_err(|error| {
         CallError::execution(format!("the parameters of `{method}` are not what the protocol asks for: {error}"))
@@ -56,15 +56,15 @@ pub(super) fn unsupported(capability: &str) -> CallError {
     CallError::new("UNSUPPORTED", format!("the client does not support {capability}"))
 }
 
-/// What clients can be asked by, as handlers name it.
+/// The capabilities of clients, in the names for handlers.
 #[cfg(any(test, feature = "durable"))]
 pub(super) const CAPABILITIES: [&str; 4] = [FORM, URL, "sampling", "roots"];
 
-/// Forms, which the protocol calls `elicitation.form`, and which are meant by `elicitation` alone.
+/// Forms, which are `elicitation.form` in the protocol, and implied by `elicitation` alone.
 const FORM: &str = "elicitation";
 const URL: &str = "elicitation.url";
 
-/// What a client has to support to be asked that. `None` for what clients are not asked.
+/// The capability that a client needs for a question. `None` for a method that is not a question.
 pub(super) fn capability(method: &str, params: &Value) -> Option<&'static str> {
     match method {
         "elicitation/create" if params.get("mode").is_some_and(|mode| mode == "url") => Some(URL),
@@ -75,18 +75,18 @@ pub(super) fn capability(method: &str, params: &Value) -> Option<&'static str> {
     }
 }
 
-/// True if a client declares a capability, by the capabilities as the protocol has them.
+/// True if a client declares a capability, in the form of the protocol.
 pub(super) fn declares(all: &Value, capability: &str) -> bool {
     let declared = |name: &str| all.get(name).filter(|value| !value.is_null());
     match capability {
-        // A client that declares one mode alone must not be asked by the other (MCP 2025-11-25, "Elicitation").
+        // A client that declares only one mode must not be asked in the other (MCP 2025-11-25, "Elicitation").
         FORM => declared("elicitation").is_some_and(|modes| modes.get("form").is_some() || modes.get("url").is_none()),
         URL => declared("elicitation").is_some_and(|modes| modes.get("url").is_some()),
         other => declared(other).is_some(),
     }
 }
 
-/// The capability as the protocol has it.
+/// The capability in the form of the protocol.
 pub(super) fn declared(capability: &str) -> Value {
     match capability {
         URL => json!({ "elicitation": { "url": {} } }),
@@ -94,7 +94,7 @@ pub(super) fn declared(capability: &str) -> Value {
     }
 }
 
-/// True if a value is an answer to that method; if not, the question is asked again.
+/// True if a value is a valid answer for that method; if not, the question is asked again.
 pub(super) fn is_answer(method: &str, answer: &Value) -> bool {
     match method {
         "elicitation/create" => ElicitResult::deserialize(answer).is_ok(),

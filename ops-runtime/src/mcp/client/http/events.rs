@@ -14,7 +14,7 @@ use crate::http::sse::SseParser;
 use crate::mcp::client::given::Given;
 use crate::mcp::client::interceptor::{Interceptor, Verdict, decode};
 
-/// The limits of the delay that a server may ask for before a stream is opened again.
+/// The limits of the delay that a server may request before a stream is reopened.
 const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
 
 /// The events in the bytes of a response.
@@ -39,7 +39,7 @@ where
     .boxed()
 }
 
-/// A stream of events on its way to rmcp.
+/// A stream of events for rmcp.
 struct Events<S> {
     bytes: S,
     parser: SseParser,
