@@ -1,4 +1,4 @@
-//! The body of a request as a stream that its handler reads.
+//! The body of a request as a stream for its handler.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::Body;
 
-/// What a stream may take.
+/// The limits of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowed {
     /// In bytes.
@@ -20,9 +20,9 @@ pub(super) struct Allowed {
     pub(super) time: Duration,
 }
 
-/// A body that is read from the connection as its reader asks for it.
+/// A body that is read from the connection as its reader requests it.
 ///
-/// It ends with an error if it is longer than allowed, if a piece is late, or if the sender goes away.
+/// It ends with an error if it is longer than allowed, if a piece is late, or if the sender disconnects.
 pub(super) fn stream_of<B>(body: B, content_type: &str, allowed: Allowed) -> Body
 where
     B: http_body::Body + Send + 'static,
