@@ -9,18 +9,17 @@ use super::settings::Settings;
 use crate::CallError;
 use crate::model::secrets::{KeepsSecrets, Kept, Secrets};
 
-/// The credentials of a call, with all that is put beside them into its requests.
+/// The credentials of a call, with its other secrets.
 ///
-/// It goes with the response into the facts of the result, so that an error that is made of that later can be told without
-/// them.
+/// It is kept with the response in the meta of the result, so that an error that is made from it later can be redacted.
 pub(super) struct Carried {
     pub(super) settings: Arc<Settings>,
     pub(super) plan: Plan,
-    /// The headers that the call itself set, which win over all others.
+    /// The headers that the call itself set, which take precedence over all others.
     pub(super) own: HeaderMap,
-    /// The tokens that were fetched for the call, refused ones included.
+    /// The tokens that were fetched for the call, including rejected ones.
     applied: Mutex<Vec<Arc<Applied>>>,
-    /// The headers of requests that functions of the user's have seen, and may have signed.
+    /// The headers of requests after the program's hooks, which may have signed them.
     hooked: Mutex<Vec<HeaderMap>>,
 }
 
@@ -29,14 +28,14 @@ impl Carried {
         Arc::new(Self { settings, plan, own, applied: Mutex::default(), hooked: Mutex::default() })
     }
 
-    /// Fetches the tokens that are needed; `rejected` are the credentials that the server has just rejected.
+    /// Fetches the required tokens; `rejected` are the credentials that the server has just rejected.
     pub(super) async fn apply(&self, rejected: Option<&Applied>) -> Result<Arc<Applied>, CallError> {
         let applied = Arc::new(self.plan.apply(&self.settings, rejected).await?);
         lock(&self.applied).push(applied.clone());
         Ok(applied)
     }
 
-    /// Gives up the tokens that the server has rejected.
+    /// Drops the tokens that the server has rejected.
     pub(super) async fn forget(&self, rejected: &Applied) {
         self.plan.forget(&self.settings, rejected).await;
     }
@@ -57,7 +56,7 @@ impl Carried {
         Secrets::of(self)
     }
 
-    /// The error without what the call carries.
+    /// The error without the call's secrets.
     pub(super) fn error(&self, error: CallError) -> CallError {
         error.without(&self.secrets())
     }

@@ -27,18 +27,18 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// How many members that have no place are told, and how many names are proposed for each.
+/// How many members without a place are reported, and how many names are suggested for each.
 const LISTED: usize = 20;
 const PROPOSED: usize = 3;
 
-/// What a query cannot hold as it is.
+/// Characters that are escaped in a query.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'').add(b'\\').add(b'^');
 
 /// The request of an operation for an input, without credentials.
 ///
 /// # Errors
-/// A `VALIDATION_ERROR` that names the part of the input that cannot be sent, an `EXECUTION_ERROR` if the binding is at
-/// fault.
+/// A `VALIDATION_ERROR` that names the part of the input that cannot be sent, or an `EXECUTION_ERROR` if the binding is
+/// invalid.
 pub(super) fn encode(
     spec: &OperationSpec,
     binding: &HttpBinding,
@@ -74,7 +74,7 @@ pub(super) fn encode(
         body = encoded.body;
     }
     if body.is_empty() && [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
-        // Some servers insist on it (RFC 9110, section 8.6).
+        // Some servers require it (RFC 9110, section 8.6).
         headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
     request(method, &url, headers, body)
@@ -101,7 +101,7 @@ fn refuse_others(spec: &OperationSpec, binding: &HttpBinding, members: &Map<Stri
     Err(CallError::new(ErrorCode::ValidationError, told(first)).with_details(json!({ "violations": all })))
 }
 
-/// The input for parameters: bodies are replaced by their JSON, for only a request body can be streamed.
+/// The input for parameters: bodies are replaced by their JSON, since only a request body can be streamed.
 fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map<String, Value>>, CallError> {
     if input.bodies.is_empty() {
         return Ok(Cow::Borrowed(input.members));
@@ -216,7 +216,7 @@ fn headers(
 }
 
 fn text(value: &HeaderValue) -> Option<String> {
-    // Not `to_str`, which knows ASCII alone.
+    // Not `to_str`, which accepts only ASCII.
     std::str::from_utf8(value.as_bytes()).ok().map(str::to_owned)
 }
 

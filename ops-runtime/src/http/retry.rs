@@ -1,4 +1,4 @@
-//! When a request is sent again, and when a subscription is opened again.
+//! When a request is retried, and when a subscription is reopened.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -12,19 +12,19 @@ use super::idempotency::is_idempotency_header;
 use crate::OperationSpec;
 use crate::model::retry;
 
-/// How often, and after what delays, a request is retried.
+/// How often, and after which delays, a request is retried.
 ///
 /// Only requests that are safe to repeat are retried: idempotent ones by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
-/// TRACE, PUT, DELETE), those of operations that [`with_idempotent`](Self::with_idempotent) names, and others only with an
-/// idempotency key ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one whose body
-/// is a stream. They are retried if the connection could not be made or broke before the response, and after the statuses
-/// 408, 425, 429 and all from 500 but 501 and 505, or those of [`with_statuses`](Self::with_statuses).
+/// TRACE, PUT, DELETE), those of operations that match [`with_idempotent`](Self::with_idempotent), and others only with
+/// an idempotency key ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one
+/// whose body is a stream. They are retried if the connection could not be made or broke before the response, and after
+/// the statuses 408, 425, 429 and all from 500 except 501 and 505, or those of [`with_statuses`](Self::with_statuses).
 ///
-/// The delay is a random part of a time that doubles with each try ("full jitter"), or the server's `Retry-After`. If
-/// it would exceed the limit or the call's deadline, the last response counts.
+/// The delay is a random part of a time that doubles with each attempt ("full jitter"), or the server's `Retry-After`.
+/// If it would exceed the limit or the call's deadline, the last response counts.
 ///
-/// Each retry is logged at the level `WARN`. Their number is in [`HttpMeta::retries`](crate::envelope::HttpMeta::retries),
-/// and in the details of an error as `retries`.
+/// Each retry is logged at the level `WARN`. The number of retries is in
+/// [`HttpMeta::retries`](crate::envelope::HttpMeta::retries), and in the details of an error as `retries`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,13 +40,13 @@ pub struct Retry {
     first_delay: Duration,
     max_delay: Duration,
     max_retry_after: Duration,
-    /// `None` for those of the table.
+    /// `None` for the default statuses.
     statuses: Option<BTreeSet<u16>>,
     idempotent: Vec<String>,
 }
 
 impl Retry {
-    /// Three retries, after up to 0.25, 0.5 and 1 seconds; a `Retry-After` of up to a minute is followed.
+    /// Three retries, after up to 0.25, 0.5 and 1 seconds; waits for a `Retry-After` of up to a minute.
     pub const fn new() -> Self {
         Self {
             retries: 3,
@@ -79,14 +79,14 @@ impl Retry {
         self
     }
 
-    /// Sets the longest `Retry-After` to wait for; if the server asks for more, its response counts.
+    /// Sets the longest `Retry-After` to wait for; if the server requests more, its response counts.
     #[must_use]
     pub const fn with_max_retry_after(mut self, delay: Duration) -> Self {
         self.max_retry_after = delay;
         self
     }
 
-    /// Sets the statuses after which a request is retried, in the place of the default ones.
+    /// Sets the statuses after which a request is retried, instead of the default ones.
     #[must_use]
     pub fn with_statuses(mut self, statuses: impl IntoIterator<Item = u16>) -> Self {
         self.statuses = Some(statuses.into_iter().collect());
@@ -107,12 +107,12 @@ impl Retry {
         self
     }
 
-    /// True if the operation may be repeated whatever its method.
+    /// True if the operation may be repeated regardless of its method.
     pub(super) fn repeats(&self, spec: &OperationSpec) -> bool {
         self.idempotent.iter().any(|pattern| spec.matches(pattern))
     }
 
-    /// True if the request may be sent again after a response of this status.
+    /// True if the request may be repeated after a response with this status.
     pub(super) fn may_pass(&self, status: StatusCode) -> bool {
         self.statuses.as_ref().map_or_else(|| may_pass(status), |own| own.contains(&status.as_u16()))
     }
@@ -132,7 +132,7 @@ impl Default for Retry {
     }
 }
 
-/// The retries that one call has left.
+/// The remaining retries of one call.
 pub(super) struct Schedule {
     backoff: ExponentialBackoff,
     max_retry_after: Duration,
@@ -145,7 +145,7 @@ impl Schedule {
         Some(Self { backoff: retry.backoff(), max_retry_after: retry.max_retry_after })
     }
 
-    /// How long to wait before the next try; `None` if there is no next try.
+    /// The delay before the next attempt; `None` if there is none.
     pub(super) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
         let delay = self.backoff.next()?;
         match asked {
@@ -155,8 +155,8 @@ impl Schedule {
     }
 }
 
-/// True if a request may be sent again, whether it was carried out or not. `is_idempotent` is true for an operation that
-/// is so whatever its method.
+/// True if a request may be repeated, even if it may have been carried out. `is_idempotent` is true for an operation
+/// that is idempotent regardless of its method.
 pub(super) fn is_repeatable(request: &Request<RequestBody>, is_idempotent: bool) -> bool {
     let by_method = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
         .contains(request.method());
@@ -174,7 +174,7 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
     retry::may_pass(status.as_u16().into())
 }
 
-/// How long the server wants the client to wait (RFC 9110, section 10.2.3).
+/// The delay that the server requests (RFC 9110, section 10.2.3).
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
@@ -187,10 +187,10 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 /// How a subscription is reopened after its connection has ended.
 ///
 /// Only queries (GET) are reopened, and only streams of server-sent events. The last event's id is sent as
-/// `Last-Event-ID`. The delay is what the server asked for with `retry:`, or else a back-off, and never less than
-/// [`with_min_delay`](Self::with_min_delay). The back-off grows with connections that end soon, even if an event came
-/// over them. A stream ends for good when it says `[DONE]`, when the server answers 204 or with a permanent error, or
-/// after too many tries in a row without an event.
+/// `Last-Event-ID`. The delay is the one that the server has requested with `retry:`, or else a back-off, and never
+/// less than [`with_min_delay`](Self::with_min_delay). The back-off grows with connections that end soon, even if they
+/// had an event. A stream ends finally when it sends `[DONE]`, when the server responds with 204 or with a permanent
+/// error, or after too many attempts in a row without an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {
     pub(super) tries: usize,
@@ -200,7 +200,7 @@ pub struct Reconnect {
 }
 
 impl Reconnect {
-    /// Five tries in a row, after half a second to 30 seconds.
+    /// Five attempts in a row, after half a second to 30 seconds.
     pub const fn new() -> Self {
         Self {
             tries: 5,
@@ -210,39 +210,39 @@ impl Reconnect {
         }
     }
 
-    /// Sets how many tries in a row may bring no event.
+    /// Sets how many attempts in a row may have no event.
     #[must_use]
     pub const fn with_max_tries(mut self, tries: usize) -> Self {
         self.tries = tries;
         self
     }
 
-    /// Sets the delay before the first try if the server asks for none; it doubles with each.
+    /// Sets the delay before the first attempt if the server requests none; it doubles with each.
     #[must_use]
     pub const fn with_first_delay(mut self, delay: Duration) -> Self {
         self.first_delay = delay;
         self
     }
 
-    /// Sets the shortest delay before any try, even if the server asks for less: half a second by default.
+    /// Sets the shortest delay before any attempt, even if the server requests less: half a second by default.
     #[must_use]
     pub const fn with_min_delay(mut self, delay: Duration) -> Self {
         self.min_delay = delay;
         self
     }
 
-    /// Sets the longest delay before any try, even if the server asks for more.
+    /// Sets the longest delay before any attempt, even if the server requests more.
     #[must_use]
     pub const fn with_max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self
     }
 
-    /// The delay before a try, after `in_vain` tries without an event.
+    /// The delay before an attempt, after `in_vain` attempts without an event.
     pub(super) fn delay(&self, in_vain: usize, asked: Option<Duration>) -> Duration {
         let doubled = self.first_delay.saturating_mul(1 << in_vain.min(16));
         let delay = match asked {
-            // At first the server's delay; a longer one while the server stays away.
+            // At first the server's delay; a longer one while the server is away.
             Some(asked) if in_vain == 0 => asked,
             Some(asked) => asked.max(jitter(doubled)),
             None => doubled / 2 + jitter(doubled / 2),

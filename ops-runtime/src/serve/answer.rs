@@ -295,7 +295,7 @@ pub(super) fn written(status: StatusCode, described: &HttpResponse, data: Value)
             let bytes = body.as_bytes().map(<[u8]>::to_vec).unwrap_or_default();
             Ok(respond(status, if own.ends_with("/*") { OCTETS } else { content_type }, bytes))
         }
-        // Data that the type cannot represent are sent as JSON, with that type.
+        // Data that the type cannot represent are sent as JSON, with the content type of JSON.
         (_, data) => Ok(respond(status, JSON, data.to_string())),
     }
 }

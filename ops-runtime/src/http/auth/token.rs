@@ -23,7 +23,7 @@ use crate::model::secrets::{Secrets, names_a_secret};
 /// How long before its expiry a token counts as expired, so that it is still valid when the server checks it.
 const LEEWAY: Duration = Duration::from_secs(30);
 
-/// How many bytes the response of a token endpoint may have.
+/// Limit of the response of a token endpoint, in bytes.
 const MAX_ANSWER: usize = 256 * 1024;
 
 /// A token with its expiry.
@@ -32,7 +32,7 @@ pub(super) struct Token {
     pub(super) expires: Option<Instant>,
 }
 
-/// The place of one token. The holder of the lock fetches the token; the others wait for it.
+/// The slot of one token. The holder of the lock fetches the token; the others wait for it.
 pub(super) type Slot = Arc<tokio::sync::Mutex<Option<Token>>>;
 
 /// The token in a slot, or the one that is fetched for it; `rejected` is the token that the server rejected.
@@ -77,7 +77,7 @@ impl Client {
         secrets.add_basic(&self.id, self.secret.expose());
     }
 
-    /// Adds the id and the secret to a request for a token, in its headers or behind the rest of its form.
+    /// Adds the id and the secret to a request for a token, in its headers or at the end of its form.
     fn put<'a>(&'a self, headers: &mut HeaderMap, form: &mut Form<'a>) -> Result<(), CallError> {
         if self.in_body {
             form.extend([("client_id", self.id.as_str()), ("client_secret", self.secret.expose())]);
@@ -94,15 +94,15 @@ impl Client {
 /// The form of a request for a token.
 pub(super) type Form<'a> = Vec<(&'a str, &'a str)>;
 
-/// Adds the parameters of a request for a token whose names say that they are secret, such as `actor_token`.
+/// Adds the parameters of a request for a token whose names show that they are secret, such as `actor_token`.
 pub(super) fn collect_parameters(parameters: &[(String, String)], secrets: &mut Secrets) {
     let secret = parameters.iter().filter(|(name, _)| names_a_secret(name) || name.contains("assertion"));
     secret.for_each(|(name, value)| secrets.add_setting(name, value));
 }
 
-/// What a token endpoint answered.
+/// The response of a token endpoint.
 pub(super) struct Answer {
-    /// When the request was sent, from which lifetimes count.
+    /// When the request was sent; lifetimes count from then.
     started: Instant,
     json: Value,
 }
@@ -113,7 +113,7 @@ impl Answer {
         self.json.get(name).and_then(Value::as_str)
     }
 
-    /// When the token expires; `None` if the server does not say.
+    /// When the token expires; `None` if the server does not state it.
     pub(super) fn expires(&self) -> Option<Instant> {
         // Some servers send a number as text.
         let seconds = self.json.get("expires_in")?;
@@ -122,7 +122,7 @@ impl Answer {
         self.started.checked_add(time.saturating_sub(LEEWAY.min(time / 4)))
     }
 
-    /// When a lifetime that the server did not name ends.
+    /// When a lifetime ends that the server did not state.
     pub(super) fn expires_after(&self, lifetime: Duration) -> Option<Instant> {
         self.started.checked_add(lifetime)
     }
@@ -142,10 +142,10 @@ impl Refusal {
     }
 }
 
-/// Asks a token endpoint.
+/// Sends a request to a token endpoint.
 ///
 /// # Errors
-/// If the transport fails. What the endpoint refuses is the inner error.
+/// If the transport fails. A refusal of the endpoint is the inner error.
 pub(super) async fn ask<'a>(
     settings: &Settings,
     url: &Url,
@@ -161,7 +161,7 @@ pub(super) async fn ask<'a>(
     let body = Serializer::new(String::new()).extend_pairs(form).finish();
     let started = Instant::now();
     let request = request(Method::POST, url, headers, bytes::Bytes::from(body).into())?;
-    // Straight to the engine: a redirect must not carry the secret anywhere.
+    // Directly by the engine: a redirect must not carry the secret to another URL.
     let response = settings.engine.send(request).await.map_err(|failed| failed.error)?;
     let (parts, body) = response.into_parts();
     let json: Value = match collect(body, MAX_ANSWER).await {
