@@ -108,8 +108,8 @@ impl Builder {
     /// file. References to other documents are not followed, because a value has no location; a warning names each.
     ///
     /// # Errors
-    /// If the value can't be written as JSON. One that is no OpenAPI document is an error of [`build`](Self::build) and
-    /// [`generate`](Self::generate).
+    /// If the value cannot be written as JSON. If it is not an OpenAPI document, that is an error of
+    /// [`build`](Self::build) and [`generate`](Self::generate).
     pub fn openapi_value(mut self, namespace: impl Into<String>, document: &impl Serialize) -> Result<Self, Error> {
         let namespace = namespace.into();
         let value = serde_json::to_value(document).map_err(|error| {
@@ -120,7 +120,7 @@ impl Builder {
     }
 
     /// Adds the tools of an MCP server, by the path of a snapshot from `ops snapshot`, or of another list of tools: a
-    /// server's answer to `tools/list`.
+    /// server's response to `tools/list`.
     ///
     /// ```no_run
     /// // build.rs
@@ -148,7 +148,7 @@ impl Builder {
         self.inputs.push(Input::new(Kind::Document(location(path), form)));
     }
 
-    /// What was added last, for a method that says more of it.
+    /// The input that was added last, for a method that configures it.
     fn last(&mut self, method: &'static str) -> Option<&mut Input> {
         if self.inputs.is_empty() {
             self.early.push(method);
@@ -249,11 +249,11 @@ impl Builder {
 
     /// Generates only what the crate's own sources name: operations, types, and the types of fields.
     ///
-    /// The build script reads the identifiers in the files below `src`, `tests`, `examples` and `benches`. An operation is
-    /// there if its type, its method or its errors are named; a type if it is named, or if an operation or another type
-    /// that is there needs it. A field that nothing names holds any JSON. So a large document costs a build what is used
-    /// of it; naming something new costs one more run of the build script. What is generated is called as it is without
-    /// this.
+    /// The build script reads the identifiers in the files below `src`, `tests`, `examples` and `benches`. An operation
+    /// is generated if its type, its method or its errors are named. A type is generated if it is named, or if a
+    /// generated operation or type needs it. A field that is not named accepts any JSON. So a build pays only for the
+    /// used part of a large document; naming something new costs one more run of the build script. Names are the same
+    /// as without this setting.
     ///
     /// Operations that are left out can be called by id: the module's `other_operations` reads them, for
     /// `client.bind(..)`.
@@ -320,7 +320,7 @@ impl Builder {
         self
     }
 
-    /// As [`with_server`](Self::with_server), but methods may be left out; see [`Generator::with_partial_server`].
+    /// Like [`with_server`](Self::with_server), but methods may be left out; see [`Generator::with_partial_server`].
     #[must_use]
     pub fn with_partial_server(mut self) -> Self {
         if let Some(input) = self.last("with_partial_server") {

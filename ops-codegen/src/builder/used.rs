@@ -1,4 +1,4 @@
-//! The identifiers in a crate's sources, and whether others than at the last time are used.
+//! Collects the identifiers in a crate's sources, and detects if they changed since the last build.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::output::is_generated;
 
-/// Where cargo finds a crate's own sources, by default.
+/// The default folders of a crate's own sources.
 const FOLDERS: [&str; 4] = ["src", "tests", "examples", "benches"];
 
-/// The file beside the modules that says what they were made of.
+/// The file beside the modules that records their inputs.
 const NOTE: &str = "ops-only-used.txt";
 
 /// A crate's sources.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    /// The folders that there are.
+    /// The existing folders.
     pub(super) folders: Vec<PathBuf>,
     pub(super) names: HashSet<String>,
 }
@@ -66,7 +66,7 @@ fn identifiers(source: &str, names: &mut HashSet<String>) {
     }
 }
 
-/// What a build made, and of what.
+/// The results of a build, and its inputs.
 pub(super) struct Made<'m> {
     /// The files that were read.
     pub(super) files: Vec<PathBuf>,
@@ -78,7 +78,7 @@ pub(super) struct Made<'m> {
     pub(super) lines: Vec<String>,
 }
 
-/// What a build need not make again.
+/// The results of an earlier build that are still valid.
 pub(super) struct Kept {
     /// The files that were read.
     pub(super) files: Vec<PathBuf>,
@@ -88,12 +88,12 @@ pub(super) struct Kept {
     pub(super) lines: Vec<String>,
 }
 
-/// What the last build generated from.
+/// The inputs of the last build.
 pub(super) struct Note {
     path: PathBuf,
-    /// Of the builder's settings, without what is read.
+    /// A hash of the builder's settings, without the files.
     settings: u64,
-    /// True if the builder's inputs are files, so that their times tell whether they have changed.
+    /// True if the builder's inputs are files, so that their times show if they have changed.
     files_only: bool,
 }
 
@@ -104,7 +104,7 @@ impl Note {
         Self { path: out_dir.join(NOTE), settings: hasher.finish(), files_only }
     }
 
-    /// The last build, if this one would generate the same.
+    /// The results of the last build, if this one would generate the same.
     pub(super) fn unchanged(&self, names: &HashSet<String>) -> Option<Kept> {
         let text = std::fs::read_to_string(&self.path).ok().filter(|_| self.files_only)?;
         let part = |kind: &'static str| text.lines().filter_map(move |line| line.strip_prefix(kind));
@@ -119,7 +119,7 @@ impl Note {
         })
     }
 
-    /// Writes down what was generated. A note that cannot be written costs the next build some time, no more.
+    /// Records the inputs. If the record cannot be written, only the next build takes longer.
     pub(super) fn write(&self, names: &HashSet<String>, made: &Made<'_>) {
         let Made { files, known, written, lines } = made;
         let used = known.iter().map(|name| name.as_str()).filter(|name| names.contains(*name));
@@ -137,7 +137,7 @@ impl Note {
     }
 }
 
-/// What the result depends on; `None` if a file is not there.
+/// A hash of the inputs; `None` if a file is missing.
 fn key<'n>(settings: u64, files: &[PathBuf], used: impl Iterator<Item = &'n str>) -> Option<String> {
     let mut hasher = DefaultHasher::new();
     settings.hash(&mut hasher);

@@ -11,7 +11,7 @@ use crate::arguments::{Credentials, ServerArguments};
 use crate::failure::Failure;
 use crate::modules::{is_url, shown};
 
-/// Why a file of servers takes no credentials from the command line.
+/// Why a file of servers uses no credentials from the command line.
 pub(crate) const OF_FILE: &str = "the file has those of its servers";
 
 /// A server, and its name in a configuration file.
