@@ -7,7 +7,7 @@ use crate::{OperationKind, OperationSpec};
 pub enum Decision {
     /// It is made.
     Allow,
-    /// It is made once somebody has agreed to it.
+    /// It is made after it was approved.
     Ask,
     /// It is refused.
     Deny,

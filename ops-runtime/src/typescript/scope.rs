@@ -376,7 +376,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The name of the definition that a reference leads to; `None` if it leads elsewhere, or into one.
+/// The name of the definition that a reference leads to; `None` if it leads to another place, or into one.
 fn whole(reference: &str) -> Option<String> {
     if reference == ROOT {
         return Some(ROOT.to_owned());
