@@ -109,8 +109,8 @@ impl Builder {
     /// file. References to other documents are not followed, because a value has no location; a warning names each.
     ///
     /// # Errors
-    /// If the value can't be written as JSON. One that is no OpenAPI document is an error of [`build`](Self::build) and
-    /// [`generate`](Self::generate).
+    /// If the value cannot be written as JSON. If it is not an OpenAPI document, that is an error of
+    /// [`build`](Self::build) and [`generate`](Self::generate).
     pub fn openapi_value(mut self, namespace: impl Into<String>, document: &impl Serialize) -> Result<Self, Error> {
         let namespace = namespace.into();
         let value = serde_json::to_value(document).map_err(|error| {
@@ -121,7 +121,7 @@ impl Builder {
     }
 
     /// Adds the tools of an MCP server, by the path of a snapshot from `ops snapshot`, or of another list of tools: a
-    /// server's answer to `tools/list`.
+    /// server's response to `tools/list`.
     ///
     /// ```no_run
     /// // build.rs
@@ -149,7 +149,7 @@ impl Builder {
         self.inputs.push(Input::new(Kind::Document(location(path), form)));
     }
 
-    /// What was added last, for a method that says more of it.
+    /// The input that was added last, for a method that configures it.
     fn last(&mut self, method: &'static str) -> Option<&mut Input> {
         if self.inputs.is_empty() {
             self.early.push(method);
@@ -321,7 +321,7 @@ impl Builder {
         self
     }
 
-    /// As [`with_server`](Self::with_server), but methods may be left out; see [`Generator::with_partial_server`].
+    /// Like [`with_server`](Self::with_server), but methods may be left out; see [`Generator::with_partial_server`].
     #[must_use]
     pub fn with_partial_server(mut self) -> Self {
         if let Some(input) = self.last("with_partial_server") {

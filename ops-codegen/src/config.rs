@@ -1,4 +1,4 @@
-//! `ops.toml`: documents and their settings, for build scripts and the command alike.
+//! `ops.toml`: documents and their settings, for both build scripts and the command.
 
 mod read;
 
@@ -32,7 +32,7 @@ pub struct Document {
     pub name: String,
     /// Its path as it is written: of a file or of a folder, relative to `ops.toml`.
     pub path: String,
-    /// Where it was fetched; `None` if it is kept by hand.
+    /// Its source; `None` if it is kept by hand.
     pub source: Option<String>,
     /// The SHA-256 of the file as it was fetched, in hexadecimal digits.
     pub sha256: Option<String>,
@@ -81,7 +81,7 @@ impl Builder {
     /// namespaces of their own, see [`dir`](Self::dir).
     ///
     /// # Errors
-    /// If the file cannot be read, and with everything in it that is no setting or no value of one.
+    /// If the file cannot be read, or if it has invalid settings or values; all of them are reported.
     pub fn from_config(path: impl AsRef<Path>) -> Result<Self, Error> {
         Config::read(path.as_ref()).map(|config| config.builder())
     }
@@ -91,7 +91,7 @@ impl Config {
     /// Reads the file at a path.
     ///
     /// # Errors
-    /// If it cannot be read, and with all faults in it, each with its line.
+    /// If it cannot be read; or all errors in it, each with its line.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let text = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
@@ -101,7 +101,7 @@ impl Config {
     /// Reads the text of the file at a path.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Those of [`read`](Self::read).
     pub fn parse(path: impl Into<PathBuf>, text: &str) -> Result<Self, Error> {
         read::config(path.into(), text)
     }

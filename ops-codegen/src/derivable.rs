@@ -1,6 +1,6 @@
-//! Extra derives: which types get those that a user asks for.
+//! Extra derives: finds the types that can have the derives that a user asks for.
 //!
-//! Those of the standard library are left out where a type can't have them. Of any other, only the compiler can tell.
+//! Derives of the standard library are left out if a type cannot have them. For any other, only the compiler can tell.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The Rust names of what a module is generated from, for the command `ops`; not part of the interface.
+//! The Rust names in a module, for the command `ops`; not part of the public interface.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ pub(crate) enum Form {
     Any,
 }
 
-/// What a file of a directory holds.
+/// The content of a file in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An OpenAPI document.
@@ -45,7 +45,7 @@ pub(crate) struct Contents {
     pub(crate) namespaces: Vec<FileNamespace>,
     /// The operations of the spec files, by namespace.
     pub(crate) specs: BTreeMap<String, Specs>,
-    /// Files of unknown content; they may be parts of documents, which shows only when those are read.
+    /// Files of unknown content; they may be parts of documents, which is known only when those are read.
     pub(crate) unknown: Vec<(PathBuf, Diagnostic)>,
     /// Files and folders that cannot be read, and files whose content is known but wrong.
     pub(crate) skipped: Vec<Diagnostic>,
@@ -166,7 +166,7 @@ fn look(path: PathBuf, contents: &mut Contents) {
     }
 }
 
-/// What the content of a file is.
+/// The kind of a file's content.
 pub fn kind(value: &Value) -> Kind {
     let has = |key: &str| value.get(key).is_some();
     if has("openapi") || has("swagger") {

@@ -22,9 +22,10 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// A document could not be used. Or settings could not, and what is said of documents and overlays may be why.
+    /// A document could not be used; or settings could not be applied, and diagnostics of documents and overlays may
+    /// explain why.
     Document {
-        /// The faults, and what may be why.
+        /// The errors, and possible explanations.
         diagnostics: Vec<Diagnostic>,
     },
     /// The settings are invalid, such as a namespace with a dot.

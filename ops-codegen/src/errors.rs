@@ -35,13 +35,13 @@ pub(crate) struct ErrorVariant {
     pub(crate) statuses: String,
     /// The statuses as documentation.
     pub(crate) said: String,
-    /// The status that a server answers with.
+    /// The status with which a server responds.
     pub(crate) answered: u16,
     pub(crate) ident: String,
     pub(crate) body: Type,
 }
 
-/// Enums that are alike, by what they hold.
+/// Equal enums, by their content.
 #[derive(Default)]
 pub(crate) struct ErrorEnums {
     pub(crate) all: Vec<ErrorEnum>,
@@ -49,7 +49,7 @@ pub(crate) struct ErrorEnums {
 }
 
 impl ErrorEnums {
-    /// Names the errors of an operation; `None` if it declares none that a status tells apart.
+    /// Names the errors of an operation; `None` if it declares none that a status distinguishes.
     pub(crate) fn add(
         &mut self,
         operation: &str,
@@ -59,7 +59,7 @@ impl ErrorEnums {
     ) -> Option<Errors> {
         let mut declared: Vec<(Statuses, &Type)> =
             errors.iter().zip(bodies).filter_map(|(error, body)| Some((Statuses::of(error)?, body))).collect();
-        // What is said more exactly counts first.
+        // More specific statuses come first.
         declared.sort_by_key(|(statuses, _)| *statuses);
         declared.dedup_by_key(|(statuses, _)| *statuses);
         if declared.is_empty() {
@@ -121,7 +121,7 @@ impl Statuses {
         }
     }
 
-    /// The first status of a range; of any status, that of a server's own failure.
+    /// The first status of a range; for any status, 500.
     fn answered(self) -> u16 {
         match self {
             Self::Exact(status) => status,

@@ -1,4 +1,4 @@
-//! The one engine behind `build.rs` : an API in, source out.
+//! The engine behind `build.rs`: an API in, source out.
 
 use std::collections::HashSet;
 
@@ -84,20 +84,21 @@ impl Generator {
         self
     }
 
-    /// Takes a type of your own for a schema of the document: nothing is generated for it, and everything that refers to
+    /// Uses a type of your own for a schema of the document: nothing is generated for it, and everything that refers to
     /// it has your type.
     ///
-    /// The schema is named as in the document. The path begins with `crate` or the name of a crate, and may have types as
-    /// arguments: `crate::Pet`, `chrono::NaiveDate`, `std::collections::HashSet<String>`. The type implements `Serialize`,
-    /// `DeserializeOwned`, `Debug`, `Clone`, `PartialEq` and `Send`. Its JSON is what the schema says: requests and responses are
-    /// still checked and repaired by the schema. Where that allows `null`, the type is in an `Option`.
+    /// The schema is named as in the document. The path begins with `crate` or the name of a crate, and may have types
+    /// as arguments: `crate::Pet`, `chrono::NaiveDate`, `std::collections::HashSet<String>`. The type implements
+    /// `Serialize`, `DeserializeOwned`, `Debug`, `Clone`, `PartialEq` and `Send`. Its JSON must match the schema:
+    /// requests and responses are still checked and repaired by the schema. If the schema allows `null`, the type is in
+    /// an `Option`.
     ///
-    /// A schema that extends this one by `allOf` has its properties, not your type. A default of the schema is no value
-    /// of your type, so that a property with one is an `Option`.
+    /// A schema that extends this one by `allOf` has its properties, not your type. A default of the schema is not a
+    /// value of your type, so a property with a default is an `Option`.
     ///
     /// # Errors
-    /// If the text is no path of a type, or if the schema has another type already. Generating fails if the document has
-    /// no such schema.
+    /// If the text is not the path of a type, or if the schema has another type already. Generating fails if the
+    /// document has no such schema.
     ///
     /// ```
     /// use ops_codegen::Generator;
@@ -122,12 +123,13 @@ impl Generator {
         }
     }
 
-    /// Takes the types that the document names by the extension `x-rust-type`, in the form of typify.
+    /// Uses the types that the document names by the extension `x-rust-type`, in the form of typify.
     ///
-    /// `{ "crate": "my-crate", "version": "1.2", "path": "my_crate::Type" }` beside a schema is `::my_crate::Type`, which is a
-    /// type as in [`with_type`](Self::with_type). Your crate needs the dependency; its version is not compared. An
-    /// extension in another form, or with `parameters`, gives a warning, and the type is generated. The schemas of MCP tools
-    /// are read without it. Use it only for documents whose authors may choose which code you run.
+    /// `{ "crate": "my-crate", "version": "1.2", "path": "my_crate::Type" }` beside a schema is `::my_crate::Type`,
+    /// which is a type as in [`with_type`](Self::with_type). Your crate needs the dependency; its version is not
+    /// compared. An extension in another form, or with `parameters`, causes a warning, and the type is generated. The
+    /// schemas of MCP tools are read without the extension. Use it only for documents whose authors may choose which
+    /// code you run.
     #[must_use]
     pub fn with_rust_types(mut self) -> Self {
         self.settings.rust_types = true;
@@ -140,8 +142,8 @@ impl Generator {
     /// `ShowPetInput`. No other name changes.
     ///
     /// # Errors
-    /// If the name is none for a type, or if the type has another already. Generating fails if there is no such type, or
-    /// if the name is taken.
+    /// If the name is not valid for a type, or if the type has another already. Generating fails if there is no such
+    /// type, or if the name is taken.
     ///
     /// ```
     /// # fn main() -> Result<(), ops_codegen::Error> {
@@ -161,12 +163,12 @@ impl Generator {
         }
     }
 
-    /// Sets the name of a field; in JSON, it keeps its own.
+    /// Sets the name of a field; its name in JSON stays.
     ///
     /// The type is given as in [`with_renamed_type`](Self::with_renamed_type), the property by its name in JSON.
     ///
     /// # Errors
-    /// If the name is none for a field, or if the field has another already. Generating fails if there is no such
+    /// If the name is not valid for a field, or if the field has another already. Generating fails if there is no such
     /// property, or if another field has the name.
     ///
     /// ```
@@ -199,15 +201,16 @@ impl Generator {
     ///
     /// The name is that of the type or of its schema; `*` stands for any text, `?` for any character. The derive is a
     /// trait of the standard library, such as `Hash`, or the path of a macro, such as `strum::EnumIs`. Traits of the
-    /// standard library are left out where a type can't have them, with a note that names the part that has none; types of
-    /// your own are expected to have them. `Ord` brings `Eq` and `PartialOrd`. Of any other derive the compiler tells.
+    /// standard library are left out if a type cannot have them, with a note that names the part that lacks the trait;
+    /// your own types are expected to have them. `Ord` includes `Eq` and `PartialOrd`. For any other derive, only the
+    /// compiler reports errors.
     ///
-    /// Every type has `Debug`, `Clone`, `PartialEq`, `Serialize` and `Deserialize`. The latter two are not derived: a macro
-    /// finds no attributes of serde, so that it takes the names of the fields for those in JSON. For that reason, rather
-    /// use the runtime's feature `macros` than derive `schemars::JsonSchema`.
+    /// Every type has `Debug`, `Clone`, `PartialEq`, `Serialize` and `Deserialize`. The latter two are not derived: a
+    /// macro finds no attributes of serde, and so assumes that JSON has the names of the fields. Therefore use the
+    /// runtime's feature `macros` rather than deriving `schemars::JsonSchema`.
     ///
     /// # Errors
-    /// If the text is no derive. Generating fails if the pattern matches no type.
+    /// If the text is not a derive. Generating fails if the pattern matches no type.
     ///
     /// ```
     /// # fn main() -> Result<(), ops_codegen::Error> {
@@ -223,8 +226,9 @@ impl Generator {
     /// Generates the schemas of the document that match this pattern even if no operation has them, such as those of
     /// webhooks.
     ///
-    /// `*` stands for any text, `?` for any character. Their types come after those of operations and change no name of
-    /// them. They are read as responses are: defaults of the document are values. Generating fails if no schema matches.
+    /// `*` stands for any text, `?` for any character. Their types come after those of operations and do not change
+    /// their names. They are read like responses: defaults of the document are values. Generating fails if no schema
+    /// matches.
     #[must_use]
     pub fn with_schema(mut self, pattern: impl Into<String>) -> Self {
         self.settings.schemas.push(pattern.into());
@@ -238,22 +242,24 @@ impl Generator {
         self
     }
 
-    /// Adds the trait `Server`, with a method for each operation, and `register_server`, which makes an implementation the
-    /// handlers of a registry; so a program serves what the document describes.
+    /// Adds the trait `Server`, with a method for each operation, and `register_server`, which registers an
+    /// implementation as the handlers of a registry. So a program can serve what the document describes.
     ///
-    /// A method takes the [`Context`](https://docs.rs/ops-runtime/latest/ops_runtime/struct.Context.html) of the call and
-    /// the operation's input, and gives its output, or a boxed stream for a subscription. One that is missing is an error
-    /// of the compiler. The declared errors of an operation become a `CallError`, by `?` or `.into()`: `ops_runtime::serve`
-    /// sends their status and their body. A range of statuses is answered with its first, and `Default` with 500;
-    /// `ErrorResponse::new(503, body)` has any other. Of several successes, the output's variant chooses the status.
+    /// A method gets the [`Context`](https://docs.rs/ops-runtime/latest/ops_runtime/struct.Context.html) of the call
+    /// and the operation's input, and returns its output, or a boxed stream for a subscription. A missing method is a
+    /// compiler error. The declared errors of an operation become a `CallError`, by `?` or `.into()`:
+    /// `ops_runtime::serve` sends their status and their body. A range of statuses becomes its first, and `Default`
+    /// becomes 500; `ErrorResponse::new(503, body)` has any other. Of several successes, the output's variant selects
+    /// the status.
     ///
-    /// Inputs are checked by the document before a method gets them. A property that was not sent is `None`, also where the
-    /// document has a default. Outputs are checked by the registry's policy: with `OutputPolicy::Repair`, the default, what
-    /// can be converted is, and a result that does not fit its schema even so is answered with 500. `Strict` answers any
-    /// difference with 500; have it in tests. Items of a stream are repaired, and sent as they are if that is not enough.
+    /// Inputs are checked by the document before a method gets them. A property that was not sent is `None`, even if
+    /// the document has a default. Outputs are checked by the registry's policy. With `OutputPolicy::Repair`, the
+    /// default, values are converted if possible, and a result that still does not match its schema gets the status
+    /// 500. With `Strict`, any difference gets 500; use it in tests. Items of a stream are repaired, and sent even if
+    /// they still do not match.
     ///
-    /// Every type can then be made by `new`. With [`only_used`](crate::Builder::only_used), all operations are generated all
-    /// the same. The crate needs the runtime's feature `registry`.
+    /// Every type can then be made by `new`. Even with [`only_used`](crate::Builder::only_used), all operations are
+    /// generated. The crate needs the runtime's feature `registry`.
     ///
     /// ```
     /// use ops_codegen::Generator;
@@ -269,8 +275,8 @@ impl Generator {
         self
     }
 
-    /// As [`with_server`](Self::with_server), but methods may be left out: they fail with the code `NOT_IMPLEMENTED`, which
-    /// an HTTP server answers with 501.
+    /// Like [`with_server`](Self::with_server), but methods may be left out: they fail with the code `NOT_IMPLEMENTED`,
+    /// for which an HTTP server sends the status 501.
     #[must_use]
     pub fn with_partial_server(mut self) -> Self {
         self.settings.server = Some(Serving::Some);
@@ -281,8 +287,8 @@ impl Generator {
     ///
     /// Such a property is an `Option<Option<_>>` in the operation's body, and in all types that the body reaches:
     /// `None` sends nothing, `Some(None)` sends `null`. Bodies of `PATCH` and merge patches
-    /// (`application/merge-patch+json`) always have such properties. Elsewhere they are an `Option<_>`, and `null` is
-    /// not sent. For an operation that is no HTTP request, the whole input is the body.
+    /// (`application/merge-patch+json`) always have such properties. In all other bodies they are an `Option<_>`, and
+    /// `null` is not sent. For an operation that is not an HTTP request, the whole input is the body.
     ///
     /// The pattern is that of [`Builder::include`](crate::Builder::include), such as an operation's id or name.
     ///
@@ -307,21 +313,21 @@ impl Generator {
         &self.settings.explicit_null
     }
 
-    /// Leaves out what these identifiers do not name.
+    /// Leaves out what is not among these identifiers.
     pub(crate) fn with_only(mut self, used: HashSet<String>) -> Self {
         self.settings.only = Some(used);
         self
     }
 
-    /// True if types that the document names are taken.
+    /// True if types in the document are used.
     pub(crate) fn takes_rust_types(&self) -> bool {
         self.settings.rust_types
     }
 
     /// Renders an API.
     ///
-    /// A setting that can't be applied, such as a name that is taken, is left out; a diagnostic with the severity `Error`
-    /// says so.
+    /// A setting that cannot be applied, such as a name that is taken, is skipped; a diagnostic with the severity
+    /// `Error` reports it.
     #[must_use]
     pub fn generate(&self, api: &Api) -> Generated {
         let (mut generated, faults) = self.run(api, None, None);
@@ -329,8 +335,8 @@ impl Generator {
         generated
     }
 
-    /// Renders an API, with this server if there is one, to a file of this name, by default its namespace; returns what is wrong
-    /// with the settings.
+    /// Renders an API, with this server if there is one, to a file with this name, by default its namespace; returns
+    /// the errors in the settings.
     pub(crate) fn run(&self, api: &Api, server: Option<Serving>, file: Option<&str>) -> (Generated, Faults) {
         let (mut diagnostics, mut faults) = (Vec::new(), Faults::default());
         let source = Source::new(&api.definitions, &mut diagnostics);
@@ -344,7 +350,7 @@ impl Generator {
         if let Some(used) = &settings.only {
             module.names = names(&module);
             leave_out(&mut module, used, &source, &mut diagnostics);
-            // A field that may hold any JSON now lacks what its type had.
+            // A field that now accepts any JSON lacks the traits of its type.
             derive_less(&mut module.types, &mut diagnostics);
         }
         let source = render(&module, &self.runtime);

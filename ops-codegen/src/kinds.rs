@@ -1,4 +1,4 @@
-//! The shapes of JSON values that types take: what tells the variants of a union apart.
+//! The shapes of JSON values that types accept: these distinguish the variants of a union.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ pub(crate) const SHAPES: usize = 1_000;
 pub(crate) fn kinds(types: &Types, type_: &Type) -> Vec<Kind> {
     let mut room = SHAPES;
     let found = kinds_within(types, type_, 0, &mut room);
-    // A type with more shapes is tried as it is.
+    // A type with more shapes is always tried.
     if room == 0 { vec![Kind::new("Any")] } else { found }
 }
 

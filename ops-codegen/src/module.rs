@@ -136,7 +136,7 @@ pub(crate) fn module(
     let mut types = lowering.types;
     finish(&mut types, &mut roots, diagnostics);
     if settings.server.is_some() {
-        // A server makes what its clients receive.
+        // A server makes the values that its clients receive.
         types.items.iter_mut().for_each(|item| item.sent = true);
     }
     name_all(specs, hooks, roots, types, definitions, settings, diagnostics)
@@ -158,7 +158,7 @@ fn chosen<'s>(source: &'s Source, settings: &Settings, faults: &mut Faults) -> V
 /// The media type of a merge patch (RFC 7396), in which `null` removes a property.
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// Where the operation's callers may need to send `null`: in partial changes, and where a pattern asks for it.
+/// Where the operation's callers may need to send `null`: in partial changes, and if a pattern requests it.
 fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
     let is_asked = patterns.iter().any(|pattern| spec.matches(pattern));
     match &spec.binding {
@@ -178,7 +178,7 @@ fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
     }
 }
 
-/// Methods that callers have already, by themselves, as `Caller` or by a trait of the prelude.
+/// Methods that callers have already: their own, those of `Caller`, or those of a trait of the prelude.
 const METHODS: &[&str] = &[
     "add",
     "bind",

@@ -1,6 +1,6 @@
-//! Leaving out what a crate does not name: operations, types, and the types of fields.
+//! Leaves out what a crate does not name: operations, types, and the types of fields.
 //!
-//! Names are given to the whole document first, so that what is generated is called the same whatever else is used.
+//! The whole document is named first, so names do not depend on what else is used.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,8 +15,8 @@ use crate::types::{Default, ItemId, Literal, Shape, Type, Types};
 /// The function that reads what was left out.
 const OTHERS: &str = "other_operations";
 
-/// True if an operation is named: by its type, its method or its errors. A server has all: were those left out that it
-/// does not name, no compiler would miss a method.
+/// True if an operation is named: by its type, its method or its errors. A server has all operations: if unnamed ones
+/// were left out, the compiler would not report a missing method.
 fn is_named(used: &HashSet<String>, module: &Module, operation: &Operation) -> bool {
     module.server.is_some()
         || used.contains(&operation.name)
@@ -125,7 +125,7 @@ pub(crate) fn leave_out(
     }
 }
 
-/// What the defaults of fields are made of, which are written as code.
+/// The parts of the defaults of fields, which are written as code.
 #[derive(Default)]
 struct Written {
     /// The fields, by their items and positions.

@@ -1,4 +1,4 @@
-//! Rust paths and identifiers from settings and documents: only what is one becomes code.
+//! Rust paths and identifiers from settings and documents: only valid ones become code.
 
 use crate::names::is_reserved;
 

@@ -1,6 +1,6 @@
-//! Names of types and fields that the user chose.
+//! Names of types and fields that the user has set.
 //!
-//! They are given last, so that they change no other name.
+//! They are assigned last, so they change no other name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -51,12 +51,12 @@ impl Selection {
         add(&mut self.exclude, pattern);
     }
 
-    /// Notes a pattern of operations whose requests can say `null`.
+    /// Adds a pattern of operations whose requests can send `null`.
     pub(crate) fn explicit_null(&mut self, pattern: String) {
         add(&mut self.explicit_null, pattern);
     }
 
-    /// Notes the operations that there are, and the patterns that match one.
+    /// Notes the existing operations, and the patterns that match one.
     fn look_at(&mut self, api: &Api) {
         if self.include.is_empty() && self.exclude.is_empty() && self.explicit_null.is_empty() {
             return;
@@ -77,7 +77,7 @@ impl Selection {
         }
     }
 
-    /// What to say of each pattern that matched nothing in all documents.
+    /// The message about each pattern that matched nothing in all documents.
     pub(crate) fn finish(&self) -> impl Iterator<Item = String> {
         let patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
         patterns.filter(|pattern| !pattern.used).map(move |Pattern { text, .. }| {

@@ -1,4 +1,4 @@
-//! What a user asks of a generator, and what of it an API does not have.
+//! The settings of a generator, and checks that the API has what they name.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -34,30 +34,30 @@ pub(crate) struct Settings {
     pub(crate) schemas: Vec<String>,
 }
 
-/// What an implementation of a server has to have.
+/// The methods that an implementation of a server must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Serving {
     /// A method for every operation.
     All,
-    /// Methods for some; the others answer that they are not implemented.
+    /// Methods for some; the others return that they are not implemented.
     Some,
 }
 
-/// What is wrong with settings for one API.
+/// Errors in the settings for one API.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
-    /// Settings that name nothing of the API; they may be meant for another.
+    /// Settings that match nothing in the API; they may be meant for another.
     pub(crate) misses: Vec<Miss>,
-    /// Settings that can't be applied.
+    /// Settings that cannot be applied.
     pub(crate) faults: Vec<String>,
 }
 
-/// A setting that names nothing.
+/// A setting that matches nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Miss {
-    /// What there is not: the same for the same setting in any API.
+    /// The missing thing: the same text for the same setting in any API.
     pub(crate) what: String,
-    /// What may be meant, and what to do.
+    /// A suggestion, and what to do.
     pub(crate) help: String,
 }
 
@@ -68,7 +68,7 @@ impl Miss {
 }
 
 impl Faults {
-    /// Notes that a setting names nothing of these candidates.
+    /// Notes that a setting matches none of these candidates.
     pub(crate) fn miss<'n>(
         &mut self,
         what: String,

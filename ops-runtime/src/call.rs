@@ -1,7 +1,8 @@
 //! The call protocol: operations across processes.
 //!
-//! A caller anywhere runs `remote.execute::<Op>(input)` with the types and the envelope of a local call; workers anywhere
-//! serve a registry. In between is a [`Transport`]; the one that stays in the process is always there:
+//! A caller runs `remote.execute::<Op>(input)` with the types and the envelope of a local call, and workers serve a
+//! registry, possibly in other processes. A [`Transport`] connects the two. The transport within one process needs no
+//! feature:
 //!
 #![cfg_attr(
     feature = "macros",
@@ -40,81 +41,81 @@ worker.stop().await;
 //! | `call.requested` | caller | `operationId`, `input`; if there is something to say: `parentRequestId`, `deadline`, `timeLeft`, `windowBytes`, `idleTimeout`, `identity`, `metadata` |
 //! | `call.responded` | worker | `output`, an envelope: once for a call, once for each item of a subscription |
 //! | `call.completed` | worker | nothing: a subscription ended normally |
-//! | `call.aborted` | either | nothing: whoever sends it gives the request up |
+//! | `call.aborted` | either | nothing: the sender aborts the request |
 //! | `call.error` | worker | `code`, `message`, `details`: the call failed; with `more: true`, one item of a subscription did |
 //!
-//! A request ends with the answer of a call, or with `call.completed`, `call.aborted` or `call.error`. What comes later,
-//! comes twice, belongs to no request or is of a type that is not known does no harm. An envelope that says `isError` is an
-//! answer. A request id is any text that its sender uses once.
+//! A request ends with the response of a call, or with `call.completed`, `call.aborted` or `call.error`. Late and
+//! duplicate events, events of unknown requests and events of unknown types are ignored. An envelope with `isError` is
+//! a normal response. A request id is any text that its sender uses once.
 //!
-//! A `call.error` with `more: true` is no end: it stands for one item of a subscription, which goes on. A caller that does
-//! not know `more` takes it for the end of the subscription and aborts it at the next item. An error that is the last item
-//! is sent without `more` if the worker knows that nothing follows.
+//! A `call.error` with `more: true` does not end the request: it stands for one item of a subscription, which goes on.
+//! A caller that does not know `more` takes it for the end of the subscription, and aborts the request at the next
+//! item. If the worker knows that the error is the last item, it leaves out `more`.
 //!
-//! A request with `windowBytes` asks for a subscription. A worker refuses it if the operation gives one result; a caller
-//! refuses what does not fit the kind that was announced.
+//! A request with `windowBytes` asks for a subscription. A worker refuses it if the operation gives one result. A
+//! caller refuses a response that does not fit the announced kind of operation.
 //!
-//! - **The deadline** is of a call or of a subscription as a whole, and enforced on both sides. The caller sends
-//!   `timeLeft`, the milliseconds until then when the request is sent, and for peers that do not know it `deadline`, in
-//!   milliseconds since the Unix epoch. A worker goes by `timeLeft` if it is there, so that clocks may differ. Over Redis
-//!   it takes off the time for which the request has waited, by the server's clock; NATS stores nothing, so the time is
-//!   counted from when the worker reads the request. The caller sends `call.aborted` when it gives up.
-//! - **The idle timeout** is how long a subscription may let its reader wait for the next item, in milliseconds; that a
-//!   reader takes no items does not count.
-//! - **An abort** drops the running handler, and with it the calls that it makes. A caller whose future or stream is
-//!   dropped aborts.
-//! - **Identity** is attached by the transport that authenticated the caller. `identity` in a request counts only over a
-//!   link whose peer may speak for others ([`PeerAuth::trusted`]): within a process, or from a hub that passes on calls, and
-//!   only if somebody has configured that.
-//! - **The trace** goes on: `metadata.traceparent` (W3C Trace Context) is passed to nested calls, and is the parent of a
-//!   `tracing` span on each side, in which the handler runs. A program that exports spans makes its own the child of it
-//!   there.
+//! - **The deadline** is that of a call or of a whole subscription. Both sides enforce it. The caller sends `timeLeft`,
+//!   the milliseconds from sending to the deadline, and, for peers that do not know `timeLeft`, `deadline`, in
+//!   milliseconds since the Unix epoch. A worker prefers `timeLeft`, so clocks may differ. With Redis, the worker
+//!   subtracts the time for which the request was queued, by the server's clock. NATS stores nothing, so the time
+//!   counts from when the worker reads the request. A caller sends `call.aborted` when the deadline has passed.
+//! - **The idle timeout**, in milliseconds, limits how long a subscription may keep its reader waiting for the next
+//!   item. Time in which the reader takes no items does not count.
+//! - **An abort** drops the running handler and, with it, the calls that it makes. Dropping the future or the stream of
+//!   a call aborts it.
+//! - **Identity** is attached by the transport that authenticated the caller. `identity` in a request counts only if
+//!   the peer of the link is trusted to speak for others ([`PeerAuth::trusted`]): within a process, or if it is a hub
+//!   that forwards calls and the worker is configured to trust it.
+//! - **The trace** is continued: `metadata.traceparent` (W3C Trace Context) is passed to nested calls. It is the parent
+//!   of a `tracing` span on each side, in which the handler runs. A program that exports spans sets it as the parent of
+//!   its own span there.
 //!
 //! Five frames are about the link ([`LINK_FRAME_SCHEMA`](crate::model::wire::LINK_FRAME_SCHEMA)):
 //!
 //! | frame | says |
 //! |---|---|
 //! | `link.announce` | what the sender serves, as a change: `add` (specs), `remove` (ids), `more` if another part follows; `maxMessage`, the largest message it takes |
-//! | `link.credit` | the subscriber takes `items` more of `requestId` |
-//! | `link.drain` | send me no more requests; the answer is `link.drained` |
-//! | `link.drained` | what comes after this is no request |
-//! | `link.running` | I run `requestIds` of yours: said over brokers, where a request that nobody names for too long is lost |
+//! | `link.credit` | the subscriber accepts `items` more items of `requestId` |
+//! | `link.drain` | send me no more requests; the response is `link.drained` |
+//! | `link.drained` | no requests follow this frame |
+//! | `link.running` | I run `requestIds` of yours: sent over brokers, where a request that no worker reports for too long counts as lost |
 //!
 //! **Flow control.** A worker sends up to [`WINDOW`] items of a subscription, and one more for each that `link.credit`
-//! allows; then it waits, and the handler's stream with it. A subscriber gives credit as it reads, so that one that does
-//! not read holds up nothing but its own subscription. Where the subscriber says `windowBytes`, the worker also waits
-//! while items of so many bytes, 8 MiB by default ([`Remote::with_window`]), are ahead of the credit; one item is always
-//! sent. So a subscriber gives credit when it has read half of either window.
+//! allows. Then it waits, and so does the handler's stream. A subscriber gives credit as it reads, so a slow subscriber
+//! holds up only its own subscription. If the subscriber sends `windowBytes`, the worker also waits while the items
+//! ahead of the credit have that many bytes, 8 MiB by default ([`Remote::with_window`]); one item is always sent. So a
+//! subscriber gives credit when it has read half of either window.
 //!
 //! # Bounds
 //!
-//! What peers make a worker hold has a budget of bytes: 64 MiB for each and 256 MiB for all
-//! ([`CallHandler::with_max_bytes`]), and so have the requests that are run: 16,384 of a peer
-//! ([`CallHandler::with_max_running`]), 65,536 of all ([`CallHandler::with_max_running_in_all`]), of which a connection of
-//! a hub has 16 that others cannot use up. What is beyond fails with
-//! an `EXECUTION_ERROR` whose details are `{ "limit" }` and can be tried again later. Of a subscription that a handler
-//! passes on, up to 256 KiB of items wait there, and count as held by the peer that asked for it. A peer announces up to 20,000
-//! operations in up to 32 MiB; those beyond are kept without their schemas. A message with an id of a request that is longer
-//! than 1,024 bytes cannot be read, and errors do not repeat the id. Messages whose `metadata`, `details`, `meta` or specs are more than 400,000
-//! values are refused, or read without them.
+//! The memory that a worker holds for its peers is limited: 64 MiB for each and 256 MiB for all
+//! ([`CallHandler::with_max_bytes`]). So are the running requests: 16,384 of a peer ([`CallHandler::with_max_running`])
+//! and 65,536 of all ([`CallHandler::with_max_running_in_all`]); 16 requests of each connection of a hub are reserved
+//! for it. A request beyond a limit fails with an `EXECUTION_ERROR` whose details are `{ "limit" }`, and can be retried
+//! later. If a handler forwards a subscription, up to 256 KiB of its items are buffered, and count for the peer that
+//! subscribed. A peer announces up to 20,000 operations in up to 32 MiB; operations beyond are kept without their
+//! schemas. A message whose request id is longer than 1,024 bytes cannot be read, and errors do not repeat the id.
+//! Messages whose `metadata`, `details`, `meta` or specs have more than 400,000 values are refused, or read without
+//! them.
 //!
 //! # What callers are shown
 //!
-//! Callers in other processes get of an HTTP response the data, the status and the content type; of an HTTP error the
-//! status, and the body if the operation declares that status; of other failures of operations that lead to another
-//! server that there was one. Announcements do not say where operations lead. [`CallHandler::with_upstream_shown`] shows
-//! all of it.
+//! If an operation calls another server, callers in other processes do not see all of the response. Of an HTTP
+//! response, they get the data, the status and the content type. Of an HTTP error, they get the status, and the body if
+//! the operation declares that status. Of any other failure of such an operation, they learn only that it failed.
+//! Announcements do not name the servers. [`CallHandler::with_upstream_shown`] shows all of it.
 //!
-//! The failure of a function is shown as it is, also an `EXECUTION_ERROR` whose text was not meant for callers: peers are
-//! programs of one's own. Servers for HTTP and MCP keep such texts to the log. If the callers of a hub are not trusted, no
-//! error of a function should hold a foreign text.
+//! The error of a function is shown as it is, even an `EXECUTION_ERROR` whose text was not meant for callers, since
+//! peers are usually programs of the same owner. (Servers for HTTP and MCP write such texts to the log only.) If the
+//! callers of a hub are not trusted, do not put texts of other systems into the errors of functions.
 //!
 //! # Metrics
 //!
 //! With the feature `metrics`: `ops_calls_total` (`side`, `operation`, `code`), `ops_call_duration_seconds` (`side`,
 //! `operation`) and `ops_calls_in_flight` (`side`).
 
-// A frame that is not sent is given back as it is, for somebody else.
+// A frame that is not sent is returned whole, so that it can be sent to another peer.
 #![allow(clippy::result_large_err)]
 
 mod announced;
@@ -152,17 +153,17 @@ pub use pending::PendingRequests;
 pub use remote::Remote;
 pub use transport::{Link, PeerAuth, Route, Transport, TransportInfo, Unsent};
 
-/// How many items of a subscription a worker sends before the first credit.
+/// Number of items of a subscription that a worker sends before the first credit.
 pub const WINDOW: u32 = 64;
 
-/// How many bytes of items a caller keeps that it has not read yet, unless it is told otherwise
-/// ([`Remote::with_window`]).
+/// Default for how many bytes of unread items a caller buffers ([`Remote::with_window`]).
 pub const WINDOW_BYTES: u64 = 8 << 20;
 
-/// The largest window that counts: what is ahead of a subscriber is kept account of.
+/// The largest window that has an effect, since a worker keeps account of the items ahead of a subscriber.
 const MAX_WINDOW: u64 = 64 << 20;
 
-/// Somewhere between half of a delay and all of it, so that those who lost a server do not all come back at once.
+/// A random time between half of the delay and all of it, so that clients that lost a server do not all reconnect at
+/// once.
 #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
 fn jitter(delay: std::time::Duration) -> std::time::Duration {
     use std::hash::{BuildHasher, RandomState};

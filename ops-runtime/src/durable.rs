@@ -1,6 +1,6 @@
-//! Durable calls: a call that outlives its caller and its worker, is not done twice, and can be asked for tomorrow.
+//! Durable calls: calls that survive their caller and their worker, run once per key, and keep their result.
 //!
-//! A *job* is a call that is kept by an *engine*: [`Jobs`] submits it, a [`Worker`] runs it by the operations of a
+//! A *job* is a call that is stored by an *engine*: [`Jobs`] submits it, a [`Worker`] runs it with the operations of a
 //! registry, and its id is enough to get its result. Any query or mutation can be a job: a function of this program, an
 //! endpoint of an HTTP API, a tool of an MCP server.
 //!
@@ -48,21 +48,21 @@ worker.stop().await;
 //!
 //! # What is promised
 //!
-//! - **Once submitted, a job ends**: with a result, with an error that is not tried again, cancelled, or as a dead letter.
-//!   It has one ending, whatever dies on the way, as far as the engine keeps what it has acknowledged.
-//! - **A key is submitted once.** A repeat attaches to the first job, until the retention of its ending is over; the same
-//!   key with another input is an error, `KEY_CONFLICT`.
+//! - **Once submitted, a job ends**: with a result, with an error that is not retried, cancelled, or as a dead letter.
+//!   It has one ending, whatever crashes, as long as the engine keeps what it has acknowledged.
+//! - **A key is submitted once.** A repeated submit attaches to the first job, until the retention of its ending has
+//!   expired; the same key with another input is an error, `KEY_CONFLICT`.
 //! - **A handler may run more than once**: if its worker dies, another runs the job again. [`Context::once`] and
-//!   [`Context::step`] keep parts of it from being repeated, and [`Context::idempotency_key`] lets servers know a repetition;
-//!   an HTTP client sends it by itself. With [`RetryPolicy::once`], a job that fails, or whose worker dies, is not run again,
-//!   but a dead letter. A job that was given back is run again even then, as the same attempt: by a worker that is stopped,
-//!   or while it waits for a step and the worker stops or has no place for it to wait.
-//! - **Failures are tried again** as the [`RetryPolicy`] says. What used up its attempts or its time is a dead letter, with its
-//!   input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
-//! - **Access** is checked when a job runs, in the name in which it was submitted: [`Jobs::scoped`].
+//!   [`Context::step`] keep parts of it from being repeated. With [`Context::idempotency_key`], servers can recognise a
+//!   repetition; an HTTP client sends it by itself. With [`RetryPolicy::once`], a job that fails, or whose worker dies,
+//!   is not run again: it becomes a dead letter. But even then a job that was given back is run again, as the same
+//!   attempt. A job is given back by a worker that is stopped, or by one that has no room for it to wait for a step.
+//! - **Failures are retried** by the [`RetryPolicy`]. A job that has used up its attempts or its time becomes a dead
+//!   letter, with its input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
+//! - **Access** is checked when a job runs, with the identity with which it was submitted: [`Jobs::scoped`].
 //!
-//! How long engines keep a promise, and against which failures, is in their own documentation: [`InProcess`] does not
-//! survive its process; the module `jetstream` (a feature) keeps jobs on NATS servers.
+//! The documentation of each engine says how long it keeps these promises, and against which failures: [`InProcess`]
+//! does not survive its process; the module `jetstream` (a feature) stores jobs on NATS servers.
 //!
 //! # Metrics and traces
 //!
@@ -77,11 +77,11 @@ worker.stop().await;
 //! | `ops_jobs_open`, `ops_jobs_dead` | `queue` | open jobs and dead letters of the engine |
 //! | `ops_jobs_oldest_age_seconds` | `queue` | how long ago the oldest open job could have started; 0 if none is due |
 //!
-//! The last three are read by every worker every 15 seconds (`Jobs::record_stats` for processes without one), so take their
-//! maximum over processes, not their sum.
+//! The last three are measured by every worker every 15 seconds (and by `Jobs::record_stats` for processes without
+//! one), so take their maximum over processes, not their sum.
 //!
-//! The trace of a submit goes on in the job and in its steps, by `traceparent` in its metadata: spans `submit` and `job`, one
-//! for each attempt.
+//! The trace of a submit continues in the job and in its steps, by `traceparent` in its metadata: spans `submit` and
+//! `job`, one for each attempt.
 //!
 //! [`Context::once`]: crate::Context::once
 //! [`Context::step`]: crate::Context::step

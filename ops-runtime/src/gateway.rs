@@ -1,9 +1,9 @@
 //! A gateway: any number of operations behind the few tools that a model can keep in mind.
 //!
-//! An MCP server of 2,000 tools is one that no model can use: their list alone fills its memory. A gateway has three, and
+//! No model can use an MCP server of 2,000 tools: their list alone fills its context. A gateway has three tools, and
 //! behind them everything: a program's own operations, whole APIs by their documents, other MCP servers. `search` finds
 //! operations by words, `describe` shows one as a TypeScript signature, `call` calls it. With programs (feature
-//! `program`), `execute` takes the place of `call`: a model then writes a program of many calls, which runs in a sandbox.
+//! `program`), `execute` replaces `call`: a model then writes a program of many calls, which runs in a sandbox.
 //!
 #![cfg_attr(
     feature = "macros",
@@ -32,14 +32,14 @@ gateway.serve_stdio().await?;
 //!
 //! # Rules
 //!
-//! Every call is held to the same rules, whichever way it comes. A [`CallPolicy`] says which operations may be called, which
-//! need somebody's agreement, and which are refused: by default queries are allowed, and whatever else is asked about. A
-//! client that can ask its user (elicitation) is asked to. For others, the answer of the tool says what waits, with a key for
-//! the call that follows the user's yes. Callers have [limits](CallerLimits), and an [audit log](AuditLog) tells what they
-//! called.
+//! Every call obeys the same rules, whichever way it arrives. A [`CallPolicy`] decides which operations may be called,
+//! which need approval, and which are refused; by default queries are allowed, and everything else needs approval. If
+//! the client can ask its user (elicitation), it is asked to. Otherwise the tool's result tells the model to ask, with
+//! a key for the call that follows the user's approval. Callers have [limits](CallerLimits), and an [audit
+//! log](AuditLog) records their calls.
 //!
-//! Over stdio the caller is the owner, who started the process: access rules are not checked. Over HTTP they are, against
-//! the identity that the authenticator finds, and callers find and call only what they may call.
+//! Over stdio the caller is the owner, who started the process: access rules are not checked. Over HTTP they are
+//! checked against the identity that the authenticator returns, and callers find and call only what they may call.
 
 mod answer;
 mod approval;
@@ -80,10 +80,10 @@ use crate::{
     BoxFuture, CallError, CallPolicy, Diagnostic, HttpConfig, Identity, OperationKind, OperationSpec, Registry,
 };
 
-/// From how many operations on `search` takes the place of a tool for each.
+/// Number of operations from which `search` replaces one tool per operation.
 const MANY: usize = 40;
 
-/// What a gateway shows of its operations.
+/// The tools through which a gateway offers its operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Tools {
@@ -99,7 +99,7 @@ pub enum Tools {
     Code,
 }
 
-/// Operations behind a few tools, held to rules; see the [module](self).
+/// Operations behind a few tools, under rules; see the [module](self).
 ///
 /// A clone is the same gateway.
 #[derive(Clone)]
@@ -111,43 +111,44 @@ pub struct Gateway {
     diagnostics: Arc<Vec<(String, Diagnostic)>>,
     failures: Arc<Vec<(String, CallError)>>,
     without_credentials: Arc<Vec<(String, String)>>,
-    /// Kept so that their connections last.
+    /// Kept to keep their connections open.
     _servers: Option<McpClients>,
 }
 
 impl Gateway {
-    /// Starts a gateway.
+    /// A builder for a gateway.
     pub fn builder() -> GatewayBuilder {
         GatewayBuilder::default()
     }
 
-    /// All operations, as callers find them: each call by it is held to the gateway's rules.
+    /// All operations, as callers find them: each call by this registry is checked against the gateway's rules.
     pub fn registry(&self) -> &Registry {
         self.core.gate.registry()
     }
 
-    /// What the readers of documents had to say, each beside the document's location.
+    /// The diagnostics of reading documents, each with the document's location.
     pub fn diagnostics(&self) -> &[(String, Diagnostic)] {
         &self.diagnostics
     }
 
-    /// What is missing: documents that could not be read and servers that could not be connected to, each beside its
-    /// location or name.
+    /// Documents that could not be read and servers that could not be connected to, each error with its location or
+    /// name.
     pub fn failures(&self) -> &[(String, CallError)] {
         &self.failures
     }
 
-    /// The documents whose operations need credentials that are not set: the location of each, and a message with what to set.
+    /// The documents whose operations need credentials that are not set: the location of each, and a message that says
+    /// what to set.
     ///
-    /// Documents of which some operations have their credentials are left out.
+    /// Documents with credentials for some of their operations are left out.
     pub fn without_credentials(&self) -> &[(String, String)] {
         &self.without_credentials
     }
 
-    /// Serves the process that started this one over stdio, until it closes stdin.
+    /// Serves the parent process over stdio, until it closes stdin.
     ///
     /// # Errors
-    /// If the client does not begin as the protocol says, or if the pipe breaks.
+    /// If the client does not follow the protocol at the start, or if the pipe breaks.
     pub fn serve_stdio(&self) -> BoxFuture<'_, io::Result<()>> {
         Box::pin(async move {
             let served = self.mcp_server(true).serve_stdio().await;
@@ -156,10 +157,10 @@ impl Gateway {
         })
     }
 
-    /// Waits until the audit log, if there is one, has written all calls that have ended: at the end of a process.
+    /// Waits until the audit log, if there is one, has written all calls that have ended: for the end of a process.
     ///
     /// It waits 5 seconds at most, and does not wait for a log that fails and is not
-    /// [required](AuditOptions::with_required). What is lost then is counted in an error that is logged.
+    /// [required](AuditOptions::with_required). The number of lost entries is logged as an error.
     pub async fn flush(&self) {
         self.core.gate.rules().flush().await;
     }
@@ -169,14 +170,14 @@ impl Gateway {
         self.mcp_server(false).into_service()
     }
 
-    /// The gateway as an MCP server whose callers without an identity are the owner.
+    /// The gateway as an MCP server that treats callers without an identity as the owner.
     pub fn owned_mcp_server(&self) -> McpServer {
         self.mcp_server(true)
     }
 
-    /// The tools as operations, for a model that is called from this process: `gateway.search` and the like, or all
-    /// operations themselves where they are few, as they are now. Their data is the text for the model, as content blocks in the facts of the
-    /// result ([`McpMeta`](crate::envelope::McpMeta)). A call without an identity is the owner's.
+    /// The tools as operations, for a program that calls a model itself: `gateway.search` and so on, or a snapshot of
+    /// all operations if there are few. The text for the model is in the content blocks of the result's meta
+    /// ([`McpMeta`](crate::envelope::McpMeta)). A call without an identity is the owner's.
     ///
     /// ```
     /// # use ops_runtime::Registry;
@@ -193,7 +194,7 @@ impl Gateway {
         self.few(true).unwrap_or_else(own)
     }
 
-    /// The few tools, unless there is one for each operation.
+    /// The few tools, unless there is one per operation.
     fn few(&self, unknown_is_owner: bool) -> Option<Registry> {
         match self.tools {
             Tools::All => None,
@@ -217,8 +218,9 @@ impl Gateway {
         }
     }
 
-    /// The operations over HTTP, with their OpenAPI document: see [`HttpServer`](crate::serve::HttpServer). Each call is
-    /// checked against the identity of its caller; what the policy asks about is allowed, for the caller is no model.
+    /// The operations over HTTP, with their OpenAPI document: see [`HttpServer`](crate::serve::HttpServer). Each call
+    /// is checked against the identity of its caller. Calls for which the policy requires approval are allowed, since
+    /// the caller is not a model.
     #[cfg(feature = "http-server")]
     pub fn http_server(&self) -> crate::serve::HttpServer {
         self.core.gate.keep_following();
@@ -233,7 +235,7 @@ impl fmt::Debug for Gateway {
     }
 }
 
-/// Collects what a gateway is made of.
+/// Builds a gateway.
 #[derive(Default)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct GatewayBuilder {
@@ -258,43 +260,44 @@ pub struct GatewayBuilder {
 }
 
 impl GatewayBuilder {
-    /// Sets the program's own registry. What the gateway reads is registered there, too.
+    /// Sets the program's own registry. The operations of documents and servers are registered there, too.
     pub fn with_registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);
         self
     }
 
     /// Adds the API of an OpenAPI document, in a file or at a URL, called by a client with that configuration. Its
-    /// credentials are for this API alone.
+    /// credentials are used for this API only.
     ///
     /// The namespace is that of the configuration, or else the name of the file. A file may also be a list of tools
-    /// (`ops snapshot`): without its server, they are found and described, and calls of them fail.
+    /// (`ops snapshot`): without its server, they are found and described, but calls of them fail.
     pub fn with_document(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
         self.documents.push(Document { location: location.into(), config, is_mock: false });
         self
     }
 
-    /// Adds a document as [`with_document`](Self::with_document) does, whose operations are answered with examples.
+    /// Adds a document like [`with_document`](Self::with_document), but its operations return examples.
     pub fn with_mock(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
         self.documents.push(Document { location: location.into(), config, is_mock: true });
         self
     }
 
-    /// Reads credentials of documents from the environment: those of the namespace `my-shop` from `MY_SHOP_TOKEN` and the
-    /// like, as [`HttpConfig::with_credentials_from_env`] says. Credentials of a document's own configuration win.
+    /// Reads credentials of documents from the environment: those of the namespace `my-shop` from `MY_SHOP_TOKEN` and
+    /// so on, as for [`HttpConfig::with_credentials_from_env`]. Credentials in a document's own configuration take
+    /// precedence.
     pub fn with_credentials_from_env(mut self) -> Self {
         self.credentials_from_env = true;
         self
     }
 
-    /// Adds the tools of the MCP servers of a configuration, and follows them when they change.
+    /// Adds the tools of the MCP servers of a configuration, and updates them when they change.
     pub fn with_mcp_servers(mut self, config: McpConfig) -> Self {
         (self.servers, self.has_mock_servers) = (Some(config), false);
         self
     }
 
-    /// Adds the tools of the MCP servers of a configuration, which are answered with examples. Each server is asked for its
-    /// tools when the gateway is built, and then its connection ends.
+    /// Adds the tools of the MCP servers of a configuration, but they return examples. Each server is asked for its
+    /// tools when the gateway is built; then the connection is closed.
     pub fn with_mock_mcp_servers(mut self, config: McpConfig) -> Self {
         (self.servers, self.has_mock_servers) = (Some(config), true);
         self
@@ -306,7 +309,7 @@ impl GatewayBuilder {
         self
     }
 
-    /// Shows only operations that change nothing.
+    /// Shows only queries, which change nothing.
     pub fn read_only(self) -> Self {
         self.with_filter(|spec| spec.kind != OperationKind::Mutation)
     }
@@ -317,48 +320,48 @@ impl GatewayBuilder {
         self
     }
 
-    /// Sets what the MCP server says of itself, and its limits.
+    /// Sets the name, the instructions and the limits of the MCP server.
     pub fn with_options(mut self, options: McpServerOptions) -> Self {
         self.options = Some(options);
         self
     }
 
-    /// Sets who calls over stdio: every call is checked against that identity.
+    /// Sets the identity of the caller over stdio: every call is checked against it.
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Sets which operations may be called, and which somebody has to agree to first.
+    /// Sets which operations may be called, and which need approval first.
     pub fn with_policy(mut self, policy: CallPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Asks the client's user alone. By default, where a client can't ask, the tool's answer asks, and a further call with
-    /// the answer's key follows the yes: whether the user was asked is then the model's word.
+    /// Accepts approval only from the client. By default, if the client can't ask the user, the tool's result tells the
+    /// model to ask and to repeat the call with a key. Then only the model vouches that the user agreed.
     pub fn with_approval_by_client_only(mut self) -> Self {
         self.asks_by_client_only = true;
         self
     }
 
-    /// Sets what a program of a model may take.
+    /// Sets the limits of programs.
     #[cfg(feature = "program")]
     pub fn with_program_limits(mut self, limits: crate::program::Limits) -> Self {
         self.program_limits = limits;
         self
     }
 
-    /// Sets where programs are kept that wait for somebody to agree to a call, so that they go on in another process as
-    /// well: a [`FolderStore`](crate::program::FolderStore), say. By default they are in memory for a day: 50 of each caller,
-    /// of up to 64 MiB, and 1,000 of all, of up to 256 MiB.
+    /// Sets where programs are stored while they wait for approval, for example a
+    /// [`FolderStore`](crate::program::FolderStore), so that they can go on in another process. By default they are in
+    /// memory for a day: 50 of each caller, of up to 64 MiB, and 1,000 of all, of up to 256 MiB.
     #[cfg(feature = "program")]
     pub fn with_program_store(mut self, store: impl crate::program::JournalStore + 'static) -> Self {
         self.program_store = Some(Arc::new(store));
         self
     }
 
-    /// Sets how much each caller may ask for: so many calls, and so many programs beside them.
+    /// Sets the limits of each caller: for calls, and separately for programs.
     pub fn with_limits(mut self, limits: CallerLimits) -> Self {
         self.limits = limits;
         self
@@ -370,20 +373,20 @@ impl GatewayBuilder {
         self
     }
 
-    /// Tells of every call in a log.
+    /// Logs every call.
     pub fn with_audit(mut self, log: AuditLog) -> Self {
         self.audit = Some(log);
         self
     }
 
-    /// Reads the documents, connects to the servers, and makes the gateway.
+    /// Reads the documents, connects to the servers, and builds the gateway.
     ///
-    /// What can't be read or connected to does not stop the rest: see [`Gateway::failures`].
+    /// A document or server that fails does not stop the others: see [`Gateway::failures`].
     ///
     /// # Errors
-    /// If two sources have operations of the same id, or if a pattern of the policy can match none
-    /// ([`check_pattern`](crate::spec::check_pattern)). One that matches none of those that there are is logged at the level
-    /// `WARN`.
+    /// If two sources have operations with the same id, or if a pattern of the policy can match no id
+    /// ([`check_pattern`](crate::spec::check_pattern)). A pattern that matches no present operation is logged at the
+    /// level `WARN`.
     pub fn build(self) -> BoxFuture<'static, Result<Gateway, CallError>> {
         Box::pin(self.connect())
     }

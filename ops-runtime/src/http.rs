@@ -1,7 +1,7 @@
 //! The HTTP client: runs operations that are bound to HTTP endpoints.
 //!
-//! An [`HttpClient`] interprets the [`HttpBinding`](crate::HttpBinding) of a spec; operations of generated code and
-//! of documents met at run time send the same requests.
+//! An [`HttpClient`] interprets the [`HttpBinding`](crate::HttpBinding) of a spec. Operations of generated code and of
+//! documents loaded at run time send the same requests.
 //!
 //! ```
 //! use ops_runtime::http::{Auth, HttpClient, HttpConfig};
@@ -55,25 +55,26 @@
 //! # Credentials
 //!
 //! [`HttpConfig::with_credentials`] sets credentials for a security scheme by name, [`HttpConfig::with_auth`] for all
-//! that they fit. Requests carry what the operation asks for, where it asks for it; nothing if it lists anonymous
-//! access first. OAuth 2 tokens are fetched, cached and renewed: see [`ClientCredentials`]. The token of a call's own
-//! caller is passed on by [`Auth::pass_on`], or exchanged by [`Auth::exchange`].
+//! schemes that they fit. Each request has the credentials that its operation requires, in the place that the operation
+//! sets; none if it lists anonymous access first. OAuth 2 tokens are fetched, cached and renewed: see
+//! [`ClientCredentials`]. The token of a call's own caller is passed on by [`Auth::pass_on`], or exchanged by
+//! [`Auth::exchange`].
 //!
 //! [`HttpConfig::with_credentials_from_env`] reads them from environment variables.
 //!
-//! Errors and the log hold none of them, even if the server says again what it was sent, in whatever it says: there, `***`
-//! takes the place of credentials, tokens, values of configured headers and the like, as they are, percent-encoded, escaped
-//! as in JSON or HTML, or as the base64 of user and password. What is shorter than 4 bytes is not replaced, as it stands in
-//! too many words; nor is a header of less than 8 bytes whose name does not say that it is secret. The data of a success stay
-//! as the server sent them.
+//! Errors and the log contain none of them, even if the server repeats what it was sent. `***` replaces credentials,
+//! tokens, values of configured headers and similar secrets: unchanged, percent-encoded, escaped as in JSON or HTML, or
+//! as the base64 of user and password. A secret of less than 4 bytes is not replaced, since it is part of too many
+//! words; nor is a header of less than 8 bytes whose name does not show that it is secret. The data of a success are
+//! not changed.
 //!
 //! # Options of one call
 //!
 //! [`CallOptions`](crate::CallOptions) has headers, a base URL, retries and an idempotency key for one call:
 //! [`with_header`](crate::CallOptions::with_header), [`with_base_url`](crate::CallOptions::with_base_url),
 //! [`with_retries`](crate::CallOptions::with_retries) and
-//! [`with_idempotency_key`](crate::CallOptions::with_idempotency_key). [`HttpConfig::with_idempotency_keys`] makes up a
-//! key for every call that can have one.
+//! [`with_idempotency_key`](crate::CallOptions::with_idempotency_key). [`HttpConfig::with_idempotency_keys`] generates
+//! a key for every call that can have one.
 //!
 //! # Redirects
 //!

@@ -29,12 +29,12 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 "#
 )]
 //!
-//! Three things are called alike: [`Call`] marks an operation that gives one result, [`Caller::call`] runs one by its id, and
-//! the module [`call`](mod@call) is the protocol between processes.
+//! Three things have the name "call": [`Call`] marks an operation with one result, [`Caller::call`] runs an operation by
+//! its id, and the module [`call`](mod@call) is the protocol between processes.
 //!
 //! # Features
 //!
-//! Without any, the crate is the model alone, with the serde that generated types use.
+//! Without any feature, the crate has only the model, and the serde implementation for generated types.
 //!
 //! - `macros` (default): the attribute `#[operation]`, and schemas of Rust types
 //! - `registry` (default): the registry, its pipeline, JSON Schema validation and the normaliser
@@ -42,18 +42,18 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `http`: the HTTP client, server-sent events; `compression`: compressed responses for it
 //! - `webhooks`: verifying the signatures of webhooks, reading their payloads
 //! - `websocket`, `nats`, `redis`: the call protocol over WebSocket, NATS and Redis; `tls`: `wss://` and `rediss://`, and
-//!   authorities of one's own; `nkeys`: accounts of NATS servers
-//! - `metrics`: what is counted about calls, requests and jobs
-//! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
-//! - `mcp-schema`: reading lists of MCP tools, and what changed between two
+//!   private certificate authorities; `nkeys`: accounts of NATS servers
+//! - `metrics`: metrics of calls, requests and jobs
+//! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and similar functions
+//! - `mcp-schema`: reading and comparing lists of MCP tools
 //! - `mcp-server`: serving a registry as an MCP server
-//! - `http-server`: serving a registry over HTTP; `jwt`: tokens that are JWTs for it;
-//!   `docs-page`: its page for people; `http-server-compression`: compressed responses of it
+//! - `http-server`: serving a registry over HTTP; `jwt`: JWTs as its tokens;
+//!   `docs-page`: its documentation page; `http-server-compression`: its compressed responses
 //! - `mcp`, `mcp-http`, `mcp-auth`: the MCP client, for servers that are child processes, at a URL, and with OAuth
 //! - `typescript`: operations as TypeScript, for models and for people
 //! - `program`: running JavaScript programs of models in a sandbox
-//! - `gateway`: any number of operations behind the few tools of a model, held to a policy, limits and an audit log
-//! - `durable`: calls that outlive callers and workers, as jobs; `jetstream`: jobs that NATS servers keep
+//! - `gateway`: any number of operations behind the few tools of a model, with a policy, limits and an audit log
+//! - `durable`: jobs, which are calls that survive callers and workers; `jetstream`: jobs stored by NATS servers
 //! - `discover`: `Registry::discover`
 //! - `search`: finding operations by words
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
@@ -124,7 +124,7 @@ pub use run::registry::Registry;
 #[cfg(feature = "http")]
 pub use self::http::{HttpClient, HttpConfig};
 
-/// Operations as data: their specs, the schemas of what they take and give, and what reading them told.
+/// Operations as data: their specs, the schemas of their inputs and outputs, and the diagnostics of reading them.
 ///
 /// ```
 /// use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
@@ -150,7 +150,7 @@ pub mod spec {
     pub use crate::pointer;
 }
 
-/// What a registry is made with, and what its calls take and give beside data.
+/// The parts of a registry: its builder, policies, scoped callers, and the futures and streams of its calls.
 ///
 /// ```
 /// use ops_runtime::Registry;
@@ -173,7 +173,7 @@ pub mod registry {
     pub use crate::run::through::Through;
 }
 
-/// For who runs operations in a way of their own: handlers, endpoints, and what they get and give.
+/// Building blocks for adapters: handlers, endpoints, and the types that they take and return.
 ///
 /// ```
 /// use ops_runtime::Registry;
@@ -199,7 +199,7 @@ pub mod adapter {
     pub use crate::run::payload::{ItemStream, Payload, PayloadStream, Reply};
 }
 
-/// OpenAPI documents at run time: reading them, and calling what they describe without generated code.
+/// OpenAPI documents at run time: reading them, and calling their operations without generated code.
 ///
 /// ```
 /// use ops_runtime::openapi::{ReadOptions, parse, read};
@@ -241,7 +241,7 @@ pub mod __generated {
     pub use crate::expand::generated::*;
 }
 
-// The crate names what the model and the runs define from its root, wherever the public face shows them.
+// Inside the crate, names of the model and the pipeline are used from the root, wherever they are public.
 use names::*;
 
 #[allow(unused_imports, reason = "each combination of features names some of them")]
@@ -275,9 +275,8 @@ mod names {
 /// ops_runtime::include_operations!(pub mod petstore = "petstore");
 /// ```
 ///
-/// For a namespace that `Builder::build` did not generate, the error lists those that it did, and without a `build.rs` it
-/// says that there is none. A file that something else
-/// wrote is included by `include!(concat!(env!("OUT_DIR"), "/own.rs"))`.
+/// If `Builder::build` did not generate the namespace, the error lists those that it did; without a `build.rs`, the
+/// error says so. To include a file that something else wrote, use `include!(concat!(env!("OUT_DIR"), "/own.rs"))`.
 #[macro_export]
 macro_rules! include_operations {
     ($namespace:literal) => {

@@ -31,8 +31,8 @@
 //! # Running tools
 //!
 //! `McpClient` (feature `mcp`) connects to a server, started as a child process or at a URL (feature `mcp-http`), and
-//! runs its tools: those of generated code and those that are only met at run time. `McpClients` does so for all servers
-//! of a configuration file, `McpConfig`.
+//! runs its tools: those of generated code, and those that were loaded at run time. `McpClients` does so for all
+//! servers of a configuration file, `McpConfig`.
 #![cfg_attr(
     feature = "mcp",
     doc = r###"

@@ -1,13 +1,13 @@
-//! Running JavaScript programs that nobody trusts, such as those that models write.
+//! Running untrusted JavaScript programs, such as those that models write.
 //!
-//! A program is the body of an async function. It has `ops.namespace.operation(input)` for each operation that it is
-//! given, `input`, `console`, and `search` and `describe` if the host has them; and nothing else: no network, no files, no
-//! modules, no timers, and a clock that stands still between results of calls. It runs in an engine of its own, in memory
-//! of its own, under [`Limits`].
+//! A program is the body of an async function. It has `ops.namespace.operation(input)` for each of its operations,
+//! `input`, `console`, and `search` and `describe` if the host has them. It has nothing else: no network, no files, no
+//! modules, no timers, and a clock that advances only when it gets the results of calls. It runs in an engine of its
+//! own, in memory of its own, under [`Limits`].
 //!
-//! Values go in and out as JSON. Whole numbers of 64 bits are exact: those beyond 2^53 are `BigInt`s in a program. What has no
-//! JSON, such as `NaN` or a `Map`, is an error of the call or of the program, and an error that was caught is an object with
-//! its name, message, code and details.
+//! Values are passed as JSON. Whole numbers of 64 bits are exact: those beyond 2^53 are `BigInt`s in a program. A value
+//! that cannot be JSON, such as `NaN` or a `Map`, is an error of the call or of the program. A caught error becomes an
+//! object with its name, message, code and details.
 //!
 //! ```
 //! # #[cfg(feature = "macros")] mod example {
@@ -41,12 +41,13 @@
 //! # #[cfg(feature = "macros")] example::main().unwrap();
 //! ```
 //!
-//! # Asking
+//! # Approval
 //!
-//! A [`Host`] decides for each call whether it is made, refused, or made after a yes: [`CallPolicy`](crate::access::CallPolicy) does so by patterns and
-//! kinds. A program stops where it asks ([`Outcome::Waiting`]), after the calls that are in flight have ended. With the
-//! answers in its [`Journal`], [`Sandbox::resume`] runs it again from its start. Calls that the journal has answers of are not
-//! made again; about the others, the host decides anew. With a [`JournalStore`], this holds across processes as well: [`Sandbox::run_kept`].
+//! A [`Host`] decides for each call if it is made, refused, or needs approval:
+//! [`CallPolicy`](crate::access::CallPolicy) does so by patterns and kinds. A program that needs approval stops
+//! ([`Outcome::Waiting`]), after the calls in flight have ended. With the answers in its [`Journal`],
+//! [`Sandbox::resume`] runs it again from its start. Calls with a result in the journal are not made again; about the
+//! others, the host decides anew. With a [`JournalStore`], this works across processes as well: [`Sandbox::run_kept`].
 
 mod engine;
 mod exact;

@@ -5,9 +5,9 @@
 //! enums and unions that keep what they don't know, an error that names all missing properties at once, and
 //! [errors with a JSON pointer](DecodeError).
 //!
-//! A type is read strictly: a value that does not conform is an error, so that whoever decodes it can repair it and
-//! decode again. Only what a schema leaves open is passed over: properties that it does not declare are skipped, and of a
-//! property that comes twice the last value stays.
+//! A type is read strictly: a value that does not conform is an error, so that the caller can repair it and decode it
+//! again. Only what a schema leaves open is ignored: undeclared properties are skipped, and of a repeated property the
+//! last value counts.
 //!
 //! # What a generator prints
 //!
@@ -128,8 +128,8 @@
 //!
 //! - **A record without required properties** has a `Default` if asked: `table!(super::Pet, Default)`.
 //! - **More than eight properties** are tuples in a tuple: in `Slots`, in what `make` takes and in what `fields` lends.
-//! - **A property that can have one value only** is no field. It is named behind the others, its value stands in
-//!   `CONSTANTS`; it is written first, and read as an error if it is missing or another.
+//! - **A property that can have one value only** is not a field. Its name comes last in `FIELDS` and its value is in
+//!   `CONSTANTS`. It is written first. Reading fails if it is missing or has another value.
 //! - **Additional properties** are the last slot, `Rest`, and a `BTreeMap`: its order is the same in every run and it
 //!   compares without regard to order as JSON does. An entry under the name of a declared property is not written.
 //! - **Numbers**: an `f64` takes integers and writes them as `66.0`, the same number; an integer that its type cannot hold

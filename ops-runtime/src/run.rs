@@ -1,4 +1,4 @@
-//! Running operations: the registry, the pipeline of a call, and what a handler is given.
+//! Running operations: the registry, the pipeline of a call, and the context of a handler.
 
 pub(crate) mod attempt;
 pub(crate) mod caller;

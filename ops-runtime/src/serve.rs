@@ -3,49 +3,52 @@
 //! [`HttpServer::into_router`] gives an `axum` router, to be merged with a program's own routes or nested below a prefix;
 //! [`HttpServer::serve`] listens itself.
 //!
-//! # Where operations are
+//! # Paths
 //!
-//! Every operation with a handler is at `POST /operations/{namespace}/{name}`, with its input as a JSON body. Queries and
-//! subscriptions are there by GET, too, with the input as JSON in the parameter `input`. A name is escaped as one segment.
+//! Every operation with a handler is at `POST /operations/{namespace}/{name}`, with its input as a JSON body. Queries
+//! and subscriptions are there by GET, too, with the input as JSON in the parameter `input`. A name is escaped as one
+//! segment.
 //!
-//! An operation that is bound to HTTP, by its document or by `#[operation(http = "..")]`, is also where its
-//! [binding](crate::binding::HttpBinding) says, and has its parameters and bodies as the binding says: the server reads what [`HttpClient`](crate) writes. Types that a text does
-//! not have are restored by the input's schema. What no schema names in a query, a header or a cookie is ignored. Such
-//! paths come before those of this server's own, and those with more literal text before others.
+//! An operation that is bound to HTTP, by its document or by `#[operation(http = "..")]`, is also at the path of its
+//! [binding](crate::binding::HttpBinding), and has the parameters and bodies of the binding: the server reads what
+//! `HttpClient` writes. The input's schema restores types that a text lacks. Parameters in a query, a header or a
+//! cookie that no schema declares are ignored. Such paths take precedence over the server's own, and those with more
+//! literal text over others.
 //!
-//! `GET /healthz` says that the server is there; `GET /metrics`, with [`HttpServer::with_metrics`], what it has counted.
+//! `GET /healthz` reports that the server is running. `GET /metrics`, with [`HttpServer::with_metrics`], has its
+//! metrics.
 //!
-//! `GET /openapi.json` and `GET /openapi.yaml` are the document of all operations (OpenAPI 3.1, or 3.2 if
-//! an operation needs it). It needs no credentials, and has an `ETag`: a client that has it as it is gets 304.
-//! [`HttpServer::without_document`] turns it off. `HttpServer::with_docs` (feature `docs-page`) adds `GET /docs`, a page
-//! that shows it to people.
+//! `GET /openapi.json` and `GET /openapi.yaml` are the document of all operations (OpenAPI 3.1, or 3.2 if an operation
+//! needs it). It needs no credentials, and has an `ETag`: a client with the present document gets 304.
+//! [`HttpServer::without_document`] turns it off. `HttpServer::with_docs` (feature `docs-page`) adds `GET /docs`, a
+//! page that shows it to people.
 //!
 //! # Responses
 //!
-//! The data alone: JSON, or as the binding describes the success that the data fit and `Accept` prefers. With
-//! `Accept: application/vnd.ops.envelope+json` the response is the whole envelope.
+//! The response has only the data: as JSON, or as the binding describes the success that the data match and `Accept`
+//! prefers. With `Accept: application/vnd.ops.envelope+json` the response is the whole envelope.
 //!
 //! A handler sets another status, from 200 to 599, headers and cookies by answering with a
 //! [`ResponseEnvelope::http`](crate::ResponseEnvelope::http), or by its [`Context`](crate::Context). They are sent as they
 //! are set, but for the headers of the connection and the length; 204, 205 and 304 have no body. Of what another server
 //! answered, its data are sent and the status of a success, no headers: a handler sets those that are meant for its callers.
 //!
-//! A [`Body`](crate::Body) as the result of an operation whose response is bytes is sent piece by piece, as the client
-//! reads it. If it fails on the way, the response is cut off. A request body that is bytes as a whole is likewise a stream
-//! for a handler that takes a [`Body`](crate::Body); all other bodies, and the parts of a multipart body, are held in
-//! memory.
+//! If the response of an operation is bytes and its result is a [`Body`](crate::Body), it is sent piece by piece, as
+//! the client reads it. If it fails on the way, the response is cut off. A request body that is bytes as a whole is
+//! likewise a stream for a handler that takes a [`Body`](crate::Body); all other bodies, and the parts of a multipart
+//! body, are held in memory.
 //!
-//! A subscription is a stream of server-sent events. Each has its number as `id`, or the id of a handler that answers
-//! with [`HttpMeta`](crate::envelope::HttpMeta). An item that fails is an event `error` with a problem, and the stream
-//! goes on. By id, the end is `data: [DONE]`. `Accept: application/x-ndjson` asks for lines, where a failure is
-//! `{"error": PROBLEM}`. `Last-Event-ID` is `lastEventId` in the metadata of the call, and numbers go on from it.
+//! A subscription is a stream of server-sent events. Each has its number as `id`, or the id that a handler sets with
+//! [`HttpMeta`](crate::envelope::HttpMeta). An item that fails is an event `error` with a problem, and the stream goes
+//! on. By id, the stream ends with `data: [DONE]`. `Accept: application/x-ndjson` requests lines, in which a failure is
+//! `{"error": PROBLEM}`. `Last-Event-ID` is `lastEventId` in the metadata of the call, and numbers continue after it.
 //!
 //! The header `Prefer` (RFC 7240) is `prefer` in the metadata of the call.
 //!
 //! # Errors
 //!
-//! Every failure is a problem (RFC 9457, `application/problem+json`) with `code`, the `request` by which the log knows it,
-//! and for an input all `violations`, each with a JSON pointer into the input.
+//! Every failure is a problem (RFC 9457, `application/problem+json`) with `code`, the number of the `request` in the
+//! log, and for an invalid input all `violations`, each with a JSON pointer into the input.
 //!
 //! | failure | status |
 //! |---|--:|
@@ -64,28 +67,28 @@
 //! | the call took too long (`TIMEOUT`) | 504 |
 //!
 //! If a handler fails with an [`ErrorResponse`](crate::ErrorResponse), such as a declared error of generated code, the
-//! response has its status and body. So it has those of another server's error if the operation declares the status.
-//! Failures without a code of their own go to the log, and the caller gets the number of the request. The log tells once of
-//! each code that a function fails with and does not declare.
+//! response has its status and body. So it does for another server's error if the operation declares the status.
+//! Failures without a code of their own are logged, and the caller gets the number of the request. If a function fails
+//! with a code that it does not declare, that is logged once per code.
 //!
-//! A route of the program's own can fail with a [`CallError`](crate::CallError), too: as a response of axum
-//! (`IntoResponse`), it is logged, and its clients are shown what those of an operation are, with the statuses above.
+//! A route of the program's own can fail with a [`CallError`](crate::CallError), too: as an axum response
+//! (`IntoResponse`), it is logged, and its clients see the same as those of an operation, with the statuses above.
 //!
-//! # Who may call what
+//! # Access
 //!
-//! The [`Authenticator`] finds out who sends a request: [`BearerTokens`], [`ApiKeys`], `JwtAuthenticator` (feature `jwt`), or a
-//! closure. Several can be added. An operation needs what its access rules and the security of its
-//! binding say; one that needs nothing takes anonymous requests. A way to authenticate is met by an identity that has its
-//! scopes. Without an authenticator, only operations that need nothing can be called.
+//! An [`Authenticator`] determines the sender of a request: [`BearerTokens`], [`ApiKeys`], `JwtAuthenticator` (feature
+//! `jwt`), or a closure. Several can be added. An operation requires what its access rules and the security of its
+//! binding require; one without requirements accepts anonymous requests. A security scheme is satisfied by an identity
+//! that has its scopes. Without an authenticator, only operations without requirements can be called.
 //!
 //! # Traces
 //!
-//! A valid `traceparent` of a request, with its `tracestate`, is in the metadata of the call, and so in those that its
-//! handler makes: clients with `with_trace_context` send it on.
+//! A valid `traceparent` of a request, with its `tracestate`, is in the metadata of the call, and so in the calls that
+//! its handler makes: clients with `with_trace_context` send it on.
 //!
 //! # Versions
 //!
-//! Versions of an API are registries of their own. Each is below a prefix, or a header chooses:
+//! Versions of an API are separate registries. Each is below a prefix, or a header selects it:
 //!
 //! ```
 //! use axum::Router;
@@ -112,10 +115,11 @@
 //! # Limits
 //!
 //! [`HttpServerOptions`] has them, with safe defaults. Pages of other origins may not send requests unless
-//! [`HttpServer::with_origins`] lets them. A server that listens on a loopback address is reached by the names of the
-//! local host only, so that no page reaches it by DNS rebinding; [`HttpServer::with_hosts`] sets other names, and has to for a
-//! [router](HttpServer::into_router), which does not know where it listens. Markup that an operation gives, such as HTML, is
-//! shown without its scripts: pages of the program's own are routes beside the operations.
+//! [`HttpServer::with_origins`] allows them. A server that listens on a loopback address accepts only the names of the
+//! local host, so that no page reaches it by DNS rebinding. [`HttpServer::with_hosts`] sets other names, and is
+//! required for a [router](HttpServer::into_router), which does not know where it listens. Markup that an operation
+//! returns, such as HTML, is shown without its scripts: serve pages of the program itself as routes beside the
+//! operations.
 
 #![allow(clippy::result_large_err, reason = "an error is the response that is sent")]
 
@@ -212,7 +216,7 @@ pub struct HttpServer {
     #[cfg(feature = "http-server-compression")]
     compresses: bool,
     cancel: CancelToken,
-    // In a mutex, so that the server is `Sync` whatever the future is.
+    // In a mutex, so that the server is `Sync` for any future.
     shutdown: Option<Mutex<BoxFuture<'static, ()>>>,
     about: Option<About>,
     routes: Option<Router>,
@@ -220,7 +224,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// A server of all operations that the registry has, now and later.
+    /// A server for all operations that the registry has, now and later.
     pub fn new(registry: Registry) -> Self {
         Self {
             registry,
@@ -249,10 +253,10 @@ impl HttpServer {
         self
     }
 
-    /// Adds who finds out who sends a request.
+    /// Adds an authenticator, which determines the identity of the sender of a request.
     ///
     /// Several are tried in turn: the first that knows the sender counts. Credentials that one refuses stay refused,
-    /// unless a later one accepts those in the same place, such as tokens of another kind.
+    /// unless a later one accepts credentials in the same place, such as tokens of another kind.
     #[must_use]
     pub fn with_authenticator(mut self, authenticator: impl Authenticator) -> Self {
         self.authenticators.push(Arc::new(authenticator));
@@ -273,8 +277,8 @@ impl HttpServer {
         self
     }
 
-    /// Sets the hosts under which the server is reached, with or without a port, such as `api.example.com`. Requests for
-    /// others are refused.
+    /// Sets the hosts of the server, with or without a port, such as `api.example.com`. Requests for others are
+    /// refused.
     #[must_use]
     pub fn with_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
         self.hosts = Some(hosts.into_iter().map(Into::into).collect());
@@ -289,15 +293,15 @@ impl HttpServer {
         self
     }
 
-    /// Sets the title of the document; without it, the namespace is the title if all operations have the same.
+    /// Sets the title of the document; by default, the namespace if all operations have the same.
     #[must_use]
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.about.get_or_insert_default().title = Some(title.into());
         self
     }
 
-    /// Sets the version of the API that the document describes; without it, that of the operations if all have the same,
-    /// else `1.0.0`.
+    /// Sets the version of the API in the document; by default, that of the operations if all have the same, otherwise
+    /// `1.0.0`.
     #[must_use]
     pub fn with_version(mut self, version: impl Into<String>) -> Self {
         self.about.get_or_insert_default().version = Some(version.into());
@@ -318,16 +322,16 @@ impl HttpServer {
         self
     }
 
-    /// Serves what has been counted at `GET /metrics`, for Prometheus, to callers whom the rules allow. Off by default, as
-    /// it tells which operations there are and how often they fail.
+    /// Serves the metrics at `GET /metrics`, for Prometheus, to callers that the rules allow. Off by default, since
+    /// they show which operations exist and how often they fail.
     ///
     /// - `ops_http_requests_total`, a counter: `operation`, `status`
     /// - `ops_http_request_duration_seconds`, a histogram: `operation`
     /// - `ops_http_requests_in_flight` and `ops_http_streams_open`, gauges
     ///
-    /// `operation` is the id of an operation that is served, or empty for a request that leads to none. The time ends
-    /// with the head of the response. A client that went away before counts as status 499. With the feature
-    /// `metrics`, the first three are recorded for the facade `metrics` as well, with or without this setting.
+    /// `operation` is the id of a served operation, or empty for a request to none. The duration ends with the head of
+    /// the response. A client that disconnected before counts as status 499. With the feature `metrics`, the first
+    /// three are also recorded for the facade `metrics`, with or without this setting.
     ///
     /// ```
     /// use ops_runtime::Registry;
@@ -348,8 +352,8 @@ impl HttpServer {
 
     /// Adds the queues of these jobs to `GET /metrics` ([`with_metrics`](Self::with_metrics)).
     ///
-    /// `ops_jobs_open`, `ops_jobs_dead` and `ops_jobs_oldest_age_seconds` are gauges with the label `queue`. The engine is
-    /// asked for them at each request, for at most 2 seconds; a queue of which it says nothing is left out.
+    /// `ops_jobs_open`, `ops_jobs_dead` and `ops_jobs_oldest_age_seconds` are gauges with the label `queue`. The engine
+    /// is asked at each request, for at most 2 seconds; a queue without a response is left out.
     #[cfg(feature = "durable")]
     #[must_use]
     pub fn with_jobs(mut self, jobs: crate::durable::Jobs) -> Self {
@@ -357,11 +361,11 @@ impl HttpServer {
         self
     }
 
-    /// Compresses responses of a kilobyte or more by gzip for clients that accept it. Streams stay as they are. Off by
-    /// default.
+    /// Compresses responses of a kilobyte or more with gzip for clients that accept it. Streams are not compressed. Off
+    /// by default.
     ///
-    /// A response that holds a secret beside text of the request should not be compressed: its length tells about the
-    /// secret (BREACH).
+    /// Do not compress responses that contain both a secret and text of the request: their length reveals the secret
+    /// (BREACH).
     #[cfg(feature = "http-server-compression")]
     #[must_use]
     pub fn with_compression(mut self) -> Self {
@@ -369,11 +373,11 @@ impl HttpServer {
         self
     }
 
-    /// Adds the page `GET /docs`, on which people read the document and call its operations.
+    /// Adds the page `GET /docs`, which shows the document and calls its operations.
     ///
-    /// The page is part of the program and loads nothing from other servers. Like the document, it needs
-    /// no credentials. The credentials that a reader enters are sent to this server alone, and are forgotten
-    /// when the tab is closed.
+    /// The page is part of the program and loads nothing from other servers. Like the document, it needs no
+    /// credentials. Credentials that a reader enters are sent only to this server, and are forgotten when the tab is
+    /// closed.
     #[cfg(feature = "docs-page")]
     #[must_use]
     pub fn with_docs(mut self) -> Self {
@@ -381,8 +385,9 @@ impl HttpServer {
         self
     }
 
-    /// Adds routes of the program's own, such as an MCP server at `/mcp`, which come before the operations. They share the
-    /// limits of connections, and answer for all else themselves. What becomes a WebSocket is no longer counted or awaited.
+    /// Adds routes of the program's own, such as an MCP server at `/mcp`, which take precedence over the operations.
+    /// They share the limits of connections, and handle everything else themselves. WebSockets are not counted or
+    /// waited for.
     ///
     /// They have no fallback, such as the files of a single-page application: what no route takes is for the operations. Such
     /// a program gives its fallback to the router in which it nests [`into_router`](Self::into_router).
@@ -408,11 +413,11 @@ impl HttpServer {
         self
     }
 
-    /// Puts a layer of tower around all that the server answers, [own routes](Self::with_routes) included, such as
+    /// Adds a tower layer around all responses of the server, including [own routes](Self::with_routes), such as
     /// `TraceLayer` of the crate `tower-http`.
     ///
-    /// The limits of connections stay, and a request that a layer refuses reaches no operation. Each layer is around those
-    /// that were added before, as with [`Router::layer`].
+    /// The limits of connections stay, and a request that a layer refuses reaches no operation. Each layer is around
+    /// those that were added before, as with [`Router::layer`].
     ///
     /// ```
     /// use axum::extract::Request;

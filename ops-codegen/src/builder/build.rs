@@ -26,9 +26,10 @@ impl Builder {
     /// The diagnostics of skipped files of a directory are those of the last module.
     ///
     /// # Errors
-    /// If documents cannot be read or are of the wrong kind, if two have one namespace, if a pattern matches nothing, if a
-    /// setting of a generator names nothing in all of its documents or can't be applied, or if a method that is about the
-    /// document added last comes before any. An invalid file of a directory is no error: see [`dir`](Self::dir).
+    /// If documents cannot be read or are of the wrong kind, if two have the same namespace, if a pattern matches
+    /// nothing, if a setting of a generator matches nothing in all of its documents or cannot be applied, or if a
+    /// method that configures the last added document is called before any was added. An invalid file of a directory is
+    /// not an error: see [`dir`](Self::dir).
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
         let folder = self.config.as_ref().and_then(|path| path.parent());
         let used = match folder {
@@ -50,7 +51,7 @@ impl Builder {
         for (at, input) in self.inputs.iter().enumerate() {
             run.use_generator_of(at);
             run.select_by(input);
-            // What can't be read of one document is told along with that of others.
+            // Errors of all documents are reported together.
             match Self::read(input, &mut run) {
                 Err(Error::Document { diagnostics }) => run.unreadable(diagnostics),
                 other => other?,
@@ -89,9 +90,9 @@ impl Builder {
         }
     }
 
-    /// Generates every module into a file of its own, `<namespace>.rs`, and tells cargo which files it read.
+    /// Generates every module into a file of its own, `<namespace>.rs`, and reports the read files to cargo.
     ///
-    /// In `$OUT_DIR`, these are the modules that `include_operations!` finds: it lists them for any other name.
+    /// In `$OUT_DIR`, `include_operations!` can include these modules; its error for any other name lists them.
     ///
     /// A file is written only if its content changes. Warnings about the documents become warnings of cargo.
     ///
@@ -117,7 +118,7 @@ impl Builder {
         }
         let sources = Sources::read();
         rerun(sources.folders.iter());
-        // Any edit of the sources leads here; most name nothing new.
+        // Any edit of the sources leads here; most use no new names.
         let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..) | Kind::Value(_)));
         let note = Note::new(settings, files_only, &out_dir, &self.first_namespace());
         if let Some(Kept { files, modules, lines }) = note.unchanged(&sources.names) {

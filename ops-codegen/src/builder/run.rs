@@ -27,7 +27,7 @@ pub(super) struct Run {
     /// The servers of the inputs, where they ask for one.
     servers: Vec<Option<Serving>>,
     server: Option<Serving>,
-    /// Settings of generators that can't be applied.
+    /// Settings of generators that cannot be applied.
     faults: Vec<String>,
     selection: Selection,
     /// The selections of inputs that have their own; the last is that of the current input.
@@ -36,17 +36,17 @@ pub(super) struct Run {
     modules: Vec<Module>,
     /// The sources of the modules, for messages.
     sources: Vec<String>,
-    /// What is wrong with documents that could not be read.
+    /// The errors of documents that could not be read.
     unread: Vec<Diagnostic>,
     /// The warnings of overlays.
     overlays: Vec<Diagnostic>,
-    /// What is told of files of folders that were not used.
+    /// Diagnostics of files of folders that were not used.
     skipped: Vec<Diagnostic>,
     /// The folders without documents, for messages.
     empty: Vec<String>,
 }
 
-/// A generator, and which of its settings name nothing in which of its modules.
+/// A generator, with its settings that match nothing in each of its modules.
 struct Settled {
     generator: Generator,
     /// The positions of its modules.
@@ -55,12 +55,12 @@ struct Settled {
 }
 
 impl Settled {
-    /// The settings that name nothing in any module; those that others name are noted.
+    /// The settings that match nothing in any module.
     fn finish(self, modules: &mut [Module]) -> Vec<String> {
         let mut missing = Vec::new();
         for (what, misses) in self.misses {
             if misses.len() == self.modules.len() {
-                // The most helpful of all.
+                // The most helpful message.
                 let most = misses.iter().map(|(_, miss)| miss.message()).max_by_key(String::len);
                 missing.push(most.unwrap_or(what));
                 continue;
@@ -293,7 +293,7 @@ impl Run {
         Ok(())
     }
 
-    /// Notes what is wrong with a document that could not be read.
+    /// Notes the errors of a document that could not be read.
     pub(super) fn unreadable(&mut self, diagnostics: Vec<Diagnostic>) {
         self.unread.extend(diagnostics);
     }
@@ -302,13 +302,13 @@ impl Run {
         let mut faults = std::mem::take(&mut self.faults);
         let error = |message| Diagnostic::error("", message);
         if !self.unread.is_empty() {
-            // What names nothing is most likely meant for these.
+            // Settings that match nothing are most likely meant for these.
             let told = faults.into_iter().map(error);
             return Err(Error::Document {
                 diagnostics: self.unread.into_iter().chain(self.skipped).chain(told).collect(),
             });
         }
-        // What names nothing might be meant for a document that could not be read.
+        // Patterns that match nothing might be meant for a document that could not be read.
         let selections = self.own.iter().chain([&self.selection]);
         let mut missing: Vec<String> = selections.flat_map(Selection::finish).collect();
         for settled in self.generators {
@@ -324,7 +324,7 @@ impl Run {
             return Err(Error::Settings(faults.join("\n")));
         }
         if !faults.is_empty() {
-            // An overlay that changes nothing may be why a setting names nothing.
+            // An overlay that changes nothing may be why a setting matches nothing.
             return Err(Error::Document { diagnostics: faults.into_iter().map(error).chain(self.overlays).collect() });
         }
         match self.modules.last_mut() {

@@ -1,4 +1,4 @@
-//! The identifiers in a crate's sources, and whether others than at the last time are used.
+//! Collects the identifiers in a crate's sources, and detects if they changed since the last build.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,13 +7,13 @@ use std::time::SystemTime;
 
 use crate::output::is_generated;
 
-/// Where cargo finds a crate's own sources, by default.
+/// The default folders of a crate's own sources.
 const FOLDERS: [&str; 4] = ["src", "tests", "examples", "benches"];
 
 /// A crate's sources.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    /// The folders that there are.
+    /// The existing folders.
     pub(super) folders: Vec<PathBuf>,
     pub(super) names: HashSet<String>,
 }
@@ -97,7 +97,7 @@ pub(super) struct Made<'m> {
     pub(super) lines: Vec<String>,
 }
 
-/// What a build need not make again.
+/// The results of an earlier build that are still valid.
 pub(super) struct Kept {
     /// The files that were read, and those that were missing.
     pub(super) files: Vec<PathBuf>,
@@ -107,10 +107,10 @@ pub(super) struct Kept {
     pub(super) lines: Vec<String>,
 }
 
-/// What the last build generated from.
+/// The inputs of the last build.
 pub(super) struct Note {
     path: PathBuf,
-    /// Of the builder's settings, without what is read.
+    /// A hash of the builder's settings, without the files.
     settings: u64,
     /// The build script, of which the generator is part: `None` if it is not known.
     generator: Option<Stamp>,
@@ -133,7 +133,7 @@ impl Note {
         Self { path: out_dir.join(format!("ops-only-used-{namespace}.txt")), settings, generator, files_only }
     }
 
-    /// The last build, if this one would generate the same.
+    /// The results of the last build, if this one would generate the same.
     pub(super) fn unchanged(&self, names: &HashSet<String>) -> Option<Kept> {
         let text = std::fs::read_to_string(&self.path).ok().filter(|_| self.files_only)?;
         let part = |kind: &'static str| text.lines().filter_map(move |line| line.strip_prefix(kind));
@@ -147,7 +147,7 @@ impl Note {
         })
     }
 
-    /// Writes down what was generated. A note that cannot be written costs the next build some time, no more.
+    /// Records the inputs. If the record cannot be written, only the next build takes longer.
     pub(super) fn write(&self, names: &HashSet<String>, made: &Made<'_>) {
         let Made { files, known, written, lines } = made;
         let used = known.iter().map(|name| name.as_str()).filter(|name| names.contains(*name));

@@ -1,4 +1,4 @@
-//! Reading the file: every fault is noted, with the key and its line.
+//! Reads the file: every error is collected, with the key and its line.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ const FORMATS: [(&str, &[Format]); 3] =
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
-/// Reads a file; all its faults are one error.
+/// Reads a file; all errors in it become one error.
 pub(super) fn config(path: PathBuf, text: &str) -> Result<Config, Error> {
     let mut reader = Reader { location: path.display().to_string(), text, faults: Vec::new() };
     let (root, errors) = DeTable::parse_recoverable(text);
@@ -62,7 +62,7 @@ struct Reader<'t> {
     faults: Vec<Diagnostic>,
 }
 
-/// What holds for every document that does not say otherwise.
+/// Settings for every document without its own.
 #[derive(Default)]
 struct General {
     runtime: Option<String>,
@@ -94,7 +94,7 @@ impl<'t> Reader<'t> {
         self.faults.push(fault.with_position(line, column + 1));
     }
 
-    /// Notes that a value is of another kind than it should be.
+    /// Notes that a value has the wrong type.
     fn wrong<T>(&mut self, entry: &Entry<'_, 't>, wanted: &str) -> Option<T> {
         let found = match entry.value.get_ref() {
             DeValue::String(_) => "a text",
@@ -224,7 +224,7 @@ impl<'t> Reader<'t> {
         Some(document)
     }
 
-    /// The members of a table, in the order of the file; those that are not known are faults. With no known ones, any are.
+    /// The members of a table, in the order of the file; unknown ones are errors, unless no names are given.
     fn table<'v>(&mut self, entry: &Entry<'v, 't>, known: &[&str]) -> Vec<Entry<'v, 't>> {
         match entry.value.get_ref() {
             DeValue::Table(table) => self.entries(table, &entry.place, known),

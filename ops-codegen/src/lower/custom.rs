@@ -1,4 +1,4 @@
-//! Types of the user's that stand for schemas.
+//! The user's types for schemas.
 
 use std::rc::Rc;
 
@@ -34,7 +34,7 @@ impl Lowering<'_> {
     pub(super) fn custom_in(&mut self, schema: &Object, site: &Site) -> Option<Type> {
         let is_definition =
             site.depth == 0 && site.pointer.strip_prefix("/$defs/").is_some_and(|name| !name.contains('/'));
-        // A definition was asked before; what is wrong with it was said there.
+        // A definition was handled before, and its errors were reported there.
         let path = if is_definition { None } else { self.extension(schema, site) }?;
         let name = upper_camel(path.rsplit("::").next().unwrap_or(&path));
         Some(self.custom_type(path, &name, &Value::Object(schema.clone())))

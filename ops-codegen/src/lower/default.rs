@@ -41,16 +41,16 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
     }
 }
 
-/// Why there is no literal for a default; the graver reason comes last.
+/// The reason why there is no literal for a default; the more serious reason comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Misfit {
-    /// It holds such a value, which is not written as code.
+    /// It contains a value that is not written as code.
     Unwritten(&'static str),
-    /// It is none of the type.
+    /// It does not match the type.
     Wrong,
 }
 
-/// Warns of documented defaults that are certainly no scalar of their types: the type may be wrong instead.
+/// Warns of documented defaults that certainly do not match their scalar types: the type may be wrong instead.
 fn warn_of_told(types: &Types, id: ItemId, diagnostics: &mut Vec<Diagnostic>) {
     let Some(item) = types.get(id) else { return };
     let Shape::Record(record) = &item.shape else { return };

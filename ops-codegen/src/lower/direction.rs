@@ -1,4 +1,4 @@
-//! The effect of a type's direction on its properties: requests send it, responses hold it, or both.
+//! The effect of a type's direction on its properties: requests send it, responses contain it, or both.
 
 use super::alias::shorten_aliases;
 use super::order::reached;
@@ -22,7 +22,7 @@ struct Sides {
 
 /// Adapts the properties of each record to its directions.
 ///
-/// Callers set what requests hold. So a default is only documented there, and `readOnly` properties are no fields.
+/// Callers set the values of requests. So a default is only documented there, and `readOnly` properties are not fields.
 pub(super) fn fit_directions(types: &mut Types, roots: &mut Roots) {
     unite_nulls(types, roots);
     shorten_aliases(types);

@@ -1,4 +1,4 @@
-//! A document that is changed, and what has been changed in it.
+//! A document that is changed, and the changes so far.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub(super) struct Draft {
     room: usize,
 }
 
-/// A change, with places as they were behind it.
+/// A change, with places as they were after it.
 #[derive(Debug)]
 pub(super) enum Edit {
     /// What is at this pointer came from there in an overlay; as a whole, if it was copied.
@@ -31,7 +31,7 @@ pub(super) enum Edit {
     Removed { list: String, index: usize },
 }
 
-/// The place in the overlay of what cannot be done, and why.
+/// The place in the overlay of an action that cannot be applied, and why.
 type Wrong = (String, String);
 
 impl Draft {

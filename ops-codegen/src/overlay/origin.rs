@@ -1,4 +1,4 @@
-//! Where the parts of a changed document come from: the document's own text, or that of an overlay.
+//! The origins of the parts of a changed document: the document's own text, or that of an overlay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use ops_runtime::spec::Diagnostic;
 
 use super::edit::Edit;
 
-/// How many changes are looked through for all diagnostics; the others have no line.
+/// How many changes are searched for all diagnostics; further diagnostics have no line.
 const LOOKS: usize = 50_000_000;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! How callers make inputs: `new` with what is required, and conversions from the one thing that a type is about.
+//! How callers make inputs: `new` with the required values, and conversions from the main value of a type.
 
 use std::collections::HashMap;
 

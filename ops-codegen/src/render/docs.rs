@@ -13,13 +13,13 @@ use super::text::{is_visible, visible};
 use crate::types::{Constant, Default, Field, Item, Variant};
 use ops_runtime::spec::pointer;
 
-/// The documentation of a type; empty if nothing is said of it but its name.
+/// The documentation of a type; empty if only its name is known.
 pub(super) fn of(item: &Item) -> String {
     let fallback = || if item.subject.is_empty() { subject(&item.pointer) } else { subject_of(&item.subject) };
     text_or(item.docs.as_deref(), fallback)
 }
 
-/// An operation: what it does, and how it is reached.
+/// An operation: its description, and its address.
 pub(super) fn of_operation(spec: &OperationSpec) -> String {
     let reached = match &spec.binding {
         Binding::Http(http) => code(&format!("{} {}", http.method, http.path)),
@@ -29,7 +29,7 @@ pub(super) fn of_operation(spec: &OperationSpec) -> String {
     of_spec(spec, &reached)
 }
 
-/// A webhook: what it tells, and its name.
+/// A webhook: its description, and its name.
 pub(super) fn of_webhook(spec: &OperationSpec) -> String {
     of_spec(spec, &format!("The webhook {}.", code(spec.name())))
 }
@@ -64,7 +64,7 @@ pub(super) fn heading(text: &str) -> String {
     comment(&format!("# {}", inline(text.trim())))
 }
 
-/// Title and description, without what is said twice or is only the address.
+/// Title and description, without repetitions and without a text that is only the address.
 fn said(spec: &OperationSpec) -> Vec<&str> {
     let address = spec.http().map(|http| format!("{} {}", http.method, http.path));
     let mut texts: Vec<&str> = Vec::new();
@@ -85,7 +85,7 @@ fn paragraph(docs: &mut String, more: String) {
     docs.push_str(&more);
 }
 
-/// The documentation of a property; empty if nothing is said of it but its name.
+/// The documentation of a property; empty if only its name is known.
 ///
 /// `tags` are sentences about unions in which the property selects a variant.
 pub(super) fn of_field(field: &Field, tags: &[String]) -> String {

@@ -13,7 +13,7 @@ impl Renderer<'_> {
         let Some(name) = &self.module.methods else { return };
         let mut source = docs::line("The operations of this module as methods of clients, registries and mocks.");
         source.push_str(&self.index());
-        // Whoever includes the module need not use all of them.
+        // The including code need not use all of them.
         source.push_str("#[allow(dead_code, deprecated)]\n");
         source.push_str(&format!("pub trait {name}: ops::Caller + {} {{\n", self.prelude("Sized")));
         for operation in &self.module.operations {

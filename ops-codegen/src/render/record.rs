@@ -146,7 +146,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// The field of a new record in which nobody set it.
+    /// The field of a new record whose value was not set.
     pub(super) fn unset(&self, field: &Field) -> String {
         let ident = &field.ident;
         match &field.default {

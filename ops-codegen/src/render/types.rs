@@ -14,7 +14,8 @@ use crate::types::{Constant, Item, Record, Shape, Tagged, TaggedVariant, Type, T
 /// How many unions, and values of each, a property's documentation names.
 const NAMED: usize = 3;
 
-/// What to say of the properties by which tagged unions select their variants, by the names of the type and the property.
+/// Sentences about the properties by which tagged unions select their variants, by the names of the type and the
+/// property.
 pub(super) fn tags(module: &Module) -> HashMap<(&str, &str), Vec<String>> {
     let mut found: HashMap<(&str, &str), Vec<String>> = HashMap::new();
     for item in &module.types.items {

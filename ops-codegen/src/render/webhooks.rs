@@ -1,4 +1,4 @@
-//! Webhooks: a module of structs, whose impls say what the payload of each is.
+//! Webhooks: a module of structs, whose impls have the types of their payloads.
 
 use super::operation::expression;
 use super::{Renderer, docs};
@@ -21,7 +21,7 @@ impl Renderer<'_> {
             let expression = expression(&webhook.spec, bare, &mut self.tables);
             self.push(&format!("static {constant}: ops::OperationSpec = {expression};"));
         }
-        // Whoever includes the module need not use all of them.
+        // The including code need not use all of them.
         self.push("/// The requests that the API sends, for `ops_runtime::webhooks::decode`.\n#[allow(dead_code, clippy::module_inception)]");
         let inside = names.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { docs::inner(line) });
         self.lines(&format!("pub mod webhooks {{{}}}", inside.collect::<String>()));

@@ -1,4 +1,4 @@
-//! What was announced to a peer, so that only changes are said.
+//! What was announced to a peer, so that only changes are announced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,34 +8,34 @@ use super::Announcement;
 use crate::OperationKind;
 use crate::{OperationSpec, SpecRef, Text};
 
-/// How large a part of an announcement is, in bytes: about this much, or one spec.
+/// Target size of one part of an announcement, in bytes; a larger spec is a part of its own.
 #[cfg(any(feature = "nats", feature = "websocket"))]
 const PART: usize = 128 << 10;
 
-/// What a peer was told so far.
+/// The specs that a peer was told so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Announced(BTreeMap<Text, Arc<OperationSpec>>);
 
 impl Announced {
-    /// All that was announced.
+    /// All announced specs.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn specs(&self) -> Vec<Arc<OperationSpec>> {
         self.0.values().cloned().collect()
     }
 
-    /// Whether an operation was announced.
+    /// True if an operation was announced.
     #[cfg(feature = "nats")]
     pub(super) fn has(&self, id: &str) -> bool {
         self.0.contains_key(id)
     }
 
-    /// Takes all of it back.
+    /// The announcement that withdraws all of them.
     #[cfg(any(feature = "nats", feature = "websocket"))]
     pub(super) fn withdrawal(self) -> Announcement {
         Announcement { remove: self.0.into_keys().collect(), ..Announcement::default() }
     }
 
-    /// What has to be said, now that these operations are served.
+    /// The announcement of what has changed, given the operations that are served now.
     pub(super) fn change(&mut self, specs: Vec<SpecRef>) -> Announcement {
         let now: BTreeMap<_, _> = specs
             .into_iter()
@@ -61,7 +61,7 @@ impl Announced {
 
 #[cfg(any(feature = "nats", feature = "websocket"))]
 impl Announcement {
-    /// This in two parts; `None` if it has less than two operations.
+    /// Splits an announcement into two; `None` if it has less than two operations.
     #[cfg(feature = "websocket")]
     pub(super) fn halved(&self) -> Option<(Self, Self)> {
         let (removed, all) = (self.remove.len(), self.remove.len() + self.add.len());
@@ -74,7 +74,7 @@ impl Announcement {
         Some((first, Self { remove, add, more: self.more, max_message: None }))
     }
 
-    /// This in parts, each of which fits well into a message of so many bytes.
+    /// Splits an announcement into parts that fit into a message of `max_message` bytes.
     pub(super) fn in_parts(self, max_message: usize) -> Vec<Announcement> {
         let largest = max_message / 2;
         let mut parts = vec![Announcement::default()];
@@ -108,7 +108,7 @@ impl Announcement {
     }
 }
 
-/// A spec that is too large to be told, or kept, as a whole: without its schemas, which count where it is run.
+/// A spec that is too large to be sent or kept: without its schemas. They are checked where the operation runs.
 #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
 pub(super) fn bare(spec: &OperationSpec) -> OperationSpec {
     tracing::debug!(operation = spec.id.as_ref(), "a spec is told or kept without its schemas, for its size");

@@ -1,9 +1,10 @@
 //! What the transports over a broker share.
 //!
-//! Between a caller and a worker is a broker that knows neither, so each looks after itself. Workers say from time to time
-//! what they run (`link.running`), to each caller; a caller fails what nobody names for too long ([`Liveness`]), whatever may
-//! have been lost: the request, its worker or the answer. What a worker names and nobody waits for, is aborted. So no
-//! single message has to arrive, and nothing is kept about a call that is answered at once.
+//! The broker knows neither callers nor workers, so each side detects failures itself. Workers regularly report to each
+//! caller which requests they run (`link.running`). A caller fails a request that no worker has reported for too long
+//! ([`Liveness`]), whichever message was lost: the request, the response, or those of a dead worker. A request that a
+//! worker reports and no caller waits for is aborted. So the loss of any single message is tolerated, and nothing is
+//! kept about a call with an immediate response.
 
 // Each transport uses its part.
 #![cfg_attr(not(all(feature = "nats", feature = "redis")), allow(dead_code))]
@@ -26,10 +27,10 @@ use super::directory::gone;
 use crate::model::random;
 use crate::{BoxFuture, CallError};
 
-/// How often workers name requests that they have just started.
+/// After how long workers report a request that they have started.
 pub(super) const FIRST_WORD: Duration = Duration::from_millis(100);
 
-/// How often participants say that they are there, and when they are given up.
+/// Intervals and timeouts of heartbeats and connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     pub(super) heartbeat: Duration,
@@ -45,12 +46,12 @@ impl Default for Pace {
     }
 }
 
-/// An id that nobody else has, for a worker or a caller; fit for subjects and keys.
+/// A unique id for a worker or a caller; valid in subjects and keys.
 pub(super) fn unique_id() -> Arc<str> {
     format!("{:016x}", random::number()).into()
 }
 
-/// Waits until there is a connection, as long as the patience lasts.
+/// Waits for a connection, for as long as a call may wait for one.
 pub(super) fn until_up(
     mut up: tokio::sync::watch::Receiver<bool>,
     patience: Duration,
@@ -63,13 +64,13 @@ pub(super) fn until_up(
     })
 }
 
-/// How long to wait before connecting again: soon at first, then longer, with some chance in it.
+/// Delay before the next attempt to connect: short at first, then longer, and partly random.
 pub(super) fn backoff(attempts: usize) -> Duration {
     let doubled = 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(6));
     super::jitter(Duration::from_millis(50) * doubled)
 }
 
-/// Reads a frame that a broker delivered; what can't be read is told by its head.
+/// Reads a frame that a broker delivered. If it is malformed, the error has what could be read of its head.
 pub(super) fn decode(payload: &[u8]) -> Result<Option<Frame>, super::Malformed> {
     match std::str::from_utf8(payload) {
         Ok(text) => Frame::decode(text),

@@ -1,9 +1,9 @@
-//! How much memory peers may hold: a budget of bytes for all of them, and a share of it for each.
+//! Limits the memory that peers may hold: a total budget in bytes, and a share for each peer.
 //!
-//! A peer holds memory by its requests that are run, by answers that it has not read yet, by half of a message, and by what
-//! it announces. All of it counts, whatever it is. A peer may hold up to its limit as long as the budget lasts; once the
-//! budget is spent, each peer may still hold [`FLOOR`] bytes, so that one that holds little goes on while others hold all
-//! that there is. A peer that holds much and gives nothing back is disconnected then, if it can be.
+//! A peer holds memory by its running requests, its unread responses, partly received messages and its announcements;
+//! all of it counts. A peer may hold up to its limit while the budget lasts. When the budget is spent, each peer may
+//! still hold [`FLOOR`] bytes, so that peers with a small load go on. A peer that then holds much and releases nothing
+//! is disconnected, if it has a connection of its own.
 
 // Each transport uses its part.
 #![cfg_attr(not(all(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
@@ -21,25 +21,25 @@ use super::CallRequest;
 use crate::run::pace::{Cost, Pace};
 use crate::{CallError, Payload};
 
-/// What a peer may hold when the budget is spent.
+/// What a peer may hold when the budget is spent, in bytes.
 pub(super) const FLOOR: usize = 256 << 10;
 
-/// How many requests a connection may run when all together run as many as they may, or a 64th of that if it is less.
+/// Number of requests that a connection may run when the total limit is reached; a 64th of that limit if it is less.
 const FEW: usize = 16;
 
-/// For how long a peer may give nothing back when the budget is spent.
+/// For how long a peer may release nothing when the budget is spent.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How often it is found out who holds the most.
+/// How often the peer that holds the most is looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How much peers may hold.
+/// Limits of what peers may hold.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Of one peer, and of all together.
+    /// Bytes of one peer, and of all.
     pub(super) peer: usize,
     pub(super) all: usize,
-    /// How many requests are run at a time, of one peer and of all together.
+    /// Running requests of one peer, and of all.
     pub(super) peer_running: usize,
     pub(super) all_running: usize,
 }
@@ -54,14 +54,14 @@ impl Default for Limits {
 pub(super) struct Budget {
     limits: Limits,
     used: AtomicUsize,
-    /// Of these, what is kept of announcements.
+    /// The part of `bytes` that is kept for announcements.
     kept: AtomicUsize,
     running: AtomicUsize,
     watched: Mutex<Watched>,
     pace: Arc<Pace>,
-    /// Tells workers that wait for room that there may be some.
+    /// Wakes workers that wait for room.
     freed: Notify,
-    /// How many of them wait.
+    /// Number of workers that wait.
     waiting: AtomicUsize,
 }
 
@@ -73,17 +73,17 @@ struct Watched {
 
 struct Seen {
     share: Weak<Share>,
-    /// How much it had given back when it last gave something back.
+    /// The total that it had released at its last release.
     returned: usize,
     since: Instant,
 }
 
-/// Why a peer gets no more.
+/// Why a peer may hold no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spent {
-    /// It holds as much as it may.
+    /// The peer has reached its limit.
     Peer,
-    /// All together do.
+    /// The total budget is spent.
     All,
 }
 
@@ -99,19 +99,19 @@ impl Budget {
         self.limits
     }
 
-    /// Whether half of the budget is spent, so that requests had better wait where they are.
+    /// True if half of the budget is spent, so that further requests should stay in the broker's queue.
     pub(super) fn is_spent(&self) -> bool {
         self.used.load(Ordering::Relaxed) >= self.limits.all / 2
     }
 
-    /// Says that a request has ended.
+    /// Notes that a request has ended.
     pub(super) fn request_ended(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.freed.notify_waiters();
         }
     }
 
-    /// Waits until a request has ended, unless there is room already; can be dropped.
+    /// Waits until a request has ended, or returns at once if there is room; cancel safe.
     pub(super) async fn until_freed(&self, has_room: impl Fn() -> bool) {
         struct Waiting<'b>(&'b AtomicUsize);
         impl Drop for Waiting<'_> {
@@ -122,7 +122,7 @@ impl Budget {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let _waiting = Waiting(&self.waiting);
         let mut freed = std::pin::pin!(self.freed.notified());
-        // Known to those that end from here on, so that none of them is missed.
+        // Registered before the check, so that no end is missed.
         freed.as_mut().enable();
         if !has_room() {
             freed.await;
@@ -151,8 +151,8 @@ impl Budget {
         }
     }
 
-    /// A share for a peer with a connection of its own, which is ended if it holds too much: see [`Share::evicted`]. There
-    /// are so many connections and no more, so each may run a few requests whatever the others do.
+    /// A share for a peer with a connection of its own, which is closed if it holds too much: see [`Share::evicted`].
+    /// The number of connections is limited, so each may run a few requests whatever the others do.
     pub(super) fn watched_share(self: &Arc<Self>) -> Arc<Share> {
         let share = Arc::new(self.share_with(FEW.min(self.limits.all_running / 64)));
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +161,7 @@ impl Budget {
         share
     }
 
-    /// Disconnects the peer that holds the most of those that give nothing back, or hold far more than their part.
+    /// Disconnects the peer that holds the most of those that release nothing, or hold far more than their part.
     #[cold]
     fn make_room(&self) {
         let now = Instant::now();
@@ -196,29 +196,30 @@ impl Budget {
 /// What one peer holds.
 pub(super) struct Share {
     budget: Arc<Budget>,
-    /// How many requests it may run when all together run as many as they may.
+    /// Number of requests that it may run when the total limit is reached.
     few: usize,
     running: AtomicUsize,
     used: AtomicUsize,
-    /// Of these, what is kept of its announcements: it is as idle as it should be.
+    /// The part of it that is kept for its announcements, which does not count as idle memory.
     kept: AtomicUsize,
-    /// Of these, items of subscriptions that wait for it: what it says has to be read, so that they go.
+    /// The part of it that is unread items of its subscriptions. While there are any, its frames must be read, since
+    /// credit frees them.
     ahead: AtomicUsize,
-    /// All that it has given back so far.
+    /// Total of what it has released so far.
     returned: AtomicUsize,
-    /// Whether something is to be done when it gives something back: it was refused something, or its reader waits.
+    /// True if its next release must be acted on: something was refused, or its reader waits.
     tight: AtomicBool,
-    /// Why it was refused something, if it has given nothing back since.
+    /// Why it was refused memory, if it has released nothing since.
     refused: Mutex<Option<Spent>>,
-    /// Woken when it gives something back after it has held too much.
+    /// Woken when it releases memory after it had reached its limit.
     reader: AtomicWaker,
     evicted: CancellationToken,
-    /// The time that it takes.
+    /// The CPU time that it uses.
     cost: Arc<Cost>,
 }
 
 impl Share {
-    /// Takes bytes, if the peer may hold them.
+    /// Reserves bytes, if the peer may hold them.
     pub(super) fn take(&self, bytes: usize) -> Result<(), Spent> {
         let own = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let all = self.budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -239,7 +240,7 @@ impl Share {
         Err(spent)
     }
 
-    /// Takes bytes of one thing: what is larger than a peer may hold is taken all the same if the peer holds nothing else.
+    /// Reserves bytes for one object. An object above the limit is accepted if the peer holds nothing else.
     fn take_one(&self, bytes: usize) -> Result<(), Spent> {
         let limits = &self.budget.limits;
         let is_alone = bytes > limits.peer && bytes <= limits.all / 2 && self.used.load(Ordering::Relaxed) <= FLOOR;
@@ -250,7 +251,7 @@ impl Share {
         self.take(bytes)
     }
 
-    /// Takes bytes that cannot be refused.
+    /// Reserves bytes that cannot be refused.
     pub(super) fn take_anyway(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.budget.used.fetch_add(bytes, Ordering::Relaxed);
@@ -261,21 +262,21 @@ impl Share {
         self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     pub(super) fn give_back(&self, bytes: usize) {
         if bytes == 0 {
             return;
         }
         self.undo(bytes);
         self.returned.fetch_add(bytes, Ordering::Relaxed);
-        // Seldom true: a fast path for those that hold little.
+        // Rarely true: a fast path for peers that hold little.
         if self.tight.load(Ordering::Relaxed) && self.tight.swap(false, Ordering::AcqRel) {
             *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
             self.reader.wake();
         }
     }
 
-    /// Takes bytes of items that are passed on to the peer, if it may hold them.
+    /// Reserves bytes for items that are forwarded to the peer, if it may hold them.
     pub(super) fn take_ahead(&self, bytes: usize) -> Result<(), Spent> {
         self.ahead.fetch_add(bytes, Ordering::Relaxed);
         let taken = self.take(bytes);
@@ -285,19 +286,19 @@ impl Share {
         taken
     }
 
-    /// Gives bytes of items back.
+    /// Releases bytes of forwarded items.
     pub(super) fn give_back_ahead(&self, bytes: usize) {
         self.give_back(bytes);
         self.ahead.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// How many bytes of the items of one subscription may be ahead of the peer, to which they are passed on: little, for it has
-    /// a window of its own, and several of them together may have less than it may hold.
+    /// Limit of the bytes of one forwarded subscription that are ahead of the peer: small, since the peer has a window
+    /// of its own, and the sum over several subscriptions may exceed its limit.
     pub(super) fn window(&self) -> u64 {
         FLOOR.min(self.budget.limits.peer / 16).max(1) as u64
     }
 
-    /// Whether so many bytes of announcements could be kept: all peers together may use half of the budget for them.
+    /// True if so many bytes of announcements could be kept: all peers together may use half of the budget for them.
     pub(super) fn could_keep(&self, bytes: usize) -> bool {
         let kept = self.budget.kept.load(Ordering::Relaxed).saturating_add(bytes);
         let fits = kept <= self.budget.limits.all / 2 && self.take(bytes).is_ok();
@@ -307,7 +308,7 @@ impl Share {
         fits
     }
 
-    /// Keeps so many bytes of announcements in all, instead of what was kept before. One at a time.
+    /// Sets the bytes that are kept for announcements, in place of the earlier number. Not for concurrent use.
     pub(super) fn keep(&self, bytes: usize) {
         let before = self.kept.swap(bytes, Ordering::Relaxed);
         self.budget.kept.fetch_add(bytes, Ordering::Relaxed);
@@ -316,7 +317,7 @@ impl Share {
         self.give_back(before);
     }
 
-    /// Why the peer was refused something, if it has given nothing back since.
+    /// Why the peer was refused memory, if it has released nothing since.
     pub(super) fn refused(&self) -> Option<Spent> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -328,34 +329,34 @@ impl Share {
             || (used > FLOOR && self.budget.used.load(Ordering::Relaxed) >= self.budget.limits.all)
     }
 
-    /// Has the task woken when something is given back.
+    /// Wakes this task when something is released.
     pub(super) fn wake_reader(&self, waker: &std::task::Waker) {
         self.reader.register(waker);
         self.tight.store(true, Ordering::Release);
     }
 
-    /// How much the peer holds.
+    /// Number of bytes that the peer holds.
     #[cfg(test)]
     fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Cancelled when the peer is to be disconnected, so that others have room.
+    /// Cancelled when the peer is to be disconnected, to make room for others.
     pub(super) fn evicted(&self) -> &CancellationToken {
         &self.evicted
     }
 
-    /// What the peer costs in time, and whose turn it is.
+    /// The CPU time of the peer, and its turn.
     pub(super) fn cost(&self) -> &Arc<Cost> {
         &self.cost
     }
 
-    /// Takes what a request holds as long as it is run.
+    /// Reserves what a request holds while it runs.
     pub(super) fn request(self: &Arc<Self>, request: &CallRequest) -> Result<Charge, CallError> {
         let limits = self.budget.limits;
         let own = self.running.fetch_add(1, Ordering::Relaxed);
         let all = self.budget.running.fetch_add(1, Ordering::Relaxed);
-        // Gives the counts back if the request is refused.
+        // Releases the counts if the request is refused.
         let mut charge = Charge { share: self.clone(), bytes: 0 };
         if all >= limits.all_running && own >= self.few {
             let message = format!(
@@ -370,7 +371,7 @@ impl Share {
         Ok(charge)
     }
 
-    /// The error of what the peer may not hold.
+    /// The error for memory that the peer may not hold.
     pub(super) fn refusal(&self, spent: Spent, what: &str) -> CallError {
         let (whose, limit, option) = match spent {
             Spent::Peer => ("one peer", self.budget.limits.peer, "the first"),
@@ -392,14 +393,14 @@ impl Drop for Share {
     }
 }
 
-/// For which peer a subscription is passed on: what waits for it here counts as held by that peer.
+/// The peer to which a subscription is forwarded: what is buffered here counts for that peer.
 pub(super) struct Reader {
     pub(super) share: Arc<Share>,
-    /// How many bytes of items may be ahead of it.
+    /// Limit of bytes of items that may be ahead of it.
     pub(super) window: u64,
 }
 
-/// What a request holds; given back when it is over.
+/// What a request holds; released when it is dropped.
 pub(super) struct Charge {
     share: Arc<Share>,
     bytes: usize,
@@ -413,13 +414,13 @@ impl Drop for Charge {
     }
 }
 
-/// About how much memory a request takes: what is around it, its text, and the values in the text.
+/// Approximate memory of a request: its overhead, its text, and the values in the text.
 fn weight(request: &CallRequest) -> usize {
     /// A task, its place in a table, the request itself.
     const REQUEST: usize = 1_024;
     /// A value in memory, with the room that a list keeps for more of them.
     const VALUE: usize = size_of::<Value>() * 3 / 2;
-    // What comes as a value was in this process before.
+    // A value was in this process before, and costs nothing more.
     let Payload::Raw(text) = &request.input else { return 0 };
     let mut around = REQUEST + request.operation_id.len() + request.request_id.len();
     around += request.parent_request_id.as_ref().map_or(0, |id| id.len());
@@ -432,12 +433,12 @@ fn weight(request: &CallRequest) -> usize {
         around += identity.resources.keys().map(|name| name.len() + 64).sum::<usize>();
     }
     let text = text.get().as_bytes();
-    // Short ones are taken for what they can be at most, for counting costs time.
+    // For a short text, the upper bound is used, since counting costs time.
     let values = if text.len() <= 256 { text.len() / 4 } else { text.iter().filter(|byte| **byte == b',').count() };
     around + text.len() + values * VALUE
 }
 
-/// How much memory a value has beside itself, about. It is as deep as a parser lets it be.
+/// Approximate memory of a value beside itself. Its depth is limited by the parser.
 fn in_memory(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

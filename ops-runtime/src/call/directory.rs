@@ -1,4 +1,4 @@
-//! Who serves what: the operations that peers announce, and the choice of a peer for a request.
+//! The operations that peers announce, and the choice of a peer for a request.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::call::{Announcement, PendingRequests};
 use crate::run::pipeline;
 use crate::{CallError, ErrorCode, OperationKind, SpecRef, Text};
 
-/// Who serves what, as peers have announced it.
+/// The operations that peers serve, as they have announced them.
 ///
 /// A clone is the same directory.
 ///
@@ -39,16 +39,16 @@ use crate::{CallError, ErrorCode, OperationKind, SpecRef, Text};
 pub struct Directory(Arc<Inner>);
 
 struct Inner {
-    /// Changed in place: peers may announce one operation after another, so no change may cost a copy of all.
+    /// Changed in place: peers may announce their operations one by one, so a change must not copy the table.
     table: RwLock<BTreeMap<Text, Served>>,
     next: AtomicUsize,
     changed: watch::Sender<()>,
 }
 
-/// An operation, and who serves it: never nobody.
+/// An operation, and the peers that serve it: at least one.
 #[derive(Clone, Default)]
 struct Served {
-    /// Each with what it says of the operation; the last word counts.
+    /// Each with its spec of the operation; the latest spec counts.
     peers: Vec<(PendingRequests, SpecRef)>,
 }
 
@@ -63,12 +63,12 @@ impl Served {
 }
 
 impl Directory {
-    /// A directory of nothing.
+    /// An empty directory.
     pub fn new() -> Self {
         Self(Arc::new(Inner { table: RwLock::default(), next: AtomicUsize::new(0), changed: watch::Sender::new(()) }))
     }
 
-    /// Takes over what a peer says.
+    /// Applies an announcement of a peer.
     pub fn announce(&self, peer: &PendingRequests, announcement: Announcement) {
         self.change(|table| {
             for id in &announcement.remove {
@@ -93,10 +93,10 @@ impl Directory {
         });
     }
 
-    /// Finds somebody who serves an operation: of two in turn, whoever has less to do.
+    /// Chooses a peer that serves the operation: of the next two in turn, the one with fewer pending requests.
     ///
     /// # Errors
-    /// `OPERATION_NOT_FOUND` if nobody does.
+    /// `OPERATION_NOT_FOUND` if no peer serves it.
     pub fn route(&self, operation: &str) -> Result<PendingRequests, CallError> {
         let table = self.table();
         let served = table.get(operation).ok_or_else(|| not_served(operation))?;
@@ -115,17 +115,17 @@ impl Directory {
         Ok(peer.clone())
     }
 
-    /// The operation of that id, if somebody serves it.
+    /// The operation with this id, if a peer serves it.
     pub fn spec(&self, operation: &str) -> Option<SpecRef> {
         self.table().get(operation).and_then(Served::spec).cloned()
     }
 
-    /// What is served, in the order of the ids.
+    /// The served operations, in the order of their ids.
     pub fn list(&self) -> Vec<SpecRef> {
         self.table().values().filter_map(Served::spec).cloned().collect()
     }
 
-    /// Tells of every change from now on.
+    /// A receiver that is notified of every change from now on.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.0.changed.subscribe()
     }
@@ -161,12 +161,13 @@ fn forget(table: &mut BTreeMap<Text, Served>, id: &Text, peer: &PendingRequests)
     }
 }
 
-/// The error of a call that nobody serves.
+/// The error of a call whose operation no peer serves.
 pub(crate) fn not_served(operation: &str) -> CallError {
     pipeline::not_found(operation, "nobody serves the operation")
 }
 
-/// The error of a call of a subscription, or of a subscription to what gives one result; worded as by any endpoint.
+/// The error of calling a subscription, or of subscribing to an operation with one result; the same text as an
+/// endpoint's.
 pub(super) fn of_another_kind(operation: &str, kind: OperationKind) -> CallError {
     CallError::execution(match kind {
         OperationKind::Subscription => format!("`{operation}` is a subscription: use `subscribe` or `stream`"),

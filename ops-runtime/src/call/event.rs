@@ -1,7 +1,7 @@
 //! The five events of a call, and the frames that transports add to them.
 //!
-//! Everything that travels is a [`Frame`]: a [`CallEvent`], or one of the transport's own, which are about a link and not
-//! about what is called. Their JSON is `{ "type", "id", "payload" }`; see [`wire`](crate::wire) for the schemas.
+//! Every message is a [`Frame`]: a [`CallEvent`], or a frame of the transport, which is about the link and not about a
+//! call. Their JSON is `{ "type", "id", "payload" }`; see [`wire`](crate::wire) for the schemas.
 //!
 //! ```
 //! use ops_runtime::call::{CallEvent, CallRequest, Frame};
@@ -32,37 +32,37 @@ use crate::{CallError, Identity, OperationSpec, Payload, ResponseEnvelope, Text}
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum CallEvent {
-    /// A caller asks for an operation to be run (`call.requested`).
+    /// A caller requests an operation (`call.requested`).
     Requested(Box<CallRequest>),
     /// The result of a call, or one item of a subscription (`call.responded`).
     Responded {
-        /// Of the request that is answered.
+        /// The request that the response is for.
         request_id: RequestId,
-        /// The envelope, also of a tool that says that it failed.
+        /// The envelope, also that of a tool that reported an error.
         output: ResponseEnvelope<Payload>,
     },
     /// A subscription ended normally (`call.completed`).
     Completed {
-        /// Of the request that is over.
+        /// The request that has ended.
         request_id: RequestId,
     },
-    /// Either side gave up the request (`call.aborted`).
+    /// Either side aborted the request (`call.aborted`).
     Aborted {
-        /// Of the request that is over.
+        /// The request that has ended.
         request_id: RequestId,
     },
     /// The call failed (`call.error`).
     Error {
-        /// Of the request that is over.
+        /// The request that has ended.
         request_id: RequestId,
-        /// Why; the answer of an MCP tool that it may carry does not travel.
+        /// Why. The tool result that an error of MCP may carry is not sent.
         error: CallError,
     },
     /// One item of a subscription failed, and the subscription goes on (`call.error` with `more`).
     ItemError {
-        /// Of the subscription.
+        /// The request of the subscription.
         request_id: RequestId,
-        /// The item, an error.
+        /// The error that stands for the item.
         error: CallError,
     },
 }
@@ -81,36 +81,36 @@ impl CallEvent {
     }
 }
 
-/// What a caller asks for: the payload of `call.requested`.
+/// The request of a caller: the payload of `call.requested`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CallRequest {
-    /// The id by which everything else about this call refers to it.
+    /// The id of the call in all of its events.
     pub request_id: RequestId,
     /// `namespace.name`.
     pub operation_id: Text,
     /// Any JSON.
     pub input: Payload,
-    /// The request that this one is part of.
+    /// The request whose handler makes this call.
     pub parent_request_id: Option<RequestId>,
-    /// When to give up, in milliseconds since the Unix epoch, by the caller's clock.
+    /// The deadline, in milliseconds since the Unix epoch, by the caller's clock.
     pub deadline: Option<u64>,
-    /// How much time is left until then, in milliseconds, when the request is sent. It counts instead of the deadline,
-    /// so that clocks that differ do no harm.
+    /// The time from sending to the deadline, in milliseconds. It takes precedence over `deadline`, so that clocks may
+    /// differ.
     pub time_left: Option<u64>,
-    /// Of a subscription, how many bytes of items the caller keeps that it has not read yet; a worker sends no more than
-    /// that ahead, and one item.
+    /// For a subscription: how many bytes of unread items the caller buffers. A worker sends no more than that, and one
+    /// item, ahead of the credit.
     pub window_bytes: Option<u64>,
-    /// Of a subscription, how long it may stay silent, in milliseconds.
+    /// For a subscription: its idle timeout, in milliseconds.
     pub idle_timeout: Option<u64>,
-    /// Who the caller says it is; it counts only where the worker trusts the link to say so.
+    /// The identity that the caller claims; it counts only if the worker trusts the link to name the caller.
     pub identity: Option<Identity>,
-    /// Anything that the handler should know, such as `traceparent`.
+    /// Metadata for the handler, such as `traceparent`.
     pub metadata: Map<String, Value>,
 }
 
 impl CallRequest {
-    /// A request with an id of its own.
+    /// A request with a new id.
     pub fn new(operation_id: impl Into<Text>, input: Value) -> Self {
         Self::with_id(RequestId::of(Number::next()), operation_id.into(), Payload::Value(input))
     }
@@ -130,28 +130,28 @@ impl CallRequest {
         }
     }
 
-    /// Says for how long to try, from now.
+    /// Sets the timeout, from now.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.deadline = deadline_after(timeout).map(to_epoch);
         self
     }
 
-    /// Says how long a subscription may stay silent.
+    /// Sets the idle timeout of a subscription.
     #[must_use]
     pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(milliseconds(timeout));
         self
     }
 
-    /// Says who calls.
+    /// Sets the identity of the caller.
     #[must_use]
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// When to give up, by the clock of this process, which has set the deadline.
+    /// The deadline, by the clock of this process, which has set it.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         deadline_after(Duration::from_millis(self.until_deadline()?))
     }
@@ -160,7 +160,7 @@ impl CallRequest {
         Some(self.deadline?.saturating_sub(milliseconds(since_epoch())))
     }
 
-    /// When to give up, of a request that has just come: what is left by its sender's clock, or else by the deadline.
+    /// The deadline of a request that was just received: by `timeLeft` if it is there, else by `deadline`.
     pub(crate) fn deadline_of_received(&self) -> Option<Instant> {
         match self.time_left {
             Some(left) => deadline_after(Duration::from_millis(left)),
@@ -168,14 +168,14 @@ impl CallRequest {
         }
     }
 
-    /// Says how much time is left, now that the request is sent.
+    /// Sets `timeLeft`, when the request is sent.
     pub(crate) fn note_time_left(&mut self) {
         if self.deadline.is_some() {
             self.time_left = self.until_deadline();
         }
     }
 
-    /// Takes off the time for which the request has waited on its way.
+    /// Subtracts the time for which the request was queued.
     #[cfg(feature = "redis")]
     pub(crate) fn has_waited(&mut self, time: Duration) {
         self.time_left = self.time_left.map(|left| left.saturating_sub(milliseconds(time)));
@@ -186,7 +186,8 @@ impl CallRequest {
     }
 }
 
-/// An instant of this process as milliseconds since the Unix epoch, rounded up so that a short time does not become none.
+/// An instant of this process as milliseconds since the Unix epoch, rounded up so that a short time does not become
+/// zero.
 pub(crate) fn to_epoch(instant: Instant) -> u64 {
     let left = instant.saturating_duration_since(Instant::now());
     let then = since_epoch().saturating_add(left);
@@ -201,31 +202,31 @@ pub(crate) fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Everything that travels: an event of a call, or a frame of the transport.
+/// A message: an event of a call, or a frame of the transport.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Frame {
     /// An event of a call (`call.*`).
     Event(CallEvent),
-    /// The caller takes more items of a subscription than it said so far (`link.credit`).
+    /// The caller accepts more items of a subscription (`link.credit`).
     ///
-    /// A worker sends at most [`WINDOW`](crate::call::WINDOW) items that no credit was given for.
+    /// A worker sends at most [`WINDOW`](crate::call::WINDOW) items beyond the credit.
     Credit {
-        /// Of the subscription.
+        /// The request of the subscription.
         request_id: RequestId,
-        /// How many more.
+        /// How many more items.
         items: u32,
     },
-    /// What the sender serves, from now on (`link.announce`); both sides of a link begin with it.
+    /// The operations that the sender serves from now on (`link.announce`); both sides of a link begin with it.
     Announce(Announcement),
     /// The sender asks for no more requests (`link.drain`).
     Drain,
-    /// The answer to `link.drain`: every request of the sender's has been sent before this (`link.drained`).
+    /// The response to `link.drain`: the sender sends no requests after it (`link.drained`).
     Drained,
-    /// What the sender runs for this caller (`link.running`), said over brokers from time to time: a request that has not
-    /// been named for too long is lost.
+    /// The requests that the sender runs for this caller (`link.running`), sent regularly over brokers: a request that
+    /// was not reported for too long counts as lost.
     Running {
-        /// Of the requests.
+        /// The running requests.
         request_ids: Vec<RequestId>,
     },
 }
@@ -236,28 +237,28 @@ impl From<CallEvent> for Frame {
     }
 }
 
-/// What somebody serves: a change of what they said so far.
+/// A change of the operations that a peer serves.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Announcement {
-    /// Operations that are served now; one that was announced before is replaced.
+    /// New operations; one that was announced before is replaced.
     pub add: Vec<Arc<OperationSpec>>,
-    /// The ids of operations that are served no more.
+    /// The ids of operations that are no longer served.
     pub remove: Vec<Text>,
-    /// Whether more announcements follow at once, so that this one is only a part.
+    /// True if this is one part of an announcement and more parts follow.
     pub more: bool,
-    /// The largest message that the sender takes, in bytes.
+    /// The largest message that the sender accepts, in bytes.
     pub max_message: Option<u64>,
 }
 
 impl Announcement {
-    /// Announces nothing.
+    /// An announcement without changes.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
-/// How much of a foreign word is repeated.
+/// How many bytes of a peer's text an error repeats.
 const WORDS: usize = 200;
 
 /// The beginning of a text.
@@ -270,7 +271,7 @@ pub(crate) fn cut(mut text: String) -> String {
     text
 }
 
-/// A message that is no frame, with what could be read of it.
+/// A malformed message, with what could be read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Malformed {
@@ -296,7 +297,7 @@ impl Frame {
     /// # Errors
     /// An `EXECUTION_ERROR` if a value in it cannot be written, such as a body that is a stream.
     pub fn encode(&self) -> Result<String, CallError> {
-        // Room for all of it where its size is known: growing costs every call.
+        // Allocated at once if the size is known: growing costs every call.
         let mut text = Vec::with_capacity(self.data_len() + 256);
         let written = serde_json::to_writer(&mut text, self).map_err(|error| error.to_string());
         written
@@ -304,7 +305,7 @@ impl Frame {
             .map_err(|error| CallError::execution(format!("the message can't be written as JSON: {error}")))
     }
 
-    /// How many bytes of JSON text are in it, as far as that is known.
+    /// The number of bytes of JSON text in it, as far as known.
     fn data_len(&self) -> usize {
         let data = match self {
             Self::Event(CallEvent::Requested(request)) => &request.input,
@@ -314,7 +315,7 @@ impl Frame {
         data.text().map_or(0, <[u8]>::len)
     }
 
-    /// The frame as JSON text, if that is not larger than the other side takes.
+    /// The frame as JSON text, if the other side accepts its size.
     ///
     /// # Errors
     /// Those of [`encode`](Self::encode), and an `EXECUTION_ERROR` with the details `{ "size", "limit" }` in bytes.

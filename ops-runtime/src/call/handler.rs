@@ -1,4 +1,4 @@
-//! The worker's side: requests that are run, and what is said about them on the way.
+//! The worker's side: running requests and sending their events.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -16,20 +16,20 @@ use crate::run::pace::in_turns;
 use crate::run::shown;
 use crate::{Binding, CallError, OperationSpec, Registry, SpecRef, Text};
 
-/// Specs as they are announced, with those that they were made of.
+/// Announced specs, with those that they were derived from.
 type Announced = BTreeMap<Text, (SpecRef, Arc<OperationSpec>)>;
 
-/// Runs the requests that come over a transport by a registry.
+/// Runs the requests of a transport with a registry.
 ///
-/// Every call is checked: against the identity that the transport authenticated, and denied without one if the operation
-/// requires anything. A clone is the same handler.
+/// Every call is checked against the identity that the transport authenticated. Without an identity, it is denied if
+/// the operation requires any access. A clone is the same handler.
 #[derive(Clone)]
 pub struct CallHandler {
     registry: Registry,
     forward: Option<Remote>,
     budget: Arc<Budget>,
     shows_upstream: bool,
-    /// Specs without what is not announced, by the specs that they were made of.
+    /// Specs without the parts that are not announced, with those that they were derived from.
     announced: Arc<Mutex<Announced>>,
 }
 
@@ -40,37 +40,38 @@ impl CallHandler {
         Self { registry, forward: None, budget, shows_upstream: false, announced: Arc::default() }
     }
 
-    /// Passes on what the registry does not have, in the name of whoever called.
+    /// Forwards calls of operations that the registry does not have, on behalf of their callers.
     ///
-    /// Access is checked here, too, by the rules that were announced. Whoever runs the call has to trust this process to
-    /// say who calls.
+    /// Access is checked here as well, by the rules in the announced specs. The worker that runs the call has to trust
+    /// this process to name the caller.
     #[must_use]
     pub fn with_forwarding(mut self, remote: Remote) -> Self {
         self.forward = Some(remote);
         self
     }
 
-    /// Limits how many requests of one peer are run at a time, 16,384 by default; those beyond fail.
+    /// Limits the running requests of one peer, 16,384 by default; further requests fail.
     #[must_use]
     pub fn with_max_running(self, requests: usize) -> Self {
         self.limited(|limits| limits.peer_running = requests)
     }
 
-    /// Limits how many requests of all peers are run at a time, 65,536 by default; those beyond fail.
+    /// Limits the running requests of all peers, 65,536 by default; further requests fail.
     ///
-    /// Each connection of a hub may still run 16, or a 64th of the limit if that is less, so that others leave it some.
+    /// Each connection of a hub may run 16 in any case, or a 64th of the limit if that is less, so that one connection
+    /// cannot use up the limit.
     #[must_use]
     pub fn with_max_running_in_all(self, requests: usize) -> Self {
         self.limited(|limits| limits.all_running = requests)
     }
 
-    /// Limits how many bytes one peer holds, and all peers together; 64 MiB and 256 MiB by default.
+    /// Limits the memory that one peer holds, and that of all peers together, in bytes; 64 MiB and 256 MiB by default.
     ///
-    /// What counts are requests that are run, answers that wait to be read, items of subscriptions that are passed on and
-    /// wait here, messages that have come in part, and what peers announce. Over WebSocket, nothing more is read from a peer that holds half of its limit until it gives some
-    /// back; requests and answers beyond fail with an `EXECUTION_ERROR` whose details are `{ "limit" }`. When all together
-    /// hold as much as they may, each still has room for 256 KiB, and the connection that holds the most is closed if it
-    /// has given nothing back for a second, or holds more than four times its part.
+    /// Running requests, unread responses, buffered items of forwarded subscriptions, partly received messages and
+    /// announcements count. Over WebSocket, a peer that holds half of its limit is not read until it releases some.
+    /// Requests and responses beyond the limit fail with an `EXECUTION_ERROR` whose details are `{ "limit" }`. When the
+    /// limit of all peers is reached, each may still hold 256 KiB, and the connection that holds the most is closed if
+    /// it has released nothing for a second, or holds more than four times its part.
     #[must_use]
     pub fn with_max_bytes(self, peer: usize, all: usize) -> Self {
         self.limited(|limits| (limits.peer, limits.all) = (peer, all))
@@ -83,11 +84,11 @@ impl CallHandler {
         self
     }
 
-    /// Shows callers in other processes the headers and cookies of HTTP responses, the bodies of HTTP errors, and where
-    /// operations lead (their `binding`).
+    /// Shows callers in other processes the headers and cookies of HTTP responses, the bodies of HTTP errors, and the
+    /// servers of operations (their `binding`).
     ///
-    /// By default they get what a host gets of an MCP server: the data and the status. Callers in this process get
-    /// everything. The failures of functions are shown as they are in either case, unlike by an MCP server.
+    /// By default they get as much as a host gets from an MCP server: the data and the status. Callers in this process
+    /// get everything. Unlike an MCP server, it shows the errors of functions as they are in either case.
     #[must_use]
     pub fn with_upstream_shown(mut self) -> Self {
         self.shows_upstream = true;
@@ -99,7 +100,7 @@ impl CallHandler {
         &self.registry
     }
 
-    /// The operations that can be called, in the order of their ids; those that are passed on come last.
+    /// The operations that can be called, in the order of their ids; forwarded ones come last.
     pub fn list(&self) -> Vec<SpecRef> {
         let mut specs = self.registry.list();
         if let Some(remote) = &self.forward {
@@ -123,7 +124,7 @@ impl CallHandler {
         &self.budget
     }
 
-    /// The operations as other processes are told of them: without where they lead, unless that is shown.
+    /// The operations as they are announced to other processes: without their binding, unless it is shown.
     #[cfg_attr(not(any(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
     pub(super) fn announced(&self) -> Vec<SpecRef> {
         let mut specs = self.list();
@@ -151,7 +152,7 @@ impl CallHandler {
         specs
     }
 
-    /// Opens a session for a peer, whose answers go to the link. Dropping it aborts what it runs.
+    /// Opens a session for a peer; the link takes its responses. Dropping the session aborts its requests.
     pub fn session(&self, auth: PeerAuth, link: Arc<dyn Link>) -> Session {
         self.session_with(auth, link, self.budget.share())
     }
@@ -175,7 +176,7 @@ impl fmt::Debug for CallHandler {
     }
 }
 
-/// Whether two specs are one.
+/// True if two specs are the same object.
 #[cfg_attr(not(any(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
 fn same(one: &SpecRef, other: &SpecRef) -> bool {
     match (one, other) {
@@ -185,13 +186,13 @@ fn same(one: &SpecRef, other: &SpecRef) -> bool {
     }
 }
 
-/// The requests of one peer that are run.
+/// The running requests of one peer.
 ///
-/// A clone is the same session; the last one that is dropped aborts what is running.
+/// A clone is the same session. Dropping the last clone aborts the running requests.
 #[derive(Clone)]
 pub struct Session(Arc<Guarded>);
 
-/// Closes the session when nobody has it any more; its tasks have only what is inside.
+/// Closes the session when the last clone is dropped; tasks hold only what is inside.
 struct Guarded(Arc<Peer>);
 
 impl Drop for Guarded {
@@ -200,7 +201,7 @@ impl Drop for Guarded {
     }
 }
 
-/// What the tasks of a session share.
+/// State shared by the tasks of a session.
 pub(super) struct Peer {
     pub(super) handler: CallHandler,
     pub(super) auth: PeerAuth,
@@ -216,16 +217,16 @@ struct Running {
 }
 
 struct Entry {
-    /// None until the task is there.
+    /// `None` until the task has been spawned.
     abort: Option<AbortHandle>,
     credits: Arc<Credits>,
 }
 
 impl Session {
-    /// Takes a frame that came from the peer: a request, an abort, a credit. Others are none of its business.
+    /// Handles a frame from the peer: a request, an abort or a credit. Other frames are ignored.
     ///
     /// # Errors
-    /// Gives a request back that is not going to be run, because the session takes no more.
+    /// Returns a request that will not run, because the session accepts no more.
     pub fn receive(&self, frame: Frame) -> Result<(), Frame> {
         let peer = &self.0.0;
         match frame {
@@ -243,24 +244,24 @@ impl Session {
         Ok(())
     }
 
-    /// How many requests are being run.
+    /// Number of running requests.
     pub fn running(&self) -> usize {
         self.0.0.running().tasks.len()
     }
 
-    /// Takes no more requests; those that are running go on.
+    /// Accepts no more requests; running ones go on.
     #[cfg(feature = "websocket")]
     pub(super) fn refuse_more(&self) {
         self.0.0.running().closed = true;
     }
 
-    /// Waits until nothing is running, and takes no more from then on.
+    /// Accepts no more requests, and waits until none is running.
     pub async fn drain(&self) {
         let peer = &self.0.0;
         loop {
             let idle = peer.idle.notified();
             tokio::pin!(idle);
-            // Before the look at the table, so that no end in between is missed.
+            // Registered before the table is checked, so that no end is missed.
             idle.as_mut().enable();
             {
                 let mut running = peer.running();
@@ -273,7 +274,7 @@ impl Session {
         }
     }
 
-    /// Aborts what is running, tells the peer, and takes no more.
+    /// Aborts the running requests, tells the peer, and accepts no more.
     pub fn close(&self) {
         self.0.0.close();
     }
@@ -327,11 +328,11 @@ impl Peer {
         let task = Task::new(self.clone(), request_id.clone(), credits.clone(), charge);
         running.tasks.insert(request_id.clone(), Entry { abort: None, credits: credits.clone() });
         drop(running);
-        // Not under the lock: a runtime that shuts down drops the task at once, which looks for its entry.
+        // Not under the lock: a runtime that is shutting down drops the task at once, and that takes the lock.
         let abort = runtime.spawn(in_turns(serve(task, request), self.share.cost().clone())).abort_handle();
         match self.running().tasks.get_mut(&request_id) {
             Some(entry) if Arc::ptr_eq(&entry.credits, &credits) => entry.abort = Some(abort),
-            // It is over already, or was given up meanwhile.
+            // It has ended or was aborted meanwhile.
             _ => abort.abort(),
         }
         Ok(())
@@ -342,17 +343,17 @@ impl Peer {
         self.link.finished(&request_id);
     }
 
-    /// Stops a request that its caller has given up.
+    /// Stops a request that its caller has aborted.
     fn abort(&self, request_id: &RequestId) {
         let Some(Entry { abort, .. }) = self.remove(request_id, |_| true) else { return };
-        // Now, not when its task is dropped: the caller may use the id again before that.
+        // Now, not when its task is dropped: the caller may reuse the id before that.
         self.link.finished(request_id);
         if let Some(abort) = abort {
             abort.abort();
         }
     }
 
-    /// Takes out a request, if it is the one that is meant.
+    /// Removes a request, if it is the one that is meant.
     fn remove(&self, request_id: &RequestId, is_meant: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
         let mut running = self.running();
         let entry = match running.tasks.remove_entry(request_id) {
@@ -371,7 +372,8 @@ impl Peer {
         entry
     }
 
-    /// Forgets a request, known by its credits; false if its caller has given it up. The id may be another's by then.
+    /// Forgets a request, identified by its credits, since its id may have been reused; false if its caller has aborted
+    /// it.
     pub(super) fn finish(&self, request_id: &RequestId, credits: &Arc<Credits>) -> bool {
         let ended = self.remove(request_id, |entry| Arc::ptr_eq(&entry.credits, credits)).is_some();
         if ended {
@@ -401,25 +403,25 @@ impl Peer {
         self.link.send(event.into())
     }
 
-    /// Whether the peer gets all that is known of an answer.
+    /// True if the peer gets all details of a response.
     pub(super) fn sees_upstream(&self) -> bool {
         self.auth.in_process || self.handler.shows_upstream
     }
 
-    /// What the peer may know of an error.
+    /// The error as the peer may see it.
     pub(super) fn shown(&self, error: CallError, spec: &OperationSpec, request_id: &RequestId) -> CallError {
         if self.sees_upstream() { error } else { shown::error(error, spec, request_id) }
     }
 }
 
-/// The items that a subscriber takes.
+/// The credits of a subscription: how many items may be sent.
 pub(super) struct Credits {
     left: AtomicUsize,
     more: Notify,
     ahead: Mutex<Ahead>,
 }
 
-/// The items that were sent and that the subscriber has given no credit for.
+/// The items that were sent and not yet credited.
 #[derive(Default)]
 struct Ahead {
     sizes: VecDeque<usize>,

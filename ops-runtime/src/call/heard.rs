@@ -1,4 +1,4 @@
-//! What a peer has announced, within bounds.
+//! The operations that a peer has announced, within limits.
 
 // Each transport uses its part.
 #![cfg_attr(not(all(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use super::announced::bare;
 use crate::{OperationSpec, Text};
 
-/// How many operations one peer may announce.
+/// Limit of the operations that one peer may announce.
 const MAX_OPERATIONS: usize = 20_000;
 
-/// How large one spec may be in memory; one that is larger is kept without its schemas.
+/// Limit of one spec in memory, in bytes; a larger one is kept without its schemas.
 const MAX_SPEC: usize = 1 << 20;
 
-/// How large a spec without its schemas may be; one that is larger is not kept.
+/// Limit of a spec without its schemas, in bytes; a larger one is not kept.
 const MAX_BARE: usize = 16 << 10;
 
-/// How much memory the specs of one peer may take, unless its configuration says otherwise.
+/// Default memory limit for the specs of one peer, in bytes.
 pub(super) const MAX_ANNOUNCED: usize = 32 << 20;
 
 /// The operations that a peer serves.
@@ -27,13 +27,13 @@ pub(super) const MAX_ANNOUNCED: usize = 32 << 20;
 pub(super) struct Heard {
     specs: BTreeMap<Text, (Arc<OperationSpec>, usize)>,
     bytes: usize,
-    /// Whether it was said that there is too much.
+    /// True if it was logged that a limit was reached.
     told: bool,
 }
 
 impl Heard {
-    /// Takes over an operation, whole or without its schemas, as much as there is room for: up to `limit` bytes of specs
-    /// with schemas, and what `take` allows.
+    /// Adds an operation, with its schemas, without them, or not at all: specs with schemas may take up to `limit`
+    /// bytes, and `take` may allow less.
     pub(super) fn add(
         &mut self,
         spec: Arc<OperationSpec>,
@@ -75,7 +75,7 @@ impl Heard {
         Some(removed)
     }
 
-    /// How many bytes they take, about.
+    /// Their approximate memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -90,9 +90,9 @@ impl Heard {
     }
 }
 
-/// About how much memory a spec takes: its text, and the values in its schemas.
+/// Approximate memory of a spec: its text, and the values in its schemas.
 fn weight(spec: &OperationSpec) -> usize {
-    /// Counts what is written, and the commas in it.
+    /// Counts the bytes that are written, and the commas in them.
     #[derive(Default)]
     struct Count {
         bytes: usize,

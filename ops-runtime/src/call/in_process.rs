@@ -1,14 +1,15 @@
-//! The transport that stays in the process: the embedded default.
+//! The transport within one process; it needs no feature.
 //!
 //! # What it promises
 //!
-//! - **Delivery.** A request is given to one worker, once; it runs as a task of its own. A worker that goes away fails what
-//!   it runs with `ABORTED`; one that stops finishes it, and what it would have got goes to another.
-//! - **Order.** Items of a subscription come in order. Calls run side by side.
-//! - **Limits.** Values are moved, not copied: a message is as large as memory allows. A worker runs up to 16,384 requests
-//!   at a time ([`CallHandler::with_max_running`]); of a subscription, up to 64 items wait for their reader.
-//! - **Identity.** Callers are of this process and trusted to say in whose name they call: `CallOptions::identity`.
-//! - **Discovery.** What workers serve is known at once; a call that nobody serves fails with `OPERATION_NOT_FOUND`.
+//! - **Delivery.** A request is given to one worker, once, and runs as a task of its own. If a worker is dropped, its
+//!   running requests fail with `ABORTED`. If it is stopped, it finishes them, and new requests go to other workers.
+//! - **Order.** Items of a subscription arrive in order. Calls run concurrently.
+//! - **Limits.** Values are moved, not copied: a message is as large as memory allows. A worker runs up to 16,384
+//!   requests at a time ([`CallHandler::with_max_running`]). Up to 64 unread items of a subscription are buffered.
+//! - **Identity.** Callers are in the same process, and are trusted to name an identity: `CallOptions::identity`.
+//! - **Discovery.** The operations of workers are known at once. A call of an operation that no worker serves fails
+//!   with `OPERATION_NOT_FOUND`.
 //!
 //! ```
 //! use ops_runtime::call::{CallHandler, InProcess};
@@ -41,7 +42,7 @@ use super::{
 };
 use crate::{CallError, SpecRef};
 
-/// Callers and workers of one process, joined without a wire.
+/// Connects callers and workers of one process by channels in memory.
 ///
 /// A clone is the same transport.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +57,7 @@ impl InProcess {
         Self::default()
     }
 
-    /// Serves the operations of a handler, until the worker is stopped or dropped.
+    /// Serves the operations of a handler until the worker is stopped or dropped.
     pub fn serve(&self, handler: CallHandler) -> Worker {
         let back = Arc::new(ToCaller(std::sync::OnceLock::new()));
         let auth = PeerAuth { in_process: true, ..PeerAuth::trusted() };
@@ -73,7 +74,7 @@ impl InProcess {
         worker
     }
 
-    /// A caller of what the workers serve.
+    /// A caller for the operations that the workers serve.
     pub fn remote(&self) -> Remote {
         Remote::new(self.clone())
     }
@@ -102,9 +103,9 @@ impl Transport for InProcess {
     }
 }
 
-/// Operations that are being served.
+/// A worker, which serves the operations of a handler.
 ///
-/// Dropping it aborts what is running; [`stop`](Self::stop) lets it finish.
+/// Dropping it aborts the running requests; [`stop`](Self::stop) lets them finish.
 #[must_use = "a worker that is dropped serves no more"]
 pub struct Worker {
     directory: Directory,
@@ -115,18 +116,18 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Announces operations that the registry has got or lost since.
+    /// Announces operations that were added to the registry or removed since.
     pub fn announce(&self) {
         let mut announced = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
         self.directory.announce(&self.pending, announced.change(self.handler.list()));
     }
 
-    /// How many requests are being run.
+    /// Number of running requests.
     pub fn running(&self) -> usize {
         self.session.running()
     }
 
-    /// Takes no more requests, and returns when those that are running are done.
+    /// Accepts no more requests, and returns when the running ones have ended.
     pub async fn stop(self) {
         self.directory.withdraw(&self.pending);
         self.pending.quiesce().await;
@@ -156,7 +157,8 @@ impl Link for ToWorker {
     }
 }
 
-/// To the table of requests; the worker owns it, and the table owns the way to the worker.
+/// The link to the table of requests. The reference is weak, because the worker owns the table, which owns the link to
+/// the worker.
 struct ToCaller(std::sync::OnceLock<WeakPending>);
 
 impl Link for ToCaller {

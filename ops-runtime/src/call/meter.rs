@@ -1,11 +1,11 @@
-//! What is counted about calls, for the `metrics` facade (feature `metrics`); nothing without it.
+//! Metrics of calls, for the `metrics` facade (feature `metrics`); does nothing without it.
 //!
 //! - `ops_calls_total`, a counter: `side` (`caller` or `worker`), `operation`, `code` (`OK`, that of the error, or
 //!   `DOMAIN` for an error that the operation itself declares)
 //! - `ops_call_duration_seconds`, a histogram: `side`, `operation`
 //! - `ops_calls_in_flight`, a gauge: `side`
 //!
-//! Only operations that there are become labels, and no codes of others' making, so that nobody can make up new ones.
+//! Only known operations and known codes become labels, so that peers cannot create any number of labels.
 
 #[cfg(feature = "metrics")]
 mod facade {
@@ -27,7 +27,7 @@ mod facade {
         /// A call begins.
         pub(crate) fn start(side: &'static str, operation: &Text) -> Self {
             gauge!("ops_calls_in_flight", "side" => side).increment(1.0);
-            // What is dropped before its end was given up.
+            // What is dropped before its end was aborted.
             Self { side, operation: operation.clone(), code: "ABORTED".into(), started: Instant::now() }
         }
 

@@ -26,55 +26,59 @@
 //!
 //! # What it promises
 //!
-//! - **Delivery.** The server gives a request to one worker that serves the operation, at most once; nothing is stored
-//!   (`JetStream` is not used), and nothing is sent again. What gets lost, be it the request, the answer or the worker, fails
-//!   the call with `ABORTED`: the worker may have run it, or not. Of 100 calls that a worker runs when it dies, each fails
-//!   so, once.
-//! - **Death.** Workers tell each caller what they run for it: 100 ms after a request has come, and at every heartbeat
-//!   (1 s, [`NatsConfig::with_heartbeat`]). A request that none has named for 5 s ([`NatsConfig::with_lost_after`]) is lost.
-//!   A worker that is stopped or dropped says so at once. Callers that nothing reaches for as long are given up, and what
-//!   is run for them is aborted.
-//! - **Aborts** reach a worker at once, or with the first word that it has to say about a request, 100 ms after that came.
-//! - **Order.** Items of a subscription come in order, and are numbered; calls run side by side. A subscription fails with
-//!   `ABORTED` if an item is missing, or if the connection of its worker or of its caller breaks, because a credit may be.
-//! - **Reconnecting.** A connection that breaks is made again, after 50 ms at first and up to some seconds. Calls that begin
-//!   meanwhile wait up to 10 s ([`NatsConfig::with_patience`]), or until their deadline, and fail with `ABORTED`. Those that
-//!   are under way go on if their worker and their caller are back before they are given up. A connection that is given up
-//!   while no server can be reached ends when one can be: until then `async-nats` goes on trying, and keeps about 100 KB.
-//! - **Limits.** A message has as many bytes as the server takes (`max_payload`, 1 MiB unless it is configured); what is
-//!   larger fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs up to 16,384
-//!   requests of a caller at a time, and 65,536 of all, and refuses more; what they hold is bounded, too
-//!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)). 65,536 messages that have not been read yet wait in the process; those
-//!   beyond are lost, and their calls fail with `ABORTED`. So does what exceeds the server's `max_pending`.
-//! - **Identity.** NATS knows who is connected, but does not tell of a message who has sent it. So callers are nobody, and
-//!   what they say of themselves does not count, unless a worker is told to believe
-//!   ([`NatsConfig::with_peer_auth`]). Whoever may subscribe to `ops.call.>` may serve, whoever may publish there may call:
-//!   use the server's permissions, which are exact, because a worker refuses a request that names another operation than
+//! - **Delivery.** The server gives a request to one worker that serves the operation, at most once. Nothing is stored
+//!   (`JetStream` is not used), and nothing is sent again. If the request, the response or the worker is lost, the call
+//!   fails with `ABORTED`: the worker may have run it, or not. If a worker dies while it runs 100 calls, each of them
+//!   fails so, once.
+//! - **Failure detection.** Workers report to each caller which requests they run for it: 100 ms after a request has
+//!   arrived, and at every heartbeat (1 s, [`NatsConfig::with_heartbeat`]). A request that no worker has reported for
+//!   5 s ([`NatsConfig::with_lost_after`]) is lost. A worker that is stopped or dropped reports that at once. A caller
+//!   that cannot be reached for as long is given up, and its running requests are aborted.
+//! - **Aborts.** An abort is sent at once if the caller knows the worker. Otherwise it is sent when the worker first
+//!   reports the request, 100 ms after the request arrived.
+//! - **Order.** Items of a subscription are numbered and arrive in order; calls run concurrently. A subscription fails
+//!   with `ABORTED` if an item is missing, or if its worker or its caller loses the connection, because a credit may be
+//!   lost.
+//! - **Reconnecting.** A lost connection is made again, after 50 ms at first and up to some seconds. Calls that begin
+//!   meanwhile wait up to 10 s ([`NatsConfig::with_patience`]), or until their deadline, and then fail with `ABORTED`.
+//!   Calls in flight go on if their worker and their caller are back before they are given up. A connection that is
+//!   dropped while no server can be reached ends when one can be: until then `async-nats` goes on trying, and keeps
+//!   about 100 KB.
+//! - **Limits.** The server limits a message (`max_payload`, 1 MiB by default). A larger one fails its own call with an
+//!   `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs up to 16,384 requests of a caller at a
+//!   time, and 65,536 of all, and refuses more. Their memory is limited, too
+//!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)). Up to 65,536 unread messages are
+//!   buffered in the process; messages beyond are lost, and their calls fail with `ABORTED`. So do calls beyond the
+//!   server's `max_pending`.
+//! - **Identity.** NATS does not tell workers who sent a message. So callers are anonymous, and an identity in a
+//!   request is ignored, unless the worker is configured to trust its callers ([`NatsConfig::with_peer_auth`]). Any
+//!   client that may subscribe to `ops.call.>` may serve, and any that may publish there may call. Use the server's
+//!   permissions. They are exact per operation, because a worker refuses a request that names another operation than
 //!   its subject.
-//! - **Discovery.** Workers announce what they serve, and every change. A caller asks all of them when it starts, and one of
-//!   which it has missed an announcement. A request
-//!   for which the server knows nobody fails with `OPERATION_NOT_FOUND` at once.
+//! - **Discovery.** Workers announce their operations, and every change. A caller asks all workers when it starts, and
+//!   a single worker when it has missed an announcement of it. A request for which the server has no subscriber fails
+//!   with `OPERATION_NOT_FOUND` at once.
 //!
 //! # For programs in other languages
 //!
 //! Subjects begin with `ops` ([`NatsConfig::with_prefix`]). Every message is one frame, as JSON, or empty.
 //!
-//! | subject | who listens | what |
+//! | subject | listener | content |
 //! |---|---|---|
 //! | `ops.call.NAMESPACE.NAME` | workers, in the queue group `workers` | `call.requested`, with the caller's reply subject |
-//! | the reply subject | the caller | answers; their own reply subject leads to the worker |
+//! | the reply subject | the caller | responses; their own reply subject leads to the worker |
 //! | `ops.worker.WORKER.CONNECTION.NUMBER.CALLER` | the worker, at `ops.worker.WORKER.>` | `link.credit`, `call.aborted` from that caller |
 //! | `ops.announce` | callers | `link.announce`, a change; an empty one at each heartbeat; the reply subject begins with `ops.worker.WORKER` |
-//! | `ops.discover`, `ops.worker.WORKER.CONNECTION.0.discover` | workers | empty: say all that you serve, to the reply subject, as `link.announce` |
+//! | `ops.discover`, `ops.worker.WORKER.CONNECTION.0.discover` | workers | empty: send all that you serve to the reply subject, as `link.announce` |
 //!
 //! `NAMESPACE` and `NAME` are the operation's, with all bytes but ASCII letters, digits, `-` and `_` as `%XX`; an id is
-//! split at its first dot. To call, a request with any inbox as its reply subject is enough
-//! (`nats request ops.call.math.add '{"type":"call.requested",..}'`). A caller that wants to know that its requests are
-//! still run uses `INBOX.ops.REQUEST` as reply subject, with the request's id as the last token, and listens to
-//! `INBOX.ops.*`: there `link.running` comes to `INBOX.ops.link`. To serve, answer to the reply subject, send `link.running`
-//! to such callers, and stop on `call.aborted`. A worker's reply subjects have the `NUMBER` of the event among those about
-//! its request, from 0, and a `CONNECTION` that is another after it has lost one. Those of its announcements have the number
-//! of changes that it has announced so far, this one included, or 0 always: a caller that has missed one asks.
+//! split at its first dot. To call, send a request with any inbox as its reply subject
+//! (`nats request ops.call.math.add '{"type":"call.requested",..}'`). To learn whether its requests are still running, a caller uses `INBOX.ops.REQUEST`
+//! as reply subject, with the request's id as the last token, and subscribes to `INBOX.ops.*`: `link.running` is sent
+//! to `INBOX.ops.link`. To serve, respond to the reply subject, send `link.running` to such callers, and stop on
+//! `call.aborted`. The reply subjects of a worker contain the `NUMBER` of the event among those of its request, from 0,
+//! and a `CONNECTION` that changes after a reconnect. Those of its announcements contain the number of changes that it
+//! has announced so far, including this one, or always 0. A caller that has missed one asks.
 
 mod asked;
 mod caller;
@@ -97,7 +101,7 @@ use self::connection::Connection;
 use super::{CallHandler, PeerAuth, Remote, Route, Transport, TransportInfo};
 use crate::{BoxFuture, CallError, SpecRef};
 
-/// A connection to a NATS server, which is made again when it is lost.
+/// A connection to a NATS server, with reconnecting.
 ///
 /// A clone is the same connection. It lasts as long as a clone, a worker, or a [`Remote`] of it.
 #[derive(Clone)]
@@ -111,7 +115,7 @@ impl Nats {
     /// Connects to a server, or several of one cluster, at `nats://HOST:PORT`, `tls://HOST:PORT`, joined by commas.
     ///
     /// # Errors
-    /// `EXECUTION_ERROR` if no server can be reached, or if it refuses.
+    /// `EXECUTION_ERROR` if no server can be reached, or if it refuses the connection.
     pub fn connect(url: &str, config: NatsConfig) -> BoxFuture<'_, Result<Self, CallError>> {
         Box::pin(async move {
             let connection = Arc::new(Connection::connect(url, &config).await?);
@@ -119,10 +123,10 @@ impl Nats {
         })
     }
 
-    /// A caller of what workers serve; it knows what those serve that have answered at once.
+    /// A caller for the operations of the workers. At first it knows those of the workers that responded at once.
     ///
     /// # Errors
-    /// If the server cannot be used.
+    /// If the connection is closed.
     pub fn remote(&self) -> BoxFuture<'_, Result<Remote, CallError>> {
         Box::pin(async move {
             let start = async || NatsCaller::start(self.connection.clone()).await.map(Arc::new);
@@ -130,15 +134,15 @@ impl Nats {
         })
     }
 
-    /// Serves the operations of a handler, until the worker is stopped or dropped.
+    /// Serves the operations of a handler until the worker is stopped or dropped.
     ///
     /// # Errors
-    /// If the server cannot be used.
+    /// If the connection is closed.
     pub fn serve(&self, handler: CallHandler) -> BoxFuture<'_, Result<NatsWorker, CallError>> {
         Box::pin(async move { NatsWorker::start(self.connection.clone(), handler, self.auth.clone()).await })
     }
 
-    /// Whether there is a connection now.
+    /// True if the connection is up.
     pub fn is_connected(&self) -> bool {
         *self.connection.up.borrow()
     }
@@ -150,7 +154,7 @@ impl fmt::Debug for Nats {
     }
 }
 
-/// The one caller of a connection.
+/// The one caller of a connection, shared by its remotes.
 struct Shared(Arc<NatsCaller>);
 
 impl Transport for Shared {

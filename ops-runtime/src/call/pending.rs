@@ -1,4 +1,4 @@
-//! The caller's side: requests that are under way, and what comes back for them.
+//! The caller's side: requests in flight, and the events that arrive for them.
 
 mod by_number;
 mod limits;
@@ -22,17 +22,18 @@ use super::{CallEvent, CallRequest, Frame, Link, MAX_WINDOW, RequestId, Unsent, 
 use crate::model::request_id::Number;
 use crate::{CallError, Payload, PayloadStream, ResponseEnvelope};
 
-/// The answers that a subscription keeps beyond its window before it takes the worker for broken: those that were on
-/// their way when a credit was given.
+/// How many items beyond its window a subscription buffers before the worker counts as broken: those that were in
+/// flight when a credit was given.
 const SLACK: usize = WINDOW as usize;
 
-/// Requests are kept in several tables, so that threads seldom wait for each other.
+/// Requests are in several tables, so that threads rarely wait for a lock.
 const SHARDS: usize = 16;
 
-/// The requests that are under way over one link.
+/// The requests in flight over one link.
 ///
-/// A clone is the same table. Transports give it the events that arrive ([`receive`](Self::receive)); what is late, comes
-/// twice or belongs to nobody does no harm. [`Remote`](crate::call::Remote) is the typed way to use it.
+/// A clone is the same table. Transports pass it the events that arrive ([`receive`](Self::receive)). Late and
+/// duplicate events, and events of unknown requests, are ignored. [`Remote`](crate::call::Remote) is the typed
+/// interface to it.
 #[derive(Clone)]
 pub struct PendingRequests(Arc<Shared>);
 
@@ -41,7 +42,7 @@ struct Shared {
     shards: [Mutex<Table>; SHARDS],
     count: AtomicUsize,
     closed: AtomicBool,
-    /// How many threads are about to send a request.
+    /// How many threads are sending a request.
     sending: AtomicUsize,
     resubscribes: bool,
 }
@@ -49,12 +50,12 @@ struct Shared {
 type Table = ByNumber<Arc<Slot>>;
 
 impl PendingRequests {
-    /// A table of requests that go over a link.
+    /// A table for the requests of a link.
     pub fn new(link: Arc<dyn Link>) -> Self {
         Self::with(link, false)
     }
 
-    /// A table whose subscriptions outlive the loss of a connection: see [`interrupt`](Self::interrupt).
+    /// A table whose subscriptions survive the loss of the connection: see [`interrupt`](Self::interrupt).
     pub fn resubscribing(link: Arc<dyn Link>) -> Self {
         Self::with(link, true)
     }
@@ -73,7 +74,7 @@ impl PendingRequests {
     /// Runs a query or a mutation; dropping the future aborts it.
     ///
     /// # Errors
-    /// What the worker answers with, `TIMEOUT` at the request's deadline, `ABORTED` if either side gives up.
+    /// The error that the worker sends, `TIMEOUT` at the request's deadline, `ABORTED` if either side aborts.
     // Not an async fn, which would keep all of the request as long as it waits.
     pub fn call(
         &self,
@@ -98,8 +99,8 @@ impl PendingRequests {
     /// Starts a subscription; dropping the stream aborts it.
     ///
     /// # Errors
-    /// If the request cannot be sent, or not before its deadline. Later errors are items, among them `TIMEOUT` at the
-    /// request's deadline, or if no item comes for as long as its idle timeout.
+    /// If the request cannot be sent, or not before its deadline. Later errors are items: `TIMEOUT` at the request's
+    /// deadline, or when no item has arrived for its idle timeout.
     pub async fn subscribe(&self, request: CallRequest) -> Result<PayloadStream, CallError> {
         let (deadline, epoch, idle) = (request.deadline(), request.deadline, request.idle_timeout());
         let opening = async {
@@ -122,25 +123,25 @@ impl PendingRequests {
         }
     }
 
-    /// Sends the request of a call whose limits somebody else enforces.
+    /// Sends the request of a call whose deadline the caller of this function enforces.
     pub(super) fn start(&self, request: Box<CallRequest>) -> Result<PendingCall, Unsent> {
         let (request_id, number, slot) = self.send(request, None)?;
         Ok(PendingCall::new(Ticket { pending: self.clone(), request_id, number, slot }))
     }
 
-    /// Sends the request of a subscription whose limits somebody else enforces.
+    /// Sends the request of a subscription whose deadline the caller of this function enforces.
     pub(super) fn open(&self, request: Box<CallRequest>) -> Result<Subscription, Unsent> {
         self.open_for(request, None)
     }
 
-    /// The same for a peer's sake: items that wait here count as held by its share.
+    /// The same on behalf of a peer: buffered items count for its share.
     pub(super) fn open_for(
         &self,
         mut request: Box<CallRequest>,
         share: Option<Arc<Share>>,
     ) -> Result<Subscription, Unsent> {
         let window = *request.window_bytes.get_or_insert(WINDOW_BYTES);
-        // Credit is given for half of the window that the worker keeps to, however large a one was asked for.
+        // Credit is given for half of the window that the worker applies, even if a larger one was requested.
         let window = usize::try_from(window.min(MAX_WINDOW)).unwrap_or(usize::MAX);
         let items = Items { window: request.window_bytes.unwrap_or(WINDOW_BYTES), share };
         let (request_id, number, slot) = self.send(request, Some(items))?;
@@ -157,7 +158,7 @@ impl PendingRequests {
         let slot = Arc::new(Slot::new(items));
         request.note_time_left();
         let number = loop {
-            // An id of somebody else's making, or one that is in use, cannot be found again by its number.
+            // A request with a foreign id, or an id in use, cannot be found by its number.
             match request.request_id.number() {
                 Some(number) if self.insert(number, &slot) => break number,
                 _ => request.request_id = RequestId::of(Number::next()),
@@ -207,7 +208,7 @@ impl PendingRequests {
         Some(slot)
     }
 
-    /// Takes an event that came over the link.
+    /// Handles an event that arrived over the link.
     pub fn receive(&self, event: CallEvent) {
         match event {
             CallEvent::Responded { request_id, output } => self.respond(&request_id, output),
@@ -219,12 +220,12 @@ impl PendingRequests {
         }
     }
 
-    /// Answers a call, or gives a subscription its next item.
+    /// Resolves a call, or adds an item to a subscription.
     pub fn respond(&self, request_id: &RequestId, output: ResponseEnvelope<Payload>) {
         self.take(request_id, Ok(output));
     }
 
-    /// Gives a subscription an item that is an error, after which it goes on; a call fails.
+    /// Adds an error as an item to a subscription, which goes on; fails a call.
     pub fn fail_item(&self, request_id: &RequestId, error: CallError) {
         self.take(request_id, Err(error));
     }
@@ -234,7 +235,7 @@ impl PendingRequests {
         let table = self.shard(number);
         let Some(slot) = table.get(&number).cloned() else {
             drop(table);
-            // Whoever goes on answering has missed that nobody listens.
+            // The worker has missed that the request was aborted.
             let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
             return;
         };
@@ -257,14 +258,14 @@ impl PendingRequests {
         }
     }
 
-    /// Ends a subscription; a call that has no answer yet fails.
+    /// Ends a subscription; fails a call that has no response yet.
     pub fn complete(&self, request_id: &RequestId) {
         if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
             slot.end();
         }
     }
 
-    /// Fails a request of whose worker nothing good is to be expected, and tells it.
+    /// Fails a request whose worker behaves wrongly, and aborts it there.
     pub(super) fn fail(&self, request_id: &RequestId, error: CallError) {
         if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
             slot.finish(Err(error));
@@ -272,17 +273,17 @@ impl PendingRequests {
         }
     }
 
-    /// Gives up a request: the worker is told, and whoever waits for it gets `ABORTED`.
+    /// Aborts a request: tells the worker, and fails the pending call with `ABORTED`.
     pub fn abort(&self, request_id: &RequestId) {
         self.fail(request_id, gone("the call was aborted"));
     }
 
-    /// How many requests are under way.
+    /// Number of requests in flight.
     pub fn pending_count(&self) -> usize {
         self.0.count.load(Ordering::Relaxed)
     }
 
-    /// Takes no more requests, and returns when those that somebody is about to send have been given to the link.
+    /// Stops accepting requests, and returns when those that are being sent have been handed to the link.
     pub async fn quiesce(&self) {
         self.0.closed.store(true, Ordering::SeqCst);
         while self.0.sending.load(Ordering::SeqCst) > 0 {
@@ -290,7 +291,7 @@ impl PendingRequests {
         }
     }
 
-    /// Takes no more requests, and fails those that are under way.
+    /// Stops accepting requests, and fails those in flight.
     pub fn close(&self, error: &CallError) {
         self.0.closed.store(true, Ordering::SeqCst);
         self.fail_where(|slot| {
@@ -299,11 +300,10 @@ impl PendingRequests {
         });
     }
 
-    /// Fails the calls that are under way because their connection was lost, and takes no more until
-    /// [`resume`](Self::resume).
+    /// Fails the calls in flight because their connection was lost, and accepts no more until [`resume`](Self::resume).
     ///
-    /// Subscriptions fail, too, unless they are resubscribed: those get the error as an item, with the details
-    /// `{ "resubscribed": true }`, and go on.
+    /// Subscriptions fail, too, unless the table resubscribes: then they get the error as an item, with the details `{
+    /// "resubscribed": true }`, and go on.
     pub fn interrupt(&self, error: &CallError) {
         self.0.closed.store(true, Ordering::SeqCst);
         self.fail_where(|slot| {
@@ -315,7 +315,7 @@ impl PendingRequests {
         });
     }
 
-    /// Takes requests again, and asks again for subscriptions that were interrupted.
+    /// Accepts requests again, and repeats the requests of interrupted subscriptions.
     pub fn resume(&self) {
         self.0.closed.store(false, Ordering::SeqCst);
         let slots: Vec<_> = self.tables().flat_map(|table| table.values().cloned().collect::<Vec<_>>()).collect();
@@ -326,9 +326,9 @@ impl PendingRequests {
         self.0.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes out those requests for which `fail` says that they are over.
+    /// Removes the requests for which `fail` returns true.
     fn fail_where(&self, fail: impl Fn(&Slot) -> bool) {
-        // Outside of the locks, because whoever waits may run at once.
+        // Outside of the locks, because a woken task may run at once.
         let slots: Vec<_> = self
             .tables()
             .flat_map(|table| table.iter().map(|(number, slot)| (*number, slot.clone())).collect::<Vec<_>>())
@@ -340,13 +340,13 @@ impl PendingRequests {
         }
     }
 
-    /// The requests that are under way.
+    /// The requests in flight.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn numbers(&self) -> Vec<Number> {
         self.tables().flat_map(|table| table.keys().copied().collect::<Vec<_>>()).collect()
     }
 
-    /// Whether a request is under way.
+    /// True if a request is in flight.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn has(&self, number: Number) -> bool {
         self.shard(number).contains_key(&number)
@@ -358,7 +358,7 @@ impl PendingRequests {
         self.shard(number).get(&number).is_some_and(|slot| slot.streams())
     }
 
-    /// Fails a request if it is a subscription; whether it was. Nobody is told.
+    /// Fails a request if it is a subscription, without telling the worker; true if it was one.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn fail_subscription(&self, request_id: &RequestId, error: &CallError) -> bool {
         let streams = request_id.number().is_some_and(|number| self.streams(number));
@@ -368,7 +368,7 @@ impl PendingRequests {
         streams
     }
 
-    /// Fails all subscriptions, and tells their workers.
+    /// Fails all subscriptions, and aborts them at their workers.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn fail_subscriptions(&self, error: &CallError) {
         for number in self.numbers() {
@@ -379,12 +379,12 @@ impl PendingRequests {
         }
     }
 
-    /// Whether both are the same table.
+    /// True if both are the same table.
     pub(super) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The table, without keeping it.
+    /// A weak reference to the table.
     pub(super) fn downgrade(&self) -> WeakPending {
         WeakPending(Arc::downgrade(&self.0))
     }
@@ -400,7 +400,7 @@ impl fmt::Debug for PendingRequests {
     }
 }
 
-/// A table that its owner may drop.
+/// A weak reference to a table.
 #[derive(Clone)]
 pub(super) struct WeakPending(Weak<Shared>);
 
@@ -424,7 +424,7 @@ pub(super) fn unsent(unsent: Unsent) -> CallError {
     }
 }
 
-/// A request that is aborted when nobody waits for it any more.
+/// Aborts the request when it is dropped.
 struct Ticket {
     pending: PendingRequests,
     request_id: RequestId,
@@ -440,7 +440,7 @@ impl Drop for Ticket {
     }
 }
 
-/// The answer to a call, some time.
+/// The pending result of a call.
 pub(super) struct PendingCall {
     ticket: Ticket,
 }
@@ -465,10 +465,10 @@ impl Future for PendingCall {
 /// The items of a subscription.
 pub(super) struct Subscription {
     ticket: Ticket,
-    /// The items that were taken since the worker was last told, and their bytes.
+    /// The number of items that were read since the last credit, and their bytes.
     taken: u32,
     bytes: usize,
-    /// How many bytes the worker may send ahead.
+    /// How many bytes the worker may send ahead of the credit.
     window: usize,
 }
 
@@ -477,13 +477,13 @@ impl Subscription {
         Self { ticket, taken: 0, bytes: 0, window }
     }
 
-    /// Asks for the subscription again, over a new connection.
+    /// Repeats the request of the subscription over a new connection.
     fn again(&mut self, mut request: Box<CallRequest>) -> Result<(), CallError> {
         (self.taken, self.bytes) = (0, 0);
         request.note_time_left();
         let frame = CallEvent::Requested(request).into();
         match self.ticket.pending.link().send(frame) {
-            // Lost once more: there is going to be another time.
+            // If the connection is lost again, the next one repeats it.
             Ok(()) | Err(Unsent::Gone(_)) => Ok(()),
             Err(Unsent::Refused(error)) => Err(error),
         }

@@ -26,63 +26,67 @@
 //!
 //! # What it promises
 //!
-//! - **Delivery.** A request waits in a stream until a worker has room for it. It is started at most once: whoever removes
-//!   it from the stream starts it, and only one can. One that a worker has been given and has not started when it dies is
-//!   taken over by another after 5 s ([`RedisConfig::with_lost_after`]). One that was started when its worker died fails
-//!   with `ABORTED`, and so does one whose writing was interrupted, because it may be in the stream or not. One that the
-//!   server refuses to store fails with an `EXECUTION_ERROR`.
-//! - **Death.** Workers tell each caller what they run for it: 100 ms after a request was started, and at every heartbeat
-//!   (1 s, [`RedisConfig::with_heartbeat`]). A request that is in no stream and that none has named for 7.5 s, one and a
-//!   half times `lost_after`, is lost. A worker that is stopped or dropped says so at once.
-//! - **Answers survive** that their caller cannot be reached for 30 s ([`RedisConfig::with_answers_survive`]): they wait in
-//!   its stream, each comes once and in order, and subscriptions go on. If the server cannot be reached for longer, the
-//!   calls that are under way fail with `ABORTED`; a caller whose stream is gone is given up by its workers.
-//! - **A server that loses its data** when it is restarted loses what was waiting: those calls fail with `ABORTED`. Callers
-//!   and workers announce themselves again. With its append-only file, what was waiting goes on.
-//! - **Aborts** remove a request that nobody has started. They reach a worker at once, or with the first word that it has
-//!   to say about a request, 100 ms after it was started.
-//! - **Order.** Items of a subscription come in order, and are numbered: it fails with `ABORTED` if one is missing. Requests for one operation are started about in the order in which
-//!   they came, and run side by side.
-//! - **Limits.** A message has up to 4 MiB ([`RedisConfig::with_max_message`], alike everywhere); what is larger fails its
-//!   own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs about 1,024 requests at a
-//!   time ([`RedisConfig::with_concurrency`]); up to 100,000 wait for an operation ([`RedisConfig::with_max_waiting`]), and
-//!   the oldest beyond fail with `ABORTED`. While requests hold half of a worker's memory
-//!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)) it takes no more for 5 s, and then refuses
-//!   those that are too large. A caller that leaves more than 256 MiB of answers unread loses them
-//!   ([`RedisConfig::with_max_unread`]). Every worker asks for all of its operations at a time, so one that serves
-//!   thousands costs the server more. Keys that nobody renews expire within a minute, `ops:workers` included.
-//! - **Reconnecting.** Connections that break are made again, after 50 ms at first and up to some seconds. Calls that begin
-//!   meanwhile wait up to 10 s ([`RedisConfig::with_patience`]), or until their deadline, and fail with `ABORTED`.
-//! - **Identity.** Redis knows who is connected, but does not tell of an entry who has written it. So callers are nobody,
-//!   and what they say of themselves does not count, unless a worker is told to believe ([`RedisConfig::with_peer_auth`]).
-//!   Programs that may write the keys may call and serve; use the server's access lists, which are exact for operations, because
-//!   a worker refuses a request that names another operation than its stream. A key with our prefix that is of another
+//! - **Delivery.** A request waits in a stream until a worker has room for it. It is started at most once: a worker
+//!   starts it only if it has removed it from the stream, which only one can. If a worker dies before it starts a
+//!   request that it was given, another worker takes the request over after 5 s ([`RedisConfig::with_lost_after`]). If
+//!   a worker dies after it has started a request, the call fails with `ABORTED`. So does one whose writing was
+//!   interrupted, because it may be in the stream or not. A request that the server refuses to store fails with an
+//!   `EXECUTION_ERROR`.
+//! - **Failure detection.** Workers report to each caller which requests they run for it: 100 ms after a request was
+//!   started, and at every heartbeat (1 s, [`RedisConfig::with_heartbeat`]). A request that is in no stream and that no
+//!   worker has reported for 7.5 s, one and a half times `lost_after`, is lost. A worker that is stopped or dropped
+//!   reports that at once.
+//! - **Disconnected callers.** Responses survive if the caller is disconnected for up to 30 s
+//!   ([`RedisConfig::with_answers_survive`]): they wait in its stream, each arrives once and in order, and
+//!   subscriptions go on. If the server cannot be reached for longer, the calls in flight fail with `ABORTED`. When a
+//!   caller's stream has expired, workers abort its requests.
+//! - **Loss of data.** A server that loses its data in a restart loses the waiting messages; their calls fail with
+//!   `ABORTED`. Callers and workers announce themselves again. With its append-only file, waiting messages are kept.
+//! - **Aborts** remove a request that no worker has started. An abort is sent at once if the caller knows the worker.
+//!   Otherwise it is sent when the worker first reports the request, 100 ms after the request was started.
+//! - **Order.** Items of a subscription are numbered and arrive in order; a subscription fails with `ABORTED` if one is
+//!   missing. Requests for one operation are started in about the order in which they arrived, and run concurrently.
+//! - **Limits.** A message has up to 4 MiB ([`RedisConfig::with_max_message`], to be set alike everywhere). A larger
+//!   one fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs about
+//!   1,024 requests at a time ([`RedisConfig::with_concurrency`]). Up to 100,000 wait for an operation
+//!   ([`RedisConfig::with_max_waiting`]); beyond, the oldest fail with `ABORTED`. While requests hold half of a
+//!   worker's memory ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)), it takes no more for
+//!   5 s, and then refuses requests that are too large. A caller that leaves more than 256 MiB of responses unread
+//!   loses them ([`RedisConfig::with_max_unread`]). A worker reads all of its operations with one command, so one that
+//!   serves thousands costs the server more. Keys that are no longer renewed expire within a minute, including
+//!   `ops:workers`.
+//! - **Reconnecting.** A lost connection is made again, after 50 ms at first and up to some seconds. Calls that begin
+//!   meanwhile wait up to 10 s ([`RedisConfig::with_patience`]), or until their deadline, and then fail with `ABORTED`.
+//! - **Identity.** Redis does not tell workers who wrote an entry. So callers are anonymous, and an identity in a
+//!   request is ignored, unless the worker is configured to trust its callers ([`RedisConfig::with_peer_auth`]). Any
+//!   program that may write the keys may call and serve. Use the server's access lists. They are exact per operation,
+//!   because a worker refuses a request that names another operation than its stream. A key with our prefix and another
 //!   type is left alone: its operation is not served, all others are.
-//! - **Discovery.** Workers announce what they serve, and every change. What nobody serves fails with
-//!   `OPERATION_NOT_FOUND` at once; what nobody serves any more, when its last worker's announcement has expired.
-//! - **One server** has all the keys, or a primary with replicas; a Redis Cluster does not do.
+//! - **Discovery.** Workers announce their operations, and every change. A call of an unknown operation fails with
+//!   `OPERATION_NOT_FOUND` at once; so does one whose last worker is gone, when the worker's announcement has expired.
+//! - **One server**, or a primary with replicas, has all the keys. Redis Cluster is not supported.
 //!
 //! # For programs in other languages
 //!
-//! Keys begin with `ops` ([`RedisConfig::with_prefix`]). Entries have the fields `frame`, a frame as JSON, and `from`, which
-//! is `ID`, `ID SEQ` or `ID SEQ N`. `ID` is the writer's own: any text of up to 256 bytes without white space. `SEQ` is a number
-//! that grows with each entry of a writer; what is written a second time because it was not clear whether it arrived has
-//! the same, and a reader passes over what is not larger than the last of that writer. `N` is the number of an event among
-//! those about its request, from 0; answers have one.
+//! Keys begin with `ops` ([`RedisConfig::with_prefix`]). Entries have the fields `frame`, a frame as JSON, and `from`,
+//! which is `ID`, `ID SEQ` or `ID SEQ N`. `ID` is the writer's own: any text of up to 256 bytes without white space.
+//! `SEQ` is a number that grows with each entry of a writer. An entry that is written again, because it was unclear
+//! whether it had arrived, has the same number, and a reader ignores entries whose number is not larger than the
+//! writer's last. `N` is the number of an event among those of its request, from 0; responses have one.
 //!
-//! | key | type | what |
+//! | key | type | content |
 //! |---|---|---|
 //! | `ops:call:OPERATION` | stream, group `workers` | `call.requested`; written with `NOMKSTREAM`: without workers there is none |
-//! | `ops:caller:CALLER` | stream | answers and `link.running`, written with `NOMKSTREAM`; the caller makes it, renews its expiry and trims it |
+//! | `ops:caller:CALLER` | stream | responses and `link.running`, written with `NOMKSTREAM`; the caller creates it, renews its expiry and trims it |
 //! | `ops:worker:WORKER` | stream | `link.credit` and `call.aborted`; the same for the worker |
 //! | `ops:serves:WORKER` | hash | by operation, its spec as JSON; `worker`, the id. Expires when the worker does not renew it |
 //! | `ops:workers` | set | the ids of workers |
 //! | `ops:changes` | stream | an entry `from` each worker that has changed its hash |
 //!
-//! To call: make the stream `ops:caller:CALLER` by an entry without `frame`, `PEXPIRE` it, add `call.requested` to the
-//! operation's stream, read the answers. To serve: make the group with `XGROUP CREATE .. 0 MKSTREAM`, write the hash and
-//! add to the set and to the changes; read with `XREADGROUP`, remove the entry with `XDEL`, go on only if that returned 1,
-//! `XACK`, and answer to the stream of the `ID` in `from`.
+//! To call: create the stream `ops:caller:CALLER` by an entry without `frame`, `PEXPIRE` it, add `call.requested` to
+//! the operation's stream, read the responses. To serve: create the group with `XGROUP CREATE .. 0 MKSTREAM`, write the
+//! hash and add to the set and to the changes; read with `XREADGROUP`, remove the entry with `XDEL`, go on only if that
+//! returned 1, `XACK`, and respond to the stream of the `ID` in `from`.
 
 mod caller;
 mod config;
@@ -105,9 +109,9 @@ use self::server::Server;
 use super::{CallHandler, Remote, Route, Transport, TransportInfo};
 use crate::{BoxFuture, CallError, SpecRef};
 
-/// A Redis server; connections are made when they are needed, and made again when they are lost.
+/// A Redis server. Connections are made when they are needed, and made again when they are lost.
 ///
-/// A clone is the same. A caller has two connections, a worker three.
+/// A clone is the same server. A caller has two connections, a worker three.
 #[derive(Clone)]
 pub struct Redis {
     server: Server,
@@ -123,14 +127,14 @@ impl Redis {
     /// sent in the clear.
     ///
     /// # Errors
-    /// If the URL is none, or if it asks for TLS and that cannot be set up.
+    /// If the URL is invalid, or if it requires TLS and that cannot be set up.
     pub fn new(url: &str, config: RedisConfig) -> Result<Self, CallError> {
         let tls = config.trust.settings(url)?;
         let server = Server::new(url, tls).map_err(|error| connection::refused(&error))?;
         Ok(Self { server, config, caller: Arc::default() })
     }
 
-    /// A caller of what workers serve.
+    /// A caller for the operations of the workers.
     ///
     /// # Errors
     /// If the server cannot be reached.
@@ -141,7 +145,7 @@ impl Redis {
         })
     }
 
-    /// Serves the operations of a handler, until the worker is stopped or dropped.
+    /// Serves the operations of a handler until the worker is stopped or dropped.
     ///
     /// # Errors
     /// If the server cannot be reached.
@@ -156,7 +160,7 @@ impl fmt::Debug for Redis {
     }
 }
 
-/// The one caller of a server.
+/// The one caller of a server, shared by its remotes.
 struct Shared(Arc<RedisCaller>);
 
 impl Transport for Shared {

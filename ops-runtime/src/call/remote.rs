@@ -1,4 +1,4 @@
-//! Operations of other processes, to be called like one's own.
+//! Calls operations of other processes.
 
 use std::fmt;
 use std::future::ready;
@@ -28,19 +28,19 @@ use crate::{
     OutputPolicy, Payload, PayloadStream, Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
 };
 
-/// How many operations that were called are kept before those that are withdrawn are removed.
+/// How many called operations are kept before withdrawn ones are removed.
 const REMEMBERED: usize = 1_000;
 
-/// Where operations are run.
+/// The place where operations run, for error messages.
 const ELSEWHERE: &str = "in another process";
 
-/// How often a request is given to somebody else because a worker went away before it took it.
+/// Redelivery limit for requests whose worker died before starting them.
 const ATTEMPTS: usize = 8;
 
-/// A caller of the operations that others serve.
+/// A caller for the operations of other processes.
 ///
-/// It runs them like a registry: with the types, the envelope and the pipeline of a local call. Results are repaired here,
-/// access is checked and input validated again where the call is run. A clone is the same caller.
+/// It runs calls like a registry: with the types, the envelope and the pipeline of a local call. Results are repaired
+/// here. Where the call runs, access is checked and input is validated again. A clone is the same caller.
 ///
 /// ```
 /// use ops_runtime::call::{CallHandler, InProcess};
@@ -68,11 +68,11 @@ const ATTEMPTS: usize = 8;
 #[doc(alias = "PendingRequestMap")]
 pub struct Remote {
     far: Far,
-    /// The handler of all its operations: registries know by it that they are one caller's.
+    /// The handler of all its operations, by which registries know that they belong to one caller.
     handler: Handler,
-    /// The operations that were called: by id as they are served, by type as the program was built for.
+    /// The called operations: by id with the announced spec, by type with the spec of the program.
     registry: Registry,
-    /// How many there may be before those that are withdrawn are removed.
+    /// The number of operations at which withdrawn ones are removed.
     remembered: Arc<AtomicUsize>,
 }
 
@@ -84,8 +84,8 @@ impl Remote {
         Self { far, handler, registry: Registry::new(), remembered: Arc::new(AtomicUsize::new(REMEMBERED)) }
     }
 
-    /// Says how many bytes of items each subscription keeps that it has not read yet; 8 MiB by default
-    /// ([`WINDOW_BYTES`]). A worker that sends more than twice as much fails the subscription.
+    /// Sets how many bytes of unread items each subscription buffers; 8 MiB by default ([`WINDOW_BYTES`]). A worker
+    /// that sends more than twice as much fails the subscription.
     #[must_use]
     pub fn with_window(mut self, bytes: u64) -> Self {
         self.far.window = bytes;
@@ -93,18 +93,18 @@ impl Remote {
         self
     }
 
-    /// Says what to do with results that do not match their schema.
+    /// Sets what happens to results that do not match their schema.
     #[must_use]
     pub fn with_policy(self, policy: OutputPolicy) -> Self {
         Self { registry: Registry::builder().with_policy(policy).build(), ..self }
     }
 
-    /// What is served now, in the order of the ids.
+    /// The served operations, in the order of their ids.
     pub fn list(&self) -> Vec<SpecRef> {
         self.far.transport.list()
     }
 
-    /// How many requests are under way.
+    /// Number of requests in flight.
     pub fn pending_count(&self) -> usize {
         self.far.transport.pending_count()
     }
@@ -114,10 +114,10 @@ impl Remote {
         self.far.transport.info()
     }
 
-    /// The operations with this caller as their handler, ready for `registry.register_all(..)`.
+    /// The operations with this caller as their handler, for `registry.register_all(..)`.
     ///
     /// # Errors
-    /// None so far: who serves an operation may come later. All clients bind alike.
+    /// None at present, since a worker may come later. All clients have the same signature.
     pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
         Ok(self.registrations(specs))
     }
@@ -126,14 +126,14 @@ impl Remote {
         specs.into_iter().map(|spec| Registration::new(spec, self.handler.clone())).collect()
     }
 
-    /// The registry with an operation, as it is served now, if it is.
+    /// The registry with an operation, as it is announced; `None` if it is not served.
     pub(super) fn registry_of(&self, id: &str) -> Option<Registry> {
         let served = self.far.transport.spec(id)?;
         self.learn(&served).ok()?;
         Some(self.registry.clone())
     }
 
-    /// Takes over an operation that was announced, unless it is known as it is.
+    /// Registers an announced operation, unless it is registered with the same spec.
     fn learn(&self, served: &SpecRef) -> Result<(), RegistryError> {
         let known = match (self.registry.table().get(&served.id).map(|entry| entry.spec.clone()), served) {
             (Some(SpecRef::Static(known)), SpecRef::Static(served)) => std::ptr::eq(known, *served),
@@ -150,7 +150,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Removes operations that are withdrawn. Otherwise, peers that come and go would fill the memory of a hub.
+    /// Removes withdrawn operations. Otherwise, peers that come and go would fill the memory of a hub.
     fn forget(&self) {
         if self.registry.table().len() <= self.remembered.load(Ordering::Relaxed) {
             return;
@@ -159,7 +159,7 @@ impl Remote {
         self.remembered.store(left.saturating_mul(2).max(REMEMBERED), Ordering::Relaxed);
     }
 
-    /// Takes an operation for granted that may be served by whoever is being connected to.
+    /// Checks that an operation is served, or may be: the connection is still being made.
     fn expect(&self, id: &str) -> Result<(), CallError> {
         match (self.far.transport.route(id)?, id.split_once('.')) {
             (Route::Wait(_), Some((namespace, name))) => {
@@ -184,7 +184,8 @@ impl Remote {
             }
             Target::Id(id) => match self.far.transport.spec(id) {
                 Some(served) => self.learn(&served).map_err(CallError::from_error)?,
-                // What was announced before is still known, and fails when it is sent if nobody serves it any more.
+                // An operation that was announced before is still known; the call fails when it is sent if no peer
+                // serves it any more.
                 None if self.registry.table().get(id).is_none() => {
                     let identity = options.as_ref().and_then(|options| options.identity.as_ref());
                     self.expect(id).map_err(|error| self.far.explain(error, identity))?;
@@ -194,7 +195,7 @@ impl Remote {
         }
         Ok(match options {
             None => Invocation::plain(&self.registry),
-            // Whoever runs the call checks access: they know who calls.
+            // Access is checked where the call runs, since the caller is known there.
             Some(options) => Invocation { checked: false, ..Invocation::with(&self.registry, options) },
         })
     }
@@ -208,16 +209,17 @@ impl fmt::Debug for Remote {
     }
 }
 
-/// The far side as an endpoint.
+/// The endpoint in the other process.
 #[derive(Clone)]
 struct Far {
     transport: Arc<dyn Transport>,
-    /// Of each subscription, in bytes.
+    /// Window of each subscription, in bytes.
     window: u64,
 }
 
 impl Far {
-    /// Refuses to call a subscription, or to subscribe to an operation with one result, where the announced spec tells its kind.
+    /// Refuses to call a subscription, or to subscribe to an operation with one result, if the announced spec has its
+    /// kind.
     fn check_kind(&self, id: &str, streams: bool) -> Result<(), CallError> {
         match self.transport.spec(id) {
             Some(served) if (served.kind == OperationKind::Subscription) != streams => {
@@ -227,8 +229,8 @@ impl Far {
         }
     }
 
-    /// Adds similar ids to the error of an operation that nobody serves: ids of operations that are served, and that the caller
-    /// may run if it has an identity.
+    /// Adds similar ids to the error of an operation that is not served: ids of served operations that the caller's
+    /// identity, if any, may run.
     fn explain(&self, error: CallError, caller: Option<&Identity>) -> CallError {
         match error.code() {
             ErrorCode::OperationNotFound => self.propose(error, caller),
@@ -251,7 +253,7 @@ impl Far {
             .with_details(error.details().clone())
     }
 
-    /// Gives a request to somebody who serves it, and to another if that one goes away before.
+    /// Sends a request to a peer that serves it, and to another if that peer is gone before.
     async fn send<T>(
         &self,
         mut request: Box<CallRequest>,
@@ -264,7 +266,7 @@ impl Far {
                 Route::To(pending) => pending,
                 Route::Wait(wait) => {
                     wait.await?;
-                    // Only now it may be known.
+                    // The kind may be known only now.
                     self.check_kind(&request.operation_id, streams)?;
                     continue;
                 }
@@ -276,7 +278,7 @@ impl Far {
                 Err(Unsent::Gone(Frame::Event(CallEvent::Requested(unsent)))) if attempts < ATTEMPTS => {
                     attempts += 1;
                     request = unsent;
-                    // Whoever went away is forgotten soon.
+                    // A peer that is gone is removed soon.
                     tokio::task::yield_now().await;
                 }
                 Err(Unsent::Gone(_)) => return Err(gone("nobody took the request")),
@@ -305,7 +307,7 @@ impl Endpoint for Far {
         input: Payload,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        // Whatever the types of this program say: the first item of a subscription is not its result.
+        // Regardless of the types of this program: the first item of a subscription is not its result.
         let allowed = self.check_kind(&spec.id, false).and_then(|()| refuse_key(spec, &context, ELSEWHERE));
         if let Err(error) = allowed {
             return Box::pin(ready(Err(error)));
@@ -342,7 +344,7 @@ impl Endpoint for Far {
         if let Err(error) = kind.and_then(|()| refuse_key(spec, &context, ELSEWHERE)) {
             return Box::pin(ready(Err(error)));
         }
-        // The operation's own timeout is only of the first item.
+        // The operation's own timeout applies only to the first item.
         let mut request = request(spec, Payload::Value(input), &context, context.deadline);
         let reader = context.extension::<Reader>();
         request.window_bytes = Some(reader.map_or(self.window, |reader| reader.window.min(self.window)));
@@ -361,13 +363,13 @@ impl Endpoint for Far {
     }
 }
 
-/// Whether the call is of this program itself: errors of others' calls name nothing that they did not ask for.
+/// True if the call is made by this program itself: errors of forwarded calls name no other operations.
 fn is_own(context: &Context) -> bool {
     let is_others = |extra: &Extra| extra.identity.is_some() || extra.given.is_some() || extra.parent.is_some();
     !context.extra.as_deref().is_some_and(is_others)
 }
 
-/// What is asked of whoever serves the operation.
+/// The request of a call.
 fn request(
     spec: &OperationSpec,
     input: Payload,
@@ -378,7 +380,7 @@ fn request(
     let mut request = Box::new(CallRequest::with_id(RequestId::of(context.request), spec.id.clone(), input));
     request.deadline = deadline.map(event::to_epoch);
     if let Some(extra) = extra {
-        // A request that is passed on is part of the one that came.
+        // A forwarded request has the received one as its parent.
         request.parent_request_id = extra.given.clone().or_else(|| extra.parent.clone());
         request.idle_timeout = extra.idle_timeout.map(event::milliseconds);
         request.identity = extra.identity.as_deref().cloned();

@@ -17,13 +17,13 @@ use crate::run::pipeline::{self, Invocation};
 use crate::run::shown;
 use crate::{CallError, Context, ErrorCode, Identity, OperationKind, Payload, Registry, SpecRef};
 
-/// A request that is being run. Whatever becomes of it, its end is told.
+/// A running request. Its end is always sent, whatever happens.
 pub(super) struct Task {
     peer: Arc<Peer>,
     request_id: RequestId,
     credits: Arc<Credits>,
     over: bool,
-    /// What it holds of its peer's share, until it is over.
+    /// What it holds of its peer's share.
     _charge: Charge,
 }
 
@@ -32,22 +32,23 @@ impl Task {
         Self { peer, request_id, credits, over: false, _charge: charge }
     }
 
-    /// Says the last word about the request.
+    /// Sends the last event of the request.
     fn end(&mut self, event: CallEvent) {
         self.over = true;
-        // First, so that a session that is idle has said all it had to say.
+        // Sent first, so that an idle session has sent everything.
         self.say(event);
         self.peer.finish(&self.request_id, &self.credits);
     }
 
     fn say(&self, event: CallEvent) {
         if let Err(Unsent::Refused(error)) = self.peer.send(event) {
-            // An answer that can't be sent, such as one that is too large, fails the call.
+            // A response that cannot be sent, such as one that is too large, fails the call.
             let _ = self.peer.send(CallEvent::Error { request_id: self.request_id.clone(), error });
         }
     }
 
-    /// Sends an item of a subscription. One that can't be sent, such as one that is too large, is an error in its place.
+    /// Sends an item of a subscription; one that cannot be sent, such as one that is too large, is replaced by an
+    /// error.
     fn item(&self, event: CallEvent) -> Result<(), CallError> {
         let sent = match self.peer.send(event) {
             Err(Unsent::Refused(error)) => {
@@ -69,11 +70,11 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        // Dropped where it stood: by an abort, or with the runtime.
+        // Dropped while it ran: by an abort, or with the runtime.
         if self.over {
             return;
         }
-        // Unless its caller has given it up.
+        // Unless its caller has aborted it.
         if self.peer.finish(&self.request_id, &self.credits) {
             let request_id = self.request_id.clone();
             self.say(CallEvent::Aborted { request_id });
@@ -81,7 +82,7 @@ impl Drop for Task {
     }
 }
 
-/// Runs a request and says what comes of it.
+/// Runs a request and sends its result.
 pub(super) async fn serve(mut task: Task, mut request: Box<CallRequest>) {
     let Some((registry, spec)) = find(&task.peer, &request.operation_id) else {
         return task.fail(pipeline::not_found(&request.operation_id, "operation not found"));
@@ -92,7 +93,7 @@ pub(super) async fn serve(mut task: Task, mut request: Box<CallRequest>) {
 }
 
 impl Context {
-    /// Makes the context of a request that another process sent. The transport says who sent it.
+    /// The context of a request of another process. The transport names its sender.
     fn received(registry: Registry, request: &mut CallRequest, identity: Option<Arc<Identity>>) -> Self {
         let extra = Extra {
             identity,
@@ -117,7 +118,7 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
         return task.fail(CallError::new(ErrorCode::Timeout, "the deadline had passed when the request came"));
     }
     if spec.kind != OperationKind::Subscription && request.window_bytes.is_some() {
-        // Whoever has a window waits for items and an end.
+        // A caller that sent a window waits for items and an end.
         let error = of_another_kind(&spec.id, spec.kind);
         meter.fail(error.code());
         return task.fail(error);
@@ -125,14 +126,14 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
     if spec.kind == OperationKind::Subscription {
         let window = request.window_bytes.filter(|_| !task.peer.auth.in_process);
         if !task.peer.auth.in_process {
-            // Of one that is passed on, little comes ahead: the peer has a window of its own.
+            // Few items of a forwarded subscription are sent ahead: the peer has a window of its own.
             let window = window.unwrap_or(MAX_WINDOW).min(task.peer.share.window());
             context = context.with_own(Reader { share: task.peer.share.clone(), window });
         }
         let invocation = Invocation { context, policy, checked: true };
         let stream = Box::pin(stream(&mut task, invocation, &spec, request.input, window));
         let result = match deadline {
-            // The handler's own guard rests while the subscriber takes nothing.
+            // The handler's own guard is paused while the subscriber takes nothing.
             Some(deadline) => tokio::time::timeout_at(deadline.into(), stream)
                 .await
                 .unwrap_or_else(|_| Err(CallError::new(ErrorCode::Timeout, "the deadline passed"))),
@@ -152,7 +153,7 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
         }
         return;
     }
-    // Before the answer is made: what a peer does not read should not pile up.
+    // Before the response is made: responses should not pile up for a peer that does not read.
     if let Some(ready) = task.peer.link.ready() {
         match deadline {
             Some(deadline) => drop(tokio::time::timeout_at(deadline.into(), ready).await),
@@ -177,7 +178,7 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
     }
 }
 
-/// Gives a subscriber the items for which it has given credit, as long as the link has room.
+/// Sends the items for which the subscriber has given credit, while the link has room.
 async fn stream(
     task: &mut Task,
     invocation: Invocation,
@@ -190,10 +191,10 @@ async fn stream(
     let mut items = pipeline::stream(invocation, &spec.id, input).await?;
     let mut ahead = None;
     loop {
-        // Before the item is made, so that none is in memory that nobody takes.
+        // Before the item is made, so that no item is in memory before it can be sent.
         task.credits.take().await;
         if let Some(window) = window {
-            // One at a time, if it must be.
+            // One at a time, if necessary.
             task.credits.fits(window.max(1)).await;
         }
         if let Some(ready) = task.peer.link.ready() {
@@ -222,7 +223,7 @@ async fn stream(
             }
             Some(Err(error)) => {
                 let error = task.peer.shown(error, spec, &request_id);
-                // An error that is known to be the end is said as such.
+                // An error that is known to be the last item ends the subscription.
                 ahead = items.next().now_or_never();
                 if let Some(None) = ahead {
                     return Err(error);
@@ -236,7 +237,7 @@ async fn stream(
     }
 }
 
-/// The registry that has the operation: the handler's own, or that of whoever it is passed on to.
+/// The registry that has the operation: the handler's own, or that of the remote to which it forwards.
 fn find(peer: &Peer, id: &str) -> Option<(Registry, SpecRef)> {
     let own = peer.handler.registry();
     if let Some(spec) = own.spec(id) {

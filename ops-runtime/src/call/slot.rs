@@ -1,4 +1,4 @@
-//! What a caller waits for: the answers to one request, put there by whoever receives them.
+//! The pending responses to one request: filled by the link, read by the caller.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,55 +8,55 @@ use crate::call::CallRequest;
 use crate::call::budget::Share;
 use crate::{CallError, Payload, ResponseEnvelope};
 
-/// An answer to a call, or an item of a subscription.
+/// A response to a call, or an item of a subscription.
 pub(super) type Answer = Result<ResponseEnvelope<Payload>, CallError>;
 
-/// How many bytes of JSON text an answer is.
+/// Number of bytes of JSON text in a response.
 pub(super) fn size(answer: &Answer) -> usize {
     answer.as_ref().ok().and_then(|envelope| envelope.data.text()).map_or(0, <[u8]>::len)
 }
 
-/// The answers to one request that nobody has taken yet.
+/// The unread responses to one request.
 pub(super) struct Slot {
     state: Mutex<State>,
     /// Of a subscription only.
     items: Option<Box<Items>>,
 }
 
-/// What is known of the items of a subscription.
+/// The window and share of a subscription.
 pub(super) struct Items {
-    /// How many bytes of them the worker may send ahead.
+    /// How many bytes of items the worker may send ahead of the credit.
     pub(super) window: u64,
-    /// The share of the peer that they are passed on to, if they are: those that wait count as held by it.
+    /// The share of the peer to which they are forwarded, if any: buffered items count for it.
     pub(super) share: Option<Arc<Share>>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The first answer: all that a call gets, so that a call allocates no queue. Boxed, for many wait and few have one.
+    /// The first response: all that a call gets, so that a call allocates no queue. Boxed, since most slots are empty.
     first: Option<Box<Answer>>,
     more: VecDeque<Answer>,
-    /// How many bytes of JSON text the items of a subscription are.
+    /// Number of bytes of JSON text in the items of a subscription.
     bytes: usize,
     ended: bool,
     waker: Option<Waker>,
-    /// A subscription that is asked for again when its connection was lost, and whether that is due.
+    /// The request of a subscription that is repeated after a lost connection, and whether that is due.
     again: Option<(Box<CallRequest>, bool)>,
-    /// Whether the last of the answers tells that the connection was lost.
+    /// True if the last item reports that the connection was lost.
     gap: bool,
 }
 
-/// What is in a slot for whoever polls it.
+/// What a poll of a slot finds.
 pub(super) enum Taken {
     Answer(Answer),
     /// There is nothing more.
     End,
-    /// The subscription is to be asked for again.
+    /// The subscription is to be requested again.
     Again(Box<CallRequest>),
 }
 
 impl Slot {
-    /// A slot for one answer, or for the items of a subscription.
+    /// A slot for one response, or for the items of a subscription.
     pub(super) fn new(items: Option<Items>) -> Self {
         Self { state: Mutex::default(), items: items.map(Box::new) }
     }
@@ -65,8 +65,8 @@ impl Slot {
         self.items.is_some()
     }
 
-    /// From how many bytes on a worker is taken for broken: it may have had one item more on its way when a credit was
-    /// given, and one item is always sent.
+    /// From how many buffered bytes on the worker counts as broken: it may have had one more item in flight when a
+    /// credit was given, and one item is always sent.
     fn most_bytes(&self) -> usize {
         let window = self.items.as_ref().map_or(u64::MAX, |items| items.window);
         usize::try_from(window.max(1).saturating_mul(2)).unwrap_or(usize::MAX)
@@ -76,7 +76,7 @@ impl Slot {
         self.items.as_ref()?.share.as_ref()
     }
 
-    /// Keeps the request of a subscription, so that it can be asked for again.
+    /// Keeps the request of a subscription, so that it can be repeated.
     pub(super) fn keep(&self, request: Box<CallRequest>) {
         self.lock().again = Some((request, false));
     }
@@ -85,8 +85,8 @@ impl Slot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts an item into the slot, unless there are `limit` already, more bytes than the window takes, or no memory for the
-    /// peer that it is passed on to.
+    /// Adds an item, unless there are `limit` already, more bytes than the window allows, or no memory for the peer to
+    /// which it is forwarded.
     pub(super) fn put(&self, item: Answer, limit: usize) -> Result<(), CallError> {
         let mut state = self.lock();
         if state.ended {
@@ -108,7 +108,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Puts the last answer into the slot: the only one of a call, or the error that ends a subscription.
+    /// Adds the last response: the only one of a call, or the error that ends a subscription.
     pub(super) fn finish(&self, answer: Answer) {
         let state = self.lock();
         if !state.ended {
@@ -127,21 +127,21 @@ impl Slot {
         wake(state);
     }
 
-    /// Says that nothing more comes.
+    /// Notes that nothing more comes.
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.ended = true;
         wake(state);
     }
 
-    /// Tells that the connection was lost, if the subscription outlives that.
+    /// Reports that the connection was lost, if the subscription survives that.
     pub(super) fn interrupt(&self, gap: CallError) -> bool {
         let mut state = self.lock();
         if state.ended || state.again.is_none() {
             return false;
         }
-        // One word about the gap is enough, however often the connection is lost before anybody reads.
-        // An item that failed is no such word.
+        // One report of the gap is enough, however often the connection is lost before it is read. An item that failed
+        // is not such a report.
         if !state.gap || (state.first.is_none() && state.more.is_empty()) {
             state.more.push_back(Err(gap));
             state.gap = true;
@@ -150,7 +150,7 @@ impl Slot {
         true
     }
 
-    /// Tells that there is a connection again.
+    /// Notes that there is a connection again.
     pub(super) fn resume(&self) {
         let mut state = self.lock();
         if let Some((_, due)) = &mut state.again {
@@ -163,7 +163,7 @@ impl Slot {
         let mut state = self.lock();
         let taken = state.first.take().map(|answer| *answer).or_else(|| state.more.pop_front());
         if let Some(answer) = taken {
-            // Nothing is counted of calls, nor of the error that ends a subscription.
+            // Nothing is counted for calls, nor for the error that ends a subscription.
             let bytes = size(&answer).min(state.bytes);
             state.bytes -= bytes;
             drop(state);
@@ -196,7 +196,7 @@ impl Drop for Slot {
     }
 }
 
-/// Wakes whoever waits, once the lock is given back: it may run at once on another thread.
+/// Wakes the waiting task after the lock is released: it may run at once on another thread.
 fn wake(mut state: MutexGuard<'_, State>) {
     let waker = state.waker.take();
     drop(state);

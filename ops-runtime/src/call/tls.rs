@@ -1,4 +1,4 @@
-//! TLS to a hub or to a Redis server, if its address asks for it.
+//! TLS to a hub or to a Redis server, if its address requires it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) type Settings = Arc<rustls::ClientConfig>;
 #[derive(Clone)]
 pub(super) enum Settings {}
 
-/// Which authorities a client trusts to have signed the certificate of its server: those of the system, unless a PEM text
+/// The authorities that a client trusts to sign the certificate of its server: those of the system, unless a PEM text
 /// names others.
 #[derive(Clone, Default)]
 pub(super) struct Trust(Option<Arc<[u8]>>);
@@ -25,11 +25,11 @@ impl Trust {
         Self(Some(pem.into()))
     }
 
-    /// The settings for an address: `None` if it asks for no encryption.
+    /// The settings for an address: `None` if it does not ask for encryption.
     ///
     /// # Errors
-    /// If the feature is missing, if the authorities cannot be read, or if some are named for an address without encryption,
-    /// which would send what they should protect in the clear.
+    /// If the feature is missing, if the authorities cannot be read, or if some are named for an address without
+    /// encryption, since the connection that they should protect would not be encrypted.
     pub(super) fn settings(&self, url: &str) -> Result<Option<Settings>, CallError> {
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
         if !matches!(&*scheme, "wss" | "rediss" | "valkeys") {
@@ -56,8 +56,8 @@ impl Trust {
     }
 }
 
-/// What to do about a connection that failed because no trusted authority has signed the certificate of the server. The
-/// signature is called bad if one with the name of a trusted authority has.
+/// Advice for a connection that failed because no trusted authority signed the certificate of the server. If a trusted
+/// authority has the name of the signer, rustls reports a bad signature.
 #[cfg(feature = "tls")]
 pub(super) fn advice(error: &std::io::Error) -> &'static str {
     use rustls::{CertificateError, Error};

@@ -1,7 +1,7 @@
 //! The trace of a call: spans on both sides, joined by W3C's `traceparent` in the metadata.
 //!
-//! A call takes over the `traceparent` of the call that it is part of, or of its options; otherwise it begins a trace, if
-//! somebody listens. Each span has the ids as fields (`trace_id`, `span_id`, `parent_id`).
+//! A call continues the `traceparent` of its parent call, or of its options. Otherwise it begins a trace if its span is
+//! recorded. Each span has the ids as fields (`trace_id`, `span_id`, `parent_id`).
 
 use serde_json::{Map, Value};
 use tracing::{Span, debug_span, field};
@@ -45,7 +45,7 @@ pub(super) fn serving(spec: &OperationSpec, request: &mut CallRequest) -> Span {
 /// Continues the trace in a request's metadata, or begins a new one if the span is recorded.
 pub(crate) fn continue_trace(span: &Span, metadata: &mut Map<String, Value>) {
     let parent = TraceParent::of(metadata);
-    // A trace that nobody listens to here may be listened to elsewhere: it passes as it is.
+    // A trace that is not recorded here may be recorded in another process: it is passed on unchanged.
     if span.is_disabled() {
         return;
     }

@@ -1,10 +1,10 @@
-//! What a transport is: a way to whoever serves an operation.
+//! The trait of transports. A transport finds a peer that serves an operation and carries its frames.
 //!
-//! A transport has two halves. For callers it is a [`Transport`], which finds somebody who serves an operation: a
+//! A transport has two halves. For callers it is a [`Transport`], which finds a peer that serves an operation: a
 //! [`PendingRequests`] over a [`Link`]. For workers it opens a [`Session`](crate::call::Session) of their
-//! [`CallHandler`](crate::call::CallHandler) for each peer, gives it the frames that arrive, and a [`Link`] for its
-//! answers. Between the two it is free: a connection has one session and one table of requests at each end; a broker has
-//! one link to itself, and finds by the request's id where an answer goes.
+//! [`CallHandler`](crate::call::CallHandler) for each peer, passes it the frames that arrive, and gives it a [`Link`]
+//! for its responses. A transport over a connection has one session and one table of requests at each end. A transport
+//! over a broker has one link to the broker, and finds the caller of a response by the request's id.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -55,68 +55,68 @@ use std::time::Duration;
 use crate::call::{Frame, PendingRequests, RequestId};
 use crate::{BoxFuture, CallError, Identity, SpecRef};
 
-/// A way to whoever serves an operation: the caller's half of a transport.
+/// Finds peers that serve operations: the caller's half of a transport.
 ///
-/// Answers are given to the [`PendingRequests`] that the request went through.
+/// Responses are passed to the [`PendingRequests`] that sent the request.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a transport",
     note = "implement `Transport` for it, or make one with `InProcess`, `WebSocketClient` or `Hub`"
 )]
 pub trait Transport: Send + Sync + 'static {
-    /// Finds somebody who serves an operation.
+    /// Finds a peer that serves an operation.
     ///
     /// # Errors
-    /// `OPERATION_NOT_FOUND` if nobody does, at once; `ABORTED` if there is no connection.
+    /// `OPERATION_NOT_FOUND` at once if no peer serves it; `ABORTED` if there is no connection.
     fn route(&self, operation: &str) -> Result<Route, CallError>;
 
-    /// The operation of that id, if somebody serves it.
+    /// The operation with this id, if a peer serves it.
     fn spec(&self, operation: &str) -> Option<SpecRef>;
 
-    /// What is served now, in the order of the ids.
+    /// The served operations, in the order of their ids.
     fn list(&self) -> Vec<SpecRef>;
 
-    /// How many requests are under way.
+    /// Number of requests in flight.
     fn pending_count(&self) -> usize;
 
     /// What the transport promises.
     fn info(&self) -> TransportInfo;
 }
 
-/// The way of a request.
+/// The route of a request.
 #[non_exhaustive]
 pub enum Route {
-    /// To somebody who serves it.
+    /// A peer that serves the operation.
     To(PendingRequests),
-    /// Not now: ask again when the future is done.
+    /// None yet: ask again when the future is ready.
     Wait(BoxFuture<'static, Result<(), CallError>>),
 }
 
-/// One direction of a transport: takes frames for the other side, in order.
+/// One direction of a transport: sends frames to the other side, in order.
 pub trait Link: Send + Sync + 'static {
-    /// Takes a frame to be sent; never waits.
+    /// Sends a frame, without waiting.
     ///
     /// # Errors
-    /// If the frame is not going to be sent. One that may have been sent is no error: when it turns out to be lost,
-    /// the requests that are waiting have to be told ([`PendingRequests::close`]).
+    /// If the frame will not be sent. A frame that may have been sent is not an error: when it turns out to be lost,
+    /// the transport fails the pending requests ([`PendingRequests::close`]).
     fn send(&self, frame: Frame) -> Result<(), Unsent>;
 
-    /// What to wait for before another item of a subscription, or another request, is sent; `None` if there is room.
+    /// What to await before sending the next item or request. `None` if there is capacity.
     fn ready(&self) -> Option<BoxFuture<'static, ()>> {
         None
     }
 
-    /// The worker is done with a request: nothing more will be said about it.
+    /// Called when the worker is done with a request: no more frames of it follow.
     fn finished(&self, request_id: &RequestId) {
         let _ = request_id;
     }
 }
 
-/// Why a frame is not going to be sent.
+/// Why a frame will not be sent.
 #[derive(Debug)]
 pub enum Unsent {
-    /// The other side is gone or takes no more; the frame, for somebody else.
+    /// The other side is gone or accepts no more; the frame can be sent to another peer.
     Gone(Frame),
-    /// The frame cannot be sent to anybody, such as one that is too large.
+    /// The frame can be sent to no peer, for example because it is too large.
     Refused(CallError),
 }
 
@@ -131,22 +131,22 @@ impl fmt::Display for Unsent {
 
 impl std::error::Error for Unsent {}
 
-/// Who a peer is, as far as the transport knows.
+/// What the transport knows about a peer.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PeerAuth {
-    /// Whoever the transport authenticated.
+    /// The identity that the transport authenticated. `None` if unknown.
     pub identity: Option<Arc<Identity>>,
-    /// Whether the peer may say in whose name it calls, as a hub does that passes on the calls of others.
+    /// True if the peer may name the caller of each request, as a forwarding hub does.
     pub may_name_identity: bool,
-    /// Whether operations that the peer announces are called.
+    /// True if operations that the peer announces may be called.
     pub may_serve: bool,
-    /// Whether the peer is of this process, so that it may know whatever this process knows.
+    /// True if the peer is in this process, so that it may see everything.
     pub(crate) in_process: bool,
 }
 
 impl PeerAuth {
-    /// A peer of which nothing is known: whatever it says of itself does not count, nor what it announces.
+    /// An unknown peer: the identities that it names and the operations that it announces are ignored.
     pub fn anonymous() -> Self {
         Self::default()
     }
@@ -156,25 +156,25 @@ impl PeerAuth {
         Self { identity: Some(identity.into()), may_name_identity: false, may_serve: true, in_process: false }
     }
 
-    /// A peer that may say in whose name it calls.
+    /// A peer that may name the caller of each request.
     pub fn trusted() -> Self {
         Self { identity: None, may_name_identity: true, may_serve: true, in_process: false }
     }
 
-    /// Says whether operations that the peer announces are called.
+    /// Sets whether operations that the peer announces may be called.
     #[must_use]
     pub fn serving(mut self, may_serve: bool) -> Self {
         self.may_serve = may_serve;
         self
     }
 
-    /// True if nothing is known of the peer, so that it may not speak for others either.
+    /// True if the peer is unknown and may not name callers either.
     #[cfg(feature = "websocket")]
     pub(crate) fn is_anonymous(&self) -> bool {
         self.identity.is_none() && !self.may_name_identity
     }
 
-    /// In whose name a request is run.
+    /// The identity with which a request runs.
     pub(crate) fn identify(&self, claimed: Option<Identity>) -> Option<Arc<Identity>> {
         match claimed {
             Some(claimed) if self.may_name_identity => Some(Arc::new(claimed)),
@@ -193,15 +193,14 @@ impl PeerAuth {
 pub struct TransportInfo {
     /// Its name, such as `websocket`.
     pub name: &'static str,
-    /// The largest message it carries, in bytes, with everything around the input or the output; none if there is no
-    /// limit but memory.
+    /// The largest message, in bytes, with everything around the input or the output. `None` if only memory limits it.
     pub max_message: Option<usize>,
-    /// For how long an answer survives that the caller cannot be reached; zero if its loss fails the call.
+    /// How long a response survives if the caller cannot be reached; zero if a lost connection fails the call.
     pub answers_survive: Duration,
 }
 
 impl TransportInfo {
-    /// The promises of a transport that carries anything, for as long as both sides are there.
+    /// A transport with unlimited messages, whose responses do not survive a lost connection.
     pub fn new(name: &'static str) -> Self {
         Self { name, max_message: None, answers_survive: Duration::ZERO }
     }
@@ -213,7 +212,7 @@ impl TransportInfo {
         self
     }
 
-    /// Says for how long answers survive.
+    /// Sets how long responses survive.
     #[must_use]
     pub fn with_answers_survive(mut self, time: Duration) -> Self {
         self.answers_survive = time;

@@ -1,4 +1,4 @@
-//! One delivery of a job: what becomes of it.
+//! One delivery of a job, from the worker to its outcome.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -30,16 +30,16 @@ use crate::{
     CallError, CallOptions, Context, ErrorCode, OperationKind, OperationSpec, Payload, Progress, Registry, RetryPolicy,
 };
 
-/// How long a job that no worker here knows stays with the others, at first and at most.
+/// How long a job waits that no worker of this process can run, so that others get it: at first, and at most.
 const PASSED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long a job that was given back while it waited for steps stays in its queue.
 const SUSPENDED: Duration = Duration::from_secs(1);
 
-/// How often a step is given back of whose job nothing is kept, before it is cancelled: what is there may not be shown for a
-/// moment, such as by a server that has just become the leader.
+/// How often a step is given back whose job is unknown, before it is cancelled: a server that has just become the
+/// leader may not show the job for a moment.
 const GONE: u32 = 3;
 
-/// What marks the error of an attempt whose worker died, in its details.
+/// Marks the error of an attempt whose worker died, in its details.
 const DIED: &str = "workerDied";
 
 /// What ends an attempt from outside.
@@ -64,11 +64,11 @@ pub(super) struct Attempted<'a> {
     pub(super) signals: Signals,
 }
 
-/// What counts for the attempts of a job: what its submitter said, or else its operation.
+/// The policy for the attempts of a job: its submitter's, or else its operation's.
 pub(super) struct Terms {
     retry: RetryPolicy,
-    /// True if the policy is that of the job: one of its submitter, or of its operation. Without the operation, the default
-    /// stands in for a policy that may say otherwise.
+    /// True if the policy is that of the job's submitter or of its operation. False if it is the default, because the
+    /// operation is unknown here.
     are_known: bool,
     /// When the job is given up, over all attempts.
     pub(super) deadline: Option<u64>,
@@ -79,7 +79,7 @@ impl Terms {
         let own = spec.and_then(OperationSpec::retry).filter(|_| job.retry.is_none());
         let limit = own.and_then(|own| own.deadline).map(|limit| job.start().saturating_add(limit));
         let deadline = match (job.deadline, limit) {
-            // The deadline of a step is that of its job, and says nothing about the step.
+            // The deadline of a step is inherited from its job, so the step's own limit counts as well.
             (Some(deadline), Some(limit)) if job.trusted => Some(deadline.min(limit)),
             (deadline, limit) => deadline.or(limit),
         };
@@ -88,23 +88,23 @@ impl Terms {
     }
 }
 
-/// What is to be written.
+/// The outcome to be written.
 enum Verdict {
     End(Outcome),
-    /// It failed, and is tried again.
+    /// It failed, and is retried.
     Retry(Duration),
-    /// It was not tried.
+    /// It was not run.
     Pass(Duration),
 }
 
-/// What is known of the job of a step.
+/// The state of the job of a step.
 enum Parent {
-    /// It waits for the step, or left it behind when it ended, or what is kept of it is not understood; or this is no step.
+    /// It waits for the step, or ended without it, or its record cannot be read; or this job is not a step.
     Waits,
     Cancelled,
-    /// Nothing is kept of it: it has ended, and its retention is over.
+    /// It is unknown: it has ended, and its retention has expired.
     Gone,
-    /// It can't be read now.
+    /// It cannot be read now.
     Unknown,
 }
 
@@ -118,9 +118,9 @@ enum Ran {
 }
 
 impl Attempted<'_> {
-    /// Runs the job if it is to be run, and writes what becomes of it.
+    /// Runs the job if it may run, and writes its outcome.
     ///
-    /// In boxes: allocators have small pieces at hand, and search for one that is as large as all of a job's task.
+    /// Boxed in parts: allocators have small blocks at hand, and search for one of the size of the whole future.
     pub(super) async fn run(self) {
         let job = &self.delivery.job;
         let mut tries = self.tries();
@@ -160,7 +160,7 @@ impl Attempted<'_> {
         self.engine().limits().bounds()
     }
 
-    /// What the tries before came to, those of workers that died among them.
+    /// The results of the earlier attempts, including those of workers that died.
     fn tries(&self) -> Tries {
         let Delivery { deliveries, tries, .. } = self.delivery;
         let mut tries = tries.clone();
@@ -175,20 +175,20 @@ impl Attempted<'_> {
         tries.fail(self.engine().now(), error, self.bounds().attempt);
     }
 
-    /// What becomes of a job that is not run. `None` if it is.
+    /// The outcome of a job that is not run. `None` if it is run.
     fn refusal(&self, tries: &mut Tries) -> Option<Verdict> {
         if self.signals.stopped.is_cancelled() {
             return Some(Verdict::Pass(Duration::ZERO));
         }
         let job = &self.delivery.job;
-        // Of a format that is not known, nothing else means anything, and a dead letter would lack what is not known.
+        // In an unknown format, no other field can be relied on, and a dead letter would lack the unknown fields.
         if job.format > FORMAT {
             return Some(pass(tries));
         }
         if self.terms.deadline.is_some_and(|deadline| deadline <= self.engine().now()) {
             return Some(self.dead(tries, late(tries)));
         }
-        // How many attempts there are is for workers to say that have the operation, unless the submitter said it.
+        // Only workers that have the operation know its number of attempts, unless the submitter has set it.
         if self.terms.are_known && tries.attempts >= self.terms.retry.attempts.max(1) {
             // Only deaths lead here: a failure of the last attempt ends the job.
             let error = tries.history.last().map(|failed| failed.error.clone());
@@ -246,7 +246,7 @@ impl Attempted<'_> {
             () = signals.stopped.cancelled() => Ran::Passed(Duration::ZERO),
             steps = lost => {
                 tracing::warn!(parent: &span, "the job has ended or is another worker's: its handler is dropped");
-                // The notice that it was cancelled may have been lost; the server may be as well.
+                // The notice of the cancellation may have been lost, and so may the server.
                 let close = async {
                     if !steps.is_empty()
                         && let Ok(Some(stored)) = self.engine().read_known(&job.id).await
@@ -295,13 +295,13 @@ impl Attempted<'_> {
                 "the result is {size} bytes as JSON, and the engine keeps up to {limit}: keep what is large elsewhere, and \
                  return where it is"
             );
-            // Another attempt would give the same.
+            // Another attempt would have the same result.
             return Err(CallError::new(ErrorCode::ValidationError, message));
         }
         Ok(text)
     }
 
-    /// Runs the handler, and tells how far it says that it is.
+    /// Runs the handler, and sends its progress reports.
     async fn reported<T>(&self, run: impl Future<Output = T> + Unpin, mut reports: ProgressStream) -> T {
         let tell = async {
             while let Some(report) = reports.next().await {
@@ -313,7 +313,7 @@ impl Attempted<'_> {
             Either::Left((result, _)) => result,
             Either::Right((never, _)) => match never {},
         };
-        // Those that are left. There may be more to come, from what the handler has left behind: they are of no interest.
+        // The remaining reports. More may come from tasks that the handler has left behind; they are ignored.
         while let Some(report) = reports.next().now_or_never().flatten() {
             self.tell(&report).await;
         }
@@ -326,25 +326,26 @@ impl Attempted<'_> {
         }
     }
 
-    /// Keeps the lease, until the job is lost.
+    /// Extends the lease until the job is lost.
     async fn hold(&self) {
         let every = (self.engine().limits().lease / 3).max(Duration::from_millis(1));
         loop {
             tokio::time::sleep(every).await;
             match self.engine().extend(self.delivery).await {
-                // No worker had its job when that was cancelled. This is told to the handler like any other cancellation.
+                // No worker had its job when that was cancelled. The handler is dropped as in any other cancellation.
                 Ok(true) if matches!(self.parent().await, Parent::Cancelled) => {
                     self.close(vec![self.delivery.job.id.clone()]).await;
                 }
                 Ok(true) => {}
                 Ok(false) => return,
-                // Nobody else may have the job either. If one has, the first ending counts.
+                // Perhaps no other worker has the job either. If one has, the first ending counts.
                 Err(error) => tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the lease was not extended"),
             }
         }
     }
 
-    /// What becomes of a step whose job was cancelled, or may have been. `None` if it is run, as is what is no step.
+    /// The outcome of a step whose job was cancelled, or may have been. `None` if it is run, like any job that is not a
+    /// step.
     async fn without_parent(&self, tries: &mut Tries) -> Option<Verdict> {
         match self.parent().await {
             Parent::Waits => {
@@ -352,7 +353,7 @@ impl Attempted<'_> {
                 None
             }
             Parent::Cancelled => Some(Verdict::End(Outcome::Cancelled)),
-            // Nobody waits for the step any more.
+            // No job waits for the step any more.
             Parent::Gone if tries.gone >= GONE => Some(Verdict::End(Outcome::Cancelled)),
             Parent::Gone => {
                 tries.gone = tries.gone.saturating_add(1);
@@ -362,14 +363,14 @@ impl Attempted<'_> {
         }
     }
 
-    /// What is known of the job of which this is a step.
+    /// The state of the job of which this is a step.
     async fn parent(&self) -> Parent {
         let Some(parent) = &self.delivery.job.parent else { return Parent::Waits };
         match self.engine().read_known(parent).await {
             Ok(Some(stored)) if is_cancelled(&stored) => Parent::Cancelled,
             Ok(Some(_)) => Parent::Waits,
             Ok(None) => Parent::Gone,
-            // It will not be read later either, and is not known to be cancelled.
+            // It will not be readable later either, and is not known to be cancelled.
             Err(error) if error.details().get(UNREADABLE).is_some() => {
                 tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the job of a step is not understood");
                 Parent::Waits
@@ -390,7 +391,7 @@ impl Attempted<'_> {
         }
     }
 
-    /// What becomes of a job that was run.
+    /// The outcome of a job that was run.
     fn judge(&self, tries: &mut Tries, result: Result<Box<RawValue>, CallError>) -> Verdict {
         let Terms { retry, deadline, .. } = &self.terms;
         let error = match result {
@@ -420,7 +421,7 @@ impl Attempted<'_> {
         Verdict::End(Outcome::Dead(Box::new(letter)))
     }
 
-    /// Writes what becomes of the job, until it is written or there is no use in it.
+    /// Writes the outcome of the job, until it is written or no longer matters.
     async fn write(&self, mut tries: Tries, verdict: Verdict) {
         let limits = self.engine().limits();
         let until = Instant::now().checked_add(limits.lease.saturating_mul(10).max(Duration::from_secs(60)));
@@ -428,7 +429,7 @@ impl Attempted<'_> {
         if let Verdict::Pass(_) = verdict {
             tries.passes = tries.passes.saturating_add(1);
         }
-        // A job without a failure has its one attempt in none of the tries.
+        // A job without a failure has one attempt, which the record of tries does not count.
         let is_done = matches!(verdict, Verdict::End(Outcome::Done(_)));
         let attempts = tries.attempts.saturating_add(u32::from(is_done));
         let what = match verdict {
@@ -445,7 +446,7 @@ impl Attempted<'_> {
             failures += 1;
             tracing::warn!(%error, job = job.id.as_str(), failures, "what became of a job was not written");
             if until.is_some_and(|until| until <= Instant::now()) {
-                // Whoever gets it next runs it again.
+                // The next worker runs it again.
                 return;
             }
             tokio::select! {
@@ -453,13 +454,13 @@ impl Attempted<'_> {
                 () = self.signals.killed.cancelled() => return,
                 () = tokio::time::sleep(wait_after(Duration::from_millis(100), Duration::from_secs(5), failures)) => {}
             }
-            // The ending counts even without the lease; this only keeps others from running it meanwhile.
+            // The ending counts even without the lease; this only keeps other workers from running the job meanwhile.
             let _ = self.engine().extend(self.delivery).await;
         }
     }
 }
 
-/// Gives a job back that is not tried here and now.
+/// Gives back a job that is not run here and now.
 fn pass(tries: &Tries) -> Verdict {
     Verdict::Pass(wait_after(PASSED.0, PASSED.1, tries.passes))
 }
@@ -474,8 +475,8 @@ fn death() -> CallError {
     CallError::new(ErrorCode::Aborted, message).with_details(json!({ DIED: true }))
 }
 
-/// True if the workers of a job died until its attempts were used up. Handlers give errors of the same code, such as those of
-/// calls, and those of steps whose own workers died.
+/// True if the attempts of a job were used up by deaths of its workers. Errors of handlers may have the same code, such
+/// as those of calls, and of steps whose own workers died.
 #[cfg(feature = "mcp-server")]
 pub(crate) fn is_death(ended: &Ended) -> bool {
     let Outcome::Dead(letter) = &ended.outcome else { return false };
@@ -493,12 +494,12 @@ fn outcome(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// A wait that doubles each time.
+/// A delay that doubles each time.
 fn wait_after(first: Duration, longest: Duration, times: u32) -> Duration {
     first.saturating_mul(2_u32.saturating_pow(times)).min(longest)
 }
 
-/// A wait that is shortened by up to a fifth at random.
+/// A delay that is shortened by up to a fifth at random.
 fn jittered(wait: Duration) -> Duration {
     wait.saturating_sub(wait / 5 * fastrand::u32(..1000) / 1000)
 }

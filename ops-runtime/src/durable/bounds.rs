@@ -1,8 +1,7 @@
-//! How much is kept of errors, and of what submitters say of a job beside its input: what an engine can write, and what can be read again.
+//! Size limits of stored errors and metadata, so that the engine can write each record and read it back.
 //!
-//! A record with all that belongs to it has to be one message of the engine, which takes twice the largest input or result. So
-//! a dead letter has a quarter of that size each for its error, for its history, and for the metadata with the key, the tenant and the
-//! like.
+//! A record is one message of the engine, which takes twice the largest input or result. So a dead letter has a quarter
+//! of that size each for its error, for its history, and for its metadata with the key, the tenant and so on.
 
 use std::borrow::Cow;
 
@@ -11,33 +10,33 @@ use serde_json::{Map, Value};
 use crate::model::json::is_deeper;
 use crate::{CallError, ErrorCode, Identity, RetryPolicy};
 
-/// How deep details and metadata may be nested. Readers of JSON stop at 128 levels, of which a record has some itself.
+/// How deep details and metadata may be nested. Readers of JSON stop at 128 levels, and a record has some itself.
 const DEPTH: usize = 64;
 /// The longest code of an error, in bytes.
 const CODE: usize = 256;
-/// What is always kept, in bytes, however small the limits are.
+/// Number of bytes that are always kept, however small the limits are.
 const LEAST: usize = 1024;
 
-/// How many bytes an error may have as JSON.
+/// Limits of errors as JSON, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// That of a job that failed for good.
+    /// For a job that failed with an error that is not retried.
     pub(super) failed: usize,
-    /// That of a dead letter.
+    /// For a dead letter.
     pub(super) letter: usize,
-    /// That of each attempt in the history.
+    /// For each attempt in the history.
     pub(super) attempt: usize,
     metadata: usize,
 }
 
 impl Bounds {
-    /// What fits beside the largest input or result of an engine, in bytes.
+    /// The limits for an engine whose largest input or result has so many bytes.
     pub(super) fn beside(most: usize) -> Self {
         let [failed, letter, attempt] = [most, most / 4, most / 64].map(|share| share.max(LEAST));
         Self { failed, letter, attempt, metadata: letter }
     }
 
-    /// Fails if metadata can't be kept, or not together with what else its submitter says of a job.
+    /// Fails if metadata is too large to be stored together with the other fields that the submitter sets.
     pub(super) fn check(&self, metadata: &Map<String, Value>, beside: &Beside<'_>) -> Result<(), CallError> {
         let invalid = |message: String| Err(CallError::new(ErrorCode::ValidationError, message));
         let refused = |why: String| invalid(format!("the metadata is {why}"));
@@ -60,7 +59,7 @@ impl Bounds {
     }
 }
 
-/// What a job has beside its input and its metadata that may be of any size.
+/// The fields of a job of any size, beside its input and its metadata.
 pub(super) struct Beside<'a> {
     pub(super) key: Option<&'a str>,
     pub(super) tenant: Option<&'a str>,
@@ -79,7 +78,7 @@ impl Beside<'_> {
     }
 }
 
-/// The error with up to so many bytes as JSON, and not too deep. Its message tells what is missing.
+/// The error, limited to so many bytes as JSON and in depth. Its message says what was left out.
 pub(super) fn bounded(error: CallError, most: usize) -> CallError {
     let is_deep = is_deeper(error.details(), DEPTH);
     let details = if is_deep { Cow::Owned(shallow(error.details(), DEPTH)) } else { Cow::Borrowed(error.details()) };
@@ -119,7 +118,7 @@ fn shallow(value: &Value, levels: usize) -> Value {
     }
 }
 
-/// The number of bytes of a value as JSON, which is not too deep.
+/// Number of bytes of a value as JSON; its depth must be limited.
 fn size(value: &Value) -> usize {
     match value {
         Value::Object(members) => {
@@ -145,7 +144,7 @@ fn of_byte(byte: u8) -> usize {
     }
 }
 
-/// As much of the text as has so many bytes as JSON.
+/// The longest beginning of a text that has so many bytes as JSON.
 fn clipped(text: &str, most: usize) -> &str {
     let mut left = most.saturating_sub(2);
     let mut fits = |byte: &u8| {
@@ -157,7 +156,7 @@ fn clipped(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(end)).unwrap_or_default()
 }
 
-/// As much of a value as has so many bytes as JSON: of objects the small members first, of texts the beginning.
+/// As much of a value as fits into so many bytes as JSON: the small members of objects first, the beginning of texts.
 fn fitted(value: &Value, most: usize) -> Value {
     if size(value) <= most {
         return value.clone();

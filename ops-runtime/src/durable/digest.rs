@@ -32,7 +32,7 @@ fn add(hasher: &mut Sha256, value: &Value) {
             start(hasher, b's', text.len());
             hasher.update(text);
         }
-        // Short, and never the beginning of another.
+        // Short, and never a prefix of another.
         scalar => {
             let text = scalar.to_string();
             start(hasher, b'v', text.len());

@@ -1,20 +1,21 @@
-//! What an engine is: the storage of jobs, and who gets them when.
+//! The trait of engines: they store jobs and hand them out to workers.
 //!
-//! An engine keeps records and hands them out; it knows no operations. What is common to all engines is above it:
-//! attempts, back-off, deadlines, steps, schedules, and the typed faces. So an engine has few promises to keep:
+//! An engine stores records and hands them out; it knows no operations. What all engines have in common is above it:
+//! attempts, back-off, deadlines, steps, schedules, and the typed interfaces. So an engine has few promises to keep:
 //!
-//! - **One submit of an id wins.** [`submit`](Engine::submit) of an id that is known, also of a job that has ended and
-//!   is still kept, changes nothing and returns what is there.
+//! - **One submit of an id wins.** [`submit`](Engine::submit) of a known id changes nothing and returns the stored job,
+//!   even if it has ended and is still kept.
 //! - **One ending wins.** A job ends once: by [`end`](Engine::end) or by [`close`](Engine::close), whichever is first.
-//! - **A job is with one worker at a time**, as long as that worker [extends](Engine::extend) its lease. After the lease
-//!   the job is delivered again.
+//! - **A job is with one worker at a time**, as long as that worker [extends](Engine::extend) its lease. When the lease
+//!   has expired, the job is delivered again.
 //! - **Nothing that was acknowledged is lost**, as far as the engine's own documentation promises.
 //!
-//! Queues are named by 1 to 64 lower-case letters, digits, `_` and `-`, which is checked above the engine. Names of steps and of
-//! schedules are any text.
+//! Names of queues have 1 to 64 lower-case letters, digits, `_` and `-`, which is checked above the engine. Names of
+//! steps and of schedules are any text.
 //!
 //! Times are milliseconds since the Unix epoch by the engine's own clock ([`now`](Engine::now)), so that the clocks of
-//! submitters and workers do not matter. Every error is one of the engine or of the way to it; the caller may try again.
+//! submitters and workers do not matter. Every error means a failure of the engine or of the connection to it; the
+//! caller may retry.
 //!
 //! ```
 //! use ops_runtime::durable::engine::Engine;
@@ -37,7 +38,7 @@ use crate::{BoxFuture, BoxStream, CallError};
 /// The result of a request to an engine.
 pub type EngineResult<'a, T> = BoxFuture<'a, Result<T, CallError>>;
 
-/// Keeps jobs, and hands them out to workers.
+/// Stores jobs, and hands them out to workers.
 pub trait Engine: Send + Sync + 'static {
     /// Name of the engine in logs and metrics, such as `in-process`.
     fn name(&self) -> &'static str;
@@ -47,84 +48,87 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Milliseconds since the Unix epoch by the engine's clock.
     ///
-    /// An engine on a server keeps the offset of the server's clock against [`Instant`](std::time::Instant).
+    /// An engine on a server keeps the offset of the server's clock to [`Instant`](std::time::Instant).
     fn now(&self) -> u64;
 
-    /// Keeps a job unless its id is known. Returns `None` if the job is new, otherwise what is there.
+    /// Stores a job unless its id is known. Returns `None` if the job is new, otherwise the stored job.
     ///
     /// A job with `not_before` is not delivered before that time. An engine repeats a submit whose outcome it does not
-    /// know: the repetition may then meet its own job, and returns that.
+    /// know. The repetition may then find its own job, and returns it.
     fn submit<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, Option<Stored>>;
 
-    /// What is kept of a job. `None` if it is unknown, or if its retention is over.
+    /// Reads a job. `None` if it is unknown, or if its retention has expired.
     fn read<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>>;
 
-    /// What is kept of a job that the caller has reason to know, such as one that it submitted.
+    /// Reads a job that is known to exist, such as one that the caller has submitted.
     ///
-    /// An engine that may not show at once what was acknowledged asks again before it says `None`. By default
-    /// [`read`](Self::read), which is also for ids that anybody may have made up.
+    /// An engine that may not show acknowledged writes at once retries before it returns `None`. The default is
+    /// [`read`](Self::read), which also takes ids of unknown origin.
     fn read_known<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>> {
         self.read(id)
     }
 
-    /// Waits until a job has ended, for at most `at_most`, and returns what is kept of it then.
+    /// Waits until a job has ended, for at most `at_most`, and returns it.
     ///
-    /// Returns at once for a job that has ended or is unknown. After `at_most` it returns the job as it is then.
+    /// Returns at once if the job has ended or is unknown. After `at_most` it returns the job as it is then.
     fn wait<'a>(&'a self, id: &'a JobId, at_most: Duration) -> EngineResult<'a, Option<Stored>>;
 
     /// True if a worker runs the job now, as far as workers can be asked.
     fn is_running<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool>;
 
-    /// Ends a job from outside of a worker: cancels it, or gives it up at its deadline.
+    /// Ends a job from outside of a worker: cancels it, or ends it at its deadline.
     ///
-    /// Returns `false` if it has ended already or is unknown. If it has ended, this removes what is still stored of it beside its
-    /// ending. Workers hear of it by [`closed`](Engine::closed).
+    /// Returns `false` if it has ended already or is unknown. If it has ended, this removes whatever is still stored of
+    /// it beside its ending. Workers learn of it by [`closed`](Engine::closed).
     fn close<'a>(&'a self, id: &'a JobId, end: &'a Ended) -> EngineResult<'a, bool>;
 
     /// The next jobs of a queue: at least one, or none after `at_most`; never more than `most`.
     ///
-    /// Takes from each lane of the queue in turn, so that the jobs of a tenant hold up only those of the same lane. Never returns a job
-    /// that has ended: an engine whose deliveries may be late reads that first for a job that was delivered before.
+    /// Takes from each lane of the queue in turn, so that the jobs of a tenant delay only those of the same lane. Never
+    /// returns a job that has ended: an engine whose deliveries may be late checks that first if a job was delivered
+    /// before.
     fn pull<'a>(&'a self, queue: &'a str, most: usize, at_most: Duration) -> EngineResult<'a, Vec<Delivery>>;
 
-    /// Gives back the jobs of a queue that were sent to this process and that no worker has got by [`pull`](Self::pull), and returns
-    /// when the engine has all that was told so far: then the process may end. What was not pulled counts as no delivery.
+    /// Gives back the jobs of a queue that were sent to this process and that no worker has got by
+    /// [`pull`](Self::pull). Returns when the engine has received everything that was sent so far: then the process may
+    /// end. Jobs that were not pulled do not count as delivered.
     ///
-    /// A worker that pulls no more calls this, and again when its last job has ended. Others of the process may go on pulling.
-    /// Does nothing by default, for engines that send no more than what is pulled and that wait for each answer.
+    /// A worker that pulls no more calls this, and again when its last job has ended. Other workers of the process may
+    /// go on pulling. The default does nothing, for engines that send only what is pulled and that wait for each
+    /// response.
     fn release<'a>(&'a self, queue: &'a str) -> EngineResult<'a, ()> {
         let _ = queue;
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Starts the lease of a delivery anew. Returns `false` if the worker has lost the job: it has ended, or its lease is
-    /// over and another may have it.
+    /// Renews the lease of a delivery. Returns `false` if the worker has lost the job: it has ended, or its lease has
+    /// expired and another worker may have it.
     fn extend<'a>(&'a self, delivery: &'a Delivery) -> EngineResult<'a, bool>;
 
-    /// Ends a job, and keeps the ending for its [`retention`](Ended::retention); a dead letter until it is retried or
-    /// discarded. Returns `false` if it had ended otherwise, which is kept.
+    /// Ends a job, and keeps the ending for its [`retention`](Ended::retention); a dead letter is kept until it is
+    /// retried or discarded. Returns `false` if it has another ending already, which is kept.
     fn end<'a>(&'a self, delivery: &'a Delivery, end: &'a Ended) -> EngineResult<'a, bool>;
 
-    /// Keeps what the tries came to, and delivers the job again after that time.
+    /// Stores the tries of a job, and delivers it again after that time.
     ///
-    /// Also how a job is given back that was not tried: then [`Tries::passes`] has grown in place of
+    /// This is also how a job is given back that was not run: then [`Tries::passes`] has grown instead of
     /// [`Tries::attempts`].
     fn again<'a>(&'a self, delivery: &'a Delivery, tries: &'a Tries, after: Duration) -> EngineResult<'a, ()>;
 
-    /// The ids of jobs of a queue that were [closed](Engine::close), from now on. May lose some: a worker also notices by
+    /// The ids of jobs of a queue that are [closed](Engine::close) from now on. May lose some: a worker also notices by
     /// [`extend`](Engine::extend).
     fn closed<'a>(&'a self, queue: &'a str) -> EngineResult<'a, BoxStream<'static, JobId>>;
 
-    /// Sends a report of progress to the streams of [`progress`](Engine::progress). It may be lost, and is not kept.
+    /// Sends a progress report to the streams of [`progress`](Engine::progress). It may be lost, and is not stored.
     fn tell<'a>(&'a self, id: &'a JobId, progress: &'a Progress) -> EngineResult<'a, ()>;
 
-    /// What is told about a job from now on. The stream need not end with the job.
+    /// The progress reports of a job from now on. The stream need not end with the job.
     fn progress<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, BoxStream<'static, Progress>>;
 
-    /// What a step of a job gave, as JSON. `None` if it has given nothing yet.
+    /// The stored result of a step of a job, as JSON. `None` if there is none yet.
     fn step<'a>(&'a self, id: &'a JobId, name: &'a str) -> EngineResult<'a, Option<String>>;
 
-    /// Keeps what a step gave, unless there is something; returns what is kept. `name` is any text.
+    /// Stores the result of a step unless there is one; returns the stored result. `name` is any text.
     fn keep_step<'a>(
         &'a self,
         id: &'a JobId,
@@ -141,35 +145,35 @@ pub trait Engine: Send + Sync + 'static {
         most: usize,
     ) -> EngineResult<'a, Vec<DeadLetter>>;
 
-    /// Makes a dead letter a job again, in the same id, with `job` in the place of what it was and without tries.
+    /// Makes a dead letter a job again with the same id: `job` replaces it, without tries.
     ///
-    /// Returns `false` if there is no such dead letter (any more). Of several at once, one gets `true`.
+    /// Returns `false` if there is no such dead letter (any more). Of several concurrent calls, one returns `true`.
     fn retry<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, bool>;
 
     /// Removes a dead letter, and frees its id. Returns `false` if there is no such dead letter.
     fn discard<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool>;
 
-    /// Keeps a schedule under its name, in the place of `known`, which was read; `None` if the name must be free.
+    /// Stores a schedule under its name if the stored one is still `known`; `None` if there must be none.
     ///
-    /// Returns `false` if another is kept by now: of several at once, one gets `true`. An engine only keeps them: workers submit what is due as jobs with `not_before`, under ids made of the name and the
-    /// time.
+    /// Returns `false` if another is stored by now: of several concurrent calls, one returns `true`. An engine only
+    /// stores schedules. Workers submit the due jobs with `not_before`, under ids made of the name and the time.
     fn keep_schedule<'a>(
         &'a self,
         schedule: &'a ScheduleRecord,
         known: Option<&'a ScheduleRecord>,
     ) -> EngineResult<'a, bool>;
 
-    /// Removes a schedule. Returns `false` if there is none of the name.
+    /// Removes a schedule. Returns `false` if there is none with the name.
     fn remove_schedule<'a>(&'a self, name: &'a str) -> EngineResult<'a, bool>;
 
     /// All schedules, in the order of their names.
     fn schedules(&self) -> EngineResult<'_, Vec<ScheduleRecord>>;
 
-    /// The queues of which something is kept, in the order of their names.
+    /// The queues for which something is stored, in the order of their names.
     fn queues(&self) -> EngineResult<'_, Vec<String>>;
 
-    /// Jobs of a queue in an order of the engine's own: at most `most`, from `after` on, which is [`JobPage::next`] of the
-    /// page before.
+    /// Jobs of a queue in an order of the engine's own: at most `most`, beginning at `after`, which is the
+    /// [`JobPage::next`] of the page before.
     ///
     /// Jobs that change while they are listed may be missing.
     fn list<'a>(
@@ -184,21 +188,21 @@ pub trait Engine: Send + Sync + 'static {
     fn stats<'a>(&'a self, queue: &'a str) -> EngineResult<'a, QueueStats>;
 }
 
-/// A job in the hands of a worker.
+/// A job that was delivered to a worker.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Delivery {
     /// The job.
     pub job: JobRecord,
-    /// How often the job was delivered, this time included. Deliveries that the engine itself took back before a worker
-    /// had them do not count.
+    /// How often the job was delivered, including this time. Deliveries that the engine itself took back before a
+    /// worker had them do not count.
     ///
-    /// What is not explained by [`tries`](Self::tries) are deliveries whose worker died or lost its lease:
+    /// The deliveries that [`tries`](Self::tries) does not explain are those whose worker died or lost its lease:
     /// `deliveries - 1 - attempts - passes`.
     pub deliveries: u64,
-    /// What the tries before came to.
+    /// The results of the earlier tries.
     pub tries: Tries,
-    /// What the engine knows the delivery by.
+    /// The engine's own id of the delivery.
     pub receipt: String,
 }
 
@@ -208,7 +212,7 @@ impl Delivery {
         Self { job, deliveries: 1, tries: Tries::default(), receipt: receipt.into() }
     }
 
-    /// Sets how often the job was delivered, this time included, and what the tries before came to.
+    /// Sets how often the job was delivered, including this time, and the results of the earlier tries.
     #[must_use]
     pub fn with_tries(self, deliveries: u64, tries: Tries) -> Self {
         Self { deliveries, tries, ..self }
@@ -219,9 +223,9 @@ impl Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineLimits {
-    /// How many lanes a queue has. A tenant is always in one of them; the processes of a system agree on the number.
+    /// Number of lanes of a queue. A tenant is always in the same lane. All processes of a system use the same number.
     pub lanes: u16,
-    /// How long a worker has a job without [extending](Engine::extend) its lease.
+    /// How long a worker keeps a job without [extending](Engine::extend) its lease.
     pub lease: Duration,
     /// Maximum size in bytes of an input as JSON.
     pub max_input: usize,
@@ -230,7 +234,7 @@ pub struct EngineLimits {
 }
 
 impl EngineLimits {
-    /// How much is kept of errors and metadata.
+    /// Size limits of stored errors and metadata.
     pub(super) fn bounds(&self) -> Bounds {
         Bounds::beside(self.max_input.max(self.max_result))
     }
@@ -270,25 +274,25 @@ impl Default for EngineLimits {
     }
 }
 
-/// Which jobs of a queue are listed. Dead letters have a list of their own: [`Engine::dead_letters`].
+/// The lists of jobs of a queue. Dead letters have a list of their own: [`Engine::dead_letters`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Listed {
-    /// Those that wait for a worker or an attempt, and those that run.
+    /// Jobs that wait for a worker or for the next attempt, and running jobs.
     Due,
-    /// Those that start later.
+    /// Jobs that start later.
     Delayed,
-    /// Those with a result, with an error that is not tried again, and those that were cancelled, while they are kept.
+    /// Jobs that have a result, have failed with an error that is not retried, or were cancelled, while they are kept.
     Ended,
 }
 
-/// Some jobs of a list.
+/// A page of a list of jobs.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct JobPage {
     /// The jobs.
     pub jobs: Vec<(JobId, Stored)>,
-    /// Where the next page begins. `None` if there is none.
+    /// Where the next page begins. `None` if this is the last page.
     pub next: Option<String>,
 }
 
@@ -305,7 +309,7 @@ impl JobPage {
 pub struct QueueStats {
     /// Jobs that have not ended: waiting, delayed and running.
     pub open: u64,
-    /// Those of them that are with a worker.
+    /// Those of them that a worker has.
     pub running: u64,
     /// Dead letters.
     pub dead: u64,

@@ -11,10 +11,10 @@ const KEY_CONFLICT: &str = "KEY_CONFLICT";
 const JOB_NOT_FOUND: &str = "JOB_NOT_FOUND";
 const JOB_CANCELLED: &str = "JOB_CANCELLED";
 
-/// What marks the error of a record that is there and can't be read, in its details: asking again changes nothing.
+/// Marks the error of a stored record that cannot be read, in its details: a retry has the same result.
 pub(super) const UNREADABLE: &str = "unreadable";
 
-/// What is wrong with a job, read from a [`CallError`].
+/// An error of a job, read from a [`CallError`].
 ///
 /// ```
 /// use ops_runtime::CallError;
@@ -34,7 +34,7 @@ pub enum JobError {
         /// The job of the key.
         job: JobId,
     },
-    /// There is no such job, its retention is over, or it is another's (`JOB_NOT_FOUND`).
+    /// There is no such job, its retention has expired, or it belongs to another identity (`JOB_NOT_FOUND`).
     NotFound {
         /// The id that was asked for.
         job: JobId,

@@ -12,13 +12,13 @@ use crate::model::random;
 
 /// The longest name of a queue, in bytes.
 const MAX_QUEUE: usize = 64;
-/// The digits of a token: 128 bits.
+/// Number of digits of a token: 128 bits.
 const TOKEN: usize = 32;
 
 /// The id of a job, which is text: `<queue>.<lane>.<token>`.
 ///
-/// The lane is that of the tenant. The token is random, or a hash of all that makes a key one: so whoever submits the same
-/// key to the same operation for the same tenant in the same name gets the same id.
+/// The lane is that of the tenant. The token is random, or a hash of all that identifies a key. So submits of the same
+/// key for the same operation, tenant and identity have the same id.
 ///
 /// ```
 /// use ops_runtime::durable::JobId;
@@ -33,7 +33,7 @@ pub struct JobId {
 }
 
 impl JobId {
-    /// An id that no other job has.
+    /// A unique id.
     pub(super) fn random(queue: &str, lane: u16) -> Self {
         Self::of(queue, lane, &hex(&random::bytes::<16>()))
     }
@@ -52,7 +52,7 @@ impl JobId {
         &self.text
     }
 
-    /// The text, without a copy of it.
+    /// The text, without copying it.
     #[cfg(feature = "jetstream")]
     pub(super) fn text(&self) -> Arc<str> {
         self.text.clone()
@@ -68,13 +68,13 @@ impl JobId {
         self.text.split('.').nth(1).and_then(|lane| lane.parse().ok()).unwrap_or_default()
     }
 
-    /// What is the job's own: 32 hexadecimal digits.
+    /// The unique part: 32 hexadecimal digits.
     pub fn token(&self) -> &str {
         self.text.rsplit('.').next().unwrap_or_default()
     }
 }
 
-/// True if a queue can have the name: lower-case letters, digits, `_` and `-`.
+/// True if the text can be the name of a queue: lower-case letters, digits, `_` and `-`.
 pub(super) fn is_queue(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
     !name.is_empty() && name.len() <= MAX_QUEUE && name.bytes().all(is_plain)
@@ -84,7 +84,7 @@ pub(super) fn is_queue(name: &str) -> bool {
 pub(super) fn hash(texts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for text in texts {
-        // With its length, so that no two lists of texts are one.
+        // With its length, so that different lists have different hashes.
         hasher.update((text.len() as u64).to_le_bytes());
         hasher.update(text);
     }
@@ -106,7 +106,7 @@ impl FromStr for JobId {
     fn from_str(text: &str) -> Result<Self, InvalidJobId> {
         let mut parts = text.split('.');
         let (queue, lane, token) = (parts.next(), parts.next(), parts.next());
-        // One way to write each number.
+        // Each number has one form.
         let is_plain = |lane: &str| lane == "0" || lane.starts_with(|digit| matches!(digit, '1'..='9'));
         let is_lane = |lane: &str| is_plain(lane) && lane.parse::<u16>().is_ok();
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -116,7 +116,7 @@ impl FromStr for JobId {
     }
 }
 
-/// The text, by which collections are looked through.
+/// For lookups by text.
 impl Borrow<str> for JobId {
     fn borrow(&self) -> &str {
         &self.text
@@ -161,7 +161,7 @@ impl<'de> Deserialize<'de> for JobId {
     }
 }
 
-/// A text that is no id of a job.
+/// The error of a text that is not the id of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidJobId;

@@ -1,13 +1,13 @@
-//! The engine in this process, for tests and for programs of one process.
+//! The in-memory engine, for tests and for programs of one process.
 //!
 //! # What it promises
 //!
-//! - **It does not survive the process.** Jobs, results and schedules end with it; nothing is written to a disk.
-//! - **Delivery.** A job is given to one worker at a time. If a worker does not extend its lease (30 seconds by default),
-//!   the job is delivered again.
+//! - **It does not survive the process.** Jobs, results and schedules end with it; nothing is written to disk.
+//! - **Delivery.** A job is given to one worker at a time. If a worker does not extend its lease (30 seconds by
+//!   default), the job is delivered again.
 //! - **Order.** Within a lane, jobs are delivered in the order in which they are due. Lanes take turns.
 //! - **Limits.** Inputs and results of up to 512 KiB each by default: [`InProcess::with_limits`].
-//! - **Clock.** It runs evenly from the time at which the engine was made, whatever happens to the system's clock.
+//! - **Clock.** It is monotonic from the creation of the engine, and ignores changes of the system's clock.
 
 mod state;
 
@@ -26,10 +26,10 @@ use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Store
 use crate::durable::retry::{after, millis};
 use crate::registry::Progress;
 
-/// How many closed jobs wait for a worker that is slow to hear of them.
+/// Number of closed jobs that are buffered for a slow worker.
 const CLOSED: usize = 1024;
 
-/// The engine in this process, which does not survive it.
+/// The in-memory engine; its jobs end with the process.
 ///
 /// A clone is the same engine.
 ///
@@ -68,13 +68,13 @@ impl InProcess {
         Self { shared: Arc::new(shared), limits: EngineLimits::DEFAULT }
     }
 
-    /// Sets the limits; clones that were made before keep theirs.
+    /// Sets the limits; earlier clones keep theirs.
     #[must_use]
     pub fn with_limits(self, limits: EngineLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// The state, without what is no longer kept.
+    /// The state, after expired records were removed.
     fn state(&self) -> (MutexGuard<'_, State>, u64) {
         let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.now();
@@ -99,7 +99,7 @@ impl fmt::Debug for InProcess {
     }
 }
 
-/// A result that is there at once.
+/// A result that is ready at once.
 fn ready<'a, T: Send + 'a>(value: T) -> EngineResult<'a, T> {
     Box::pin(std::future::ready(Ok(value)))
 }
@@ -132,7 +132,7 @@ impl Engine for InProcess {
         let watched = self.state().0.watch(id);
         Box::pin(async move {
             if let Some(ended) = watched {
-                // An error of either kind means that it is time to look.
+                // An error of either kind means that it is time to read the state.
                 let _ = tokio::time::timeout(at_most, ended).await;
             }
             Ok(self.state().0.read(id))
@@ -147,7 +147,7 @@ impl Engine for InProcess {
     fn close<'a>(&'a self, id: &'a JobId, end: &'a Ended) -> EngineResult<'a, bool> {
         let is_closed = self.state().0.end(id, end);
         if is_closed {
-            // Without workers nobody hears of it.
+            // Without workers there is no receiver.
             let _ = self.shared.closed.send(id.clone());
         }
         ready(is_closed)
@@ -158,7 +158,7 @@ impl Engine for InProcess {
             let until = after(at_most);
             loop {
                 let mut more = std::pin::pin!(self.shared.more.notified());
-                // Before the state is looked at, so that no job falls between the two.
+                // Before the state is read, so that no job is missed in between.
                 more.as_mut().enable();
                 let next = {
                     let (mut state, now) = self.state();

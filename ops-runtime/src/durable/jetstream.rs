@@ -1,4 +1,4 @@
-//! The engine on NATS `JetStream`: jobs are kept by servers, on one or several.
+//! The engine on NATS `JetStream`: jobs are stored by one or several servers.
 //!
 //! ```no_run
 //! use ops_runtime::durable::engine::Engine;
@@ -13,12 +13,12 @@
 //! # Ok(()) }
 //! ```
 //!
-//! It takes nats-server 2.12 or newer, for message schedules and TTLs of messages; it is tested with 2.15.
+//! It requires nats-server 2.12 or newer, for message schedules and TTLs of messages; it is tested with 2.15.
 //!
 //! # What it promises
 //!
-//! A submit, an ending, a step and a schedule are acknowledged when the server has acknowledged the write. What that is
-//! worth, depends on how the servers are configured:
+//! A submit, an ending, a step and a schedule are acknowledged when the server has acknowledged the write. The
+//! configuration of the servers decides what that is worth:
 //!
 //! | servers | what loses acknowledged writes |
 //! |---|---|
@@ -28,40 +28,43 @@
 //! | one replica in files, default `sync_interval` | a failure of the power or the kernel: up to two minutes of writes |
 //! | replicas in memory | a majority of the servers ending at once |
 //!
-//! A server that is killed and started again loses nothing in the first four. [Jepsen's analysis of NATS
-//! 2.12.1](https://jepsen.io/analyses/nats-2.12.1) (December 2025) is why the table tells the default apart: servers
-//! acknowledge writes before they are on a disk, and flush them every two minutes. A coordinated power failure, or the
-//! crash of one operating system together with paused processes or a slow network, lost acknowledged writes and left
-//! replicas with different contents for good. So put `jetstream { sync_interval: always }` into the configuration of each
-//! server: it is a setting of servers that a client can neither make nor see. Jepsen also found that damaged or truncated
-//! files on a minority of the servers lost acknowledged writes, or the whole stream; no setting prevents that, so keep
-//! backups of streams whose loss cannot be borne. (Losses when processes crashed, in 2.10.22, were mended in 2.10.23.)
+//! A server that is killed and started again loses nothing in the first four. The table distinguishes the default of
+//! `sync_interval` because of [Jepsen's analysis of NATS 2.12.1](https://jepsen.io/analyses/nats-2.12.1) (December
+//! 2025): servers acknowledge writes before they are on a disk, and flush them every two minutes. A coordinated power
+//! failure, or the crash of one operating system together with paused processes or a slow network, lost acknowledged
+//! writes and left replicas with different contents for good. So put `jetstream { sync_interval: always }` into the
+//! configuration of each server: a client can neither make nor read this setting. Jepsen also found that damaged or
+//! truncated files on a minority of the servers lost acknowledged writes, or the whole stream. No setting prevents
+//! that, so keep backups of streams that you cannot afford to lose. (Losses when processes crashed, in 2.10.22, were
+//! fixed in 2.10.23.)
 //!
-//! - **One submit of an id wins.** It is written on the condition that the server has nothing of the job, and repeated
-//!   until its outcome is known ([`with_patience`](JetStreamConfig::with_patience)).
-//! - **One ending wins**, on the same kind of condition. It is written before the job is removed.
+//! - **One submit of an id wins.** It is written on the condition that the server has no message of the job, and
+//!   repeated until its outcome is known ([`with_patience`](JetStreamConfig::with_patience)).
+//! - **One ending wins**, by the same kind of condition. It is written before the job is removed.
 //! - **A job is with one worker at a time** as long as that worker extends its lease. A single server that is killed
-//!   forgets the deliveries of its last moments, and gives their jobs to workers again: one of them may run twice then,
-//!   and one of its results counts. Where effects must not be repeated, use steps and idempotency keys.
-//! - **A worker that dies** gives its jobs to others when its lease is over ([`with_lease`](JetStreamConfig::with_lease)).
-//! - **Without a leader** (some seconds after the death of a server) requests are repeated, for 30 s by default. A new leader may
-//!   not show at once what was acknowledged, so a job that was submitted is read again for half a second if it is not there. One
-//!   that is asked for by its id is not: it may never have been.
-//! - **Streams that are gone** are made again, with a warning, by the processes that use them. What was in them is lost.
-//! - **A worker that drains** gives back what was sent to its process, and returns when the server has all that it was told.
-//! - **Delays** are schedules of the server's, and hold whatever is killed. Waits between attempts are kept with the
-//!   tries, and hold as well.
+//!   forgets its most recent deliveries, and gives their jobs to workers again: such a job may run twice, and one of
+//!   its results counts. If effects must not be repeated, use steps and idempotency keys.
+//! - **A dead worker's** jobs go to other workers when its lease has expired
+//!   ([`with_lease`](JetStreamConfig::with_lease)).
+//! - **Without a leader** (some seconds after the death of a server) requests are repeated, for 30 s by default. A new
+//!   leader may not show acknowledged writes at once. So a job that was submitted here is read again for half a second
+//!   if it is not there; one that is asked for by its id is not, since it may never have existed.
+//! - **Missing streams** are made again, with a warning, by the processes that use them. Their contents are lost.
+//! - **A worker that drains** gives back what was sent to its process, and returns when the server has received
+//!   everything.
+//! - **Delays** are schedules of the server, and survive any restart. Delays between attempts are stored with the
+//!   tries, and survive as well.
 //! - **Fairness**: each lane is a consumer, and a worker pulls from all of them in turn.
-//! - **Limits**: inputs and results have to be half of the server's `max_payload` (1 MiB by default) or less.
+//! - **Limits**: inputs and results may have half of the server's `max_payload` (1 MiB by default).
 //!
-//! A submit takes one write, an ending one write and an acknowledgement. Nothing is read on the way, unless the job could
-//! have been run before: it is older than 250 ms, was delivered before, or the connection was lost. Before a step begins, it
-//! is read whether its job was cancelled.
+//! A submit takes one write, an ending one write and an acknowledgement. Nothing is read for a job, unless it may have
+//! run before: it is older than 250 ms, was delivered before, or the connection was lost. Before a step begins, its job
+//! is read to see if it was cancelled.
 //!
 //! # Permissions
 //!
-//! Who may publish to `PREFIX.queue.>` may submit, in the name of any identity, and end jobs. Use the server's accounts and
-//! permissions. [`with_prefix`](JetStreamConfig::with_prefix) keeps systems apart that share an account.
+//! Any client that may publish to `PREFIX.queue.>` may submit jobs with any identity, and end jobs. Use the server's
+//! accounts and permissions. [`with_prefix`](JetStreamConfig::with_prefix) separates systems that share an account.
 
 mod admit;
 mod clock;
@@ -102,20 +105,20 @@ use crate::nats::unusable;
 use crate::registry::Progress;
 use crate::{BoxFuture, BoxStream, CallError};
 
-/// How often a job is read that is waited for, should its notice be lost.
+/// How often a job is polled while its end is awaited, in case the notice is lost.
 const POLL: Duration = Duration::from_secs(2);
 
-/// After how long an ending is read again that was heard of and not there.
+/// After how long an ending is read again if its notice has arrived before it was stored.
 const STORED: Duration = Duration::from_millis(50);
 
-/// An engine that keeps jobs on NATS servers with `JetStream`.
+/// An engine that stores jobs on NATS servers with `JetStream`.
 ///
-/// A clone is the same engine, with the same connection, which is made again when it is lost.
+/// A clone is the same engine, with the same connection, which reconnects by itself.
 #[derive(Clone)]
 pub struct JetStream {
     core: Arc<Core>,
     _handle: Arc<DropGuard>,
-    /// What answers others' questions about the queues of which this process has pulled jobs.
+    /// The tasks that respond to other processes, by queue from which this process has pulled jobs.
     answers: Arc<Mutex<BTreeMap<String, AbortOnDropHandle<()>>>>,
     /// By their queues.
     pullers: Arc<Mutex<BTreeMap<String, Arc<Puller>>>>,
@@ -127,8 +130,8 @@ impl JetStream {
     /// The streams of the prefix are made when they are used for the first time, and again if they are gone.
     ///
     /// # Errors
-    /// `EXECUTION_ERROR` if no server can be reached or if it refuses, if the settings are no good, if a stream can't be
-    /// made (such as with more replicas than there are servers) or is configured otherwise.
+    /// `EXECUTION_ERROR` if no server can be reached or if it refuses the connection, if the settings are invalid, or
+    /// if a stream cannot be made (such as with more replicas than there are servers) or has other settings.
     pub fn connect(url: &str, config: JetStreamConfig) -> BoxFuture<'_, Result<Self, CallError>> {
         Box::pin(async move {
             let core = Core::connect(url, config).await?;
@@ -137,7 +140,7 @@ impl JetStream {
         })
     }
 
-    /// Answers questions about a queue from now on.
+    /// Responds to requests about a queue from now on.
     fn answer(&self, queue: &str) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if !answers.contains_key(queue) {
@@ -146,7 +149,7 @@ impl JetStream {
         }
     }
 
-    /// Waits for the end of a job that was submitted here, whose notices come by themselves.
+    /// Waits for the end of a job that was submitted here, for which notices arrive without a subscription.
     async fn wait_for(&self, id: &JobId, until: Instant) -> Result<Option<Stored>, CallError> {
         let core = &self.core;
         let mut news = core.notes.listen(id);
@@ -171,7 +174,7 @@ impl JetStream {
             wait = POLL + jitter(POLL);
             if let Some(told) = &news {
                 if let Ok(ending) = timeout_at(next, told.wait()).await {
-                    // Whoever asks later reads it: a dead letter may be a job again, of whose end another is told.
+                    // A later waiter reads it: a retried dead letter is a job again, with a new notice of its end.
                     core.notes.forget_told(id, told);
                     if !ending.is_empty() {
                         let ended: Ended = from_json(ending, id.as_str())?;
@@ -180,7 +183,7 @@ impl JetStream {
                     news = None;
                 }
             } else if let Some(notices) = &mut notices {
-                // It may be heard before it is stored.
+                // The notice may arrive before the ending is stored.
                 if timeout_at(next, notices.next()).await.is_ok() {
                     wait = STORED;
                 }
@@ -287,7 +290,7 @@ impl Engine for JetStream {
         Box::pin(async move {
             let reports = self.core.client.subscribe(self.core.subjects.progress(id)).await;
             let reports = reports.map_err(|error| unusable("progress can't be subscribed to", &error))?;
-            // A worker elsewhere must know of the subscription before it tells something.
+            // A worker in another process must know of the subscription before it sends a report.
             let _ = self.core.client.flush().await;
             let read = async |message: async_nats::Message| Report::read(&message.payload);
             Ok(reports.filter_map(read).boxed() as BoxStream<'static, Progress>)
@@ -366,7 +369,7 @@ impl fmt::Debug for JetStream {
     }
 }
 
-/// How far a job is, as JSON.
+/// A progress report, as JSON.
 #[derive(Serialize, Deserialize)]
 struct Report {
     progress: f64,

@@ -1,4 +1,4 @@
-//! A job in the hands of whoever wants its result.
+//! Handles of submitted jobs: their results, status and progress.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,16 +21,17 @@ use crate::{BoxStream, Call, CallError, ErrorCode, ResponseEnvelope};
 
 /// How long an engine is asked to wait at a time.
 const WAIT: Duration = Duration::from_secs(30);
-/// The shortest and the longest wait after an error of the engine, while the end of a job is waited for.
+/// The shortest and the longest delay after an error of the engine, while the end of a job is awaited.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// How long after its deadline, in milliseconds, a job that no worker has is given up by those who wait for it.
+/// How long after its deadline, in milliseconds, waiters end a job that no worker has.
 const GRACE: u64 = 1_000;
-/// How long after its deadline, in milliseconds, one that a worker has is: its worker does not write what became of it.
+/// How long after its deadline, in milliseconds, waiters end a job that a worker has, since its outcome was not
+/// written.
 const PATIENCE: u64 = 5_000;
 
 /// A job of an operation.
 ///
-/// Its id is text. [`Jobs::job`] takes the job up again in any process.
+/// Its id is text. [`Jobs::job`] makes a handle from the id in any process.
 pub struct Job<Op: Call> {
     any: AnyJob,
     operation: PhantomData<fn() -> Op>,
@@ -42,11 +43,11 @@ pub struct AnyJob {
     jobs: Jobs,
     id: JobId,
     is_new: bool,
-    /// True if it was submitted by this handle: it is there.
+    /// True if it was submitted by this handle, so it exists.
     is_known: bool,
 }
 
-/// How far a job is.
+/// The status of a job.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum JobStatus {
@@ -62,7 +63,7 @@ pub enum JobStatus {
         /// The number of the attempt; the first is 1.
         attempt: u32,
     },
-    /// An attempt failed, and there is another.
+    /// An attempt failed, and another follows.
     Retrying {
         /// How many attempts have failed.
         attempts: u32,
@@ -73,11 +74,11 @@ pub enum JobStatus {
     },
     /// It has a result.
     Done,
-    /// It has ended with an error that is not tried again.
+    /// It has failed with an error that is not retried.
     Failed(CallError),
     /// It was cancelled.
     Cancelled,
-    /// It used up its attempts or its time: it is kept as a dead letter.
+    /// It has used up its attempts or its time, and is kept as a dead letter.
     Dead(CallError),
 }
 
@@ -86,13 +87,13 @@ impl<Op: Call> Job<Op> {
         Self { any, operation: PhantomData }
     }
 
-    /// Waits until the job has ended, and gives its result. A result that is kept can be read again.
+    /// Waits until the job has ended, and returns its result. As long as it is kept, it can be read again.
     ///
     /// Dropping the future changes nothing about the job.
     ///
     /// # Errors
-    /// The error of the operation, for a dead letter the last one; `JOB_CANCELLED` and `JOB_NOT_FOUND` ([`JobError`]);
-    /// `VALIDATION_ERROR` if the job is of another operation; or the error of the engine, after which this may be called
+    /// The error of the operation; for a dead letter the last one. `JOB_CANCELLED` and `JOB_NOT_FOUND` ([`JobError`]).
+    /// `VALIDATION_ERROR` if the job is of another operation. The error of the engine, after which this may be called
     /// again.
     pub async fn result(&self) -> Result<ResponseEnvelope<Op::Output>, CallError> {
         let ended = self.any.ended().await.map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
@@ -130,12 +131,12 @@ impl<Op: Call> fmt::Debug for Job<Op> {
 }
 
 impl AnyJob {
-    /// A job by its id, which may be unknown.
+    /// A handle for an id, which may be unknown.
     pub(super) fn new(jobs: Jobs, id: JobId) -> Self {
         Self { jobs, id, is_new: false, is_known: false }
     }
 
-    /// A job that was submitted.
+    /// A handle for a job that was submitted.
     pub(super) fn known(jobs: Jobs, id: JobId, is_new: bool) -> Self {
         Self { jobs, id, is_new, is_known: true }
     }
@@ -145,12 +146,13 @@ impl AnyJob {
         &self.id
     }
 
-    /// True if this submit made the job. False if it attached to one of its key, or if the job was taken up by its id.
+    /// True if this submit made the job. False if it attached to the job of its key, or if the handle was made from an
+    /// id.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Waits until the job has ended, and gives its result as JSON.
+    /// Waits until the job has ended, and returns its result as JSON.
     ///
     /// # Errors
     /// Those of [`Job::result`].
@@ -159,7 +161,7 @@ impl AnyJob {
         self.outcome(ended)
     }
 
-    /// How far the job is.
+    /// Reads the status of the job.
     ///
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
@@ -167,8 +169,8 @@ impl AnyJob {
         self.status_of(&self.read().await?).await
     }
 
-    /// How far the job is, of which this was read, as by [`Jobs::list`] or [`stored`](Self::stored): only whether it runs is
-    /// asked.
+    /// The status of the job, from a record that was already read (by [`Jobs::list`] or [`stored`](Self::stored)). The
+    /// engine is asked only if the job has not ended.
     ///
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]) if the job belongs to another caller, or the error of the engine.
@@ -186,8 +188,8 @@ impl AnyJob {
         Ok(JobStatus::of_waiting(job, tries, self.jobs.engine().now()))
     }
 
-    /// How far the handler says that it is, from now on. The stream ends with the job, however long the engine is away meanwhile.
-    /// Reports may be lost.
+    /// The handler's progress reports from now on, as a stream. It ends with the job, even if the engine is away
+    /// meanwhile. Reports may be lost.
     ///
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
@@ -203,7 +205,7 @@ impl AnyJob {
                 None => reports.next().now_or_never().flatten()?,
                 Some(end) => match select(reports.next(), end).await {
                     Either::Left((report, end)) => return Some((report?, (reports, Some(end)))),
-                    // What was reported before the end is there by now.
+                    // Reports before the end have arrived by now.
                     Either::Right(((), next)) => next.now_or_never().flatten()?,
                 },
             };
@@ -212,9 +214,9 @@ impl AnyJob {
         Ok(stream.boxed())
     }
 
-    /// Cancels the job, wherever it is. A handler that runs is dropped where it stands, and so is the attempt; steps that
-    /// it waits for are cancelled with it. If no worker has the job, its steps are cancelled when they would begin, or within a
-    /// third of a lease if they run.
+    /// Cancels the job, whichever process has it. A running handler is dropped, and so is the attempt; steps that it
+    /// waits for are cancelled with it. If no worker has the job, its steps are cancelled when they would begin, or
+    /// within a third of a lease if they run.
     ///
     /// Returns `false` if the job has ended already.
     ///
@@ -222,7 +224,7 @@ impl AnyJob {
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
     pub async fn cancel(&self) -> Result<bool, CallError> {
         match self.read().await? {
-            // What is left of it is removed.
+            // The rest of it is removed.
             Stored::Ended(ended) => {
                 let at = self.jobs.engine().now();
                 let cancelled = Ended { at, failed: None, outcome: Outcome::Cancelled, ..*ended };
@@ -232,10 +234,10 @@ impl AnyJob {
         }
     }
 
-    /// Tries a dead letter again, with all its attempts; its deadline is as far away as it was at the submit.
+    /// Runs a dead letter again, with all attempts. The time to its deadline starts anew.
     ///
-    /// The job has the same id, and who waits for its result gets that of the new attempts.
-    /// Returns `false` if the job is no dead letter (any more).
+    /// The job keeps its id, and waiters get the result of the new attempts. Returns `false` if the job is not a dead
+    /// letter (any more).
     ///
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
@@ -247,7 +249,7 @@ impl AnyJob {
         self.jobs.engine().retry(&job).await
     }
 
-    /// Removes a dead letter, and frees its key. Returns `false` if the job is no dead letter (any more).
+    /// Removes a dead letter, and frees its key. Returns `false` if the job is not a dead letter (any more).
     ///
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
@@ -258,7 +260,7 @@ impl AnyJob {
         self.jobs.engine().discard(&self.id).await
     }
 
-    /// The dead letter that the job is. `None` if it is none.
+    /// The dead letter of the job. `None` if it is not a dead letter.
     ///
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
@@ -272,7 +274,7 @@ impl AnyJob {
         })
     }
 
-    /// All that the engine keeps of the job.
+    /// The stored record of the job.
     ///
     /// # Errors
     /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
@@ -286,7 +288,7 @@ impl AnyJob {
         self.own(stored)
     }
 
-    /// What is kept of the job, if it may be seen.
+    /// The stored record, if this identity may see it.
     fn own(&self, stored: Option<Stored>) -> Result<Stored, CallError> {
         let own = stored.filter(|stored| self.jobs.sees(stored.owner()));
         own.ok_or_else(|| JobError::NotFound { job: self.id.clone() }.into())
@@ -295,7 +297,7 @@ impl AnyJob {
     /// Waits until the job has ended.
     pub(crate) async fn ended(&self) -> Result<Ended, CallError> {
         let engine = self.jobs.engine();
-        // The deadline is not known before the job is read, which one that ends soon need not be.
+        // The deadline is unknown before the job is read, which is not necessary if it ends soon.
         let mut at_most = Duration::from_millis(GRACE);
         let mut is_known = self.is_known;
         loop {
@@ -309,7 +311,7 @@ impl AnyJob {
                 Stored::Open { job, tries } => (job, tries),
             };
             let now = engine.now();
-            // One of a later format is left to those who know it.
+            // A job of a later format is left to newer versions.
             let deadline = job.deadline.filter(|_| job.format <= FORMAT);
             let left = deadline.map(|at| at.saturating_add(GRACE).saturating_sub(now));
             if left != Some(0) {
@@ -319,7 +321,7 @@ impl AnyJob {
             let bounds = engine.limits().bounds();
             let error = bounded(late(&tries), bounds.letter);
             if engine.is_running(&self.id).await.unwrap_or(false) {
-                // Its worker knows better what it came to, and writes it soon.
+                // Its worker knows the outcome better, and writes it soon.
                 if deadline.is_some_and(|at| at.saturating_add(PATIENCE) > now) {
                     at_most = Duration::from_millis(GRACE);
                     continue;
@@ -333,7 +335,7 @@ impl AnyJob {
         }
     }
 
-    /// Waits until the job has ended or is not known any more, however long the engine is away meanwhile.
+    /// Waits until the job has ended or is unknown, even if the engine is away meanwhile.
     pub(crate) async fn until_ended(&self) {
         let mut wait = BACK_OFF.0;
         while let Err(error) = self.ended().await {

@@ -1,4 +1,4 @@
-//! Submitting jobs, and taking them up again.
+//! Submits jobs, and makes handles of submitted ones.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use crate::model::random;
 use crate::run::payload::to_text;
 use crate::{BoxStream, Call, CallError, ErrorCode, Identity, RetryPolicy};
 
-/// The queue of operations that no pattern names.
+/// The queue of operations that match no pattern.
 const QUEUE: &str = "jobs";
-/// How long what steps gave is kept by default.
+/// How long the results of steps are kept by default.
 const STEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How many dead letters are read at once.
+/// Number of dead letters per request.
 const PAGE: usize = 100;
 
-/// The jobs of an engine: submits them, and takes them up by their ids.
+/// The jobs of an engine: submits them, and makes handles from their ids.
 ///
-/// Cheap to clone. The processes of a system have to agree on the engine and its queues.
+/// Cheap to clone. All processes of a system use the same engine and queues.
 #[derive(Clone)]
 pub struct Jobs {
     shared: Arc<Shared>,
@@ -48,24 +48,24 @@ struct Shared {
     /// Patterns of operations, and their queues.
     queues: Vec<(String, String)>,
     retries: Vec<(String, RetryPolicy)>,
-    /// How long what steps gave is kept.
+    /// How long the results of steps are kept.
     steps: Duration,
 }
 
-/// What a job is submitted with that its submitter does not say.
+/// The parts of a job that its submitter does not set.
 #[derive(Default)]
 pub(crate) struct Origin<'a> {
-    /// What makes its id, in the place of the key of the options.
+    /// The texts that make its id, in place of the key of the options.
     pub(crate) key: Option<&'a [&'a str]>,
-    /// The policy of the operation itself, where its submitter knows it: who waits has to know its deadline.
+    /// The policy of the operation itself, if its submitter knows it, since a waiter needs its deadline.
     pub(crate) retry: Option<&'a RetryPolicy>,
-    /// The lane, in the place of that of the tenant.
+    /// The lane, in place of that of the tenant.
     pub(crate) lane: Option<u16>,
     /// The job of which it is a step.
     pub(crate) parent: Option<&'a JobId>,
     /// True if access is not checked.
     pub(crate) trusted: bool,
-    /// True if the caller is not known, so that only operations without access rules run.
+    /// True if the caller is unknown, so that only operations without access rules run.
     pub(crate) unknown: bool,
     /// The server of this library that submits it.
     pub(crate) via: Option<&'a str>,
@@ -78,25 +78,25 @@ impl Jobs {
         Self { shared: Arc::new(shared), identity: None }
     }
 
-    /// Jobs in this process, which they do not survive: see [`InProcess`].
+    /// In-memory jobs: see [`InProcess`].
     pub fn in_process() -> Self {
         Self::new(InProcess::new())
     }
 
-    /// Puts the operations that match a pattern into a queue of their own, such as `("video.*", "slow")`; the first
-    /// pattern that matches counts. All others are in the queue `jobs`.
+    /// Assigns the operations that match a pattern to a queue of their own, such as `("video.*", "slow")`; the first
+    /// match counts. All other operations are in the queue `jobs`.
     ///
-    /// `*` is any text, `?` any character. The name of a queue has lower-case letters, digits, `_` and `-`; a submit to one
-    /// with another name fails.
+    /// `*` is any text, `?` any character. The name of a queue has lower-case letters, digits, `_` and `-`; a submit to
+    /// one with another name fails.
     #[must_use]
     pub fn with_queue(mut self, pattern: impl Into<String>, queue: impl Into<String>) -> Self {
         Arc::make_mut(&mut self.shared).queues.push((pattern.into(), queue.into()));
         self
     }
 
-    /// Sets the retry policy of the operations that match a pattern; the first that matches counts.
+    /// Sets the retry policy of the operations that match a pattern; the first match counts.
     ///
-    /// The options of a submit have precedence over it, and it has precedence over what an operation says itself
+    /// The options of a submit take precedence over it, and it takes precedence over the operation's own policy
     /// (`#[operation(retry(..))]`, [`OperationSpec::retry`](crate::spec::OperationSpec::retry)).
     #[must_use]
     pub fn with_retry(mut self, pattern: impl Into<String>, policy: RetryPolicy) -> Self {
@@ -104,20 +104,21 @@ impl Jobs {
         self
     }
 
-    /// Sets how long what steps gave is kept; 30 days by default.
+    /// Sets how long the results of steps are kept; 30 days by default.
     ///
-    /// A job that is tried again later than that, such as a dead letter, repeats its steps. So does one whose key is submitted
-    /// again when it is free.
+    /// A job that is retried later than that, such as a dead letter, repeats its steps. So does a job whose key is
+    /// submitted again after it was freed.
     #[must_use]
     pub fn with_step_retention(mut self, retention: Duration) -> Self {
         Arc::make_mut(&mut self.shared).steps = retention;
         self
     }
 
-    /// The same jobs as somebody may use them: jobs are submitted in that name, in which access is checked when they run,
-    /// and those of others are not found.
+    /// Restricts these jobs to an identity. Jobs are submitted with this identity, access is checked with it when they
+    /// run, and jobs of other identities are not found.
     ///
-    /// The job has the scopes and resources that the identity has here, whatever becomes of them until it runs. A token of the identity stays in this process: handlers do not have it.
+    /// The job has the scopes and resources that the identity has now, even if they change before it runs. A token of
+    /// the identity stays in this process: handlers do not get it.
     #[must_use]
     pub fn scoped(&self, identity: Identity) -> Self {
         Self { shared: self.shared.clone(), identity: Some(Arc::new(identity)) }
@@ -125,13 +126,13 @@ impl Jobs {
 
     /// Submits a job, or attaches to the one that has its key.
     ///
-    /// When this is done, the engine has the job. The job runs with the identity that [`scoped`](Self::scoped) gave. Without
+    /// When this returns, the engine has the job. The job runs with the identity of [`scoped`](Self::scoped). Without
     /// `scoped`, it runs as the owner of the worker's registry: the caller of the submitting function does not matter.
     ///
     /// # Errors
-    /// `KEY_CONFLICT` if the key was submitted with another input ([`JobError`]). `VALIDATION_ERROR` if the input is too
-    /// big. Otherwise the error of the engine: then it is not known whether it has the job, and only a submit with a key
-    /// can be repeated without running it twice.
+    /// `KEY_CONFLICT` if the key was submitted with another input ([`JobError`]). `VALIDATION_ERROR` if the input is
+    /// too large. Otherwise the error of the engine: then the job may have been submitted or not, and only a submit
+    /// with a key can be repeated without running it twice.
     pub async fn submit<Op: Call>(
         &self,
         input: impl Into<Op::Input>,
@@ -151,22 +152,22 @@ impl Jobs {
         self.put(id, input, options, Origin::default()).await
     }
 
-    /// Takes a job up by its id. Nothing is asked of the engine yet.
+    /// A handle for a job by its id. Nothing is requested from the engine yet.
     pub fn job<Op: Call>(&self, id: JobId) -> Job<Op> {
         Job::of(self.job_by_id(id))
     }
 
-    /// Takes a job of any operation up by its id. Nothing is asked of the engine yet.
+    /// A handle for a job of any operation by its id. Nothing is requested from the engine yet.
     pub fn job_by_id(&self, id: JobId) -> AnyJob {
         AnyJob::new(self.clone(), id)
     }
 
-    /// All dead letters, queue by queue. Those that come while they are read may be missing.
+    /// All dead letters, queue by queue. Those that are added while they are read may be missing.
     pub fn dead_letters(&self) -> BoxStream<'static, Result<DeadLetter, CallError>> {
         self.letters(self.queues())
     }
 
-    /// The dead letters of a queue. Those that come while they are read may be missing.
+    /// The dead letters of a queue. Those that are added while they are read may be missing.
     pub fn dead_letters_of(&self, queue: &str) -> BoxStream<'static, Result<DeadLetter, CallError>> {
         match check_queue(queue) {
             Ok(queue) => self.letters(vec![queue.to_owned()]),
@@ -203,7 +204,8 @@ impl Jobs {
         queues
     }
 
-    /// The queues of which the engine keeps something, in the order of their names, whatever patterns there are here.
+    /// The queues for which the engine stores something, in the order of their names, regardless of the patterns set
+    /// here.
     ///
     /// # Errors
     /// That of the engine.
@@ -211,10 +213,10 @@ impl Jobs {
         self.engine().queues().await
     }
 
-    /// Jobs of a queue, with what is kept of each, in an order of the engine's own. Jobs that change while they are read
+    /// Jobs of a queue, with the record of each, in an order of the engine's own. Jobs that change while they are read
     /// may be missing.
     ///
-    /// Workers are not asked, so a job that runs looks like one that waits: [`AnyJob::status`] tells.
+    /// Workers are not asked, so a running job looks like a waiting one: use [`AnyJob::status`].
     pub fn list(&self, queue: &str, what: Listed) -> BoxStream<'static, Result<(JobId, Stored), CallError>> {
         if let Err(error) = check_queue(queue) {
             return stream::once(std::future::ready(Err(error))).boxed();
@@ -237,13 +239,13 @@ impl Jobs {
     /// How many jobs of a queue there are.
     ///
     /// # Errors
-    /// A `VALIDATION_ERROR` if this is no name of a queue, or the error of the engine.
+    /// A `VALIDATION_ERROR` if the name is not valid for a queue, or the error of the engine.
     pub async fn stats(&self, queue: &str) -> Result<QueueStats, CallError> {
         check_queue(queue)?;
         self.engine().stats(queue).await
     }
 
-    /// Sets the gauges of a queue (feature `metrics`): how many jobs are open, how many are dead letters, and the age of the
+    /// Sets the gauges of a queue (feature `metrics`): the numbers of open jobs and of dead letters, and the age of the
     /// oldest. Workers do so for their queues every 15 seconds; this is for processes without one.
     ///
     /// # Errors
@@ -263,7 +265,7 @@ impl Jobs {
         &*self.shared.engine
     }
 
-    /// True if these jobs may be asked about one of that owner.
+    /// True if these jobs may access a job of that owner.
     pub(crate) fn sees(&self, owner: Option<&str>) -> bool {
         self.identity.as_ref().is_none_or(|identity| Some(identity.id.as_str()) == owner)
     }
@@ -290,7 +292,7 @@ impl Jobs {
         origin: &Origin<'_>,
     ) -> Result<JobRecord, CallError> {
         let limits = self.engine().limits();
-        // A step has the metadata of its job, which were checked, and may have got more since.
+        // A step has the metadata of its job, which were checked, and may have more by now.
         if !origin.trusted {
             let (key, tenant) = (options.key.as_deref(), options.tenant.as_deref());
             let beside = Beside { key, tenant, identity: self.identity.as_deref(), retry: options.retry.as_ref() };
@@ -333,12 +335,12 @@ impl Jobs {
             return Err(too_late(operation));
         }
         job.retention = options.retention_millis();
-        // Without either, the worker takes the policy of the operation's spec.
+        // Without either, the worker uses the policy of the operation's spec.
         job.retry = options.retry.or_else(own);
         let all = job.retry.as_ref().or(origin.retry).and_then(|policy| policy.deadline);
         let all = all.map(|all| job.not_before.unwrap_or(now).saturating_add(all));
         job.deadline = match (options.deadline.map(|deadline| deadline.millis(now)), all) {
-            // The deadline of a step is that of its job, and says nothing about the step.
+            // The deadline of a step is inherited from its job, so the step's own limit counts as well.
             (Some(deadline), Some(all)) if origin.trusted => Some(deadline.min(all)),
             (deadline, all) => deadline.or(all),
         };
@@ -346,7 +348,7 @@ impl Jobs {
         Ok(job)
     }
 
-    /// Submits a job; all faces lead here.
+    /// Submits a job; all public methods lead here.
     pub(super) async fn put(
         &self,
         operation: &str,
@@ -363,7 +365,7 @@ impl Jobs {
         self.put_or_known(job).await.map(|(job, _)| job)
     }
 
-    /// Submits the job of a record, and gives what is known of it if it was submitted before.
+    /// Submits the job of a record, and returns the stored one if it was submitted before.
     pub(super) async fn put_or_known(&self, mut job: JobRecord) -> Result<(AnyJob, Option<Stored>), CallError> {
         let operation = job.operation.clone();
         let named = |error: CallError| error.with_operation(operation.clone());
@@ -388,7 +390,7 @@ impl Jobs {
     }
 }
 
-/// The identity of a job: no engine keeps a token, also one that keeps records as they are.
+/// The identity of a job, without its token: no engine stores tokens, even if it keeps records unchanged.
 fn without_token(identity: &Identity) -> Identity {
     let mut kept = Identity::new(&identity.id);
     kept.scopes.clone_from(&identity.scopes);
@@ -396,7 +398,7 @@ fn without_token(identity: &Identity) -> Identity {
     kept
 }
 
-/// The name of a queue, if it is one: engines may make more of other texts.
+/// Checks the name of a queue: in an engine, other texts may have a meaning, such as wildcards.
 pub(super) fn check_queue(name: &str) -> Result<&str, CallError> {
     if is_queue(name) {
         return Ok(name);

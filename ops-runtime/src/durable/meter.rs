@@ -1,12 +1,12 @@
-//! What is counted about jobs, for the `metrics` facade (feature `metrics`); nothing without it.
+//! Metrics of jobs, for the `metrics` facade (feature `metrics`); does nothing without it.
 //!
 //! - `ops_jobs_submitted_total`, a counter: `queue`, `known` (`true` if the submit attached to a job)
 //! - `ops_job_attempts_total`, a counter: `operation`, `outcome` (`done`, `failed`, `dead`, `retry`, `passed`, `closed`,
 //!   `lost`, `died`)
 //! - `ops_job_attempt_duration_seconds`, a histogram: `operation`
 //! - `ops_jobs_running`, a gauge: the jobs that run in this process
-//! - `ops_jobs_open`, `ops_jobs_dead` and `ops_jobs_oldest_age_seconds`, gauges: `queue`; what the engine has, as each worker
-//!   reads it every 15 seconds
+//! - `ops_jobs_open`, `ops_jobs_dead` and `ops_jobs_oldest_age_seconds`, gauges: `queue`; the state of the engine,
+//!   which each worker reads every 15 seconds
 //!
 //! Only operations that a worker knows become labels.
 

@@ -1,4 +1,4 @@
-//! What a submitter may say about a job beside its input.
+//! The options of a submit.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use crate::durable::retry::millis;
 use crate::{CallError, ErrorCode, RetryPolicy};
 
-/// How long an ending is kept at least, so that whoever waits can read it.
+/// How long an ending is kept at least, so that waiters can read it.
 const MIN_RETENTION: Duration = Duration::from_secs(1);
 /// How long an ending is kept by default.
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a submitter may say about a job beside its input.
+/// The options of a submit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,19 +27,19 @@ const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SubmitOptions {
-    /// What makes a repeat of the submit attach to the first. It counts for the operation, the tenant and the identity.
+    /// The idempotency key: a repeated submit attaches to the first. It counts per operation, tenant and identity.
     pub key: Option<String>,
-    /// When the job may start; at once if unset.
+    /// When the job may start; `None` for at once.
     pub start: Option<When>,
-    /// When the job is given up, over all attempts.
+    /// The deadline over all attempts.
     pub deadline: Option<When>,
     /// How long its ending is kept.
     pub retention: Option<Duration>,
-    /// When and how often failures are tried again.
+    /// When and how often failures are retried.
     pub retry: Option<RetryPolicy>,
-    /// Whose job it is. The jobs of a tenant do not hold up those of others, unless they share a lane.
+    /// The tenant of the job. The jobs of a tenant do not delay those of others, unless they share a lane.
     pub tenant: Option<String>,
-    /// Anything that the handler should know.
+    /// Metadata for the handler.
     pub metadata: Map<String, Value>,
 }
 
@@ -63,19 +63,20 @@ impl When {
     }
 }
 
-/// The error of a start that no engine can wait for.
+/// The error of a start that is too late for any engine.
 pub(super) fn too_late(operation: &str) -> CallError {
     let message = format!("the job of `{operation}` would start in more than a hundred years");
     CallError::new(ErrorCode::ValidationError, message)
 }
 
 impl SubmitOptions {
-    /// Options that say nothing.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the key: a repeat of the submit with the same input attaches to the first, until its retention ends.
+    /// Sets the key: a repeated submit with the same input attaches to the first, until the retention of its ending has
+    /// expired.
     #[must_use]
     pub fn with_key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
@@ -96,44 +97,46 @@ impl SubmitOptions {
         self
     }
 
-    /// Gives the job up so long after the submit, whatever attempts are left. It is a dead letter then.
+    /// Sets the deadline, from the submit, over all attempts. A job that has not ended by then becomes a dead letter.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.deadline = Some(When::After(timeout));
         self
     }
 
-    /// Gives the job up at that time, whatever attempts are left. It is a dead letter then.
+    /// Sets the deadline over all attempts. A job that has not ended by then becomes a dead letter.
     #[must_use]
     pub fn with_deadline(mut self, at: SystemTime) -> Self {
         self.deadline = Some(When::At(at));
         self
     }
 
-    /// Keeps the ending for so long, and with it the key; a day by default, at least a second, and on `JetStream` at least
-    /// three leases of workers (90 seconds by default). A dead letter is kept until it is retried or discarded.
+    /// Sets how long the ending is kept, and with it the key; a day by default, at least a second, and on `JetStream`
+    /// at least three leases of workers (90 seconds by default). A dead letter is kept until it is retried or
+    /// discarded.
     #[must_use]
     pub fn with_retention(mut self, retention: Duration) -> Self {
         self.retention = Some(retention);
         self
     }
 
-    /// Sets when and how often failures are tried again, in the place of what [`Jobs`](super::Jobs) or the operation say.
+    /// Sets when and how often failures are retried, in place of the policy of [`Jobs`](super::Jobs) or of the
+    /// operation.
     #[must_use]
     pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self
     }
 
-    /// Says whose job it is. The jobs of a tenant do not hold up those of others, unless they share a lane: a queue has
-    /// [some](crate::durable::engine::EngineLimits::lanes), and each tenant is in one of them.
+    /// Sets the tenant of the job. The jobs of a tenant do not delay those of others, unless they share a lane: a queue
+    /// has [several lanes](crate::durable::engine::EngineLimits::lanes), and each tenant is in one of them.
     #[must_use]
     pub fn with_tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());
         self
     }
 
-    /// Tells the handler something under a key: [`Context::metadata`](crate::Context::metadata).
+    /// Adds metadata for the handler under a key: [`Context::metadata`](crate::Context::metadata).
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());

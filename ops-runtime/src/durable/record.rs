@@ -1,4 +1,4 @@
-//! What engines keep, as plain data with JSON.
+//! The records that engines store, as plain data with JSON.
 //!
 //! ```
 //! use ops_runtime::durable::record::{Ended, Outcome};
@@ -39,35 +39,37 @@ pub struct JobRecord {
     pub operation: String,
     /// The input.
     pub input: Box<RawValue>,
-    /// A digest of the input, by which a repeat of the key is known from a conflict. Empty without a key.
+    /// A digest of the input, which tells a repeated submit of the key from a conflict. Empty without a key.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
     /// The key that the submitter gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Tells the lives of an id apart, of which the key is submitted again after the retention, or after a dead letter was
-    /// discarded: each has steps of its own. Empty without a key, and in records of earlier versions.
+    /// Distinguishes successive jobs with the same id. A key can be submitted again after the retention, or after its
+    /// dead letter was discarded; each such job has its own steps. Empty without a key, and in records of earlier
+    /// versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nonce: String,
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// In whose name the operation runs; access is checked then. `None` for the owner of the registry.
+    /// The identity with which the operation runs; access is checked with it. `None` for the owner of the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
     /// The job of which this is a step. If that was cancelled, this does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<JobId>,
-    /// True if access is not checked: for steps, whose job was checked.
+    /// True if access is not checked: for steps, since access was checked for their job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
     /// True if the submitter is unknown. Then only operations without access rules run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
-    /// Which server of this library submitted it for a caller of its own, such as `mcp`. Unset for all other submitters.
+    /// The server of this library that submitted the job for one of its callers, such as `mcp`. `None` for any other
+    /// submitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// The metadata of the call, its trace among them.
+    /// The metadata of the call, including its trace.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// When it was submitted.
@@ -75,12 +77,12 @@ pub struct JobRecord {
     /// When it may start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<u64>,
-    /// When it is given up, over all attempts.
+    /// Its deadline over all attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<u64>,
     /// How long its ending is kept, in milliseconds.
     pub retention: u64,
-    /// When and how often failures are tried again. `None` for the policy of the operation's spec, where the worker has it.
+    /// When and how often failures are retried. `None` for the policy of the operation's spec, if the worker has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
 }
@@ -91,12 +93,12 @@ impl JobRecord {
         self.not_before.unwrap_or_default().max(self.submitted)
     }
 
-    /// The name under which an engine keeps what a step of this life of the job gave.
+    /// The name under which an engine stores the result of a step of this job.
     pub(super) fn step_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
         if self.nonce.is_empty() { name.into() } else { format!("{}.{name}", self.nonce).into() }
     }
 
-    /// The job of an operation and an input, that is kept for a day after its end.
+    /// A job of an operation with an input, whose ending is kept for a day.
     pub fn new(id: JobId, operation: impl Into<String>, input: Box<RawValue>) -> Self {
         Self {
             format: FORMAT,
@@ -121,13 +123,13 @@ impl JobRecord {
         }
     }
 
-    /// The id of the identity in whose name the job was submitted.
+    /// The id of the identity with which the job was submitted.
     pub fn owner(&self) -> Option<&str> {
         self.identity.as_ref().map(|identity| identity.id.as_str())
     }
 }
 
-/// What the tries of a job that has not ended came to.
+/// The results of the tries of a job that has not ended.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -135,21 +137,21 @@ pub struct Tries {
     /// How many attempts have failed.
     #[serde(default)]
     pub attempts: u32,
-    /// How often a worker gave the job back without trying it.
+    /// How often a worker gave the job back without running it.
     #[serde(default)]
     pub passes: u32,
-    /// How often in a row a worker gave the job back because nothing was kept of the job of which it is a step.
+    /// How often in a row a worker gave the job back because the job of which it is a step was unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gone: u32,
     /// The last failed attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<FailedAttempt>,
-    /// When the next attempt starts; unset if it is not due to a failure.
+    /// When the next attempt starts; `None` if it is not due to a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-// As `serde` calls it.
+// In the form that `serde` calls.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -189,7 +191,7 @@ impl FailedAttempt {
     }
 }
 
-/// What is kept of a job.
+/// The stored record of a job.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Stored {
@@ -197,7 +199,7 @@ pub enum Stored {
     Open {
         /// The job.
         job: Box<JobRecord>,
-        /// What its tries came to.
+        /// The results of its tries.
         tries: Tries,
     },
     /// It has ended.
@@ -221,7 +223,7 @@ impl Stored {
         }
     }
 
-    /// The id of the identity in whose name the job was submitted.
+    /// The id of the identity with which the job was submitted.
     pub fn owner(&self) -> Option<&str> {
         match self {
             Self::Open { job, .. } => job.owner(),
@@ -229,7 +231,7 @@ impl Stored {
         }
     }
 
-    /// Which server of this library submitted it for a caller of its own.
+    /// The server of this library that submitted the job for one of its callers. `None` for any other submitter.
     pub fn via(&self) -> Option<&str> {
         match self {
             Self::Open { job, .. } => job.via.as_deref(),
@@ -256,10 +258,10 @@ pub struct Ended {
     /// The digest of the input.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// The id of the identity in whose name the job was submitted.
+    /// The id of the identity with which the job was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Which server of this library submitted it for a caller of its own.
+    /// The server of this library that submitted the job for one of its callers. `None` for any other submitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// When it was submitted. Zero if an earlier version wrote this.
@@ -267,11 +269,11 @@ pub struct Ended {
     pub submitted: u64,
     /// When it ended.
     pub at: u64,
-    /// How many attempts were made. Of a job that was cancelled while it ran, those before.
+    /// Number of attempts. For a job that was cancelled while it ran, the number before.
     pub attempts: u32,
     /// How long this is kept, in milliseconds. A dead letter is kept until it is retried or discarded.
     pub retention: u64,
-    /// The operation that failed, if that is not the job's own: the JSON of an error does not name it.
+    /// The operation that failed, if it is not the job's own: the JSON of an error does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
     /// The outcome.
@@ -281,8 +283,8 @@ pub struct Ended {
 impl Ended {
     /// The ending of a job at a time, after so many attempts.
     ///
-    /// It is kept from when the job could have started, if that is later: one that was cancelled before must not start then, and
-    /// one of a schedule must not be submitted again until then.
+    /// Its retention counts from when the job could have started, if that is later: a job that was cancelled before
+    /// must not start then, and one of a schedule must not be submitted again until then.
     pub fn new(job: &JobRecord, at: u64, attempts: u32, outcome: Outcome) -> Self {
         let failed = outcome.error().and_then(CallError::operation).filter(|failed| *failed != job.operation);
         Self {
@@ -312,11 +314,11 @@ impl Ended {
 pub enum Outcome {
     /// The result: the envelope.
     Done(Box<RawValue>),
-    /// An error that is not tried again.
+    /// An error that is not retried.
     Failed(CallError),
     /// It was cancelled.
     Cancelled,
-    /// It used up its attempts or its time: a dead letter.
+    /// It has used up its attempts or its time: a dead letter.
     Dead(Box<DeadLetter>),
 }
 
@@ -331,7 +333,7 @@ impl Outcome {
     }
 }
 
-/// A job that used up its attempts or its time.
+/// A job that has used up its attempts or its time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -358,7 +360,7 @@ impl DeadLetter {
     /// The input of the job in the type of its operation.
     ///
     /// # Errors
-    /// A `VALIDATION_ERROR` if the job is of another operation, or if its input is not of the type.
+    /// A `VALIDATION_ERROR` if the job is of another operation, or if its input does not match the type.
     pub fn input<Op: Call>(&self) -> Result<Op::Input, CallError> {
         if self.job.operation != Op::SPEC.id {
             let message = format!("the dead letter is of `{}`, not of `{}`", self.job.operation, Op::SPEC.id);
@@ -368,7 +370,7 @@ impl DeadLetter {
     }
 }
 
-/// A schedule: when which job is submitted.
+/// A schedule: its times, and the job that is submitted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -379,12 +381,12 @@ pub struct ScheduleRecord {
     pub when: String,
     /// When the schedule was made; intervals count from here.
     pub since: u64,
-    /// The job that is submitted each time; its id is that of the queue and the lane only in part: the token is made anew.
+    /// The job that is submitted each time. Its id gives the queue and the lane; each submit has a new token.
     pub job: JobRecord,
 }
 
 impl ScheduleRecord {
-    /// True if two records, or none, are the same JSON.
+    /// True if two records have the same JSON, or both are missing.
     pub(crate) fn is_same(one: Option<&Self>, other: Option<&Self>) -> bool {
         serde_json::to_value(one).ok() == serde_json::to_value(other).ok()
     }

@@ -1,4 +1,4 @@
-//! Which failures are tried again.
+//! Which failures are retried.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::model::retry::may_pass;
 use crate::{CallError, ErrorCode, RetryPolicy};
 
-/// What is tried again.
+/// Decides which errors are retried.
 impl RetryPolicy {
     /// True if an error is worth another attempt.
     pub fn repeats(&self, error: &CallError) -> bool {
@@ -25,10 +25,10 @@ impl RetryPolicy {
     }
 }
 
-/// The longest time that is counted, a hundred years: servers have times in nanoseconds of 64 bits.
+/// The longest duration that is counted, a hundred years: servers store times as nanoseconds in 64 bits.
 pub(super) const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// When a duration is over. Those above [`LONGEST`] never end.
+/// When a duration is over; never if it is above [`LONGEST`].
 pub(super) fn after(duration: Duration) -> Instant {
     Instant::now() + duration.min(LONGEST)
 }

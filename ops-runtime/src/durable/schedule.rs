@@ -1,9 +1,9 @@
-//! Schedules: jobs that are submitted again and again.
+//! Schedules: jobs that are submitted repeatedly.
 //!
-//! An engine only keeps schedules. There is always one job for the next time of each, with that time as its start. Every
-//! worker submits the one after it when its time has come, under an id made of the schedule and the time, so that any
-//! number of workers submit it once. If no worker runs at that time, the job runs late, and what was due meanwhile is left
-//! out.
+//! An engine only stores schedules. For each, there is always one job for its next time, with that time as its start.
+//! When the time has come, every worker submits the following job, under an id made of the schedule and the time, so
+//! that any number of workers submit it once. If no worker runs at that time, the job runs late, and the times that
+//! have passed meanwhile are skipped.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,11 +26,11 @@ use crate::{Call, CallError, ErrorCode};
 
 /// How often workers look for new schedules.
 const LOOK: u64 = 5_000;
-/// For how many of the last times of a schedule a job is looked for when it is removed.
+/// For how many of the last times of a schedule its jobs are looked up when it is removed.
 const PASSED: usize = 16;
-/// How long after a schedule is not there it is looked for once more: a new leader of a cluster may not show it at once.
+/// After how long a missing schedule is looked up again: a new leader of a cluster may not show it at once.
 const BEHIND: Duration = Duration::from_millis(500);
-/// How often a schedule is set that others set at the same time.
+/// How often the setting of a schedule is retried that other processes set concurrently.
 const TIMES: usize = 20;
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -60,18 +60,18 @@ enum Kind {
 }
 
 impl Schedule {
-    /// At the times that match a cron pattern, in UTC: minute, hour, day of the month, month, day of the week; a field
-    /// before them has seconds.
+    /// At the times that match a cron pattern, in UTC: minute, hour, day of the month, month, day of the week;
+    /// optionally with a field for seconds before them.
     ///
     /// # Errors
-    /// A `VALIDATION_ERROR` if the pattern is none.
+    /// A `VALIDATION_ERROR` if the pattern is invalid.
     pub fn cron(pattern: impl Into<String>) -> Result<Self, CallError> {
         let pattern = pattern.into();
         parse(&pattern)?;
         Ok(Self(Kind::Cron(pattern)))
     }
 
-    /// Each time that the interval has passed, at least a second, counted from when the schedule is made.
+    /// At each interval, at least a second, counted from when the schedule is made.
     pub fn every(interval: Duration) -> Self {
         Self(Kind::Every(interval.max(SHORTEST)))
     }
@@ -103,7 +103,7 @@ impl Schedule {
                 since.checked_add(interval.checked_mul(passed)?)?
             }
             Kind::Cron(pattern) => {
-                // Patterns know whole seconds.
+                // Patterns have whole seconds.
                 let until = DateTime::<Utc>::from_timestamp_millis(i64::try_from(before).ok()?.checked_sub(1)?)?;
                 let last = parse(pattern).ok()?.find_previous_occurrence(&until, true).ok()?;
                 u64::try_from(last.timestamp_millis()).ok()?
@@ -158,14 +158,14 @@ impl ScheduleRecord {
         self.when.parse::<Schedule>().ok()?.next(self.since, after)
     }
 
-    /// The last times until `now`, newest first: not more than so many.
+    /// The last times until `now`, newest first, up to `most`.
     fn passed(&self, now: u64, most: usize) -> Vec<u64> {
         let Ok(schedule) = self.when.parse::<Schedule>() else { return Vec::new() };
         let before = |at: &u64| schedule.last_before(self.since, *at);
         std::iter::successors(schedule.last_before(self.since, now.saturating_add(1)), before).take(most).collect()
     }
 
-    /// True if it submits the same jobs at the same times, but for when it was made.
+    /// True if it submits the same jobs at the same times, regardless of when it was made.
     fn repeats(&self, known: &Self) -> bool {
         let mut then = self.clone();
         let (own, job) = (&self.job, &mut then.job);
@@ -185,7 +185,7 @@ impl ScheduleRecord {
         job.id = JobId::of_key(job.id.queue(), job.id.lane(), &["schedule", &self.name, &since, &due]);
         let timeout = job.deadline.map(|deadline| deadline.saturating_sub(job.submitted));
         job.deadline = timeout.map(|timeout| at.saturating_add(timeout));
-        // As if it were submitted then, so that a dead letter that is tried again has as much time as at first.
+        // As if it were submitted then, so that a retried dead letter has the same time to its deadline.
         (job.submitted, job.not_before) = (at, Some(at));
         job.metadata.insert("scheduledAt".to_owned(), at.into());
         job
@@ -194,18 +194,19 @@ impl ScheduleRecord {
 
 /// Schedules.
 impl Jobs {
-    /// Submits a job of an operation at each time of a schedule, in the place of a schedule of that name. The next job of that
-    /// one is cancelled; those that are due already, such as while no worker was there, run.
+    /// Submits a job of an operation at each time of a schedule. Replaces a schedule with that name: its next job is
+    /// cancelled, but jobs that are already due, because no worker ran, are kept.
     ///
-    /// A schedule that is set again as it is stays: every process of a system may do so when it starts. Intervals go on counting
-    /// from when it was made.
+    /// Setting an equal schedule again changes nothing, so every process of a system may do so when it starts.
+    /// Intervals still count from when it was made.
     ///
-    /// The handler finds the time, in milliseconds since the Unix epoch, in the metadata as `scheduledAt`. A timeout of the
-    /// options counts from that time.
+    /// The handler finds the time, in milliseconds since the Unix epoch, in the metadata as `scheduledAt`. A timeout in
+    /// the options counts from that time.
     ///
     /// # Errors
-    /// `VALIDATION_ERROR` if the schedule has no next time, if the input is too big, or if the options have a key, a start
-    /// or a deadline at a fixed time. `ACCESS_DENIED` if the name is another's. Otherwise the error of the engine.
+    /// `VALIDATION_ERROR` if the schedule has no next time, if the input is too large, or if the options have a key, a
+    /// start or a deadline at a fixed time. `ACCESS_DENIED` if the name belongs to another identity. Otherwise the
+    /// error of the engine.
     pub async fn schedule<Op: Call>(
         &self,
         name: &str,
@@ -243,8 +244,8 @@ impl Jobs {
         Ok(schedules)
     }
 
-    /// Removes a schedule, and cancels its next job. Those of its last 16 times that have not started are cancelled, too.
-    /// Returns `false` if there is none of the name.
+    /// Removes a schedule, and cancels its next job. The jobs of its last 16 times that have not started are cancelled,
+    /// too. Returns `false` if there is no schedule with the name.
     ///
     /// # Errors
     /// That of the engine.
@@ -291,7 +292,7 @@ impl Jobs {
                 }
             }
             if self.engine().keep_schedule(&record, known.as_ref()).await? {
-                // Only now: the job of a schedule that stays must run. If this fails, it runs once more than it should.
+                // Only now: the job of a schedule that stays must run. If this fails, it runs once too often.
                 if let Some(known) = known {
                     self.close_next(&known).await?;
                 }
@@ -308,7 +309,7 @@ impl Jobs {
         }
     }
 
-    /// Cancels the next job of a schedule that is no more.
+    /// Cancels the next job of a removed schedule.
     async fn close_next(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
         match schedule.next(self.engine().now()) {
             Some(next) => self.close_at(schedule, next).await,
@@ -316,14 +317,14 @@ impl Jobs {
         }
     }
 
-    /// Cancels the jobs of a schedule that are due and that no worker has had.
+    /// Cancels the due jobs of a schedule that no worker has.
     async fn close_passed(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
         for at in schedule.passed(self.engine().now(), PASSED) {
             let id = schedule.job_at(at).id;
             if let Some(Stored::Open { tries, .. }) = self.engine().read(&id).await?
                 && tries == Tries::default()
                 && !self.engine().is_running(&id).await?
-                // A busy worker may answer late.
+                // A busy worker may respond late.
                 && !self.engine().is_running(&id).await?
             {
                 self.close_at(schedule, at).await?;
@@ -338,7 +339,7 @@ impl Jobs {
     }
 }
 
-/// Submits the next job of each schedule, for ever.
+/// Submits the next job of each schedule, in an endless loop.
 pub(super) async fn submit_due(jobs: Jobs) {
     // The last job of each schedule that is known to be submitted.
     let mut submitted: HashMap<String, JobId> = HashMap::new();
@@ -358,10 +359,10 @@ pub(super) async fn submit_due(jobs: Jobs) {
     }
 }
 
-/// Submits the next job of each of these schedules, unless that is known to be submitted. Returns when the first of them is due.
+/// Submits the next job of each of these schedules, unless it is known to be submitted. Returns when the first is due.
 ///
-/// A schedule may have been removed or replaced while this was on its way, by who then found no job of it to cancel: so the
-/// schedules are read once more, and the jobs of those that are gone are cancelled here.
+/// A schedule may have been removed or replaced meanwhile by a process that found no job of it to cancel. So the
+/// schedules are read once more, and the jobs of removed ones are cancelled here.
 async fn submit_all(
     jobs: &Jobs,
     schedules: Vec<ScheduleRecord>,
@@ -390,7 +391,7 @@ async fn submit_all(
     first
 }
 
-/// Cancels the jobs at these times of schedules that are no more: those that two looks do not find.
+/// Cancels the jobs at these times of removed schedules: those that two reads do not find.
 async fn close_gone(jobs: &Jobs, mut new: Vec<(ScheduleRecord, u64)>) -> Result<(), CallError> {
     for wait in [Duration::ZERO, BEHIND] {
         if new.is_empty() {

@@ -1,4 +1,4 @@
-//! What a running job and its worker know of each other.
+//! State shared by a running job and its worker.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
@@ -14,18 +14,18 @@ use crate::durable::record::JobRecord;
 use crate::model::request_id::Number;
 use crate::{CallError, Context, ErrorCode};
 
-/// How many jobs a worker runs in a queue, and how many of them wait for steps.
+/// Counts the running jobs of a worker in a queue, and those of them that wait for steps.
 ///
-/// A job that waits for a step makes room for another, which may be the step. So there are never too few places for the
-/// steps, and for a moment more jobs than places when many steps end at once.
+/// A job that waits for a step makes room for another, which may be the step. So steps always find room, and there may
+/// be more jobs than allowed for a moment when many steps end at once.
 pub(super) struct Gate {
-    /// Below zero for a moment if a handler has ended and left something behind that waits for a step.
+    /// Below zero for a moment if a handler has ended and left a task behind that waits for a step.
     running: AtomicIsize,
     waiting: AtomicUsize,
     max_running: usize,
     max_waiting: usize,
     freed: Notify,
-    /// Set when the worker stops: steps may find no worker then, so jobs do not wait for them.
+    /// Cancelled when the worker stops: steps may find no worker then, so jobs do not wait for them.
     pub(super) draining: CancellationToken,
 }
 
@@ -41,10 +41,10 @@ impl Gate {
         }
     }
 
-    /// Waits until there is room, and returns for how many.
+    /// Waits until there is room, and returns for how many jobs.
     ///
-    /// When there is little, those that are about to end may do so first: jobs are asked for by the dozen rather than one
-    /// by one.
+    /// If there is little, jobs that are about to end may do so first, so that jobs are requested by the dozen rather
+    /// than one by one.
     pub(super) async fn room(&self) -> usize {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
@@ -53,7 +53,7 @@ impl Gate {
                 0 => freed.await,
                 room if room < self.max_running / 4 => {
                     tokio::task::yield_now().await;
-                    // Steps that have ended may have taken it.
+                    // Steps that have ended may have taken the room.
                     match self.free() {
                         0 => {}
                         room => return room,
@@ -80,7 +80,7 @@ impl Gate {
         }
     }
 
-    /// Takes a place, until what this gives is dropped.
+    /// Takes a place until the returned guard is dropped.
     pub(super) fn enter(self: &Arc<Self>) -> Place {
         self.running.fetch_add(1, Ordering::AcqRel);
         Place(self.clone())
@@ -101,7 +101,7 @@ impl Drop for Place {
     }
 }
 
-/// What a name is the name of. The two kinds of steps share none.
+/// The kind of a step; names of different kinds do not conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Step {
     /// An operation.
@@ -110,19 +110,19 @@ pub(super) enum Step {
     Closure,
 }
 
-/// A running job, for its handler and those that this calls.
+/// A running job, for its handler and the calls that it makes.
 pub(crate) struct Scope {
-    /// The jobs in whose name it was submitted.
+    /// The jobs with whose identity it was submitted.
     pub(crate) jobs: Jobs,
     pub(super) delivery: Arc<Delivery>,
-    /// When the job is given up, and its steps with it.
+    /// The deadline of the job and its steps.
     pub(super) deadline: Option<u64>,
     gate: Arc<Gate>,
     /// The steps that it waits for.
     steps: Mutex<Vec<JobId>>,
-    /// Which call of this attempt, the job's own or one below it, uses each name of a step.
+    /// The call of this attempt, the job's own or a nested one, that uses each name of a step.
     names: Mutex<HashMap<(Step, String), Number>>,
-    /// Set when the job is given back, to go on when its steps are done.
+    /// Cancelled when the job is given back, to go on when its steps have ended.
     pub(super) suspended: CancellationToken,
 }
 
@@ -136,13 +136,13 @@ impl Scope {
         &self.delivery.job
     }
 
-    /// Gives a step its name, which is that of the call from now on, even if the step fails.
+    /// Assigns a step's name to a call, for the rest of the attempt, even if the step fails.
     ///
-    /// Which of several calls used it in an earlier attempt cannot be known: their order may be another, and the one that failed
-    /// then would get what the next one kept.
+    /// It is unknown which of several calls used a name in an earlier attempt: their order may differ, and the one that
+    /// failed then would get the result of the next one.
     ///
     /// # Errors
-    /// `VALIDATION_ERROR` if another call of this attempt has a step of that name: it would get what that one gave.
+    /// `VALIDATION_ERROR` if another call of this attempt has a step of that name: it would get that step's result.
     pub(super) fn name(&self, step: Step, name: &str, context: &Context) -> Result<(), CallError> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if *names.entry((step, name.to_owned())).or_insert(context.request) == context.request {
@@ -160,13 +160,13 @@ impl Scope {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gives the job's place up while it waits for a step. `None` if the worker has too many that wait, or stops: then the
-    /// job is given back.
+    /// Releases the job's place while it waits for a step. `None` if the worker has too many waiting jobs, or stops:
+    /// then the job is given back.
     pub(super) fn wait_for(self: &Arc<Self>, step: &JobId) -> Option<Waiting> {
         let is_full = self.gate.waiting.fetch_add(1, Ordering::AcqRel) >= self.gate.max_waiting;
         let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         steps.push(step.clone());
-        // Of steps side by side, the first gives the place up and the last takes it again.
+        // Of concurrent steps, the first releases the place and the last takes it again.
         if steps.len() == 1 {
             self.gate.leave();
         }
@@ -179,7 +179,7 @@ impl Scope {
         Some(waiting)
     }
 
-    /// Ends when the worker stops.
+    /// Completes when the worker stops.
     pub(super) async fn draining(&self) {
         self.gate.draining.cancelled().await;
     }

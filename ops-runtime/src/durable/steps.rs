@@ -1,4 +1,4 @@
-//! Steps of a job: what a repeated attempt takes over from the one before.
+//! Steps of a job: results that a repeated attempt takes over from the one before.
 
 use std::sync::Arc;
 
@@ -15,22 +15,23 @@ use crate::{Call, CallError, Context, ErrorCode, ResponseEnvelope};
 
 /// Steps of durable calls.
 impl Context {
-    /// Runs an operation as a step of this job: a job of its own, which a repeated attempt attaches to.
+    /// Runs an operation as a step of this job: a job of its own, to which a repeated attempt attaches.
     ///
-    /// The name is the step's own within the job. Calls that the handler makes by [`env`](Self::env) are part of the job: an
-    /// operation that is called several times gives its steps names that tell the calls apart. That includes calls that a handler
-    /// repeats because they failed: the name of a step is taken though the step failed.
+    /// The name is unique within the job. Calls that the handler makes by [`env`](Self::env) are part of the job, so an
+    /// operation that is called several times must give its steps different names for each call. That includes calls
+    /// that a handler repeats because they failed: the name of a step is used up even if the step failed.
     ///
-    /// The step runs with the identity of this job, like a call by `env`, and has retries of its own. While the handler waits
-    /// for it, another job can run in its place. Its result is kept for 30 days
-    /// ([`Jobs::with_step_retention`](crate::durable::Jobs::with_step_retention)). A step that has become a dead letter stays one
-    /// until it is retried or discarded, and its error is given to every attempt until then.
+    /// The step runs with the identity of this job, like a call by `env`, and has retries of its own. While the handler
+    /// waits for it, another job can run in its place. Its result is kept for 30 days
+    /// ([`Jobs::with_step_retention`](crate::durable::Jobs::with_step_retention)). A step that has become a dead letter
+    /// stays one until it is retried or discarded, and its error is returned to every attempt until then.
     ///
-    /// In a call that is no job, this just runs the operation.
+    /// In a call that is not a job, this just runs the operation.
     ///
     /// # Errors
-    /// The error of the operation. `KEY_CONFLICT` if an earlier attempt gave the step another input: compute inputs from
-    /// the job's own input and from other steps. `VALIDATION_ERROR` if another call of this attempt has a step of the name.
+    /// The error of the operation. `KEY_CONFLICT` if an earlier attempt gave the step another input: compute inputs
+    /// from the job's own input and from other steps. `VALIDATION_ERROR` if another call of this attempt has a step
+    /// with the name.
     pub async fn once<Op: Call>(
         &self,
         name: &str,
@@ -50,7 +51,7 @@ impl Context {
         let origin = Origin {
             key: Some(&["step", parent.id.as_str(), &step]),
             retry: Op::SPEC.retry(),
-            // A repeated attempt finds it there, though the lanes may be more by then.
+            // So that a repeated attempt finds it, even if there are more lanes by then.
             lane: Some(parent.id.lane()),
             parent: Some(&parent.id),
             trusted: true,
@@ -59,7 +60,7 @@ impl Context {
         let record = scope.jobs.record(&Op::SPEC.id, input, options, &origin);
         let record = record.map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
         let (job, known) = scope.jobs.put_or_known(record).await?;
-        // It needs no place to wait, which jobs may have that wait for this one.
+        // It needs no place to wait. The waiting places may all be taken by jobs that wait for this one.
         if let Some(Stored::Ended(ended)) = known {
             return job.outcome(*ended);
         }
@@ -70,7 +71,7 @@ impl Context {
             () = scope.draining() => return suspend(&scope).await,
         };
         let ended = match ended {
-            // The engine had it a moment ago. Whether it is lost, or just not shown, its next submit finds out.
+            // The engine had it a moment ago. Its next submit shows if it is lost, or just not shown.
             Err(error) if matches!(JobError::of(&error), Some(JobError::NotFound { .. })) => {
                 return suspend(&scope).await;
             }
@@ -80,17 +81,18 @@ impl Context {
         job.outcome(ended)
     }
 
-    /// Runs a closure as a step of this job, and keeps what it gives: a repeated attempt gets that, and does not run it.
+    /// Runs a closure as a step of this job, and stores its result: a repeated attempt gets the result, and does not
+    /// run it.
     ///
-    /// If the worker dies between the closure's effect and the keeping, the closure runs again: use
-    /// [`once`](Self::once), or give [`idempotency_key`](Self::idempotency_key) to what it calls. An error is not kept. What
-    /// is kept is kept for 30 days. For the name, the same holds as for that of `once`.
+    /// If the worker dies after the closure's effect and before the result is stored, the closure runs again: use
+    /// [`once`](Self::once), or pass [`idempotency_key`](Self::idempotency_key) to what it calls. An error is not
+    /// stored. A result is kept for 30 days. The name has the same rules as for `once`.
     ///
-    /// In a call that is no job, this just runs the closure.
+    /// In a call that is not a job, this just runs the closure.
     ///
     /// # Errors
-    /// Those of the closure, and of the engine. `VALIDATION_ERROR` if an earlier attempt kept a value of another type, or if
-    /// another call of this attempt has a step of the name.
+    /// Those of the closure, and of the engine. `VALIDATION_ERROR` if an earlier attempt stored a value of another
+    /// type, or if another call of this attempt has a step with the name.
     pub async fn step<T, F>(&self, name: &str, run: impl FnOnce() -> F + Send) -> Result<T, CallError>
     where
         T: Serialize + DeserializeOwned + Send,
@@ -119,7 +121,7 @@ impl Context {
     }
 }
 
-/// Gives the job back; its worker drops the handler, so that this never ends.
+/// Gives the job back. Its worker drops the handler, so this never returns.
 async fn suspend<T>(scope: &Scope) -> T {
     scope.suspended.cancel();
     std::future::pending().await

@@ -1,4 +1,4 @@
-//! Workers: who runs jobs.
+//! Workers, which run jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,18 +18,18 @@ use crate::durable::jobs::{Jobs, check_queue};
 use crate::durable::schedule;
 use crate::durable::scope::{Gate, Scope};
 
-/// How long an engine is asked for jobs at a time. A worker that stops waits for it, so that no job is lost on its way.
+/// How long an engine is asked for jobs at a time. A worker that stops waits for it, so that no job is lost in between.
 const PULL: Duration = Duration::from_secs(1);
 /// How often the gauges of a queue are set.
 #[cfg(feature = "metrics")]
 const MEASURE: Duration = Duration::from_secs(15);
-/// The shortest and the longest wait after an error of the engine.
+/// The shortest and the longest delay after an error of the engine.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// Runs jobs by the operations of a registry.
+/// Runs jobs with the operations of a registry.
 ///
-/// Jobs of operations that the registry does not have are left to other workers, so that an older version may run beside a
-/// newer one.
+/// Jobs of operations that the registry does not have are left to other workers, so that an older version may run
+/// beside a newer one.
 ///
 /// ```
 /// # use ops_runtime::Registry;
@@ -57,7 +57,7 @@ impl Worker {
         Self { jobs, registry, queues, max_running: 64, max_waiting: 1024 }
     }
 
-    /// Takes jobs of these queues only. One that is no name of a queue is left out, with an error in the log.
+    /// Takes jobs of these queues only. An invalid name is skipped, with an error in the log.
     pub fn with_queues<Q: Into<String>>(self, queues: impl IntoIterator<Item = Q>) -> Self {
         Self { queues: queues.into_iter().map(Into::into).collect(), ..self }
     }
@@ -67,13 +67,13 @@ impl Worker {
         Self { max_running: jobs, ..self }
     }
 
-    /// Sets how many jobs of a queue wait for steps at a time; 1,024 by default. One more is given back to the queue, and
-    /// starts again when its turn comes.
+    /// Sets how many jobs of a queue wait for steps at a time; 1,024 by default. Beyond, a job is given back to the
+    /// queue, and starts again when its turn comes.
     pub fn with_max_waiting(self, jobs: usize) -> Self {
         Self { max_waiting: jobs, ..self }
     }
 
-    /// Starts to take jobs.
+    /// Starts taking jobs.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -130,10 +130,10 @@ async fn measure(jobs: Jobs, queue: String, draining: CancellationToken) {
     draining.run_until_cancelled(measure).await;
 }
 
-/// A worker that runs.
+/// A running worker.
 ///
-/// Dropping it ends it as a crash would: handlers are dropped where they stand, and their jobs are delivered again when
-/// their leases are over.
+/// Dropping it ends it like a crash: running handlers are dropped, and their jobs are delivered again when their leases
+/// have expired.
 #[must_use = "a worker that is dropped runs no more jobs"]
 pub struct WorkerHandle {
     draining: CancellationToken,
@@ -142,15 +142,15 @@ pub struct WorkerHandle {
 }
 
 impl WorkerHandle {
-    /// Takes no more jobs, and returns when those that run are done. Jobs that wait for steps are given back, and so are those that
-    /// were sent to this process and not begun. The process may end then.
+    /// Takes no more jobs, and returns when the running ones have ended. Jobs that wait for steps are given back, and
+    /// so are those that were sent to this process and not begun. The process may end then.
     pub async fn stop(self) {
         self.draining.cancel();
         self.tasks.wait().await;
     }
 
-    /// Takes no more jobs, drops the handlers of those that run, and gives these back. They start again from their steps,
-    /// at once and as the same attempt: what was no step happens twice.
+    /// Takes no more jobs, drops the running handlers, and gives their jobs back. These start again from their steps,
+    /// at once and as the same attempt: whatever was not a step happens twice.
     pub async fn stop_now(self) {
         self.signals.stopped.cancel();
         self.stop().await;
@@ -176,28 +176,28 @@ struct Puller {
     registry: Registry,
     queue: String,
     gate: Arc<Gate>,
-    /// The jobs that run here, and what ends them when they are closed. Numbered, as a job whose lease was lost may be here
-    /// twice.
+    /// The running jobs, and the tokens that end them when they are closed. Numbered, since a job whose lease was lost
+    /// may be here twice.
     running: Mutex<BTreeMap<(JobId, u64), CancellationToken>>,
     number: AtomicU64,
     signals: Signals,
-    /// Those of the jobs that run here.
+    /// The tasks of the running jobs.
     tasks: TaskTracker,
 }
 
 impl Puller {
-    /// Takes jobs until the worker drains, and ends when the last of them has ended.
+    /// Takes jobs until the worker drains, and returns when the last of them has ended.
     async fn work(self: Arc<Self>) {
         self.clone().pull().await;
         // At once, for other workers.
         self.release().await;
         self.tasks.close();
         self.tasks.wait().await;
-        // What became of the last jobs may be on its way.
+        // The outcomes of the last jobs may not have arrived yet.
         self.release().await;
     }
 
-    /// Gives back what was sent to this process and that no worker took. The process may end after this.
+    /// Gives back what was sent to this process and not taken by a worker. The process may end after this.
     async fn release(&self) {
         tokio::select! {
             biased;
@@ -247,7 +247,7 @@ impl Puller {
 
     fn run(self: Arc<Self>, delivery: Delivery) -> impl Future<Output = ()> + Send {
         let closed = CancellationToken::new();
-        // Before the task is run first, so that the next pull knows of it.
+        // Before the task runs, so that the next pull counts it.
         let place = self.gate.enter();
         let listed = (delivery.job.id.clone(), self.number.fetch_add(1, Ordering::Relaxed));
         self.running().insert(listed.clone(), closed.clone());
@@ -303,7 +303,7 @@ impl Puller {
     }
 }
 
-/// A job in the list of those that run, until this is dropped.
+/// A job in the list of running jobs, until this is dropped.
 struct Listed {
     puller: Arc<Puller>,
     job: (JobId, u64),

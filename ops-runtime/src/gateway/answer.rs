@@ -1,25 +1,25 @@
-//! The arguments and the answers of the gateway's own tools.
+//! The arguments and the results of the gateway's own tools.
 
 use serde_json::{Map, Value};
 
 use crate::{CallError, ContentBlock, ErrorCode, McpMeta, Payload, ResponseEnvelope};
 
-/// The error of an argument that does not fit.
+/// The error of an invalid argument.
 pub(super) fn wrong(what: impl Into<String>) -> CallError {
     CallError::new(ErrorCode::ValidationError, what.into())
 }
 
-/// An argument that has to be a text.
+/// An argument that has to be a string.
 pub(super) fn text_of<'a>(input: &'a Map<String, Value>, name: &str) -> Result<&'a str, CallError> {
     input.get(name).and_then(Value::as_str).ok_or_else(|| wrong(format!("`{name}` has to be a text")))
 }
 
-/// The answer of a tool that is a text.
+/// A tool result with a text.
 pub(super) fn answer(is_error: bool, text: String) -> ResponseEnvelope<Payload> {
     blocks(is_error, vec![ContentBlock::text(text)])
 }
 
-/// The answer of a tool that is content blocks.
+/// A tool result with content blocks.
 pub(super) fn blocks(is_error: bool, content: Vec<ContentBlock>) -> ResponseEnvelope<Payload> {
     ResponseEnvelope::mcp(Payload::Value(Value::Null), McpMeta::new(is_error, content))
 }

@@ -1,4 +1,4 @@
-//! Asking whether a call may be made: the client's user, or in the answer of the tool.
+//! Asking for approval of a call: by the client, or by the result of the tool.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -15,31 +15,31 @@ use crate::model::random;
 use crate::run::registry::Entry;
 use crate::{CallError, Context, ErrorCode, OperationKind, OperationSpec};
 
-/// The code of a call that waits for somebody to agree to it.
+/// The code of a call that waits for approval.
 pub(super) const NEEDED: &str = "APPROVAL_NEEDED";
 
-/// How many calls may wait at a time, of one caller and of all. The oldest gives way.
+/// How many calls may wait at a time, of one caller and of all. Beyond, the oldest is dropped.
 const WAITING_OF_ONE: usize = 200;
 const WAITING: usize = 10_000;
 
 /// How long a call may wait.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
-/// How much of an input is shown to who is asked, in bytes of JSON.
+/// How much of an input is shown to the user, in bytes of JSON.
 const SHOWN: usize = 2_000;
 
-/// How many parts that are not shown as a whole are told.
+/// How many shortened parts are listed.
 const PARTS: usize = 8;
 
-/// An extension of a call that somebody has agreed to: the gate does not ask again.
+/// An extension of an approved call: the gate does not ask again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Approved;
 
-/// Calls that wait for somebody to agree to them, each by a key that cannot be guessed.
+/// Calls that wait for approval, each with a key that cannot be guessed.
 #[derive(Default)]
 pub(super) struct Waiting(Mutex<VecDeque<Call>>);
 
-/// A call that waits.
+/// A waiting call.
 pub(super) struct Call {
     key: String,
     since: Instant,
@@ -49,7 +49,7 @@ pub(super) struct Call {
 }
 
 impl Waiting {
-    /// The key of a call that waits from now on.
+    /// Adds a waiting call, and returns its key.
     pub(super) fn add(&self, caller: &CallerId, id: &str, input: &Value) -> String {
         let call = Call {
             key: random::bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -60,7 +60,7 @@ impl Waiting {
         let key = call.key.clone();
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|call| call.since.elapsed() < PATIENCE);
-        // Of the same caller if it has many, so that no caller pushes out what others wait for.
+        // First one of the same caller if it has many, so that no caller displaces the calls of others.
         if waiting.iter().filter(|call| call.caller == *caller).count() >= WAITING_OF_ONE
             && let Some(oldest) = waiting.iter().position(|call| call.caller == *caller)
         {
@@ -73,7 +73,7 @@ impl Waiting {
         key
     }
 
-    /// That very call of that caller, if it waits under the key; it then waits no longer.
+    /// Removes and returns the call that waits under the key, if the caller, the operation and the input are the same.
     pub(super) fn redeem(&self, key: &str, caller: &CallerId, id: &str, input: &Value) -> Option<Call> {
         let about = about(id, input);
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ impl Waiting {
         call.filter(|call| call.since.elapsed() < PATIENCE)
     }
 
-    /// Lets a call wait again, as if it had never been redeemed.
+    /// Lets a call wait again, as if it had not been redeemed.
     pub(super) fn put_back(&self, call: Call) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = waiting.partition_point(|other| other.since <= call.since);
@@ -91,17 +91,17 @@ impl Waiting {
 }
 
 fn about(id: &str, input: &Value) -> [u8; 32] {
-    // The order of names says nothing.
+    // The order of members does not matter.
     let mut about = json!([id, input]);
     about.sort_all_objects();
     let digest = ring::digest::digest(&ring::digest::SHA256, about.to_string().as_bytes());
     digest.as_ref().try_into().unwrap_or_default()
 }
 
-/// Asks the user of the client whether the call may be made; the key tells this question from others of the same request.
+/// Asks the user of the client if the call may be made; the key identifies the question within the request.
 ///
 /// # Errors
-/// If the client can't ask, with the code [`NEEDED`]; if its user says no, with `ACCESS_DENIED`.
+/// If the client can't ask, with the code [`NEEDED`]; if its user declines, with `ACCESS_DENIED`.
 pub(super) async fn ask(
     peer: &McpPeer,
     key: &str,
@@ -124,14 +124,14 @@ pub(super) async fn ask(
     }
 }
 
-/// What is asked: which operation, with which input. Of a file, its size is told, and its name and type if they are known; of
-/// what is long, the beginning is shown, beside all else.
+/// The text of the question: the operation and its input. Of a file, the size is shown, and the name and type if they
+/// are known; of a long value, the beginning is shown, beside everything else.
 pub(super) fn question(entry: &Entry, input: &Value, context: Option<&Context>) -> String {
     let told = files::told(entry, input, context);
     let (shown, parts, more) = large::excerpt(&told, SHOWN);
     let mut text = serde_json::to_string_pretty(&shown).unwrap_or_default();
     if text.len() > 2 * SHOWN {
-        // What nests deep is wide.
+        // Deeply nested JSON would be wide if it were indented.
         text = shown.to_string();
     }
     if !parts.is_empty() {
@@ -145,7 +145,7 @@ pub(super) fn question(entry: &Entry, input: &Value, context: Option<&Context>) 
     format!("May `{}` be called? {}\n\n{}", name(&entry.spec.id), summary(&entry.spec), in_order(&text))
 }
 
-/// The error of a call that nobody has agreed to yet.
+/// The error of a call without approval.
 pub(super) fn needed(spec: &OperationSpec) -> CallError {
     let why = match spec.kind {
         OperationKind::Mutation => "changes something, so",

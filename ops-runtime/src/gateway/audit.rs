@@ -1,6 +1,6 @@
 //! A log of all calls, as JSON lines.
 //!
-//! A call never waits for the log: entries go through a bounded queue to a thread that writes them.
+//! A call does not wait for the log: entries go through a bounded queue to a thread that writes them.
 
 mod entry;
 pub(super) mod files;
@@ -28,24 +28,24 @@ pub use self::entry::{Approval, AuditEntry};
 pub use self::redact::AuditInputs;
 pub use self::writer::AuditSink;
 
-/// How long a process that ends waits for the log.
+/// How long the end of a process waits for the log.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it waits for one attempt to write an entry, and a further one.
+/// How long it waits for one attempt to write an entry, and for one further attempt.
 const ATTEMPT: Duration = Duration::from_millis(300);
 
 /// The outcome of a call that has a result.
 const OK: &str = "ok";
 
-/// What an audit log says, and what happens when it cannot be written.
+/// The options of an audit log.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AuditOptions {
-    /// True if no call is made whose entry may be lost. By default calls go on, and lost entries are counted.
+    /// True if calls are refused whose entries could be lost. By default calls go on, and lost entries are counted.
     pub required: bool,
-    /// The number of entries that wait to be written; with `required`, together with the calls in flight.
+    /// Number of entries that may wait to be written; with `required`, including the calls in flight.
     pub max_queued: usize,
-    /// How inputs are written; `None` for their sizes alone.
+    /// How inputs are written; `None` to write only their sizes.
     pub inputs: Option<AuditInputs>,
 }
 
@@ -69,14 +69,14 @@ impl AuditOptions {
         self
     }
 
-    /// Sets the number of entries that wait to be written; at least one.
+    /// Sets the number of entries that may wait to be written; at least one.
     #[must_use]
     pub fn with_max_queued(mut self, entries: usize) -> Self {
         self.max_queued = entries;
         self
     }
 
-    /// Writes inputs, too, without the members that look like secrets.
+    /// Also writes inputs, without the members that look like secrets.
     #[must_use]
     pub fn with_inputs(mut self, inputs: AuditInputs) -> Self {
         self.inputs = Some(inputs);
@@ -84,23 +84,24 @@ impl AuditOptions {
     }
 }
 
-/// A log of calls: who called what, how it ended, and how long it took. A clone writes to the same place.
+/// A log of calls: caller, operation, outcome and duration. A clone writes to the same log.
 ///
 /// ```text
 /// {"time":"2026-11-23T23:45:12.007Z","request":"7","caller":"ann","operation":"shop.buyPet","kind":"mutation",
 ///  "outcome":"ok","durationMs":12.25,"inputBytes":11,"outputBytes":52,"approval":{"state":"approved","by":"bob"}}
 /// ```
 ///
-/// (in one line). `outcome` is `ok` or the code of the error; it is `ABORTED` for a call that was dropped, and `TIMEOUT` if
-/// its deadline had passed then. A member that is not known is left out; `caller` is `null` for a caller without an identity.
-/// Results are never written, and inputs only as [`AuditInputs`] says. Of a file in an input, a gateway writes the name, the
-/// type and the size, as far as they are known: `{"fileName":"cat.png","contentType":"image/png","bytes":20480}`.
+/// (in one line). `outcome` is `ok` or the code of the error; it is `ABORTED` for a call that was dropped, and
+/// `TIMEOUT` if its deadline had passed by then. Unknown members are left out; `caller` is `null` for a caller without
+/// an identity. Results are never written, and inputs only as set by [`AuditInputs`]. Of a file in an input, a gateway
+/// writes the name, the type and the size, as far as they are known:
+/// `{"fileName":"cat.png","contentType":"image/png","bytes":20480}`.
 ///
-/// Calls do not wait for the log. If the sink fails, its entry is tried again every 200 ms, and those that come meanwhile
-/// wait in a queue. An entry that finds the queue full is lost; the next one that is written has their number as
-/// `dropped`. A log that is [required](AuditOptions::with_required) loses none while the process lives: while its sink
-/// fails, or while the queue has no room for the calls in flight, calls are refused. When the process ends, entries that
-/// are still queued are lost, unless [`flush`](Self::flush) waits for them.
+/// Calls do not wait for the log. If the sink fails, the entry is retried every 200 ms, and further entries wait in a
+/// queue. An entry that finds the queue full is lost; the next written entry has the number of lost ones as `dropped`.
+/// A log that is [required](AuditOptions::with_required) loses none while the process lives: while its sink fails, or
+/// while the queue has no room for the calls in flight, calls are refused. When the process ends, queued entries are
+/// lost, unless [`flush`](Self::flush) waits for them.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -129,9 +130,9 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// A log at the end of a file, which is made for its owner alone (mode 0600) if it is not there.
+    /// A log that appends to a file, which is created with the mode 0600 if it does not exist.
     ///
-    /// The file stays open. Whoever rotates it copies and truncates it (`copytruncate` of logrotate).
+    /// The file stays open. To rotate it, copy and truncate it (`copytruncate` of logrotate).
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -166,7 +167,7 @@ impl AuditLog {
         Ok(Self { options: Arc::new(options), state, queue })
     }
 
-    /// Begins the entry of a call, which is written when the record is finished or dropped.
+    /// Begins the entry of a call; it is written when the record is finished or dropped.
     ///
     /// # Errors
     /// An `EXECUTION_ERROR` if the log is required and cannot be written now. The call must not be made then.
@@ -174,7 +175,7 @@ impl AuditLog {
         self.begin_as(entry, size_of(input, usize::MAX), || Cow::Borrowed(input))
     }
 
-    /// As [`begin`](Self::begin), with an input of that size that is written in another form.
+    /// Like [`begin`](Self::begin), for an input of that size that is written in another form.
     pub(super) fn begin_as<'v>(
         &self,
         mut entry: AuditEntry,
@@ -192,7 +193,7 @@ impl AuditLog {
         Ok(AuditRecord { log: self.clone(), entry: Some(Box::new(entry)), started, deadline: None, place })
     }
 
-    /// Waits until all entries that are finished by now are written, however long that takes.
+    /// Waits until all finished entries are written, however long that takes.
     pub async fn flush(&self) {
         let (done, written) = oneshot::channel();
         if self.queue.send(Message::Flush(done)).await.is_ok() {
@@ -200,9 +201,9 @@ impl AuditLog {
         }
     }
 
-    /// As [`flush`](Self::flush), for a process that ends, which no sink may keep from ending.
+    /// Like [`flush`](Self::flush), for the end of a process, which a failing sink must not prevent.
     ///
-    /// It waits 5 seconds at most. A log that is not required and whose sink fails gets one further attempt alone.
+    /// It waits 5 seconds at most. A log that is not required and whose sink fails gets only one further attempt.
     pub(super) async fn flush_for_end(&self) {
         let until = tokio::time::Instant::now() + PATIENCE;
         let mut flushing = std::pin::pin!(self.flush());
@@ -216,7 +217,7 @@ impl AuditLog {
         }
     }
 
-    /// A place in the queue, so that the entry cannot be lost.
+    /// Reserves a place in the queue, so that the entry cannot be lost.
     fn reserve(&self) -> Result<OwnedPermit<Message>, CallError> {
         let refused = |why: &str| {
             let message = format!("the audit log cannot be written ({why}): without it no call is made");
@@ -255,35 +256,36 @@ impl fmt::Debug for AuditLog {
     }
 }
 
-/// The entry of a call that has begun. If it is dropped, the call counts as `ABORTED`, or as `TIMEOUT` if it had a deadline
-/// that has passed.
+/// The entry of a call in progress. If it is dropped, the call counts as `ABORTED`, or as `TIMEOUT` if its deadline has
+/// passed.
 #[derive(Debug)]
 pub struct AuditRecord {
     log: AuditLog,
     /// `None` once it is written.
     entry: Option<Box<AuditEntry>>,
     started: Instant,
-    /// When its caller gives up.
+    /// The deadline of the call.
     deadline: Option<Instant>,
     /// Its place in the queue, if the log is required.
     place: Option<OwnedPermit<Message>>,
 }
 
 impl AuditRecord {
-    /// Counts the call as timed out, and not as aborted, if it is dropped after this.
+    /// If it is dropped after this deadline, the call counts as timed out instead of aborted.
     pub(super) fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Sets what became of asking for approval; the last one counts.
+    /// Sets the outcome of asking for approval; the last one counts.
     pub fn set_approval(&mut self, approval: Approval) {
         if let Some(entry) = &mut self.entry {
             entry.approval = Some(approval);
         }
     }
 
-    /// Ends the call with its result, of which only the size is written, or with its error, of which the code is.
+    /// Ends the call with its result, of which only the size is written, or with its error, of which the code is
+    /// written.
     pub fn finish(mut self, outcome: Result<&Value, &CallError>) {
         let (outcome, bytes) = match outcome {
             Ok(result) => (OK, size_of(result, usize::MAX)),
@@ -292,12 +294,12 @@ impl AuditRecord {
         self.end(outcome, bytes);
     }
 
-    /// Ends the call with a result of that size, if it is known.
+    /// Ends the call with a result of that size, if known.
     pub(super) fn finish_with(mut self, bytes: Option<usize>) {
         self.end(OK, bytes);
     }
 
-    /// Leaves the entry out.
+    /// Drops the entry without writing it.
     #[cfg(feature = "program")]
     pub(super) fn discard(mut self) {
         self.entry = None;

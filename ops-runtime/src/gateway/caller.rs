@@ -1,11 +1,11 @@
-//! Who makes a call, as far as limits are concerned.
+//! The caller of a call, for limits and the audit log.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::Identity;
 
-/// Who makes a call: an identity, a connection, or anybody else.
+/// The caller of a call: an identity, a connection, or unknown.
 ///
 /// ```
 /// use ops_runtime::access::Identity;
@@ -26,12 +26,12 @@ enum Kind {
 }
 
 impl CallerId {
-    /// The caller with this identity. All callers without one are one.
+    /// The caller with this identity. All callers without an identity are the same caller.
     pub fn of(identity: Option<&Identity>) -> Self {
         Self(identity.map_or(Kind::Anonymous, |identity| Kind::Identity(identity.id.as_str().into())))
     }
 
-    /// A caller without an identity, who is known by the connection.
+    /// A caller without an identity, identified by its connection.
     pub fn connection(name: impl Into<Arc<str>>) -> Self {
         Self(Kind::Connection(name.into()))
     }
@@ -44,7 +44,7 @@ impl CallerId {
         }
     }
 
-    /// The name of the connection that the caller is known by; `None` for any other caller.
+    /// The name of the connection that identifies the caller; `None` for any other caller.
     pub fn connection_name(&self) -> Option<&str> {
         match &self.0 {
             Kind::Connection(name) => Some(name),

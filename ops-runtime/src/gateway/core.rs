@@ -1,4 +1,4 @@
-//! What all faces of a gateway share, and a call as a model makes it.
+//! State shared by all interfaces of a gateway, and calls of models.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const ITEMS: usize = 100;
 /// How long a call collects items of a subscription, and how long it waits for one.
 const COLLECT: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// The operation that reads on in a result that was cut. It is in no registry: `call` itself answers it.
+/// The operation that reads further parts of a shortened result. It is in no registry: `call` handles it.
 pub(super) const READ_ON: &str = "results.read";
 
 pub(super) struct Core {
@@ -41,11 +41,11 @@ pub(super) struct Core {
     #[cfg(feature = "program")]
     pub(super) programs: Option<super::programs::Programs>,
     view: ArcSwapOption<View>,
-    /// Held by who makes a view, so that others wait for it.
+    /// Locked while a view is made, so that it is made once.
     making: Mutex<()>,
 }
 
-/// What a user has agreed to, to be kept if the call is not made: it was refused for coming too soon, say, or dropped.
+/// An approval, to be put back if the call is not made: for example because of a rate limit, or because it was dropped.
 struct Yes<'a> {
     waiting: &'a Waiting,
     call: Option<approval::Call>,
@@ -60,10 +60,10 @@ impl Drop for Yes<'_> {
     }
 }
 
-/// How calls that somebody has to agree to are asked about.
+/// How approval is asked for.
 pub(super) struct Approvals {
     pub(super) waiting: Waiting,
-    /// True if the answer of a tool may ask, where the client can't.
+    /// True if a tool's result may ask if the client can't.
     pub(super) by_answer: bool,
 }
 
@@ -80,7 +80,7 @@ impl Core {
         }
     }
 
-    /// The index and the names of all operations as they are now.
+    /// The index and the names of all present operations.
     ///
     /// # Errors
     /// If the runtime is shutting down.
@@ -95,7 +95,7 @@ impl Core {
             let table = registry.table();
             (table.version, table.iter().cloned().collect::<Vec<Arc<Entry>>>())
         };
-        // Somebody else may have made it in the meantime.
+        // Another task may have made it meanwhile.
         if let Some(view) = current(version) {
             return Ok(view);
         }
@@ -105,7 +105,7 @@ impl Core {
         Ok(made)
     }
 
-    /// Calls an operation for a model: whatever happens is an answer that it can read.
+    /// Calls an operation for a model; errors become results that it can read.
     pub(super) async fn call_for_model(
         &self,
         principal: &Principal,
@@ -117,7 +117,7 @@ impl Core {
     ) -> ResponseEnvelope<Payload> {
         let caller = &caller_of(principal);
         let entry = find::entry(&self.gate, principal, id);
-        // A document may have an operation of that id, too.
+        // A document may have an operation with that id, too.
         if id == READ_ON && (entry.is_none() || input.get("cursor").is_some()) {
             return self.read_on(caller, &input);
         }
@@ -129,7 +129,7 @@ impl Core {
         };
         let made_by = MadeBy::new(caller);
         let agreed = approval.and_then(|key| self.approvals.waiting.redeem(key, caller, id, &input));
-        // A yes is good for a call that is made: until then, its key is kept.
+        // An approval is used up by a call that is made; until then, its key is kept.
         let _yes = agreed.map(|call| {
             options.extensions.insert_own(Approved);
             Yes { waiting: &self.approvals.waiting, call: Some(call), made_by: &made_by }
@@ -143,7 +143,7 @@ impl Core {
             let public = |error| self.public(principal, error, &entry.spec, &request);
             Box::pin(collect(invocation, id, input.clone(), public)).await
         } else {
-            // A model reads what came, and what of it is not as described: nothing here promises a schema.
+            // A model reads the response as it is, and its mismatches: no schema is promised here.
             pipeline::call(Ok(invocation), id, input.clone()).await.map(|envelope| (envelope, true))
         };
         if let Err(error) = &outcome {
@@ -155,7 +155,7 @@ impl Core {
                 self.wait(caller, &entry, &input, &error, approval.is_some())
             }
             Err(error) => {
-                // Of the input, and not of an answer.
+                // An error of the input, not of a response.
                 let is_refused = *error.code() == ErrorCode::ValidationError && error.details().get("raw").is_none();
                 let error = self.public(principal, error, &entry.spec, &request);
                 self.failure(caller, &entry, &error, is_refused).await
@@ -163,7 +163,7 @@ impl Core {
         }
     }
 
-    /// An error as its caller may see it: the owner may read what servers say.
+    /// An error as its caller may see it: the owner may read the texts of servers.
     pub(super) fn public(
         &self,
         principal: &Principal,
@@ -199,7 +199,7 @@ impl Core {
         blocks(is_error, content)
     }
 
-    /// A value as text; what is too long is cut, and a second block says how to read on.
+    /// A value as text; if it is too long, it is shortened, and a second block says how to read on.
     pub(super) fn fit(&self, caller: &CallerId, value: Value) -> Vec<ContentBlock> {
         self.as_text(self.results.fit(caller, value))
     }
@@ -211,8 +211,8 @@ impl Core {
         content
     }
 
-    /// Content blocks whose texts have the room of one result together: if that is too little, they become a list, which is
-    /// read on as any other.
+    /// Content blocks whose texts share the room of one result. If that is too little, they become a list, which can be
+    /// read on like any other.
     fn fit_blocks(&self, caller: &CallerId, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
         let mut texts: Vec<Value> = blocks.iter().filter_map(text_of).collect();
         let all = match texts.len() {
@@ -223,7 +223,7 @@ impl Core {
         if self.results.fits(&all) { blocks } else { self.fit_beside(caller, all, blocks) }
     }
 
-    /// The name by which a model reads on: an operation, or where there is no `call`, the input of `execute`.
+    /// The name by which a model reads on: an operation, or if there is no `call`, the input of `execute`.
     fn reads_by(&self) -> &'static str {
         #[cfg(feature = "program")]
         if self.programs.is_some() {
@@ -232,7 +232,7 @@ impl Core {
         READ_ON
     }
 
-    /// A result, or what fits of it, and how to read on.
+    /// A result, or the part of it that fits, with how to read on.
     fn as_text(&self, fitted: Fitted) -> Vec<ContentBlock> {
         let text = match fitted.shown {
             Value::String(text) => text,
@@ -249,7 +249,7 @@ impl Core {
         content
     }
 
-    /// Reads on in a result that was cut.
+    /// Reads on in a shortened result.
     pub(super) fn read_on(&self, caller: &CallerId, input: &Value) -> ResponseEnvelope<Payload> {
         if let Some(wrong) = not_to_read_on(input, self.reads_by()) {
             return answer(true, format!("{}: {wrong}", ErrorCode::ValidationError));
@@ -264,7 +264,7 @@ impl Core {
         }
     }
 
-    /// The answer of a call that somebody has to agree to, where the client can't ask.
+    /// The result of a call that needs approval, if the client can't ask.
     fn wait(
         &self,
         caller: &CallerId,
@@ -292,7 +292,7 @@ impl Core {
         answer(false, text)
     }
 
-    /// A failure, with what helps to go on.
+    /// A failed result, with what helps to go on.
     async fn failure(
         &self,
         caller: &CallerId,
@@ -311,10 +311,10 @@ impl Core {
     }
 }
 
-/// What of an answer is not as its operation describes it, in words; `None` if there is nothing.
+/// The mismatches of a response with its description, in words; `None` if there are none.
 ///
-/// Members that are not described are counted, and not named: their names are whatever the service likes, and they are not
-/// among the data.
+/// Members that are not described are counted, not named: their names are chosen by the service, and they are not part
+/// of the data.
 pub(super) fn misfits(warnings: &[Warning]) -> Option<String> {
     const TOLD: usize = 10;
     let (removed, changed): (Vec<_>, Vec<_>) = warnings.iter().partition(|warning| warning.expected == UNDECLARED);
@@ -325,7 +325,7 @@ pub(super) fn misfits(warnings: &[Warning]) -> Option<String> {
     (!told.is_empty()).then(|| format!("Not as described, in {} places: {}", warnings.len(), told.join("; ")))
 }
 
-/// What is wrong with the input of [`READ_ON`], or of what has another name.
+/// The error of an input of [`READ_ON`], or of a member with an unknown name.
 fn not_to_read_on(input: &Value, name_of_it: &str) -> Option<String> {
     const TAKEN: [&str; 3] = ["cursor", "from", "pointer"];
     let members = input.as_object().into_iter().flatten();
@@ -347,7 +347,7 @@ fn not_to_read_on(input: &Value, name_of_it: &str) -> Option<String> {
     is_missing.then(|| format!("`{name_of_it}` needs the `cursor` that the result came with"))
 }
 
-/// The text of a block, or a resource that has one; `None` for what a model looks at, listens to or follows.
+/// The text of a block, or of a resource; `None` for images, audio and links.
 fn text_of(block: &ContentBlock) -> Option<Value> {
     match block {
         ContentBlock::Text(block) => Some(Value::from(block.text.as_str())),
@@ -359,7 +359,8 @@ fn text_of(block: &ContentBlock) -> Option<Value> {
     }
 }
 
-/// The first items of a subscription, as a list, and whether these are all; `public` makes what its caller may see of the error of an item.
+/// The first items of a subscription, as a list, and true if these are all; `public` limits what its caller sees of an
+/// item's error.
 pub(super) async fn collect(
     invocation: pipeline::Invocation,
     id: &str,

@@ -1,4 +1,4 @@
-//! The tool `execute`: a program of many calls in place of many calls.
+//! The tool `execute`: one program instead of many calls.
 
 mod told;
 
@@ -42,10 +42,10 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
                 "from":{"type":"integer","description":"How many items or characters of it to leave out"}}}}}"#,
     ));
 
-/// What stands before the key of a question that a program asks.
+/// The prefix of the key of a program's question.
 const QUESTION: &str = "program-";
 
-/// The tool, for one kind of callers.
+/// The tool, for one kind of caller.
 pub(super) fn registration(core: &Arc<Core>, unknown_is_owner: bool) -> Registration {
     Registration::new(&EXECUTE, Handler::endpoint(Tool { core: core.clone(), unknown_is_owner }))
 }
@@ -81,7 +81,7 @@ async fn execute(
     let Some(programs) = &core.programs else { return Err(CallError::execution("there is no sandbox")) };
     let caller = caller_of(&principal);
     if let Some(read) = input.get("read") {
-        // A program beside it would be one that the model takes for run.
+        // A model would assume that a program beside it was run.
         let is_alone = input.len() == 1;
         return if is_alone {
             Ok(core.read_on(&caller, read))
@@ -97,25 +97,25 @@ async fn execute(
     let noted = Noted::default();
     let host = ModelHost { core: core.clone(), principal, context, view, caller: caller.clone(), noted };
 
-    // The key of a program that waited comes with the call, or with the answers of its client.
+    // The key of a waiting program is in the call, or in the answers of its client.
     let answered = peer.as_ref().and_then(answered);
     let given = input.get("resume").and_then(Value::as_str).map(str::to_owned);
     let resumed = answered.as_ref().map(|answered| answered.key.clone()).or(given);
     let key = resumed.clone().unwrap_or_else(|| random::bytes::<16>().iter().fold(String::new(), hex));
-    // The journals of one caller are no other's.
+    // Each caller has journals of its own.
     let name = format!("{caller:?}/{key}");
     let known = Kept::new(&*programs.store, &name);
-    // What has been resumed meanwhile, and is done, does not begin again.
+    // A program that was resumed meanwhile, and has ended, does not begin again.
     let mut kept = if resumed.is_some() { known.existing() } else { known };
     if resumed.is_none() && (input.contains_key("approve") || input.contains_key("decline")) {
-        // It would run from its start, and make once more what it has made.
+        // It would run from its start, and repeat its calls.
         let message = "`approve` and `decline` are for a program that waits: give its key as `resume`, too";
         return Err(CallError::new(ErrorCode::ValidationError, message));
     }
     if resumed.is_some() {
         let known = programs.store.load(&name).await;
         let known = known.map_err(|error| CallError::execution(format!("the program cannot be read: {error}")))?;
-        // What it did before it waited is as much done as what it does now.
+        // Calls from before it waited count like those from now.
         for id in known.iter().flat_map(Journal::started).filter(|id| !host.is_query(id)) {
             host.noted.changes(id);
         }
@@ -131,7 +131,7 @@ async fn execute(
         let asks = known.as_ref().map(Journal::asks).unwrap_or_default();
         let said =
             |name: &str| input.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        // What the model says the user said counts only where the client can't be asked.
+        // The model's report of the user's answer counts only if the client can't be asked.
         let agreed = said("approve").filter(|_| peer.is_none() && core.approvals.by_answer);
         let said = agreed.map(|key| (key, true)).chain(said("decline").map(|key| (key, false)));
         let answers =
@@ -149,7 +149,7 @@ async fn execute(
         let report = programs.sandbox.run_kept(&program, &kept, &host).await;
         let Outcome::Waiting(waiting) = &report.outcome else {
             let stays = Stays::of(&report, has_waited);
-            // Of a program that has ended, nothing is left; a journal that cannot be removed does no harm.
+            // An ended program needs no journal; one that cannot be removed does no harm.
             if stays == Stays::No {
                 let _ = programs.store.remove(&name).await;
             }
@@ -166,7 +166,7 @@ async fn execute(
                 Ok(true) => kept.with_yes(&ask.key),
                 Ok(false) => kept.with_no(&ask.key),
                 Err(error) => {
-                    // What was answered before that is not asked again.
+                    // Questions with an answer are not asked again.
                     if let Err(error) = kept.keep_answers().await {
                         tracing::warn!(%error, "answers to a program could not be kept: it will ask again");
                     }
@@ -178,7 +178,7 @@ async fn execute(
     }
 }
 
-/// The key of a question that a program asks.
+/// The key of a program's question.
 fn question(program: &str, ask: &Ask) -> String {
     format!("{QUESTION}{program}.{}", ask.key)
 }
@@ -188,10 +188,10 @@ fn hex(mut text: String, byte: &u8) -> String {
     text
 }
 
-/// What the user of a client said to the questions of a program.
+/// The answers of a client's user to the questions of a program.
 struct Answered {
     key: String,
-    /// Each question's key, and whether the answer is yes.
+    /// Each question's key, and true if the call is approved.
     answers: Vec<(String, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a model reads of operations: lists of them, their signatures, and what may have been meant.
+//! The texts about operations for a model: lists, signatures, and suggestions.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use crate::search::SearchIndex;
 use crate::typescript::{self, Detail, Names};
 use crate::{CallError, Decision, OperationKind, OperationSpec};
 
-/// How many operations a search lists at most.
+/// Limit of the operations that a search lists.
 const MOST: usize = 50;
 
-/// How many required and how many optional properties of an input a list names.
+/// How many required and how many optional properties of an input are listed.
 const REQUIRED: usize = 24;
 const OPTIONAL: usize = 6;
 
-/// The bytes of the longest example that an error shows: a document may have any.
+/// Limit of an example in an error, in bytes: a document may have examples of any size.
 const EXAMPLE: usize = 4_000;
 
-/// What is made of the operations of a registry as a whole.
+/// Data derived from all operations of a registry.
 pub(super) struct View {
     pub(super) version: u64,
     pub(super) names: Names,
-    /// The names by which programs of the owner call operations, made when the first is run.
+    /// The names by which programs of the owner call operations, made for the first program.
     #[cfg(feature = "program")]
     pub(super) functions: std::sync::OnceLock<Arc<crate::program::Functions>>,
     index: SearchIndex,
@@ -49,13 +49,13 @@ impl View {
     }
 }
 
-/// The operation of that id, if the caller may call it.
+/// The operation with this id, if the caller may call it.
 pub(super) fn entry(gate: &Gate, principal: &Principal, id: &str) -> Option<Arc<Entry>> {
     let table = gate.registry().table();
     table.get(id).filter(|entry| principal.sees(&entry.spec)).cloned()
 }
 
-/// The best operations for some words that the caller may call.
+/// The best matches for some words that the caller may call.
 pub(super) fn best(
     gate: &Gate,
     view: &View,
@@ -74,7 +74,7 @@ pub(super) fn best(
             principal.sees(&entry.spec) && namespace.is_none_or(|namespace| entry.spec.namespace() == namespace)
         });
         let shown: Vec<Arc<Entry>> = shown.take(limit).cloned().collect();
-        // What the caller may not see makes room for others.
+        // Operations that the caller may not see are replaced by others.
         if shown.len() == limit || hits.len() < asked {
             return shown;
         }
@@ -82,7 +82,7 @@ pub(super) fn best(
     }
 }
 
-/// The best operations for some words, a line or two each.
+/// The best matches for some words, a line or two each.
 pub(super) fn list(
     gate: &Gate,
     view: &View,
@@ -103,7 +103,7 @@ pub(super) fn list(
     text
 }
 
-/// What there is, for who found nothing.
+/// An overview, for a search without results.
 fn nothing(gate: &Gate, principal: &Principal, namespace: Option<&str>) -> String {
     let table = gate.registry().table();
     let mut namespaces: Vec<&str> =
@@ -134,7 +134,7 @@ pub(super) fn is_denied(gate: &Gate, spec: &OperationSpec) -> bool {
     gate.rules().decide(spec) == Decision::Deny
 }
 
-/// An operation in a list: its id, what it does, and what it takes.
+/// An operation in a list: its id, its summary, and its input.
 fn line(text: &mut String, gate: &Gate, spec: &OperationSpec) {
     let kind = match spec.kind {
         OperationKind::Query => "",
@@ -150,7 +150,7 @@ fn line(text: &mut String, gate: &Gate, spec: &OperationSpec) {
     }
 }
 
-/// The names of the properties of an input: those that are required, and some that are not.
+/// The names of the properties of an input: the required ones, and some optional ones.
 fn takes(spec: &OperationSpec) -> String {
     let Ok(schema) = spec.input_schema() else { return String::new() };
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return String::new() };
@@ -178,7 +178,7 @@ pub(super) fn describe(gate: &Gate, view: &View, spec: &OperationSpec, whole: bo
     }
 }
 
-/// What to say of an id that no operation has which the caller may call.
+/// The text for an id that belongs to no operation that the caller may call.
 pub(super) fn unknown(gate: &Gate, view: &View, principal: &Principal, id: &str) -> String {
     const PROPOSED: usize = 3;
     let table = gate.registry().table();
@@ -192,7 +192,7 @@ pub(super) fn unknown(gate: &Gate, view: &View, principal: &Principal, id: &str)
     text
 }
 
-/// What to say of an input that was refused: each violation, the signature, and an example.
+/// The text for a refused input: each violation, the signature, and an example.
 pub(super) fn refused(gate: &Gate, view: &View, spec: &OperationSpec, error: &CallError) -> String {
     let mut text = format!("{}: {}\n", error.code(), error.message());
     let violations = error.details().get("violations").and_then(Value::as_array);

@@ -1,7 +1,8 @@
-//! The gate: the registry as callers of a gateway see it, where every call is held to the gateway's rules.
+//! The gate: the registry as callers of a gateway see it, in which every call is checked against the gateway's rules.
 //!
-//! Each operation of the registry behind it has the same spec here, and a handler that asks the rules before it passes
-//! the call on. So a rule holds whichever way a call comes: by a tool of its own, by `call`, by a program, over HTTP.
+//! Each operation of the registry behind it has the same spec here, and a handler that checks the rules before it
+//! forwards the call. So a rule holds whichever way a call arrives: by a tool of its own, by `call`, by a program, over
+//! HTTP.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -27,7 +28,7 @@ use crate::{
 /// Which operations callers see.
 pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
 
-/// The operations of a registry that pass a filter, held to rules.
+/// The operations of a registry that pass a filter, under rules.
 pub(super) struct Gate {
     registry: Registry,
     behind: Registry,
@@ -44,7 +45,7 @@ impl Drop for Gate {
     }
 }
 
-/// The entries of the gate, each beside the one behind it that it was made of.
+/// The entries of the gate, each with the original entry.
 #[derive(Default)]
 struct Made {
     version: Option<u64>,
@@ -67,19 +68,19 @@ impl Gate {
         gate
     }
 
-    /// What callers see, as the registry behind it is now.
+    /// The present operations as callers see them.
     pub(super) fn registry(&self) -> &Registry {
         self.follow();
         &self.registry
     }
 
-    /// The rules that calls are held to.
+    /// The rules for calls.
     pub(super) fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Follows the registry behind the gate by itself, for servers that look at the gate's registry alone, until the
-    /// gate is dropped. Does nothing outside a runtime.
+    /// Follows changes of the registry behind the gate, for servers that use only the gate's registry, until the gate
+    /// is dropped. Does nothing outside of a runtime.
     pub(super) fn keep_following(self: &Arc<Self>) {
         let Ok(runtime) = Handle::try_current() else { return };
         if self.is_following.swap(true, Ordering::Relaxed) {
@@ -100,7 +101,7 @@ impl Gate {
         });
     }
 
-    /// Makes the gate anew where the registry behind it has changed.
+    /// Updates the gate if the registry behind it has changed.
     pub(super) fn follow(&self) {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let table = self.behind.table();
@@ -134,7 +135,7 @@ impl Gate {
             })
             .keeping_time(handler.is_foreign)
         });
-        // The registry behind has the same spec, so it is one that can be registered.
+        // The registry behind has the same spec, so it can be registered.
         self.registry.make_entry(behind.spec.clone(), handler).ok()
     }
 }
@@ -156,10 +157,10 @@ type Run = fn(
 ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
 
 impl Gated {
-    /// The context for the handler behind the gate: calls that it makes are its own, and no longer the caller's.
+    /// The context for the handler behind the gate: it makes further calls in its own name, and not the caller's.
     fn context(&self, mut context: Context) -> Result<Context, CallError> {
         context.registry = self.behind.upgrade().ok_or_else(|| CallError::execution("the gateway has ended"))?;
-        // What it waits for before it begins, such as the user's answer, counts for the caller's deadline alone.
+        // Time before the operation begins, such as for the user's answer, counts only for the caller's deadline.
         context.timeout = self.operation.timeout();
         Ok(context)
     }
@@ -186,7 +187,7 @@ impl Gated {
                 Ok(running) => running.await,
                 Err(error) => Err(error),
             };
-            // As the caller gets it.
+            // With the code that the caller gets.
             let answer = answer.map_err(|error| error.with_declared_code(&spec.errors));
             passed.end(&answer);
             answer

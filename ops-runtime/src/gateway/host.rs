@@ -1,4 +1,4 @@
-//! What the programs of models reach.
+//! The operations for programs of models.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::run::principal::Principal;
 use crate::run::registry::{Entry, Exact};
 use crate::{BoxFuture, CallError, CallOptions, Context, Decision, ErrorCode, OperationKind, OperationSpec, Warning};
 
-/// What a program of a model reaches: what its caller may call, by the gateway's rules.
+/// The host of a model's program: the operations that its caller may call, under the gateway's rules.
 pub(super) struct ModelHost {
     pub(super) core: Arc<Core>,
     pub(super) principal: Principal,
@@ -28,18 +28,18 @@ pub(super) struct ModelHost {
     pub(super) noted: Noted,
 }
 
-/// What happens in a run that whoever reads its end should know.
+/// Events of a run that its report should mention.
 #[derive(Default)]
 pub(super) struct Noted(Mutex<Noticed>);
 
-/// How many notes about answers are kept.
+/// How many notes about responses are kept.
 const MOST: usize = 5;
 
 #[derive(Default)]
 pub(super) struct Noticed {
-    /// The operations that may have changed something, each with how often it was called.
+    /// The operations that may have changed something, each with the number of calls.
     pub(super) changed: BTreeMap<String, usize>,
-    /// What of answers is not as their operations describe it, or is missing; of the first that are so.
+    /// Mismatches of responses with their descriptions; only the first ones.
     pub(super) misfits: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Noted {
         }
     }
 
-    /// Notes that of a subscription there may be more than the program got.
+    /// Notes that a subscription may have more items than the program got.
     fn is_cut(&self, id: &str) {
         self.with(|noticed| {
             let told = format!("Of `{id}`, the program got the first items alone: there may be more.");
@@ -77,7 +77,7 @@ impl Noted {
     }
 }
 
-/// Notes a call that changes something when it ends, if it was made: also if nobody waits for its end.
+/// Notes a call that changes something when it ends, if it was made: even if its result is not awaited.
 struct Noting<'a> {
     noted: &'a Noted,
     id: &'a str,
@@ -93,18 +93,18 @@ impl Drop for Noting<'_> {
 }
 
 impl ModelHost {
-    /// Tells of a call that is not made.
+    /// Reports a call that is not made.
     fn refused(&self, entry: &Entry, input: &Value, error: &CallError) {
         let made_by = MadeBy::new(&self.caller);
         self.core.gate.rules().note_refused(&made_by, self.context.request_id(), entry, input, error);
     }
 
-    /// Asks the user of a client whether a call of the program may be made; true if so.
+    /// Asks the user of a client if a call of the program may be made; true if so.
     ///
     /// # Errors
     /// If the user did not answer, or the client could not ask.
     pub(super) async fn ask(&self, peer: &McpPeer, key: &str, ask: &Ask) -> Result<bool, CallError> {
-        // An operation that is gone by now.
+        // The operation may be gone by now.
         let Some(entry) = find::entry(&self.core.gate, &self.principal, &ask.id) else { return Ok(false) };
         let asking = self.asking(&entry, ask)?;
         match approval::ask(peer, key, &entry, &ask.input, None).await {
@@ -131,7 +131,7 @@ impl ModelHost {
 
     fn tell(&self, ask: &Ask, error: fn(&OperationSpec) -> CallError) {
         let Some(entry) = find::entry(&self.core.gate, &self.principal, &ask.id) else { return };
-        // The call is not made, whether the log has room for it or not.
+        // The call is not made, even if the log has room for it.
         if let Ok(asking) = self.asking(&entry, ask) {
             asking.failed(&error(&entry.spec));
         }
@@ -147,7 +147,7 @@ impl Host for ModelHost {
         Box::pin(async move {
             let unknown = || CallError::new(ErrorCode::OperationNotFound, format!("there is no operation `{id}`"));
             let entry = find::entry(&self.core.gate, &self.principal, id).ok_or_else(unknown)?;
-            // The sandbox has asked already, where there was something to ask.
+            // The sandbox has asked already, if necessary.
             let made_by = MadeBy::new(&self.caller);
             let mut options = CallOptions::new();
             options.extensions.insert_own(Approved);

@@ -1,4 +1,4 @@
-//! Large results: what fits is shown, and the rest is kept for a while, to be read on.
+//! Large results: the part that fits is shown, and the rest is kept for a while, to be read on.
 
 mod fit;
 mod options;
@@ -23,18 +23,18 @@ use crate::{CallError, ErrorCode};
 pub use self::options::ResultLimits;
 pub use self::part::{Part, Unit};
 
-/// The least that a result may be cut to, so that any number and a part of any text fit.
+/// The least to which a result may be shortened, so that any number and a part of any text fit.
 const MIN_SHOWN: usize = 256;
 
-/// How many names a message proposes.
+/// How many names a message suggests.
 const PROPOSED: usize = 3;
 
-/// Shows what fits of results, and keeps the rest for their callers. A clone is the same.
+/// Shortens results, and keeps the rest for their callers. A clone is the same store.
 ///
 /// What is shown is JSON of the same form: lists and objects with fewer items, texts with fewer characters. An object
-/// shows all its members if it can, and cuts the large ones; a list shows whole items from its start. A result is kept in
-/// memory, for the caller that got it: to others its cursor does not exist. When there is no more room, the results that
-/// were not read for longest make room, first those of the caller itself, then those of the caller that has most.
+/// shows all its members if possible, and shortens large ones; a list shows whole items from its start. A result is
+/// kept in memory, for the caller that got it; for others its cursor does not exist. When there is no more room, the
+/// least recently read results are dropped, first those of the caller itself, then those of the caller that has most.
 ///
 /// ```
 /// use ops_runtime::gateway::{CallerId, ReadAt, ResultLimits, Results};
@@ -68,11 +68,11 @@ struct Inner {
 pub struct Fitted {
     /// The result, or a part of it.
     pub shown: Value,
-    /// The places that are shown in part; empty if the result is whole. Only the first 20 are listed.
+    /// The shortened places; empty if the result is whole. Only the first 20 are listed.
     pub parts: Vec<Part>,
-    /// Where to read on; `None` if nothing more is there, or if the rest was not kept.
+    /// The cursor to read on; `None` if nothing is missing, or if the rest was not kept.
     pub cursor: Option<String>,
-    /// What is missing and how to get it, for a model; `None` if the result is whole.
+    /// A text for a model about what is missing and how to get it; `None` if the result is whole.
     pub note: Option<String>,
 }
 
@@ -86,18 +86,18 @@ impl Fitted {
     }
 }
 
-/// Where to read a kept result: where its cursor stands, unless this says otherwise.
+/// Where to read in a kept result; by default at the position of its cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadAt {
     /// The JSON pointer of a value in the result (RFC 6901); `""` is the whole result.
     pub pointer: Option<String>,
-    /// How many items, members or characters of that value to leave out.
+    /// How many items, members or characters of that value to skip.
     pub from: Option<usize>,
 }
 
 impl ReadAt {
-    /// Where the cursor stands.
+    /// At the position of the cursor.
     pub fn new() -> Self {
         Self::default()
     }
@@ -109,7 +109,7 @@ impl ReadAt {
         self
     }
 
-    /// Sets how many items, members or characters to leave out.
+    /// Sets how many items, members or characters to skip.
     #[must_use]
     pub fn with_from(mut self, from: usize) -> Self {
         self.from = Some(from);
@@ -118,17 +118,17 @@ impl ReadAt {
 }
 
 impl Results {
-    /// Results that are cut and kept by these limits.
+    /// A store with these limits.
     pub fn new(limits: ResultLimits) -> Self {
         Self(Arc::new(Inner { limits, store: Mutex::default() }))
     }
 
-    /// True if a result is shown as a whole.
+    /// True if a result is shown whole.
     pub(super) fn fits(&self, result: &Value) -> bool {
         size_of(result, self.shown()).is_some()
     }
 
-    /// Shows a result as far as it fits, and keeps it for the caller if it does not.
+    /// Shortens a result if necessary, and then keeps it for the caller.
     pub fn fit(&self, caller: &CallerId, result: Value) -> Fitted {
         if self.fits(&result) {
             return Fitted { shown: result, parts: Vec::new(), cursor: None, note: None };
@@ -141,7 +141,7 @@ impl Results {
     /// Reads a kept result on, or at another place.
     ///
     /// # Errors
-    /// A `VALIDATION_ERROR` that names the member that is wrong: `/cursor` if the caller has no such result, or no longer;
+    /// A `VALIDATION_ERROR` that names the wrong member: `/cursor` if the caller has no such result (any more);
     /// `/pointer` if the result has no such value; `/from` if that is beyond its end.
     pub fn read(&self, caller: &CallerId, cursor: &str, at: &ReadAt) -> Result<Fitted, CallError> {
         let (id, from, pointer) = parse(cursor).ok_or_else(|| self.unknown())?;
@@ -158,7 +158,7 @@ impl Results {
         Ok(self.part(value, pointer, from, Some(id)))
     }
 
-    /// What fits of a value at a place, from a part of it on.
+    /// The part that fits of a value at a place, beginning at an offset.
     fn part(&self, value: &Value, pointer: &str, from: usize, id: Option<&str>) -> Fitted {
         let mut parts = Parts::default();
         let shown = fit(value, pointer, from, self.shown(), &mut parts);
@@ -166,10 +166,10 @@ impl Results {
         if parts.is_empty() {
             return Fitted { shown, parts, cursor: None, note: None };
         }
-        // What is inside the value, and of which nothing is shown, has more room when it is read by itself.
+        // A part inside of the value of which nothing is shown has more room when it is read by itself.
         let next = |part: &Part| if part.shown == 0 && part.pointer != pointer { Some(0) } else { part.next() };
         let unread = || parts.iter().filter_map(|part| Some((part, next(part)?)));
-        // Lists are what is read on mostly; of what is not listed, the last part is the nearest.
+        // Usually lists are read on; of the unlisted parts, the last part is the nearest.
         let next = unread().find(|(part, _)| part.unit == Unit::Items).or_else(|| unread().next());
         let next = next.or_else(|| Some((parts.last()?, 0)).filter(|_| more > 0));
         let cursor = id.zip(next).map(|(id, (part, from))| format!("{id}.{from}{}", part.pointer));
@@ -203,7 +203,7 @@ impl Results {
         self.0.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same for cursors of others, of the past, and of nobody.
+    /// The same text for foreign, expired and invented cursors.
     fn unknown(&self) -> CallError {
         let keep = self.0.limits.keep;
         invalid(
@@ -222,22 +222,21 @@ impl fmt::Debug for Results {
     }
 }
 
-/// As much of a value as fits into that many bytes of JSON, the places that are shown in part, and how many more of these there
-/// are.
+/// As much of a value as fits into so many bytes of JSON, the shortened places, and how many more of these there are.
 pub(super) fn excerpt(value: &Value, room: usize) -> (Value, Vec<Part>, usize) {
     let mut parts = Parts::default();
     let shown = fit(value, "", 0, room, &mut parts);
     (shown, parts.list, parts.more)
 }
 
-/// The id of a result, how many to leave out, and the pointer: `ID.50/items`.
+/// The id of a result, the number of parts to skip, and the pointer: `ID.50/items`.
 fn parse(cursor: &str) -> Option<(&str, usize, &str)> {
     let (id, place) = cursor.split_once('.')?;
     let (from, pointer) = place.split_at(place.find('/').unwrap_or(place.len()));
     Some((id, from.parse().ok()?, pointer))
 }
 
-/// How many parts a value has to read on at.
+/// The number of parts at which a value can be read on.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.len(),
@@ -252,7 +251,7 @@ fn nothing_at(result: &Value, pointer: &str) -> CallError {
     if !pointer.is_empty() && !pointer.starts_with('/') {
         return invalid("/pointer", format!("`{shown}` is no JSON pointer: it begins with `/`"));
     }
-    // The last place on the way that is there.
+    // The last existing place on the path.
     let mut there = result;
     for token in crate::pointer::tokens(pointer) {
         match there.pointer(&format!("/{}", crate::pointer::escaped(&token))) {

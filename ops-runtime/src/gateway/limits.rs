@@ -1,8 +1,8 @@
-//! How many calls each caller may make.
+//! Limits for the calls of each caller.
 //!
-//! A caller's rate is a token bucket, kept as the time at which the bucket will be full again (GCRA). Calls beyond those
-//! that may be in flight wait for a bounded time, and only a bounded number of them. Callers are remembered by a keyed
-//! hash of their id, in a bounded table, so that no number of identities makes it grow.
+//! A caller's rate is a token bucket, stored as the time at which the bucket will be full again (GCRA). Calls beyond
+//! the number in flight wait for a bounded time, and only a bounded number of them. Callers are remembered by a keyed
+//! hash of their id, in a bounded table, so that it does not grow with the number of identities.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -18,23 +18,23 @@ use super::CallerId;
 use crate::CallError;
 use crate::run::handler::TOO_MANY_REQUESTS;
 
-/// When to try again, where it is not known when there will be room.
+/// The retry delay if it is unknown when there will be room.
 const LATER: Duration = Duration::from_secs(1);
 
 /// The limits of each caller.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CallerLimits {
-    /// The rate at which calls may begin; `None` for any.
+    /// The rate at which calls may begin; `None` for no limit.
     pub rate: Option<Rate>,
-    /// The number of calls in flight.
+    /// Limit of calls in flight.
     pub max_in_flight: usize,
-    /// The number of calls that wait for one in flight to end.
+    /// Limit of calls that wait for one in flight to end.
     pub max_waiting: usize,
     /// How long a call waits for one in flight to end.
     pub max_wait: Duration,
-    /// The number of callers that are remembered. The least recently seen one without a call makes room for another, and
-    /// begins anew when it comes back.
+    /// Number of callers that are remembered. The least recently seen caller without a call is forgotten, and begins
+    /// anew when it comes back.
     pub max_callers: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// So many calls in that time, all of them at once if the caller likes.
+    /// So many calls in that time, which may all begin at once.
     pub fn new(calls: u32, per: Duration) -> Self {
         Self { calls, per, burst: calls }
     }
@@ -68,7 +68,7 @@ impl Rate {
         self.per / self.calls.max(1)
     }
 
-    /// The time of so many calls as may begin at once after the first.
+    /// The time for the calls that may begin at once after the first.
     fn tolerance(&self) -> Duration {
         self.interval().saturating_mul(self.burst.max(1) - 1)
     }
@@ -93,14 +93,14 @@ impl CallerLimits {
         Self::default()
     }
 
-    /// Sets the rate at which calls may begin; `None` for any.
+    /// Sets the rate at which calls may begin; `None` for no limit.
     #[must_use]
     pub fn with_rate(mut self, rate: impl Into<Option<Rate>>) -> Self {
         self.rate = rate.into();
         self
     }
 
-    /// Sets the number of calls in flight; at least one.
+    /// Sets the limit of calls in flight; at least one.
     #[must_use]
     pub fn with_max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = calls;
@@ -122,7 +122,7 @@ impl CallerLimits {
     }
 }
 
-/// Holds callers to their limits. A clone holds them to the same.
+/// Applies limits to callers. A clone applies the same limits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -144,7 +144,8 @@ pub struct Limiter(Arc<Inner>);
 
 struct Inner {
     limits: CallerLimits,
-    /// Keyed, so that nobody can look for ids with one hash. Two callers with one hash would share their limits.
+    /// Keyed, so that no caller can search for ids with the same hash. Two callers with the same hash would share their
+    /// limits.
     hasher: RandomState,
     table: Mutex<Table>,
 }
@@ -160,10 +161,10 @@ struct Table {
 struct State {
     /// When the bucket will be full again.
     full: Instant,
-    /// Calls in flight and calls that wait.
+    /// Calls in flight and waiting calls.
     calls: usize,
     slots: Arc<Semaphore>,
-    /// The caller's place in `idle`.
+    /// The caller's key in `idle`.
     seen: u64,
 }
 
@@ -197,14 +198,14 @@ impl Drop for Place {
     }
 }
 
-/// A call that may begin as soon as it is in flight.
+/// A call that has passed the rate limit, and may begin when there is a slot.
 pub(super) struct Entered {
     place: Place,
     slots: Arc<Semaphore>,
 }
 
 impl Entered {
-    /// Has the call in flight, at once or after waiting for another of the caller to end.
+    /// Waits for a slot, which is given at once or when another call of the caller ends.
     ///
     /// # Errors
     /// A `TOO_MANY_REQUESTS` if none ended in time.
@@ -225,16 +226,16 @@ impl Entered {
 }
 
 impl Limiter {
-    /// Holds each caller to these limits.
+    /// Applies these limits to each caller.
     pub fn new(limits: CallerLimits) -> Self {
         Self(Arc::new(Inner { limits, hasher: RandomState::new(), table: Mutex::default() }))
     }
 
-    /// Admits a call, at once or after waiting for another of the caller to end.
+    /// Admits a call, at once or when another call of the caller ends.
     ///
     /// # Errors
-    /// A `TOO_MANY_REQUESTS` beyond the limits. Its message says when to try again, and so does the number of seconds in
-    /// its details, `{ "retryAfter": 0.25 }`. An HTTP server answers with 429 and `Retry-After`.
+    /// A `TOO_MANY_REQUESTS` beyond the limits. Its message and its details, `{ "retryAfter": 0.25 }`, say after how
+    /// many seconds to retry. An HTTP server responds with 429 and `Retry-After`.
     pub async fn admit(&self, caller: &CallerId) -> Result<CallPermit, CallError> {
         self.enter(caller)?.admit().await
     }
@@ -243,7 +244,7 @@ impl Limiter {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a call into the table: it counts for the rate of its caller, and among the calls that wait.
+    /// Enters a call into the table: it counts for the rate of its caller, and among the waiting calls.
     pub(super) fn enter(&self, caller: &CallerId) -> Result<Entered, CallError> {
         let limits = &self.0.limits;
         let (key, now) = (self.0.hasher.hash_one(caller), Instant::now());
@@ -292,7 +293,7 @@ impl Limiter {
 }
 
 impl Table {
-    /// Makes a caller without a call the one that was seen last.
+    /// Makes a caller without a call the most recently seen one.
     fn rest(&mut self, key: u64) {
         self.seen = self.seen.saturating_add(1);
         if let Some(state) = self.callers.get_mut(&key) {
@@ -303,7 +304,7 @@ impl Table {
 }
 
 fn refused(reason: &str, wait: Duration) -> CallError {
-    // In whole milliseconds, and never too few.
+    // In whole milliseconds, rounded up.
     let wait = Duration::from_millis(u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX));
     CallError::new(TOO_MANY_REQUESTS, format!("{reason}: try again in {wait:?}"))
         .with_details(json!({ "retryAfter": wait.as_secs_f64() }))

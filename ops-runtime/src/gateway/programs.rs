@@ -1,4 +1,4 @@
-//! Where the programs of models run, and where they are kept while they wait; the names that they call operations by.
+//! The sandbox for programs of models, and the store for waiting ones; the names by which they call operations.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,15 +12,15 @@ use crate::BoxFuture;
 use crate::program::{Functions, Hold, Journal, JournalStore, Limits, MemoryStore, Sandbox};
 use crate::run::principal::Principal;
 
-/// How many programs of models may wait at a time, of one caller and of all, and how many bytes their journals may take. The
-/// oldest gives way.
+/// Limits of waiting programs, of one caller and of all: their number, and the bytes of their journals. Beyond, the
+/// oldest is dropped.
 const OF_ONE: Room = Room { programs: 50, bytes: 64 << 20 };
 const OF_ALL: Room = Room { programs: 1_000, bytes: 256 << 20 };
 
 /// How long a program may wait.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
 
-/// Where programs run, and where they are kept while they wait.
+/// The sandbox for programs, and the store for waiting ones.
 pub(super) struct Programs {
     pub(super) sandbox: Sandbox,
     pub(super) store: Arc<dyn JournalStore>,
@@ -35,13 +35,13 @@ impl Programs {
     }
 }
 
-/// How much may be kept.
+/// The limits of a store.
 struct Room {
     programs: usize,
     bytes: usize,
 }
 
-/// Journals in memory: a bounded number of a bounded size, for a bounded time.
+/// Journals in memory: limited in number, size and time.
 #[derive(Default)]
 struct Recent {
     journals: MemoryStore,
@@ -56,14 +56,14 @@ struct Known {
 }
 
 impl Known {
-    /// Whose program it is: what stands before its key.
+    /// The caller of the program: the part of its name before the key.
     fn caller(&self) -> &str {
         self.name.rsplit_once('/').map_or("", |(caller, _)| caller)
     }
 }
 
 impl Recent {
-    /// Makes a journal the latest; gives the names of those that have to go.
+    /// Makes a journal the latest; returns the names of those that have to be removed.
     fn touch(&self, name: &str, bytes: usize) -> Vec<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|known| known.name != name);
@@ -72,7 +72,7 @@ impl Recent {
         while known.front().is_some_and(|oldest| oldest.since.elapsed() > PATIENCE) {
             gone.extend(known.pop_front());
         }
-        // Those of the same caller first, so that no caller pushes out what others wait for.
+        // Those of the same caller first, so that no caller displaces the programs of others.
         let is_own = |known: &Known| known.caller() == latest.caller();
         make_room(&mut known, &OF_ONE, bytes, &mut gone, is_own);
         make_room(&mut known, &OF_ALL, bytes, &mut gone, |_| true);
@@ -81,7 +81,7 @@ impl Recent {
     }
 }
 
-/// Moves the oldest of some journals to those that are gone until one of so many bytes has room beside the rest of them.
+/// Moves the oldest of some journals to the removed ones, until one of so many bytes has room beside the rest.
 fn make_room(
     known: &mut VecDeque<Known>,
     room: &Room,
@@ -130,7 +130,7 @@ impl View {
         if *principal == Principal::Owner {
             return self.functions.get_or_init(|| Arc::new(self.named(|_| true))).clone();
         }
-        // What a caller may not call has no name for it, not even in a suggestion.
+        // Operations that the caller may not call have no name for it, not even in a suggestion.
         let table = gate.registry().table();
         Arc::new(self.named(|id| table.get(id).is_some_and(|entry| principal.sees(&entry.spec))))
     }
@@ -140,7 +140,7 @@ impl View {
         seen.map(|(id, name)| (name.namespace.to_owned(), name.operation.to_owned(), id.to_owned())).collect()
     }
 
-    /// How a program calls an operation.
+    /// The function of an operation in a program.
     pub(super) fn function(&self, id: &str) -> Option<String> {
         self.names.name(id).map(|name| name.to_string())
     }

@@ -1,4 +1,4 @@
-//! The rules that every call is held to: the policy, the limits of its caller, and the audit log.
+//! The rules for every call: the policy, the limits of its caller, and the audit log.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::{
     CallError, CallPolicy, Context, Decision, ErrorCode, OperationSpec, Payload, PayloadStream, ResponseEnvelope,
 };
 
-/// For how long a call that is agreed to waits for its caller's rate.
+/// For how long an approved call waits for its caller's rate limit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What decides about calls, and tells of them.
+/// The rules for calls.
 pub(super) struct Rules {
     policy: CallPolicy,
     limiter: Limiter,
     audit: Option<AuditLog>,
 }
 
-/// Whom limits and the audit log mean: without an identity, all owners are one caller, and all others are another.
+/// The caller for limits and the audit log: without an identity, all owners are one caller, and all others are another.
 pub(super) fn caller_of(principal: &Principal) -> CallerId {
     match principal {
         Principal::Owner => CallerId::connection("owner"),
@@ -39,12 +39,12 @@ pub(super) fn caller_of(principal: &Principal) -> CallerId {
     }
 }
 
-/// An extension of a call: it is a model's.
+/// An extension of a call: a model makes it.
 #[derive(Clone)]
 pub(super) struct MadeBy {
-    /// Who makes it, which its identity does not always say.
+    /// The caller, which its identity does not always tell.
     caller: CallerId,
-    /// Whether the call has come as far as the rules, and whether they have let it pass.
+    /// True if the call has reached the rules, and true if it has passed them.
     is_met: Arc<AtomicBool>,
     is_let: Arc<AtomicBool>,
 }
@@ -54,7 +54,7 @@ impl MadeBy {
         Self { caller: caller.clone(), is_met: Arc::default(), is_let: Arc::default() }
     }
 
-    /// The mark of a call; of one that has none, a new one with its identity.
+    /// The mark of a call; if it has none, a new one with its identity.
     fn of(context: &Context) -> Self {
         if let Some(marked) = context.extension::<Self>() {
             return marked.clone();
@@ -65,7 +65,7 @@ impl MadeBy {
         }
     }
 
-    /// True if the operation was run, whatever came of it.
+    /// True if the operation was run, whatever its result.
     pub(super) fn is_made(&self) -> bool {
         self.is_let.load(Ordering::Relaxed)
     }
@@ -76,23 +76,23 @@ impl Rules {
         Self { policy, limiter: Limiter::new(limits), audit }
     }
 
-    /// What becomes of calls of an operation.
+    /// The policy's decision for an operation.
     pub(super) fn decide(&self, spec: &OperationSpec) -> Decision {
         self.policy.decide(spec)
     }
 
-    /// Waits until the audit log has written all calls that have ended, as long as a process that ends should.
+    /// Waits until the audit log has written all calls that have ended, as long as the end of a process should wait.
     pub(super) async fn flush(&self) {
         if let Some(log) = &self.audit {
             log.flush_for_end().await;
         }
     }
 
-    /// Lets a call pass, after it has asked the user and waited if it must. `check` refuses inputs before the user is asked.
+    /// Admits a call, after asking the user and waiting if necessary. `check` refuses inputs before the user is asked.
     ///
     /// # Errors
-    /// The error of `check`, `ACCESS_DENIED` if the policy or the user refuses the call, `APPROVAL_NEEDED` if nobody can be asked,
-    /// `TOO_MANY_REQUESTS` beyond the limits of its caller, and those of an audit log that is required.
+    /// The error of `check`; `ACCESS_DENIED` if the policy or the user refuses the call; `APPROVAL_NEEDED` if no user
+    /// can be asked; `TOO_MANY_REQUESTS` beyond the limits of its caller; those of an audit log that is required.
     pub(super) async fn admit(
         &self,
         operation: &Entry,
@@ -128,17 +128,17 @@ impl Rules {
         }
     }
 
-    /// Refuses an input with members that its handler would skip, and writes the refusal to the audit log.
+    /// Refuses an input with members that its handler would ignore, and writes that to the audit log.
     pub(super) fn check_members(&self, operation: &Entry, input: &Value, context: &Context) -> Result<(), CallError> {
         operation.check_members(input, context).inspect_err(|error| self.refused(operation, input, context, error))
     }
 
-    /// Writes to the audit log that a call was refused before the rules were asked, such as for its input.
+    /// Writes to the audit log that a call was refused before the rules, for example for its input.
     pub(super) fn refused(&self, operation: &Entry, input: &Value, context: &Context, error: &CallError) {
         self.note_refused(&MadeBy::of(context), context.request_id(), operation, input, error);
     }
 
-    /// As [`refused`](Self::refused), for a call whose caller is known.
+    /// Like [`refused`](Self::refused), for a call whose caller is known.
     pub(super) fn note_refused(
         &self,
         made_by: &MadeBy,
@@ -150,7 +150,7 @@ impl Rules {
         let Some(log) = self.audit.as_ref().filter(|_| !made_by.is_met.swap(true, Ordering::Relaxed)) else { return };
         let spec = &operation.spec;
         let entry = AuditEntry::new(request, spec.id.clone(), spec.kind).with_caller(&made_by.caller);
-        // The call has failed already, whether the log has room for it or not.
+        // The call has failed already, even if the log has no room for it.
         let begun = log.begin_as(entry, files::size(input, None), || files::told(operation, input, None));
         if let Ok(record) = begun {
             record.finish(Err(error));
@@ -178,8 +178,8 @@ impl Rules {
         Ok(Asking { record: Some(record), by })
     }
 
-    /// Counts a call that begins. What somebody has agreed to is not refused for coming too soon: it waits, since programs
-    /// have no way to.
+    /// Counts a call that begins. An approved call is not refused by the rate limit: it waits, since programs cannot
+    /// retry.
     async fn enter(&self, caller: &CallerId, is_approved: bool) -> Result<Entered, CallError> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -219,7 +219,7 @@ impl Rules {
             let message = format!("`{}` may not be called: the policy of this gateway denies it", name(&spec.id));
             return Err(CallError::new(ErrorCode::AccessDenied, message));
         }
-        // Before anybody is asked: what waits for an answer is kept, too.
+        // Before the user is asked: a call that waits for an answer counts, too.
         let entered = self.enter(caller, context.extension::<Approved>().is_some()).await?;
         match decision {
             Decision::Ask if context.extension::<Approved>().is_some() => {
@@ -246,7 +246,7 @@ impl Rules {
                     check(&value(input))?;
                     return Err(approval::needed(spec));
                 }
-                // Who calls otherwise than as a model says itself what is to be done.
+                // Other callers than models decide themselves.
                 None => {}
             },
             Decision::Allow | Decision::Deny => {}
@@ -281,7 +281,7 @@ impl Asking {
     }
 }
 
-/// The value of an input; `null` for one that is no JSON, which its operation will refuse.
+/// The value of an input; `null` if it is not JSON, which its operation will refuse.
 fn value(input: &Payload) -> Cow<'_, Value> {
     match input {
         Payload::Value(value) => Cow::Borrowed(value),
@@ -289,7 +289,7 @@ fn value(input: &Payload) -> Cow<'_, Value> {
     }
 }
 
-/// A call that passed: it counts for its caller until this is dropped.
+/// An admitted call: it counts for its caller until this is dropped.
 pub(super) struct Passed {
     record: Option<AuditRecord>,
     _permit: CallPermit,
@@ -311,7 +311,7 @@ impl Passed {
         }
     }
 
-    /// Notes that a stream began, and lasts as long as it.
+    /// Notes that a stream has begun; the call lasts as long as the stream.
     pub(super) fn follow(mut self, stream: Result<PayloadStream, CallError>) -> Result<PayloadStream, CallError> {
         match stream {
             Err(error) => {

@@ -1,9 +1,9 @@
-//! How long values are as JSON, without writing them.
+//! The length of values as JSON, without writing them.
 
 use serde_json::Value;
 
-/// The length of a value as JSON text in bytes; `None` if it is more than `limit`. The work is bounded by the limit, and
-/// so is the memory.
+/// The length of a value as JSON text in bytes; `None` if it is above `limit`. Work and memory are bounded by the
+/// limit.
 pub(super) fn size_of(value: &Value, limit: usize) -> Option<usize> {
     let mut size = 0_usize;
     // A list, since recursion could go as deep as the limit.
@@ -42,7 +42,7 @@ fn around(items: usize) -> usize {
     items.saturating_sub(1).saturating_add(2)
 }
 
-/// The length of a text as JSON, with its quotes; at least one more than `limit` if it is longer.
+/// The length of a text as JSON, with its quotes; more than `limit` if it is longer.
 pub(super) fn size_of_text(text: &str, limit: usize) -> usize {
     if text.len() > limit {
         return text.len().saturating_add(2);
@@ -59,9 +59,9 @@ pub(super) fn size_of_byte(byte: u8) -> usize {
     }
 }
 
-/// About how much memory a value takes, in bytes.
+/// Approximate memory of a value, in bytes.
 pub(super) fn weight_of(value: &Value) -> usize {
-    /// The size of a value in a list, or with its name in an object, with the room that collections keep free.
+    /// The size of a value in a list, or with its name in an object, with the spare room of collections.
     const VALUE: usize = 3 * std::mem::size_of::<Value>();
     let mut weight = 0_usize;
     let mut pending = vec![value];

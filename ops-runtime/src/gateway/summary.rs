@@ -1,15 +1,15 @@
-//! What documents say, as it is shown to people and models: short, and in the order in which it is.
+//! Texts of documents as they are shown to people and models: short, and without deceptive characters.
 
 use crate::OperationSpec;
 use crate::model::text::{is_control, is_joiner};
 
-/// How long the summary of an operation may be in a list, in characters.
+/// Limit of the summary of an operation in a list, in characters.
 const SUMMARY: usize = 120;
 
-/// How long the name of something may be, in characters.
+/// Limit of a name, in characters.
 const NAME: usize = 300;
 
-/// A name that a document gives something, in one line: what would end the line or the name, or is not seen, is escaped.
+/// A name from a document, in one line: characters that would end the line or the name, or are invisible, are escaped.
 pub(super) fn name(name: &str) -> String {
     let mut shown = String::with_capacity(name.len().min(NAME));
     for (count, c) in name.chars().enumerate() {
@@ -22,7 +22,7 @@ pub(super) fn name(name: &str) -> String {
     shown
 }
 
-/// What an operation does, in one line.
+/// The summary of an operation, in one line.
 pub(super) fn summary(spec: &OperationSpec) -> String {
     let first = || spec.description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let summary = spec.title.as_deref().filter(|title| !title.is_empty()).unwrap_or_else(first);
@@ -33,12 +33,12 @@ pub(super) fn summary(spec: &OperationSpec) -> String {
     cut
 }
 
-/// True for a character that is not seen, or has those around it shown in another order (Unicode Standard Annex 9).
+/// True for a character that is invisible, or changes the order in which others are shown (Unicode Standard Annex 9).
 fn is_deceptive(c: char) -> bool {
     is_control(c) && !is_joiner(c)
 }
 
-/// A text of one or more lines as it is: what is not seen in it, or changes the order of what is, is escaped.
+/// A text of one or more lines; characters that are invisible or change the order of others are escaped.
 pub(super) fn in_order(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The few tools behind which everything is: `search`, `describe`, `call`, and with programs `execute`.
+//! The few tools in front of all operations: `search`, `describe`, `call`, and with programs `execute`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     Registry, RegistryError, ResponseEnvelope, Schema, SpecRef,
 };
 
-/// The namespace of the tools' own operations, which their names do not show.
+/// The namespace of the tools' own operations, which their names do not contain.
 const NAMESPACE: &str = "gateway";
 
 static SEARCH: OperationSpec = OperationSpec::query("gateway.search")
@@ -56,7 +56,7 @@ static CALL: OperationSpec = OperationSpec::mutation("gateway.call")
             "approval":{"type":"string","description":"The key of a call that waited, once the user has agreed to it"}}}"#,
     ));
 
-/// What one of the tools does.
+/// The function of a tool.
 #[derive(Clone, Copy)]
 enum Work {
     Search,
@@ -64,10 +64,10 @@ enum Work {
     Call,
 }
 
-/// The registry of the tools, for one kind of callers.
+/// The registry of the tools, for one kind of caller.
 ///
 /// # Errors
-/// None that can come about: the ids are valid and differ.
+/// None in practice: the ids are valid and differ.
 pub(super) fn registry(core: &Arc<Core>, unknown_is_owner: bool) -> Result<Registry, RegistryError> {
     let registry = Registry::new();
     let tool = |spec: &'static OperationSpec, work| {
@@ -83,7 +83,7 @@ pub(super) fn registry(core: &Arc<Core>, unknown_is_owner: bool) -> Result<Regis
     Ok(registry)
 }
 
-/// The operations themselves, as they are now, for a model that this process calls: a call that has to be agreed to waits.
+/// A snapshot of the operations themselves, for a model that this process calls: a call that needs approval waits.
 pub(super) fn own(core: &Arc<Core>) -> Result<Registry, RegistryError> {
     let behind = core.gate.registry();
     let registry = Registry::builder().with_policy(behind.policy()).build();
@@ -198,7 +198,7 @@ async fn call(
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
     let id = text_of(&input, "id")?.to_owned();
     let argument = match input.remove("input") {
-        // Models also write the input as text.
+        // Models also write the input as a string.
         Some(Value::String(text)) => read_text(core, principal, &id, text),
         Some(argument) => argument,
         None => json!({}),
@@ -207,11 +207,11 @@ async fn call(
     Ok(core.call_for_model(principal, &id, argument, approval, context, CallOptions::default()).await)
 }
 
-/// How many values a text may hold, about, to be read as JSON: the limits of a request count its values, but none that
-/// stand within a string.
+/// Approximate limit of the values in a string that is read as JSON: the limits of a request count its values, but not
+/// those inside of a string.
 const MAX_VALUES: usize = 1 << 16;
 
-/// The value that a text is the JSON of, if the operation takes an object.
+/// The value of a string of JSON, if the operation takes an object.
 fn read_text(core: &Core, principal: &Principal, id: &str, text: String) -> Value {
     let takes_object = || {
         let schema = find::entry(&core.gate, principal, id)?.spec.input_schema().ok()?;

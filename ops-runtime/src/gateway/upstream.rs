@@ -22,11 +22,11 @@ pub(super) struct Document {
     /// A path or a URL.
     pub(super) location: String,
     pub(super) config: HttpConfig,
-    /// True if its operations are answered with examples.
+    /// True if its operations return examples.
     pub(super) is_mock: bool,
 }
 
-/// What a document gave.
+/// The result of reading a document.
 pub(super) struct Read {
     pub(super) operations: Vec<Registration>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -48,7 +48,7 @@ impl From<Imported> for Read {
     }
 }
 
-/// What became of a document, beside its location.
+/// The result for a document, with its location.
 pub(super) type Outcome = (String, Result<Read, CallError>);
 
 impl Document {
@@ -56,7 +56,7 @@ impl Document {
         self.location.starts_with("https://") || self.location.starts_with("http://")
     }
 
-    /// The namespace that its configuration gives it, as ids have it, in lower case.
+    /// The namespace in its configuration, in the form of ids, in lower case.
     fn namespace(&self) -> Option<String> {
         effective(self.config.namespace())
     }
@@ -79,7 +79,7 @@ impl Document {
             Ok(read) => return Ok(read),
             Err(refused) => refused,
         };
-        // Only a list of tools is read as one: of any other file, the reader of APIs knows what is wrong.
+        // Only a list of tools is read as one: for any other file, the reader of APIs has the better error.
         let (api, diagnostics) = crate::mcp::load(&location, &FileSource::new(), &tools).map_err(|_| refused)?;
         let operations = api.compacted().operations;
         let operations = if is_mock {
@@ -108,12 +108,12 @@ impl Document {
     }
 }
 
-/// Refuses a document from the network that has credentials sent to another host than its own: without a base URL, it is the
-/// document that says where its operations are.
+/// Refuses a document from the network whose credentials would be sent to another host than its own: without a base
+/// URL, the document itself names the servers of its operations.
 fn keeps_credentials(location: &str, config: &HttpConfig, operations: &[Registration]) -> Result<(), CallError> {
     let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
     let own = origin(location);
-    // What stands for a variable may be anything, a host included.
+    // The value of a variable may be anything, including a host.
     let is_own = |server: &str| own.is_some() && has_plain_host(server) && origin(server) == own;
     let bindings = operations.iter().filter_map(|operation| operation.spec().http());
     let mut servers = bindings.filter(|http| config.proves_anywhere(http)).filter_map(|http| http.server.as_deref());
@@ -127,13 +127,13 @@ fn keeps_credentials(location: &str, config: &HttpConfig, operations: &[Registra
     }
 }
 
-/// True if a URL says which host it leads to: without variables there, and without a user, which may look like a host.
+/// True if the host of a URL is plain: without variables, and without user information, which may look like a host.
 fn has_plain_host(url: &str) -> bool {
     let host = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
     host.is_some_and(|host| !host.contains(['{', '}', '@']))
 }
 
-/// A tool of a server that is not there.
+/// The handler of tools without a server.
 struct Unconnected;
 
 impl Endpoint for Unconnected {
@@ -148,7 +148,7 @@ impl Endpoint for Unconnected {
     }
 }
 
-/// A client whose operations are answered with examples: nothing is sent, so that a document need not name a server.
+/// A client whose operations return examples: nothing is sent, so a document need not name a server.
 fn rehearsing(config: HttpConfig) -> Result<HttpClient, CallError> {
     HttpClient::new(config.with_base_url("http://localhost"))
 }
@@ -157,12 +157,12 @@ fn mocked(specs: Vec<OperationSpec>) -> Vec<Registration> {
     specs.into_iter().map(crate::mock::examples).collect()
 }
 
-/// A namespace as ids have it, in lower case; `None` if a configuration names none.
+/// A namespace in the form of ids, in lower case; `None` if the configuration has none.
 fn effective(namespace: Option<&str>) -> Option<String> {
     namespace.filter(|name| !name.is_empty()).map(|name| name.replace('.', "_").to_lowercase())
 }
 
-/// The namespaces of the servers of a configuration, as [`Taken`] has them.
+/// The namespaces of the servers of a configuration, in the form of [`Taken`].
 pub(super) fn namespaces_of_servers(config: &McpConfig) -> impl Iterator<Item = String> {
     config.names().filter_map(|name| {
         let configured = config.server(name).ok().and_then(|server| server.namespace.as_deref());
@@ -170,15 +170,15 @@ pub(super) fn namespaces_of_servers(config: &McpConfig) -> impl Iterator<Item = 
     })
 }
 
-/// Namespaces that are not those of documents, as ids have them, in lower case.
+/// Namespaces that are taken by others than documents, in the form of ids, in lower case.
 pub(super) struct Taken {
     /// Of MCP servers.
     pub(super) others: BTreeSet<String>,
-    /// Of the program's own operations: a file may be named like one of these, but no document names itself so.
+    /// Of the program's own operations: a file name may be the same, but no document may choose it.
     pub(super) own: BTreeSet<String>,
 }
 
-/// Reads documents, each under a namespace of its own; the results are in the order of the documents.
+/// Reads documents, each with a namespace of its own; the results are in the order of the documents.
 ///
 /// # Errors
 /// If the runtime is shutting down.
@@ -208,7 +208,7 @@ pub(super) async fn read(
     Ok(outcomes.into_values().collect())
 }
 
-/// Refuses a document that gave itself the namespace of another: patterns that are meant for that would let it pass, too.
+/// Refuses a document that chose the namespace of another: patterns for that one would match it, too.
 fn check_namespace(read: &mut Result<Read, CallError>, taken: &mut BTreeSet<String>) {
     let Ok(document) = read else { return };
     let operations = document.operations.iter();
@@ -223,8 +223,8 @@ fn check_namespace(read: &mut Result<Read, CallError>, taken: &mut BTreeSet<Stri
     }
 }
 
-/// Gives a namespace to each file that has none: that of its name, longer if several would have the same, with the name of
-/// the folder if the whole names are alike. Returns all that are taken, in lower case.
+/// Gives each file without a namespace that of its name. If several would have the same, it is made longer, with the
+/// name of the folder if the file names are equal. Returns all that are taken, in lower case.
 fn name(documents: &mut [Document], mut taken: BTreeSet<String>) -> BTreeSet<String> {
     taken.extend(documents.iter().filter_map(Document::namespace));
     let unnamed: Vec<&mut Document> =
@@ -247,7 +247,7 @@ fn name(documents: &mut [Document], mut taken: BTreeSet<String>) -> BTreeSet<Str
             number += 1;
         }
         if unique != name_alone {
-            // Patterns and credentials that are meant for it by its name would not be its own.
+            // Patterns and credentials for its name would not apply to it.
             tracing::warn!(
                 document = document.location,
                 namespace = unique,
@@ -259,13 +259,14 @@ fn name(documents: &mut [Document], mut taken: BTreeSet<String>) -> BTreeSet<Str
     taken
 }
 
-/// The beginning of the names of environment variables that hold the credentials of a namespace: `MY_SHOP` of `my-shop`.
+/// The prefix of environment variables with the credentials of a namespace: `MY_SHOP` for `my-shop`.
 fn variable(namespace: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     namespace.chars().map(plain).collect()
 }
 
-/// Reads files on all processors, of which this thread is one: allocators keep memory for each thread. Blocks the thread.
+/// Reads files on all processors, including this thread, since allocators keep memory for each thread. Blocks the
+/// thread.
 fn read_files(mut files: Vec<(usize, Document)>) -> BTreeMap<usize, Outcome> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
     let size = |document: &Document| std::fs::metadata(&document.location).map_or(0, |file| file.len());

@@ -1,4 +1,4 @@
-//! What URLs say about where a request goes.
+//! The scheme, host and origin of URLs.
 
 use url::Url;
 

@@ -28,12 +28,12 @@ pub(super) use plan::{Applied, Credentials, Plan};
 pub use secret::Secret;
 use secret::sensitive;
 
-/// How a client proves who it is.
+/// The credentials of a client.
 ///
-/// If the document says how an operation authenticates, credentials go where it says: a key into the header, query or
-/// cookie of that name, a token into `Authorization`. Otherwise they go where their own kind says. They are sent to the
-/// base URL or, without one, to the servers that the document names. A redirect to another scheme, host or port drops
-/// them from all parts of the request.
+/// If the document describes how an operation authenticates, credentials are sent in that place: a key in the header,
+/// query or cookie of that name, a token in `Authorization`. Otherwise the kind of credentials decides. They are sent
+/// to the base URL or, without one, to the servers that the document names. A redirect to another scheme, host or port
+/// drops them from all parts of the request.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {
@@ -50,16 +50,16 @@ pub enum Auth {
     ApiKey {
         /// The name of the header.
         header: String,
-        /// What stands before the key, such as `Token `; mostly nothing.
+        /// The prefix of the key, such as `Token `; usually empty.
         prefix: String,
         /// The key.
         key: Secret,
     },
     /// `Authorization: Bearer` with a token that an OAuth 2 server issues for the client's own credentials.
     ClientCredentials(ClientCredentials),
-    /// A secret in the form in which its security scheme asks for it.
+    /// A secret in the form of its security scheme.
     Secret(Secret),
-    /// `Authorization: Bearer` with a token from a function of yours.
+    /// `Authorization: Bearer` with a token from a function of the program.
     Token(TokenSource),
     /// `Authorization: Bearer` with the token by which the call's own caller authenticated.
     PassOn,
@@ -83,8 +83,8 @@ impl Auth {
         Self::ApiKey { header: "X-API-Key".to_owned(), prefix: String::new(), key: key.into() }
     }
 
-    /// A secret in the form in which its security scheme asks for it, for who does not know the scheme: a key as it is,
-    /// `user:password` as basic authentication, all else as a bearer token.
+    /// A secret for a scheme whose kind the program does not know. It is sent in the form that the scheme describes: a
+    /// key unchanged, `user:password` as basic authentication, anything else as a bearer token.
     ///
     /// ```
     /// use ops_runtime::http::{Auth, HttpConfig};
@@ -128,12 +128,12 @@ impl Auth {
         Self::Token(TokenSource::new(source))
     }
 
-    /// The token by which the call's own caller authenticated, passed on as it is.
+    /// The token by which the call's own caller authenticated, passed on unchanged.
     ///
-    /// It is the token of the call's [`Identity`](crate::access::Identity::with_token). It is sent to the client's base URL
-    /// only, which must be set; a redirect to another origin drops it. A call whose caller has no token fails with
-    /// `ACCESS_DENIED`. The service can use the token wherever the caller can: pass it on to services that may, and
-    /// [`exchange`](Self::exchange) it for all others.
+    /// It is the token of the call's [`Identity`](crate::access::Identity::with_token). It is sent only to the client's
+    /// base URL, which must be set; a redirect to another origin drops it. A call whose caller has no token fails with
+    /// `ACCESS_DENIED`. The service can use the token for everything that the caller may do: pass it on only to
+    /// services that you trust with that, and [`exchange`](Self::exchange) it for all others.
     ///
     /// ```
     /// use ops_runtime::http::{Auth, HttpConfig};
@@ -149,12 +149,12 @@ impl Auth {
         Self::Exchange(exchange)
     }
 
-    /// True if the credentials are made of those of the call's caller.
+    /// True if the credentials are derived from those of the call's caller.
     fn is_of_caller(&self) -> bool {
         matches!(self, Self::PassOn | Self::Exchange(_))
     }
 
-    /// The same key in another header; other kinds of credentials stay as they are.
+    /// The same key in another header; other kinds of credentials are not changed.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>) -> Self {
         if let Self::ApiKey { header, .. } = &mut self {
@@ -163,7 +163,7 @@ impl Auth {
         self
     }
 
-    /// The same key after a prefix; other kinds of credentials stay as they are.
+    /// The same key after a prefix; other kinds of credentials are not changed.
     #[must_use]
     pub fn with_prefix(mut self, text: impl Into<String>) -> Self {
         if let Self::ApiKey { prefix, .. } = &mut self {
@@ -172,7 +172,7 @@ impl Auth {
         self
     }
 
-    /// Adds what must not show, save the tokens that are fetched.
+    /// Adds the secrets, except fetched tokens.
     fn collect(&self, secrets: &mut Secrets) {
         match self {
             Self::Bearer(token) => secrets.add(token.expose()),

@@ -27,7 +27,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A body that is ready to be sent.
+/// An encoded body.
 #[derive(Debug)]
 pub(super) struct Encoded {
     pub(super) content_type: HeaderValue,
@@ -43,7 +43,7 @@ pub(super) struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// The body that a value stands for.
+    /// The body for a placeholder.
     fn body(&self, value: &Value) -> Option<&Body> {
         self.bodies.get(value)
     }
@@ -54,12 +54,12 @@ impl Input<'_> {
     }
 }
 
-/// Writes the input's body in the content type that the input names, or else in the endpoint's first type that can
-/// represent it and does not refuse it by its description. A [`Body`] with a content type is sent with that one.
+/// Encodes the input's body in the content type that the input names, or else in the endpoint's first type that can
+/// represent it and whose schema does not refuse it. A [`Body`] with a content type is sent with that type.
 ///
 /// # Errors
-/// If no content type can represent the body, if the endpoint does not take the type that the input names, if it does
-/// not take that of a [`Body`], or if the input has several bodies.
+/// If no content type can represent the body, if the endpoint does not accept the type that the input names or that of
+/// a [`Body`], or if the input has several bodies.
 pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
     let mut set = binding.bodies.iter().filter(|body| input.has(body));
     if let Some(first) = set.next()
@@ -79,7 +79,7 @@ pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<E
     // A body that knows its own type is sent with it.
     let fits = |body: &&HttpBody| own(body).is_some_and(|own| covers(&body.content_type, own));
     let (fitting, mut others): (Vec<_>, Vec<_>) = bodies.into_iter().partition(fits);
-    // It is not sent as another one, save as bytes of any type.
+    // It is not sent as another type, except as bytes of any type.
     let named = |body: &HttpBody| own(body).filter(|own| !is_any_bytes(own));
     let is_other = |body: &&HttpBody| named(body).is_some() && takes_bytes(&essence(&body.content_type));
     if let Some(body) = others.iter().find(|body| is_other(body)) {
@@ -133,13 +133,13 @@ fn own_type(body: &Body) -> Option<&str> {
     body.content_type().filter(|own| !own.trim().is_empty())
 }
 
-/// True if a content type says only that a body is bytes, as downloads and uploads do whose sender does not know better: they
-/// may be of any type.
+/// True if a content type says only that a body is bytes, as in downloads and uploads whose sender does not know the
+/// type: they may be of any type.
 fn is_any_bytes(content_type: &str) -> bool {
     matches!(essence(content_type).as_str(), OCTETS | "binary/octet-stream")
 }
 
-/// True if a body of this type is sent as it is, and not written from a value.
+/// True if a body of this type is sent unchanged, and not written from a value.
 fn takes_bytes(essence: &str) -> bool {
     form(essence) != Form::Json && essence != FORM && !essence.starts_with("multipart/")
 }
@@ -183,7 +183,7 @@ fn header(content_type: &str) -> Result<HeaderValue, CallError> {
         .map_err(|_| CallError::execution(format!("`{}` is no content type", content_type.escape_debug())))
 }
 
-/// Writes a body in the content type that the input names, or else in the one that is described.
+/// Encodes a body in the content type that the input names, or else in the described one.
 fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
     let content_type = named.unwrap_or(&body.content_type);
     let ready = |content_type: &str, body: RequestBody| Ok(Some(Encoded { content_type: header(content_type)?, body }));
@@ -218,7 +218,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
     if essence.starts_with("multipart/") {
         let (boundary, body) =
             multipart::encode(body, &essence, value, input)?.ok_or_else(|| unfit("an object or a list"))?;
-        // A boundary that a document names is ignored: the writer of the body chooses one.
+        // A boundary in a document is ignored: the encoder chooses one.
         let own = |parameter: &&str| !parameter.is_empty() && !parameter.to_ascii_lowercase().starts_with("boundary=");
         let parameters = content_type.split(';').skip(1).map(str::trim).filter(own).map(|p| format!("; {p}"));
         return ready(&format!("{essence}{}; boundary={boundary}", parameters.collect::<String>()), body);
@@ -244,7 +244,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
     }
 }
 
-/// Each item of a list on a line of its own; of a sequence (RFC 7464), behind a separator.
+/// Each item of a list on a line of its own; in a sequence (RFC 7464), after a separator.
 fn lines(value: &Value, media: Media) -> String {
     let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     let mut text = String::new();

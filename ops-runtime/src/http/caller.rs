@@ -1,4 +1,4 @@
-//! The client as a caller on its own.
+//! The client as a caller by itself.
 
 use super::HttpClient;
 use crate::run::caller::{Target, impl_caller};
@@ -8,7 +8,7 @@ use crate::{CallError, CallOptions, Registration};
 impl HttpClient {
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
         match target {
-            // Uses the operation's own spec, even if the client has another under that id.
+            // Uses the operation's own spec, even if the client has another with that id.
             Target::Type(own) => {
                 self.registry.admit(&own, || Ok(Registration::new(own.spec, self.handler.clone())))?;
             }

@@ -16,12 +16,11 @@ const KEPT: usize = 32;
 
 /// The credentials of a call, with all that is put beside them into its requests.
 ///
-/// It goes with the response into the facts of the result, so that an error that is made of that later can be told without
-/// them.
+/// It is kept with the response in the meta of the result, so that an error that is made from it later can be redacted.
 pub(super) struct Carried {
     pub(super) settings: Arc<Settings>,
     pub(super) plan: Plan,
-    /// The headers that the call itself set, which win over all others.
+    /// The headers that the call itself set, which take precedence over all others.
     pub(super) own: HeaderMap,
     /// The last tokens that were fetched for the call, refused ones included.
     applied: Mutex<VecDeque<Arc<Applied>>>,
@@ -34,7 +33,7 @@ impl Carried {
         Arc::new(Self { settings, plan, own, applied: Mutex::default(), hooked: Mutex::default() })
     }
 
-    /// Fetches the tokens that are needed; `rejected` are the credentials that the server has just rejected.
+    /// Fetches the required tokens; `rejected` are the credentials that the server has just rejected.
     pub(super) async fn apply(&self, rejected: Option<&Applied>) -> Result<Arc<Applied>, CallError> {
         let applied = Arc::new(self.plan.apply(&self.settings, rejected).await?);
         let mut kept = lock(&self.applied);
@@ -71,7 +70,7 @@ impl Carried {
         Secrets::of(self)
     }
 
-    /// The error without what the call carries.
+    /// The error without the call's secrets.
     pub(super) fn error(&self, error: CallError) -> CallError {
         error.without(&self.secrets())
     }

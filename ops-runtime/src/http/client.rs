@@ -1,4 +1,4 @@
-//! The client: an endpoint of the registry, and a caller on its own.
+//! The client: an endpoint for a registry, and a caller by itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ use crate::{
 #[derive(Clone)]
 pub struct HttpClient {
     pub(super) remote: Remote,
-    /// The handler of all its operations: registries know by it that they are one client's.
+    /// The handler of all its operations, by which registries know that they belong to one client.
     pub(super) handler: Handler,
     /// The operations that the client was given, by id, and those that it has run by type.
     pub(super) registry: Registry,
@@ -63,14 +63,14 @@ impl HttpClient {
         Ok(Self { handler: Handler::endpoint(remote.clone()), remote, registry })
     }
 
-    /// The operations with this client as their handler, ready for `registry.register_all(..)`.
+    /// The operations with this client as their handler, for `registry.register_all(..)`.
     ///
-    /// Results follow the registry's policy then, not [`HttpConfig::with_policy`]. A name of
-    /// [`HttpConfig::with_credentials`] that no security scheme has is logged at the level `WARN`.
+    /// Results then follow the registry's policy, not [`HttpConfig::with_policy`]. A name in
+    /// [`HttpConfig::with_credentials`] that is not a known security scheme is logged at the level `WARN`.
     ///
     /// # Errors
-    /// An `EXECUTION_ERROR` that names an operation which is not bound to an HTTP endpoint, or a `VALIDATION_ERROR` that
-    /// names one of another namespace than [`HttpConfig::with_namespace`] says.
+    /// An `EXECUTION_ERROR` that names an operation that is not bound to an HTTP endpoint, or a `VALIDATION_ERROR` that
+    /// names one of another namespace than that of [`HttpConfig::with_namespace`].
     pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
         let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
         specs.iter().try_for_each(|spec| self.remote.check_namespace(spec))?;
@@ -104,14 +104,14 @@ impl HttpClient {
     /// ```
     ///
     /// # Errors
-    /// If an id is taken, or not an id.
+    /// If an id is taken or invalid.
     pub fn add<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<(), RegistryError> {
         self.registry.register_all(self.registrations(specs))
     }
 
     /// What to set, if these operations need credentials, and the configuration has none that suffice for any of them.
     ///
-    /// A configuration with headers of its own is not judged: they may be credentials.
+    /// `None` if the configuration has headers of its own, since they may be credentials.
     ///
     /// ```
     /// use ops_runtime::binding::{HttpBinding, SecurityKind, SecurityRequirement, SecurityScheme};
@@ -131,7 +131,7 @@ impl HttpClient {
     /// ```
     pub fn without_credentials<'a>(&self, operations: impl IntoIterator<Item = &'a OperationSpec>) -> Option<String> {
         let Checked { settings, credentials, .. } = &*self.remote.0;
-        // They may well be credentials, which the document does not know.
+        // They may be credentials that the document does not describe.
         let has_own = settings.headers.keys().any(|name| name != USER_AGENT);
         if has_own { None } else { credentials.lacking(operations.into_iter().filter_map(OperationSpec::http)) }
     }
@@ -154,7 +154,7 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// The service as an endpoint, which registrations hold; it does not have the client's own operations.
+/// The service as an endpoint for registrations; it does not have the client's own operations.
 #[derive(Clone)]
 pub(super) struct Remote(Arc<Checked>);
 

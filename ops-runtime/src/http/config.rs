@@ -74,7 +74,7 @@ pub struct HttpConfig {
 }
 
 impl HttpConfig {
-    /// A configuration without credentials, and without a base URL: operations say where the service is.
+    /// A configuration without credentials, and without a base URL: operations name the servers.
     pub fn new() -> Self {
         Self {
             namespace: None,
@@ -106,11 +106,12 @@ impl HttpConfig {
         }
     }
 
-    /// Holds the client to the operations of one API, by their namespace; operations that are read from a document have it.
+    /// Restricts the client to the operations of one API, by their namespace, which operations of a document get as
+    /// well.
     ///
-    /// The call of an operation with another namespace is a `VALIDATION_ERROR`, and nothing is sent. Without a namespace, a
-    /// client runs every operation, and sends it its credentials: to the base URL, or, if there is none, to the server that
-    /// the operation's own document names.
+    /// The call of an operation with another namespace is a `VALIDATION_ERROR`, and nothing is sent. Without a
+    /// namespace, a client runs every operation, and sends its credentials to the base URL, or, if there is none, to
+    /// the server in the operation's own document.
     ///
     /// ```
     /// use ops_runtime::http::{Auth, HttpConfig};
@@ -124,10 +125,10 @@ impl HttpConfig {
         self
     }
 
-    /// Sets the URL that every path is appended to; without it, each operation's own server is called.
+    /// Sets the URL to which every path is appended; without it, each operation's own server is called.
     ///
-    /// A user and password in it are used as basic authentication. Without a base URL, the document decides where the
-    /// credentials go: set one for documents that you do not trust.
+    /// A user and password in it are used as basic authentication. Without a base URL, the document decides where
+    /// credentials are sent: set one for documents that you do not trust.
     #[must_use]
     pub fn with_base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
@@ -143,26 +144,26 @@ impl HttpConfig {
 
     /// Sets a variable in the URLs of the document's servers, which are not used if there is a base URL.
     ///
-    /// An operation whose server lacks the variable is called as before. If the server does not allow the value, the
-    /// call is refused.
+    /// An operation whose server lacks the variable is not affected. If the server does not allow the value, the call
+    /// is refused.
     #[must_use]
     pub fn with_server_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.server_variables.insert(name.into(), value.into());
         self
     }
 
-    /// Sets the credentials for every operation that accepts their kind, or that says nothing about credentials.
+    /// Sets the credentials for every operation that accepts their kind, or that does not describe credentials.
     ///
-    /// An operation that only allows anonymous calls gets none; one that allows them, too, gets these if they fit. An operation that asks for others, for which there are
-    /// none [by name](Self::with_credentials), gets these anyway: documents are often wrong about it.
+    /// An operation that allows only anonymous calls gets none; one that also allows them gets these if they fit. An
+    /// operation that requires others, for which there are none [by name](Self::with_credentials), gets these
+    /// nevertheless, since documents are often wrong about it.
     #[must_use]
     pub fn with_auth(mut self, auth: impl Into<Auth>) -> Self {
         self.auth = Some(auth.into());
         self
     }
 
-    /// True if requests of an operation may carry something that proves who sends them, and it is the operation that says
-    /// where they go.
+    /// True if requests of an operation may have credentials for which the operation sets the server.
     #[cfg(feature = "gateway")]
     pub(crate) fn proves_anywhere(&self, binding: &crate::HttpBinding) -> bool {
         let mut schemes = binding.security.iter().flat_map(|way| way.schemes.iter());
@@ -172,13 +173,13 @@ impl HttpConfig {
 
     /// Sets the credentials for a security scheme, by the name that the document gives it.
     ///
-    /// An operation may name several ways to authenticate: the first whose credentials are all set is used. If there is
-    /// none, the request is sent without credentials, which is logged at the level `DEBUG`.
+    /// An operation may have several alternatives to authenticate: the first whose credentials are all set is used. If
+    /// there is none, the request is sent without credentials, which is logged at the level `DEBUG`.
     ///
-    /// A name that no operation of the client has is most likely wrong. [`HttpClient::bind`](super::HttpClient::bind)
-    /// and [`HttpClient::add`](super::HttpClient::add) log it at the level `WARN`, with the nearest names that there are.
-    /// A call that would be sent without credentials is refused with a `VALIDATION_ERROR` if it asks for a scheme that is
-    /// called much like it.
+    /// A name that no operation of the client has is probably wrong. [`HttpClient::bind`](super::HttpClient::bind) and
+    /// [`HttpClient::add`](super::HttpClient::add) log it at the level `WARN`, with the nearest names. A call that
+    /// would be sent without credentials is refused with a `VALIDATION_ERROR` if it requires a scheme with a similar
+    /// name.
     ///
     /// ```
     /// use ops_runtime::http::{Auth, HttpConfig};
@@ -194,7 +195,7 @@ impl HttpConfig {
         self
     }
 
-    /// Reads credentials from environment variables, for the security schemes that operations ask for.
+    /// Reads credentials from environment variables, for the security schemes of operations.
     ///
     /// For the prefix `SHOP` and a scheme of the name `petStoreAuth`, the first of these that is set is used:
     ///
@@ -207,7 +208,7 @@ impl HttpConfig {
     /// | basic | `SHOP_PET_STORE_AUTH`, as `user:password` | `SHOP_USER` and `SHOP_PASSWORD` |
     ///
     /// The variables are read now. One that is empty or not UTF-8 counts as not set. Credentials that the program sets
-    /// win, and an operation that asks for none gets none.
+    /// take precedence, and an operation that requires none gets none.
     ///
     /// ```
     /// use ops_runtime::http::HttpConfig;
@@ -220,9 +221,10 @@ impl HttpConfig {
         self
     }
 
-    /// Makes up an idempotency key for each call of an operation that has a parameter for one, unless the call sets it.
+    /// Generates an idempotency key for each call of an operation that has a parameter for one, unless the call sets
+    /// it.
     ///
-    /// The key is a random UUID, the same for all retries of the call, which are safe by it. See
+    /// The key is a random UUID, the same for all retries of the call, which makes them safe. See
     /// [`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key) for the parameters that count.
     /// Off by default.
     #[must_use]
@@ -234,15 +236,15 @@ impl HttpConfig {
     /// Sends the header `traceparent` (W3C Trace Context), so that the service can continue the trace. Off by default.
     ///
     /// The trace is that of the call's metadata `traceparent`, with its `tracestate`; without one, the call begins a
-    /// trace. Each try has a span id of its own, which the request's `tracing` span has as a field, `span_id`. A header
-    /// `traceparent` that the configuration or the call sets is sent as it is.
+    /// trace. Each attempt has a span id of its own, which is the field `span_id` of the request's `tracing` span. A
+    /// header `traceparent` of the configuration or the call is sent unchanged.
     #[must_use]
     pub fn with_trace_context(mut self) -> Self {
         self.trace_context = true;
         self
     }
 
-    /// Asks for compressed responses, which are decoded. Off by default: nothing is asked for.
+    /// Requests compressed responses, which are decoded. Off by default.
     ///
     /// Some servers compress unasked. A response that was not decoded is an error that names its coding, unless it is read as
     /// bytes.
@@ -263,11 +265,11 @@ impl HttpConfig {
         self
     }
 
-    /// Runs a function before each request, retries and redirects included; several run in turn.
+    /// Runs a function before each request, including retries and redirects; several run in order.
     ///
     /// It may change the headers, after credentials were added. An error ends the call, and the request is not sent.
-    /// After a redirect to another origin it sees that URL: look at it before adding a secret. Requests for tokens are
-    /// not among them.
+    /// After a redirect to another origin it gets that URL: check it before adding a secret. It is not run for requests
+    /// for tokens.
     ///
     /// ```
     /// use ops_runtime::http::HttpConfig;
@@ -286,8 +288,8 @@ impl HttpConfig {
         self
     }
 
-    /// Runs a function after each request, retries and redirects included, when the response's headers are there or it
-    /// is clear that there is no response; several run in turn.
+    /// Runs a function after each request, including retries and redirects, when the response's headers have arrived or
+    /// the request has failed; several run in order.
     ///
     /// ```
     /// use ops_runtime::http::HttpConfig;
@@ -303,8 +305,8 @@ impl HttpConfig {
         self
     }
 
-    /// Retries requests after transient failures, where it is safe: see [`Retry`]. Off by default, and to be set for a call by
-    /// [`CallOptions::with_retries`](crate::CallOptions::with_retries).
+    /// Retries requests after transient failures, if it is safe: see [`Retry`]. Off by default;
+    /// [`CallOptions::with_retries`](crate::CallOptions::with_retries) sets it for one call.
     #[must_use]
     pub fn with_retries(mut self, retry: Retry) -> Self {
         self.retry = Some(retry);
@@ -318,7 +320,7 @@ impl HttpConfig {
         self
     }
 
-    /// Sets how many requests may be in flight at once; more wait for their turn. No limit by default.
+    /// Limits the requests in flight; further ones wait. No limit by default.
     ///
     /// A request is in flight until its response is read or dropped; a subscription or streamed body, until it ends.
     #[must_use]
@@ -343,15 +345,15 @@ impl HttpConfig {
         self
     }
 
-    /// Sets how long connecting may take, TLS included: 30 seconds by default; `None` for no limit. A service of yours
-    /// ([`with_service`](Self::with_service)) has its own limits.
+    /// Sets the timeout for connecting, including TLS: 30 seconds by default; `None` for no limit. A service of your
+    /// own ([`with_service`](Self::with_service)) has its own limits.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.connect_timeout = timeout.into();
         self
     }
 
-    /// Sets how many bytes the body of a response may have: 64 MiB by default.
+    /// Sets the limit of the body of a response, in bytes: 64 MiB by default.
     ///
     /// It does not apply to subscriptions, which have limits per line and per event.
     #[must_use]
@@ -360,14 +362,14 @@ impl HttpConfig {
         self
     }
 
-    /// Sets how many bytes a line of an event stream may have: 1 MiB by default.
+    /// Sets the limit of a line of an event stream, in bytes: 1 MiB by default.
     #[must_use]
     pub fn with_max_line(mut self, bytes: usize) -> Self {
         self.max_line = Some(bytes);
         self
     }
 
-    /// Sets how many bytes the data of a server-sent event may have: 8 MiB by default.
+    /// Sets the limit of the data of a server-sent event, in bytes: 8 MiB by default.
     #[must_use]
     pub fn with_max_event(mut self, bytes: usize) -> Self {
         self.max_event = Some(bytes);
@@ -381,8 +383,9 @@ impl HttpConfig {
         self
     }
 
-    /// Lets redirects send the body of a request to another scheme, host or port, as 307 and 308 ask for. By default that
-    /// is an error: the body was meant for the service. From `http` to `https` of the same host is allowed.
+    /// Allows redirects to send the body of a request to another scheme, host or port, as 307 and 308 require. By
+    /// default that is an error, since the body was meant for the service. From `http` to `https` of the same host is
+    /// allowed.
     #[must_use]
     pub fn with_bodies_to_other_origins(mut self) -> Self {
         self.bodies_to_other_origins = true;
@@ -400,20 +403,20 @@ impl HttpConfig {
     /// Sets what the client's own calls do with results that do not match their schema.
     ///
     /// It has no effect on operations that are [bound](super::HttpClient::bind) to a registry: set
-    /// `Registry::builder().with_policy(..)` for those. A policy in the options of a call wins over both.
+    /// `Registry::builder().with_policy(..)` for those. A policy in the options of a call takes precedence over both.
     #[must_use]
     pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Sends the requests with a `reqwest` client of yours: its proxies, TLS settings, certificates and pool.
+    /// Sends the requests with your own `reqwest` client: its proxies, TLS settings, certificates and pool.
     ///
     /// Build it with `redirect(reqwest::redirect::Policy::none())`, because this client follows redirects itself and
-    /// keeps credentials from other origins. A client that follows one makes the call fail with an error that says so.
-    /// Its own timeouts, compression and headers apply, and [`with_connect_timeout`](Self::with_connect_timeout) does
-    /// not. [`with_destinations`](Self::with_destinations) is checked before a redirect is followed, but your client
-    /// looks the host up once more, so that a hostile DNS server could then lead it to a private address.
+    /// keeps credentials from other origins. If your client follows one, the call fails with an error that says so. Its
+    /// own timeouts, compression and headers apply, and [`with_connect_timeout`](Self::with_connect_timeout) does not.
+    /// [`with_destinations`](Self::with_destinations) is checked before a redirect is followed, but your client looks
+    /// up the host once more, so a hostile DNS server could then lead it to a private address.
     ///
     /// ```
     /// use ops_runtime::http::HttpConfig;
@@ -429,8 +432,7 @@ impl HttpConfig {
         self.with_service(HttpEngine::from(client))
     }
 
-    /// Sends the requests through a service of yours instead of the built-in engine, which it may wrap
-    /// ([`HttpEngine`]).
+    /// Sends the requests through your own service instead of the built-in engine, which it may wrap ([`HttpEngine`]).
     ///
     /// It gets each request as sent, with credentials, once per redirect and retry. The service should not follow
     /// redirects itself: the client does, and keeps credentials from other origins.
@@ -451,7 +453,7 @@ impl HttpConfig {
         self.policy
     }
 
-    /// The namespace that the client is held to, and that operations of a document get.
+    /// The namespace that restricts the client, and that operations of a document get.
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }

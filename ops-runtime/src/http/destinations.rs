@@ -1,4 +1,4 @@
-//! Where servers may lead a client, by redirects and by OAuth metadata.
+//! The destinations to which servers may lead a client, by redirects and by OAuth metadata.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,12 +13,13 @@ use crate::CallError;
 
 /// Decides which addresses servers may lead a client to, by redirects and by the metadata of OAuth.
 ///
-/// Hosts that the program names itself are always allowed. Among other hosts, the default allows public addresses. It
-/// allows private ones (RFC 1918, `fc00::/7`, `fec0::/10`, `100.64.0.0/10`) if the program's own URL leads to a private
-/// address or to this machine, and loopback ones if it leads to this machine. It never allows link-local addresses, those of
-/// cloud metadata services, nor other special ones. Names are looked up, and the client connects to an allowed address.
-/// Only addresses in URLs, and the names of proxies, are checked behind a proxy that looks up names, and in a service of
-/// the program's own ([`HttpConfig::with_service`](super::HttpConfig::with_service)).
+/// Hosts that the program itself names are always allowed. Among other hosts, the default allows public addresses. It
+/// allows private ones (RFC 1918, `fc00::/7`, `fec0::/10`, `100.64.0.0/10`) if the program's own URL has a private
+/// address or is on this machine, and loopback ones if it is on this machine. It never allows link-local addresses,
+/// those of cloud metadata services, or other special ones. Names are looked up, and the client connects to an allowed
+/// address. Behind a proxy that looks up names, and in a service of the program's own
+/// ([`HttpConfig::with_service`](super::HttpConfig::with_service)), only addresses in URLs and the names of proxies are
+/// checked.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -55,10 +56,10 @@ impl Destinations {
         Self(Rule::Only(Arc::new(allowed)))
     }
 
-    /// Checks a URL that a server leads to. Names are checked when they are looked up, by a [`Resolver`].
+    /// Checks a URL to which a server leads. Names are checked when they are looked up, by a [`Resolver`].
     ///
     /// # Errors
-    /// If its host is an address that is not allowed, or names this machine where that is not allowed.
+    /// If its host is an address that is not allowed, or names this machine if that is not allowed.
     pub(crate) async fn check(&self, home: &Home, to: &Url) -> Result<(), CallError> {
         self.check_beside(&Proxies::of_environment(), home, to).await
     }
@@ -69,7 +70,7 @@ impl Destinations {
             Some(Host::Ipv4(address)) => vec![IpAddr::V4(address)],
             Some(Host::Ipv6(address)) => vec![IpAddr::V6(address)],
             Some(Host::Domain(name)) if is_local(name) => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
-            // The resolver lets the name of a proxy pass.
+            // The resolver allows the name of a proxy.
             Some(Host::Domain(name)) if proxies.has(name) => lookup_host((name, 0))
                 .await
                 .map_or_else(|_| Vec::new(), |found| found.map(|found| found.ip()).collect()),
@@ -124,13 +125,13 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
-/// The hosts of the proxies that the environment names. The program trusts them, and a client connects to them in the
-/// place of the hosts that servers lead to.
+/// The hosts of the proxies in the environment. The program trusts them, and a client connects to them instead of the
+/// hosts to which servers lead.
 #[derive(Debug, Default)]
 struct Proxies(Vec<String>);
 
 impl Proxies {
-    /// Reads the variables as the built-in engine does.
+    /// Reads the variables like the built-in engine.
     fn of_environment() -> Self {
         // In a CGI script, a header of the request could set `HTTP_PROXY`.
         if env::var_os("REQUEST_METHOD").is_some() {
@@ -146,7 +147,7 @@ impl Proxies {
     }
 }
 
-/// The host that the program named itself.
+/// The host that the program itself named.
 #[derive(Debug, Clone)]
 pub(crate) struct Home(Option<Host>);
 
@@ -180,7 +181,7 @@ impl Home {
     }
 }
 
-/// Looks up names, and gives only the addresses that a client may be led to.
+/// Looks up names, and returns only the addresses to which a client may be led.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     destinations: Destinations,
@@ -233,7 +234,7 @@ impl Class {
 
     fn of_v4(address: Ipv4Addr) -> Self {
         let [a, b, c, _] = address.octets();
-        // Of protocols and of examples, where some clouds have their metadata services, as at one shared address.
+        // Of protocols and of examples; some clouds have their metadata services there, and at one shared address.
         if address == Ipv4Addr::new(100, 100, 100, 200)
             || matches!([a, b, c], [192, 0, 0 | 2] | [198, 51, 100] | [203, 0, 113])
         {
@@ -268,7 +269,7 @@ impl Class {
             [0x2002, ..] => v4(b, c),
             // The metadata services of two clouds.
             [0xfd00, 0xec2, 0, 0, 0, 0] | [0xfd20, 0xce, 0, 0, 0, 0] if [g, h] == [0, 0x254] => Self::Special,
-            // Unique local, and site local, which RFC 3879 has given up and some networks have not.
+            // Unique local, and site local, which RFC 3879 has deprecated and some networks still use.
             _ if a & 0xfe00 == 0xfc00 || a & 0xffc0 == 0xfec0 => Self::Private,
             _ if a & 0xffc0 == 0xfe80 || a & 0xff00 == 0xff00 => Self::Special,
             // Teredo, and NAT64 of a network's own.

@@ -1,4 +1,4 @@
-//! Engines, which carry requests: the built-in one, or a service of the user's.
+//! Engines, which send requests: the built-in one, or a service of the program.
 
 mod body;
 
@@ -27,7 +27,7 @@ use crate::{CallError, ErrorCode};
 pub use body::ResponseBody;
 pub(super) use body::{BoxError, Silent};
 
-/// How long connecting may take.
+/// Timeout for connecting.
 pub(super) const CONNECT: Duration = Duration::from_secs(30);
 
 /// A response of any engine.
@@ -47,15 +47,15 @@ impl From<CallError> for SendError {
     }
 }
 
-/// Sends one request and returns the response as it comes, redirects included.
+/// Sends one request and returns the response unchanged, including redirects.
 pub(super) trait Engine: Send + Sync {
     fn send(&self, request: Request<RequestBody>) -> BoxFuture<'static, Result<EngineResponse, SendError>>;
 }
 
-/// The built-in engine as a service, to be wrapped by others and given to
+/// The built-in engine as a service, to be wrapped and passed to
 /// [`HttpConfig::with_service`](super::HttpConfig::with_service).
 ///
-/// It sends a request and returns the response as it comes. The client follows redirects and retries. Any `tower` layer
+/// It sends a request and returns the response unchanged. The client follows redirects and retries. Any `tower` layer
 /// can wrap the engine:
 ///
 /// ```
@@ -91,13 +91,13 @@ pub(super) trait Engine: Send + Sync {
 pub struct HttpEngine(reqwest::Client);
 
 impl From<reqwest::Client> for HttpEngine {
-    /// A client of the user's as an engine: see [`HttpConfig::with_client`](super::HttpConfig::with_client).
+    /// Your own client as an engine: see [`HttpConfig::with_client`](super::HttpConfig::with_client).
     fn from(client: reqwest::Client) -> Self {
         Self(client)
     }
 }
 
-/// A way in which a server may compress a response (RFC 9110, section 8.4.1).
+/// A coding with which a server may compress a response (RFC 9110, section 8.4.1).
 #[cfg(feature = "compression")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -116,7 +116,7 @@ impl Compression {
     pub const ALL: [Self; 3] = [Self::Gzip, Self::Brotli, Self::Zstd];
 }
 
-/// How the built-in engine connects, and what it asks for.
+/// How the built-in engine connects, and the codings that it requests.
 #[derive(Debug, Clone)]
 pub(super) struct Connecting {
     pub(super) timeout: Option<Duration>,
@@ -148,7 +148,7 @@ impl Connecting {
 
 /// The settings that every HTTP client of this crate shares.
 pub(crate) fn builder() -> reqwest::ClientBuilder {
-    // Another crate of the program may have switched on the features of reqwest by which these are on by default.
+    // Another crate of the program may have enabled the features of reqwest that turn these on by default.
     tls::shared(reqwest::Client::builder()).connect_timeout(CONNECT).no_gzip().no_brotli().no_deflate().no_zstd()
 }
 
@@ -174,14 +174,14 @@ impl HttpEngine {
     }
 }
 
-/// A client of the user's did what this crate does with more care.
+/// The error of a client that follows redirects itself.
 const FOLLOWED: &str = "the client that was given to `with_client` followed a redirect itself, which may carry \
                         credentials to other hosts: build it with `redirect(reqwest::redirect::Policy::none())`";
 
-/// How many engines for hosts that servers led to are cached.
+/// How many engines for hosts to which servers led are cached.
 const LED: usize = 16;
 
-/// The engines for hosts that servers lead to. They connect to allowed addresses only; there is one engine for each
+/// The engines for hosts to which servers lead. They connect only to allowed addresses; there is one engine for each
 /// host that the program itself named.
 pub(super) struct Led {
     destinations: Destinations,
@@ -194,7 +194,7 @@ impl Led {
         Self { destinations, connecting, engines: Mutex::default() }
     }
 
-    /// Sends a request to a URL that a server led to, away from the one that the program named.
+    /// Sends a request to a URL to which a server led, away from the one that the program named.
     pub(super) async fn send(&self, home: &Url, request: Request<RequestBody>) -> Result<EngineResponse, SendError> {
         let engine = {
             let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +227,7 @@ impl Service<Request<RequestBody>> for HttpEngine {
 
     fn call(&mut self, mut request: Request<RequestBody>) -> Self::Future {
         let client = self.0.clone();
-        // Over HTTP/1, the body of such a request is sent only if its length is known, or if this is said.
+        // Over HTTP/1, the body of such a request is sent only if its length is known, or if this header is set.
         let body = request.body();
         let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
         if !has_length && [Method::GET, Method::HEAD].contains(request.method()) {
@@ -235,7 +235,7 @@ impl Service<Request<RequestBody>> for HttpEngine {
         }
         let is_head = *request.method() == Method::HEAD;
         Box::pin(async move {
-            // No message shows the URL: it may hold secrets.
+            // Messages do not show the URL, since it may contain secrets.
             let request =
                 reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(reqwest::Error::without_url)?;
             let url = request.url().clone();
@@ -253,7 +253,7 @@ impl Service<Request<RequestBody>> for HttpEngine {
     }
 }
 
-/// A service: the built-in engine, or one of the user's.
+/// A service: the built-in engine, or your own.
 ///
 /// The lock makes the service shareable; it is held only while the service is cloned.
 pub(super) struct Custom<S>(pub(super) Mutex<S>);
@@ -283,7 +283,7 @@ where
     }
 }
 
-/// The server of a URL, without what may be a secret.
+/// The server of a URL, without parts that may be secret.
 fn server(uri: &http::Uri) -> String {
     let host = uri.host().unwrap_or("a server");
     let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
@@ -296,7 +296,7 @@ fn is_transient(error: &(dyn Error + 'static)) -> bool {
     if Misstated::below(error).is_some() {
         return false;
     }
-    // An address that the rules do not allow is an error of connecting, too.
+    // An address that is not allowed is an error of connecting, too.
     let mut next = Some(error);
     while let Some(error) = next {
         if error.is::<Refused>() {

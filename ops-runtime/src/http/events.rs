@@ -31,7 +31,7 @@ use crate::{CallError, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStrea
 #[cfg(test)]
 mod tests;
 
-/// How the data of an event is read.
+/// How the data of an event are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Data {
     /// As JSON; other data becomes an `Err` item when it is decoded.
@@ -61,7 +61,7 @@ impl Data {
 pub(super) struct Items {
     described: Described,
     data: Data,
-    /// How the data is read where an item is the whole event.
+    /// How the data are read if an item is the whole event.
     whole: Option<Data>,
     codes: Codes,
     /// True if the document describes errors as items of the stream.
@@ -124,10 +124,10 @@ fn decoded(response: &EngineResponse) -> Result<(), CallError> {
 
 /// Reads the response to a subscription; repeating the exchange reopens the stream.
 ///
-/// A response of JSON gives one item, and one with status 204 gives none; any other response is an error.
+/// A JSON response has one item, and one with status 204 has none; any other response is an error.
 ///
 /// # Errors
-/// If the status is not a success, or the response is of another type.
+/// If the status is not a success, or the response has another type.
 pub(super) async fn open(
     response: EngineResponse,
     items: Items,
@@ -155,7 +155,7 @@ pub(super) async fn open(
     Ok(stream::iter(items).boxed())
 }
 
-/// The error of a response that is none to a subscription: of its status, or of its content type if it is a success.
+/// The error of a response that is not a stream: of its status, or of its content type if it is a success.
 async fn refused(parts: &Parts, body: ResponseBody, limit: usize) -> CallError {
     let meta = meta(parts);
     let essence = essence(&meta.content_type);
@@ -194,17 +194,17 @@ struct Source {
     reopen: Option<Reopen>,
 }
 
-/// What is needed to reopen a stream.
+/// The data for reopening a stream.
 struct Reopen {
     exchange: Exchange,
     reconnect: Reconnect,
-    /// How many tries in a row brought no event.
+    /// How many attempts in a row had no event.
     in_vain: usize,
-    /// The growth of the delay. An event halves it, and only a connection that lasts a while resets it: a server that
-    /// ends each connection after one event is not asked again and again.
+    /// The growth of the delay. An event halves it, and only a connection that lasts a while resets it, so that a
+    /// server that ends each connection after one event is not asked again and again.
     backoff: usize,
     opened: Instant,
-    /// The delay that the server asked for last.
+    /// The delay that the server last requested.
     retry: Option<Duration>,
 }
 
@@ -311,7 +311,7 @@ impl Source {
                     self.parser = parser(&reopen.exchange.settings).with_last_event_id(id);
                     return;
                 }
-                // There is nothing more to come (WHATWG HTML, section 9.2.5).
+                // The stream has ended (WHATWG HTML, section 9.2.5).
                 Ok(response) if response.status() == 204 => {
                     error = None;
                     break;
@@ -320,7 +320,7 @@ impl Source {
                     let passes = may_pass(response.status());
                     let limit = reopen.exchange.settings.max_response;
                     let (parts, body) = response.into_parts();
-                    // A server that never says why would have the subscription wait without end.
+                    // If the server does not send the reason, the subscription must not wait for ever.
                     let body = body.with_idle_timeout(reopen.exchange.settings.idle_timeout);
                     error = Some(self.items.codes.named(refused(&parts, body, limit).await));
                     if !passes {
@@ -351,12 +351,12 @@ impl Reopen {
                 headers.insert(LAST_EVENT_ID, id);
                 self.exchange.goes_on = true;
             }
-            // A server that takes its id back, or whose id no header can hold, chooses where the stream starts: not behind
-            // an event of which it no longer speaks.
+            // If a server clears its id, or a header cannot contain the id, the server chooses where the stream starts:
+            // not after an event that it no longer refers to.
             _ if self.exchange.goes_on => drop(headers.remove(LAST_EVENT_ID)),
             _ => {}
         }
-        // The call's deadline covered its first response only.
+        // The call's deadline applied only to its first response.
         self.exchange.deadline = None;
         let response = limited(self.exchange.settings.clone().timeout, self.exchange.run()).await?;
         decoded(&response).map(|()| response)

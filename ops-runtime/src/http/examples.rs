@@ -1,4 +1,4 @@
-//! A client's operations without its service: requests are made and dropped, and examples are the answers.
+//! A client's operations without its service: requests are made and dropped, and results are examples.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::{
 };
 
 impl HttpClient {
-    /// The operations with examples for answers ([`mock::examples`](crate::mock::examples)): each request is made as this
-    /// client would send it, and dropped.
+    /// The operations with examples as results ([`mock::examples`](crate::mock::examples)): each request is made as
+    /// this client would send it, and dropped.
     ///
-    /// So what the client refuses before it sends anything is refused here, too: an input with a member that has no place in
-    /// the request, say, or bytes that are no base64.
+    /// So an input that the client refuses before it sends anything is refused here, too: for example one with a member
+    /// that has no place in the request, or bytes that are not base64.
     ///
     /// ```
     /// use ops_runtime::binding::HttpBinding;
@@ -45,7 +45,7 @@ impl HttpClient {
                 return made;
             }
             let rehearsal = Rehearsal { remote: self.remote.clone(), answer: made.handler.erased };
-            // The handler of examples with another endpoint in it: what it is beside that stays.
+            // The handler of examples with another endpoint; the rest stays.
             let handler = Handler { erased: Arc::new(rehearsal), ..made.handler };
             Registration { handler, ..made }
         };

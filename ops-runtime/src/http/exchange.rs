@@ -21,7 +21,7 @@ use super::settings::Settings;
 use super::trace::Trace;
 use crate::CallError;
 
-/// A request with all that is needed to send it, and to send it again.
+/// A request with everything that is needed to send it, and to repeat it.
 pub(super) struct Exchange {
     pub(super) settings: Arc<Settings>,
     pub(super) request: Request<RequestBody>,
@@ -31,15 +31,15 @@ pub(super) struct Exchange {
     pub(super) trace: Option<Trace>,
     /// How the request is retried; `None` if it is not.
     pub(super) retry: Option<Arc<Retry>>,
-    /// True if the request may be sent again, whether it was carried out or not.
+    /// True if the request may be repeated, even if it may have been carried out.
     pub(super) is_repeatable: bool,
-    /// After this time no response is of use.
+    /// The deadline of the response.
     pub(super) deadline: Option<Instant>,
-    /// True if the request goes on behind an event of which it has the id.
+    /// True if the request continues after an event, with the event's id.
     pub(super) goes_on: bool,
 }
 
-/// The header by which a stream of events goes on (WHATWG HTML, section 9.2.5).
+/// The header with which a stream of events continues (WHATWG HTML, section 9.2.5).
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Exchange {
@@ -69,12 +69,12 @@ impl Exchange {
             self.put_own(request.headers_mut());
             let result = redirect::send(settings, request, &credentials, &self.label, &mut sent).await;
             self.carried.sent(sent.take_headers());
-            // Another origin, which got no credentials, rejects none.
+            // Another origin got no credentials, so it cannot reject them.
             if let Ok(answer) = &result
                 && answer.status() == 401
                 && answer.at_home
             {
-                // After a redirect, it is not the request itself that was refused: it may have been carried out.
+                // After a redirect, the request itself was not refused: it may have been carried out.
                 let repeats = answer.url.is_none() || self.is_repeatable;
                 if repeats && std::mem::take(&mut may_renew) {
                     let renewed = self.credentials(Some(&credentials), &mut schedule, &mut sent).await?;
@@ -85,8 +85,8 @@ impl Exchange {
                         continue;
                     }
                 }
-                // The next call must not send them again, even if this one cannot be repeated. What rejects new ones has
-                // something else against the call, and other calls may go on with them.
+                // The next call must not send them again, even if this one cannot be repeated. If new ones are
+                // rejected, the reason is another, and other calls may still use them.
                 if !are_new {
                     self.carried.forget(&credentials);
                 }
@@ -167,8 +167,8 @@ impl Exchange {
 
     /// Puts the call's own headers in the place of others, and its trace.
     fn put_own(&self, headers: &mut HeaderMap) {
-        // Cookies were joined with those of parameters, and then with those of the credentials. A stream that is opened
-        // again goes on behind its last event, and not where the call began.
+        // Cookies were already joined with those of parameters and of the credentials. A reopened stream continues
+        // after its last event, and not where the call began.
         let stays = |name: &HeaderName| name == COOKIE || (self.goes_on && name == LAST_EVENT_ID);
         replace(headers, &self.carried.own, stays);
         if let Some(trace) = &self.trace {

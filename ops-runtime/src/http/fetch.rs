@@ -1,4 +1,4 @@
-//! Documents by their URL.
+//! Fetching documents by URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,16 +28,16 @@ impl HttpClient {
     /// The service's headers and credentials are sent only if the URL is on the service's own host.
     ///
     /// # Errors
-    /// If the URL is not one of http or https, or if there is no document.
+    /// If the URL is not http or https, or if there is no document.
     pub(crate) async fn fetch(&self, url: &str) -> Result<Document, CallError> {
         let checked = self.checked();
         let settings = &checked.settings;
         limited(timeout(settings), fetch(checked, url, Reach::Anywhere, settings.max_response)).await
     }
 
-    /// Fetches a document that another refers to, of at most so many bytes.
+    /// Fetches a document to which another refers, with at most so many bytes.
     ///
-    /// Redirects are followed within the origin only: a document must not lead to another host.
+    /// Redirects are followed only within the origin: a document must not lead to another host.
     ///
     /// # Errors
     /// Those of [`fetch`](Self::fetch), and if a redirect leads to another origin.
@@ -56,21 +56,21 @@ fn timeout(settings: &Settings) -> Option<Duration> {
     settings.timeout.or_else(|| tokio::runtime::Handle::try_current().is_ok().then_some(TIMEOUT))
 }
 
-/// Where redirects may lead.
+/// The destinations that redirects may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Anywhere,
     Origin,
 }
 
-/// A document that was fetched.
+/// A fetched document.
 #[derive(Debug)]
 pub(crate) struct Document {
     /// The text, as UTF-8.
     pub(crate) text: String,
-    /// The URL that gave it, after redirects; relative references of the document start there.
+    /// Its URL after redirects; relative references in the document are resolved against it.
     pub(crate) url: String,
-    /// What knows the secrets that the request held.
+    /// The secrets of the request.
     pub(crate) secrets: Kept,
 }
 

@@ -1,4 +1,4 @@
-//! Functions of the user's that see each request before it is sent, and its response.
+//! Hooks: functions of the program that see each request before it is sent, and its response.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::CallError;
 pub struct RequestInfo<'a> {
     /// The id of the operation; empty for a document that is fetched.
     pub operation: &'a str,
-    /// 1 for the first try of a call, 2 for its first retry. Redirects belong to the try that they answer.
+    /// 1 for the first attempt of a call, 2 for its first retry. Redirects belong to the attempt that caused them.
     pub attempt: u32,
     /// The method.
     pub method: &'a Method,
@@ -27,18 +27,18 @@ pub struct RequestInfo<'a> {
 }
 
 impl RequestInfo<'_> {
-    /// The bytes of the body, to be signed. `None` if a file or a stream is among them.
+    /// The bytes of the body, to be signed. `None` if it has a file or a stream.
     pub fn body(&self) -> Option<Bytes> {
         self.body.in_memory()
     }
 }
 
-/// A response, or why there is none, for [`HttpConfig::with_after`](super::HttpConfig::with_after).
+/// A response, or the reason why there is none, for [`HttpConfig::with_after`](super::HttpConfig::with_after).
 #[non_exhaustive]
 pub struct ResponseInfo<'a> {
     /// The id of the operation; empty for a document that is fetched.
     pub operation: &'a str,
-    /// 1 for the first try of a call, 2 for its first retry. Redirects belong to the try that they answer.
+    /// 1 for the first attempt of a call, 2 for its first retry. Redirects belong to the attempt that caused them.
     pub attempt: u32,
     /// The method of the request.
     pub method: &'a Method,
@@ -46,7 +46,7 @@ pub struct ResponseInfo<'a> {
     pub uri: &'a Uri,
     /// The time from sending the request to the response's headers.
     pub elapsed: Duration,
-    /// The status and the headers of the response, or why there is none.
+    /// The status and the headers of the response, or the reason why there is none.
     pub result: Result<(StatusCode, &'a HeaderMap), &'a CallError>,
 }
 

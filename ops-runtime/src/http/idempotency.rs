@@ -1,4 +1,4 @@
-//! Idempotency keys, by which a server knows a repeated request.
+//! Idempotency keys, by which a server recognises a repeated request.
 
 use http::HeaderValue;
 
@@ -28,7 +28,7 @@ pub(super) fn parameter(binding: &HttpBinding) -> Option<&HttpParameter> {
     })
 }
 
-/// A key that no other call has: a random UUID (RFC 9562, version 4).
+/// A unique key: a random UUID (RFC 9562, version 4).
 pub(super) fn new_key() -> Option<HeaderValue> {
     let number = u128::from_be_bytes(random::bytes());
     let number = (number & !(0xf << 76) & !(0b11 << 62)) | (4 << 76) | (0b10 << 62);

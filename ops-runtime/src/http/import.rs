@@ -1,4 +1,4 @@
-//! Documents met at run time: reads them and binds them to a client.
+//! Loads documents at run time: reads them and binds them to a client.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::{FileSource, Source, SourceError};
 use crate::{Api, Binding, BoxFuture, CallError, Diagnostic, OperationSpec, Registration};
 
-/// How many rounds of fetching further documents are made before a document is read.
+/// Limit of the rounds of fetching referenced documents.
 const ROUNDS: usize = 16;
 
-/// The operations of a document, ready to be registered, with the reader's diagnostics.
+/// The operations of a document, for registration, with the reader's diagnostics.
 #[derive(Clone)]
 #[must_use = "operations do nothing until they are given to `Registry::register_all`"]
 pub struct Imported {
@@ -24,11 +24,11 @@ pub struct Imported {
     pub registrations: Vec<Registration>,
     /// The requests that the API sends, webhooks and callbacks; the output of each is what it sends.
     pub webhooks: Vec<OperationSpec>,
-    /// What was left out or read in a way that the document's author may not have meant.
+    /// Parts that were left out, or that were read in a way that the document's author may not have meant.
     pub diagnostics: Vec<Diagnostic>,
     /// What to set, if operations need credentials, and the configuration has none that suffice for any of them.
     ///
-    /// A configuration with headers of its own is not judged: they may be credentials.
+    /// `None` if the configuration has headers of its own, since they may be credentials.
     pub without_credentials: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl IntoIterator for Imported {
     }
 }
 
-/// Makes operations of an OpenAPI document, given as JSON or YAML text.
+/// Reads the operations of an OpenAPI document, given as JSON or YAML text.
 ///
 /// ```
 /// use ops_runtime::{HttpConfig, Registry};
@@ -60,7 +60,7 @@ impl IntoIterator for Imported {
 /// ```
 ///
 /// # Errors
-/// If the text is no OpenAPI document, or if the configuration is wrong. References to other documents are not
+/// If the text is not an OpenAPI document, or if the configuration is invalid. References to other documents are not
 /// followed; a diagnostic says so.
 #[doc(alias = "FromOpenAPI")]
 pub fn from_openapi(document: &str, config: HttpConfig) -> Result<Imported, CallError> {
@@ -69,12 +69,12 @@ pub fn from_openapi(document: &str, config: HttpConfig) -> Result<Imported, Call
     from_openapi_source(NAME, &source, config)
 }
 
-/// Makes operations of an OpenAPI document that is a value: anything that serialises to one, such as
-/// `openapiv3::OpenAPI`, what `utoipa` makes, or a `serde_json::Value`.
+/// Reads the operations of an OpenAPI document that is a value: anything that serialises to one, such as
+/// `openapiv3::OpenAPI`, the document of `utoipa`, or a `serde_json::Value`.
 ///
 /// Operations and properties have the order in which the value writes them. References to other documents are not
-/// followed, because a value has no location; a diagnostic says so. For a document of several parts, give their texts to
-/// [`from_openapi_source`].
+/// followed, because a value has no location; a diagnostic says so. For a document of several parts, pass their texts
+/// to [`from_openapi_source`].
 ///
 /// ```
 /// use ops_runtime::HttpConfig;
@@ -92,7 +92,7 @@ pub fn from_openapi(document: &str, config: HttpConfig) -> Result<Imported, Call
 /// ```
 ///
 /// # Errors
-/// If the value can't be written as JSON, if it is no OpenAPI document, or if the configuration is wrong.
+/// If the value cannot be written as JSON, if it is not an OpenAPI document, or if the configuration is invalid.
 pub fn from_openapi_value(document: &impl Serialize, config: HttpConfig) -> Result<Imported, CallError> {
     let value = serde_json::to_value(document)
         .map_err(|error| CallError::execution(format!("the document can't be written as JSON: {error}")))?;
@@ -100,36 +100,36 @@ pub fn from_openapi_value(document: &impl Serialize, config: HttpConfig) -> Resu
     bind(api, diagnostics, &HttpClient::new(config)?)
 }
 
-/// Makes operations of the OpenAPI document in a file, and of the files in its folder that it refers to.
+/// Reads the operations of the OpenAPI document in a file, and of the files in its folder to which it refers.
 ///
 /// # Errors
-/// If the file can't be read or is no OpenAPI document, or if the configuration is wrong.
+/// If the file cannot be read or is not an OpenAPI document, or if the configuration is invalid.
 pub fn from_openapi_file(path: &str, config: HttpConfig) -> Result<Imported, CallError> {
     from_openapi_source(path, &FileSource::new(), config)
 }
 
-/// Makes operations of the OpenAPI document that a source has at a location.
+/// Reads the operations of the OpenAPI document that a source has at a location.
 ///
 /// # Errors
-/// If there is no such document, if it is no OpenAPI document, or if the configuration is wrong.
+/// If there is no such document, if it is not an OpenAPI document, or if the configuration is invalid.
 pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConfig) -> Result<Imported, CallError> {
     let (api, diagnostics) = openapi::load(location, source, &options(&config))?;
     bind(api, diagnostics, &HttpClient::new(config)?)
 }
 
-/// Makes operations of the OpenAPI document at a URL, and of those on the same host that it refers to.
+/// Reads the operations of the OpenAPI document at a URL, and of those on the same host to which it refers.
 ///
-/// References are followed within the origin of the document only, redirects included. At most
+/// References are followed only within the origin of the document, including redirects. At most
 /// [`ReadOptions::max_documents`] are fetched, each within the configuration's timeout (60 seconds without one). All
 /// documents together may have as many bytes as one response ([`HttpConfig::with_max_response`], 64 MB). A user and a password
 /// in the URL go to its origin only, with these documents, too.
 ///
-/// Without a base URL in the configuration, operations are called at the servers that the document names; relative ones
-/// are resolved against the document's own URL. The document then decides where credentials go: set a base URL for
+/// Without a base URL in the configuration, operations are called at the servers in the document; relative ones are
+/// resolved against the document's own URL. The document then decides where credentials are sent: set a base URL for
 /// documents that you do not trust.
 ///
 /// # Errors
-/// If the document can't be fetched or is no OpenAPI document, or if the configuration is wrong.
+/// If the document cannot be fetched or is not an OpenAPI document, or if the configuration is invalid.
 pub fn from_openapi_url(url: &str, config: HttpConfig) -> BoxFuture<'_, Result<Imported, CallError>> {
     Box::pin(import(url, config))
 }
@@ -148,11 +148,11 @@ async fn import(url: &str, config: HttpConfig) -> Result<Imported, CallError> {
         let wanted = std::mem::take(&mut *fetched.wanted.lock().unwrap_or_else(PoisonError::into_inner));
         rounds += 1;
         if wanted.is_empty() || rounds > ROUNDS {
-            // A server may have said again what it was sent, as a document.
+            // A server may have repeated what it was sent, as a document.
             break read.map_err(|error| CallError::from(error).without_kept(&secrets))?;
         }
         for location in wanted {
-            // A document that cannot be fetched affects only what refers to it; it still counts towards the limit.
+            // A document that cannot be fetched affects only references to it; it still counts towards the limit.
             let text = if asked == options.max_documents {
                 Err(format!("the description has more than {asked} documents"))
             } else if left == 0 {
@@ -194,7 +194,7 @@ fn with_user_of<'l>(first: &str, location: &'l str) -> Cow<'l, str> {
 /// Fetches the text of a document at a URL, and nothing that it refers to.
 ///
 /// # Errors
-/// If the URL is not one of http or https, if the document can't be fetched, or if the configuration is wrong.
+/// If the URL is not http or https, if the document cannot be fetched, or if the configuration is invalid.
 pub fn fetch(url: &str, config: HttpConfig) -> BoxFuture<'_, Result<String, CallError>> {
     Box::pin(async move { Ok(HttpClient::new(config)?.fetch(url).await?.text) })
 }
@@ -228,7 +228,7 @@ fn locate(binding: &mut Binding, document: &Url) {
     }
 }
 
-/// Fetched documents or their errors, and the locations that a reading asked for but that are missing.
+/// Fetched documents or their errors, and the locations that a reading requested but that are missing.
 struct Fetched {
     texts: BTreeMap<String, Result<String, String>>,
     wanted: Mutex<BTreeSet<String>>,

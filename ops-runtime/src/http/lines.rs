@@ -1,4 +1,4 @@
-//! Streams of JSON texts: one a line (JSON lines, NDJSON), or each after a record separator (RFC 7464).
+//! Streams of JSON texts: one per line (JSON lines, NDJSON), or each after a record separator (RFC 7464).
 
 use std::collections::VecDeque;
 
@@ -15,23 +15,23 @@ use super::settings::Settings;
 use crate::model::media::Media;
 use crate::{CallError, HttpMeta, Payload, PayloadStream, ResponseEnvelope};
 
-/// How many bytes an item may have by default.
+/// Default limit of the bytes of an item.
 const MAX_ITEM: usize = 8 * 1024 * 1024;
 
-/// What stands before each text of a sequence.
+/// The byte before each text of a sequence.
 const RECORD_SEPARATOR: u8 = 0x1E;
 
 /// How the texts of a stream are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// One a line.
+    /// One per line.
     Lines,
     /// Each after a record separator.
     Sequence,
 }
 
 impl Framing {
-    /// The framing of a content type; `None` if it is no stream of JSON texts.
+    /// The framing of a content type; `None` if it is not a stream of JSON texts.
     pub(super) fn of(content_type: &str) -> Option<Self> {
         match Media::of(content_type) {
             Media::Lines => Some(Self::Lines),
@@ -41,7 +41,7 @@ impl Framing {
     }
 }
 
-/// An incremental parser that keeps no more than an unfinished text.
+/// An incremental parser that keeps only an unfinished text.
 struct Splitter {
     framing: Framing,
     max: usize,
@@ -51,14 +51,14 @@ struct Splitter {
     ready: VecDeque<Result<Bytes, CallError>>,
 }
 
-/// Where a text of JSON stands, as far as brackets and quotation marks tell. A text is parsed once they say that it may be
-/// complete, and not with each piece that comes: it may come in very many.
+/// The position in a JSON text, as far as brackets and quotation marks tell. A text is parsed once they show that it
+/// may be complete, and not with each piece that arrives, since there may be very many.
 #[derive(Debug, Default)]
 struct Open {
     brackets: usize,
     in_string: bool,
     is_escaped: bool,
-    /// True if the text was parsed, and is none: nothing that follows can make it one.
+    /// True if the text was parsed, and is invalid: nothing that follows can change that.
     is_broken: bool,
 }
 
@@ -158,8 +158,8 @@ struct Source {
     ended: bool,
 }
 
-/// The items of a stream of JSON texts; one that is not JSON becomes an `Err` item when it is decoded, and one by which a
-/// server tells that an item failed is an error at once.
+/// The items of a stream of JSON texts. One that is not JSON becomes an `Err` item when it is decoded; one with which a
+/// server reports a failed item is an error at once.
 pub(super) fn items(response: EngineResponse, framing: Framing, codes: Codes, settings: &Settings) -> PayloadStream {
     let (parts, body) = response.into_parts();
     let body = body.with_idle_timeout(settings.idle_timeout);

@@ -22,10 +22,10 @@ impl Described {
         Self(binding.responses.iter().filter_map(form_of).collect())
     }
 
-    /// The forms for a status: of the responses for that very status, else for its class, else of the default.
+    /// The forms for a status: of the responses for that exact status, else for its class, else of the default.
     pub(super) fn forms(&self, status: u16) -> impl Iterator<Item = Form> + Clone {
         let ranges = self.0.iter().filter(move |(range, _)| range.contains(status));
-        // Ranges are ordered from the most to the least specific, but for the numbers inside.
+        // Ranges are ordered from the most to the least specific, except for the numbers inside.
         let best = ranges.clone().map(|(range, _)| *range).min();
         ranges.filter(move |(range, _)| Some(*range) == best).map(|(_, form)| *form)
     }
@@ -33,8 +33,8 @@ impl Described {
 
 /// The `Accept` header of a request.
 ///
-/// Of the types of one success, it names those that the output describes: JSON if there is any, else those that are held
-/// as the first is. Any other answer would be an error. JSON is preferred where successes differ.
+/// Of the types of one success, it lists those that the output describes: JSON if there is any, else those with the
+/// form of the first. Any other response would be an error. JSON is preferred if successes differ.
 pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue {
     if kind == OperationKind::Subscription {
         return accept_stream(binding);
@@ -76,7 +76,7 @@ pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue 
         .unwrap_or_else(|| HeaderValue::from_static("*/*"))
 }
 
-/// True if the schema of the type that an output describes is one of another type, too.
+/// True if the schema of the type that an output describes also applies to another type.
 fn is_described(described: &str, content_type: &str) -> bool {
     let (described, other) = (essence(described), essence(content_type));
     described == other || !is_json(&described) && form(&described) == form(&other)

@@ -15,15 +15,15 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use crate::Body;
 use crate::model::body::measured::{Measured, asked};
 
-/// The body of a request, as a service of the user's receives it.
+/// The body of a request, as your own service receives it.
 ///
-/// A clone starts from the beginning; files are opened anew, but a stream can be read once only: see
+/// A clone starts from the beginning; files are opened again, but a stream can be read only once: see
 /// [`is_repeatable`](Self::is_repeatable).
 #[derive(Debug, Default)]
 pub struct RequestBody {
     pieces: Arc<[Piece]>,
     next: usize,
-    // Exclusive access needs no lock; the mutex only makes a stream `Sync`, which the built-in engine asks for.
+    // Exclusive access needs no lock; the mutex only makes a stream `Sync`, which the built-in engine requires.
     current: Option<Mutex<Measured>>,
     left: Option<u64>,
 }
@@ -54,12 +54,12 @@ impl RequestBody {
         self.pieces.iter().all(|piece| !matches!(piece, Piece::Body(body, _) if body.is_stream()))
     }
 
-    /// True if there is nothing to send.
+    /// True if the body is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// All bytes; `None` if a file or a stream is among them.
+    /// All bytes; `None` if it has a file or a stream.
     pub(super) fn in_memory(&self) -> Option<Bytes> {
         let bytes = |piece: &Piece| match piece {
             Piece::Bytes(bytes) => Some(bytes.clone()),
@@ -72,12 +72,12 @@ impl RequestBody {
         Some(pieces?.concat().into())
     }
 
-    /// Finds the lengths of bodies, to send them to the server. That of a file may be another each time that it is sent.
+    /// Determines the lengths of bodies, to send them to the server. That of a file may change between attempts.
     ///
     /// A file without a length is a pipe or a device. What was read of it does not come again, so it is a stream from now on.
     ///
     /// # Errors
-    /// If a file is missing, or if a stream that states no bytes gives some; nothing is sent then.
+    /// If a file is missing, or if a stream that states no bytes has some; nothing is sent then.
     pub(super) async fn measure(&mut self) -> io::Result<()> {
         if !self.pieces.iter().any(|piece| matches!(piece, Piece::Body(..))) {
             return Ok(());

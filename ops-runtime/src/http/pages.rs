@@ -1,4 +1,4 @@
-//! Lists that come in pages, as a stream of pages.
+//! Paginated lists, as a stream of pages.
 //!
 //! [`Execute::pages`], on the methods of generated code, runs an operation repeatedly. A function makes the next input from
 //! each page: from its cursor, from the next offset or page number, or from the `Link` header. It works with any
@@ -58,7 +58,7 @@ use crate::model::parameters::{end_of_part, parameter};
 use crate::run::method::Execute;
 use crate::{Call, CallError, CallOptions, Caller, ResponseEnvelope};
 
-/// How many pages a stream of [`pages`] gives at most.
+/// Limit of the pages of a stream of [`pages`].
 const MAX_PAGES: usize = 10_000;
 
 impl<'c, C: Caller, Op: Call> Execute<'c, C, Op>
@@ -67,9 +67,9 @@ where
 {
     /// The pages of a list, one call each, all with the same options.
     ///
-    /// `next` changes the input of a page to that of the page after it, and returns `false` if there is none. A failed call
-    /// is the last item. So is an error if an input equals the one before, or after 10,000 pages: such a list would not
-    /// end.
+    /// `next` changes the input of a page to that of the page after it, and returns `false` if there is none. A failed
+    /// call is the last item. So is an error if an input equals the one before, or after 10,000 pages, since such a
+    /// list would not end.
     pub fn pages(
         self,
         mut next: impl FnMut(&mut Op::Input, &ResponseEnvelope<Op::Output>) -> bool + Send + 'c,
@@ -86,8 +86,8 @@ where
 
 /// The pages of a list, one call each; `next` makes the input of the next page, or ends the list.
 ///
-/// A failed call is the last item. So is an error if an input equals the one before, or after 10,000 pages: such a list
-/// would not end. [`pages_up_to`] sets another limit.
+/// A failed call is the last item. So is an error if an input equals the one before, or after 10,000 pages, since such
+/// a list would not end. [`pages_up_to`] sets another limit.
 pub fn pages<'a, Op, C, N>(
     caller: &'a C,
     first: Op::Input,
@@ -154,7 +154,7 @@ fn as_json<T: serde_core::Serialize>(input: &T) -> Option<Value> {
     handover::scoped(|| serde_json::to_value(input)).0.ok()
 }
 
-/// The URL of the next page by the page's `Link` header (RFC 8288), as the server wrote it.
+/// The URL of the next page by the page's `Link` header (RFC 8288), unchanged.
 pub fn next_link<T>(page: &ResponseEnvelope<T>) -> Option<&str> {
     let header = page.header("link")?;
     links(header).find(|(_, relations)| relations.iter().any(|r| r.eq_ignore_ascii_case("next"))).map(|(url, _)| url)

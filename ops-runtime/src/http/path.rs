@@ -10,7 +10,7 @@ use super::{invalid, pointer};
 use crate::model::binding::template::{Piece, is_dots, parameter, pieces};
 use crate::{CallError, HttpBinding, HttpParameter, ParameterLocation, Text};
 
-/// What must be escaped in the literal parts of a path; escapes that are there stay (RFC 3986, section 3.3).
+/// Characters that are escaped in the literal parts of a path; existing escapes stay (RFC 3986, section 3.3).
 const LITERAL: &AsciiSet = &COMPONENT
     .remove(b'%')
     .remove(b'/')
@@ -33,15 +33,15 @@ const LITERAL: &AsciiSet = &COMPONENT
 pub(super) struct Target {
     /// The path, escaped.
     pub(super) path: String,
-    /// The query that is written in the template itself.
+    /// The query in the template itself.
     pub(super) query: String,
-    /// The query parameters that stand in the template.
+    /// The query parameters in the template.
     pub(super) placed: Vec<Text>,
 }
 
 /// Fills the binding's template with the values of the input.
 ///
-/// A fragment only tells operations of one path apart, and is not sent.
+/// A fragment only distinguishes operations of one path, and is not sent.
 ///
 /// # Errors
 /// A `VALIDATION_ERROR` if a value is missing, or if a segment would be empty, `.` or `..`: servers read these as
@@ -49,7 +49,7 @@ pub(super) struct Target {
 pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Result<Target, CallError> {
     let mut target = Target { path: String::new(), query: String::new(), placed: Vec::new() };
     let mut in_query = false;
-    // The properties that stand in the path, each with the number of its segment.
+    // The properties in the path, each with the number of its segment.
     let mut places: Vec<(usize, Cow<'_, HttpParameter>)> = Vec::new();
     // The start of the query pair that is being written, and true if a part of it has no value.
     let (mut start, mut is_absent) = (0, false);
@@ -106,7 +106,7 @@ fn end_pair(query: &mut String, start: usize, is_absent: &mut bool) -> bool {
 }
 
 fn literal_text(text: &str, in_query: bool) -> impl Iterator<Item = &str> {
-    // The query as a whole is escaped later on.
+    // The query as a whole is escaped later.
     let (literal, path) = if in_query { (text, "") } else { ("", text) };
     std::iter::once(literal).chain(utf8_percent_encode(path, LITERAL))
 }

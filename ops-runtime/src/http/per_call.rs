@@ -1,4 +1,4 @@
-//! What a call may say about its HTTP request.
+//! HTTP options of a call.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use super::{Retry, Secret, invalid};
 use crate::run::attempt::GivenKey;
 use crate::{Call, CallError, CallOptions, Caller, Context, Execute, Open, Subscribe};
 
-/// The HTTP options of a call, as they were given: `context.extension::<RequestOptions>()`.
+/// The HTTP options of a call, as they were set: `context.extension::<RequestOptions>()`.
 ///
-/// An [`HttpClient`](crate::HttpClient) follows them. Handlers, such as those of a
-/// [`MockCaller`](crate::mock::MockCaller), can look at them. `Debug` shows no values.
+/// An [`HttpClient`](crate::HttpClient) applies them. Handlers, such as those of a
+/// [`MockCaller`](crate::mock::MockCaller), can read them. `Debug` shows no values.
 #[derive(Debug, Clone, Default)]
 pub struct RequestOptions {
     headers: Vec<(String, Secret)>,
     base_url: Option<Secret>,
     idempotency_key: Option<Secret>,
-    /// `None` for those of the client, `Some(None)` for none.
+    /// `None` for those of the client, `Some(None)` for no retries.
     retry: Option<Option<Arc<Retry>>>,
 }
 
@@ -48,10 +48,10 @@ impl RequestOptions {
 impl CallOptions {
     /// Adds a header to the requests of this call.
     ///
-    /// It replaces a header of that name that the configuration, the operation or the credentials set, so that
-    /// `Authorization` can be the token of one user. Cookies are added to the others. A redirect to another origin does
-    /// not carry it. The call fails with a `VALIDATION_ERROR` if the header is invalid, or one of those that frame the
-    /// message, such as `Content-Length`.
+    /// It replaces a header of that name from the configuration, the operation or the credentials, so `Authorization`
+    /// can be the token of one user. Cookies are added to the others. A redirect to another origin does not carry it.
+    /// The call fails with a `VALIDATION_ERROR` if the header is invalid, or one of those that frame the message, such
+    /// as `Content-Length`.
     ///
     /// ```
     /// use ops_runtime::CallOptions;
@@ -64,7 +64,7 @@ impl CallOptions {
         self.with_http(|options| options.headers.push(header))
     }
 
-    /// Sends the requests of this call to another URL, in the place of [`HttpConfig::with_base_url`] and the document's
+    /// Sends the requests of this call to another URL, instead of [`HttpConfig::with_base_url`] and the document's
     /// servers.
     ///
     /// The client's headers and credentials are sent there: do not take the URL from a response. A user and password in
@@ -77,16 +77,17 @@ impl CallOptions {
         self.with_http(|options| options.base_url = Some(url))
     }
 
-    /// Sends an idempotency key, by which the server knows a repeated request, so that retries are safe.
+    /// Sends an idempotency key, by which the server recognises a repeated request, so that retries are safe.
     ///
-    /// It is the value of the operation's header parameter for such keys: `Idempotency-Key`, one that ends so
+    /// It is the value of the operation's header parameter for such keys: `Idempotency-Key`, one with that suffix
     /// (`X-Idempotency-Key`), or `PayPal-Request-Id`. All retries have the same key. The call fails with a
     /// `VALIDATION_ERROR` if the operation has no such parameter, because a server that ignores the key would carry out
     /// each retry, if the input or a header of the call has another key, or if the key has no characters. If the server takes
     /// the key although its document does not say so, send it by [`with_header`](Self::with_header).
     ///
-    /// A function of this process reads the key with [`Context::idempotency_key`](crate::Context::idempotency_key). The call
-    /// of an MCP tool, or of an operation of another process, fails with a `VALIDATION_ERROR`: the key does not get there.
+    /// A function of this process reads the key with [`Context::idempotency_key`](crate::Context::idempotency_key). The
+    /// call of an MCP tool, or of an operation of another process, fails with a `VALIDATION_ERROR`, since the key
+    /// cannot be passed on.
     #[must_use]
     pub fn with_idempotency_key(mut self, key: impl Into<String>) -> Self {
         let key = key.into();
@@ -95,7 +96,7 @@ impl CallOptions {
         self.with_http(|options| options.idempotency_key = Some(key))
     }
 
-    /// Retries the requests of this call so, in the place of [`HttpConfig::with_retries`]: `None` for not at all.
+    /// Sets the retries of this call, instead of [`HttpConfig::with_retries`]: `None` for no retries.
     ///
     /// ```
     /// use ops_runtime::CallOptions;
@@ -124,22 +125,22 @@ impl CallOptions {
 macro_rules! steps {
     ($name:ident, $kind:ident) => {
         impl<C: Caller, Op: $kind> $name<'_, C, Op> {
-            /// Adds a header to the requests of this call, as [`CallOptions::with_header`] does.
+            /// Adds a header to the requests of this call, like [`CallOptions::with_header`].
             pub fn with_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.map_options(|options| options.with_header(name, value))
             }
 
-            /// Sends the requests of this call to another URL, as [`CallOptions::with_base_url`] does.
+            /// Sends the requests of this call to another URL, like [`CallOptions::with_base_url`].
             pub fn with_base_url(self, url: impl Into<String>) -> Self {
                 self.map_options(|options| options.with_base_url(url))
             }
 
-            /// Sends an idempotency key, as [`CallOptions::with_idempotency_key`] does.
+            /// Sends an idempotency key, like [`CallOptions::with_idempotency_key`].
             pub fn with_idempotency_key(self, key: impl Into<String>) -> Self {
                 self.map_options(|options| options.with_idempotency_key(key))
             }
 
-            /// Retries the requests of this call so, or with `None` not at all, as [`CallOptions::with_retries`] does.
+            /// Sets the retries of this call, with `None` for no retries, like [`CallOptions::with_retries`].
             pub fn with_retries(self, retry: impl Into<Option<Retry>>) -> Self {
                 self.map_options(|options| options.with_retries(retry))
             }
@@ -156,9 +157,9 @@ pub(super) struct PerCall {
     pub(super) headers: HeaderMap,
     pub(super) base_url: Option<Url>,
     pub(super) idempotency_key: Option<HeaderValue>,
-    /// The key of the job that the call is an attempt of: sent where there is a parameter for it and no other key.
+    /// The key of the job that the call is an attempt of: sent if there is a parameter for it and no other key.
     pub(super) job_key: Option<HeaderValue>,
-    /// The retries in the place of the client's; `None` for these.
+    /// The retries instead of the client's; `None` for the client's.
     pub(super) retry: Option<Option<Arc<Retry>>>,
 }
 
@@ -166,7 +167,7 @@ impl PerCall {
     /// # Errors
     /// A `VALIDATION_ERROR` that names the option that cannot be sent.
     pub(super) fn of(context: &Context) -> Result<Self, CallError> {
-        // The key of a job is made of digits.
+        // The key of a job has only digits.
         let job_key = context.job_key().and_then(|key| HeaderValue::from_str(key).ok());
         let Some(options) = context.extension::<RequestOptions>() else {
             return Ok(Self { job_key, ..Self::default() });
@@ -218,7 +219,7 @@ pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue
     Ok((parsed, value))
 }
 
-/// Puts headers in the place of others of their names, save those that are to stay.
+/// Replaces headers by those with the same names, except those that are to stay.
 pub(super) fn replace(headers: &mut HeaderMap, own: &HeaderMap, stays: impl Fn(&HeaderName) -> bool) {
     for name in own.keys().filter(|name| !stays(name)) {
         headers.remove(name);

@@ -1,4 +1,4 @@
-//! Problem objects that servers of operations send: the codes of their errors.
+//! Problem objects of our own servers: the codes of their errors.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Codes {
         }
     }
 
-    /// The error that an event stands for, if it is one as servers of operations write it.
+    /// The error in an event, if it has the form of our servers.
     pub(super) fn event(&self, event: &SseEvent, meta: &HttpMeta) -> Option<CallError> {
         if event.kind != "error" {
             return None;
@@ -45,7 +45,7 @@ impl Codes {
         self.item(serde_json::from_str(&event.data).ok()?, meta)
     }
 
-    /// The error that a text of a stream stands for, if it is one as servers of operations write it.
+    /// The error in a text of a stream, if it has the form of our servers.
     pub(super) fn text(&self, text: &[u8], meta: &HttpMeta) -> Option<CallError> {
         // No other text is parsed here.
         let rest = text.strip_prefix(b"{")?.trim_ascii_start();
@@ -71,7 +71,7 @@ impl Codes {
     }
 }
 
-/// What a problem says of the error of a call.
+/// The error of a call in a problem.
 struct Problem<'a> {
     status: u16,
     code: &'a str,
@@ -79,14 +79,14 @@ struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// A problem with a code, of any server.
+    /// A problem with a code, from any server.
     fn of(body: &'a Value) -> Option<Self> {
         let text = |name| body.get(name).and_then(Value::as_str);
         let status = body.get("status")?.as_u64()?.try_into().ok()?;
         Some(Self { status, code: text("code")?, detail: text("detail")? })
     }
 
-    /// A problem with all members that servers of operations write: no item is taken for one.
+    /// A problem with all members that our servers write, so that no item is taken for one.
     fn of_server(body: &'a Value) -> Option<Self> {
         let is_text = |name| body.get(name).is_some_and(Value::is_string);
         let is_ours =

@@ -13,9 +13,9 @@ use super::send::{Label, Sent, request, send_led, send_one};
 use super::settings::Settings;
 use crate::CallError;
 
-/// The headers that another host receives; besides them it gets only the body.
+/// The headers that another host receives, beside the body.
 ///
-/// It lists harmless headers rather than credentials: any header of the caller's may hold some.
+/// It lists harmless headers rather than credentials, since any header of the caller may contain credentials.
 const HARMLESS: &[HeaderName] = &[ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT];
 
 /// A response and its URL, which differs from the request's after a redirect.
@@ -39,9 +39,9 @@ impl Answer {
     }
 }
 
-/// Sends a request, and the ones that redirects ask for (RFC 9110, section 15.4).
+/// Sends a request, and follows redirects (RFC 9110, section 15.4).
 ///
-/// Like a browser, it turns POST into GET after 301 and 302, and every method but HEAD after 303; 307 and 308 keep
+/// Like a browser, it turns POST into GET after 301 and 302, and every method except HEAD after 303; 307 and 308 keep
 /// method and body. After a redirect to another scheme, host or port, only harmless headers are sent, and a key in the
 /// query is removed. A body is sent to another origin only if the configuration allows it. The configuration's
 /// [`Destinations`](super::Destinations) decide about other hosts.
@@ -103,7 +103,7 @@ pub(super) async fn send(
     Err(CallError::execution(format!("the server redirected more than {} times", settings.redirects)).into())
 }
 
-/// Where the response redirects to; `None` for any other response.
+/// The target of a redirect; `None` for any other response.
 pub(super) fn location(response: &EngineResponse) -> Option<Result<String, CallError>> {
     let redirects = [
         StatusCode::MOVED_PERMANENTLY,
@@ -127,7 +127,7 @@ pub(super) fn target(from: &Url, location: &str) -> Result<Url, CallError> {
     Ok(to)
 }
 
-// The message does not show the URL: it may hold secrets.
+// The message does not show the URL, since it may contain secrets.
 fn leads_nowhere() -> CallError {
     CallError::execution("the server redirected to something that is not a URL")
 }

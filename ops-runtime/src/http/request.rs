@@ -28,18 +28,18 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// How many members that have no place are told, and how many names are proposed for each.
+/// How many members without a place are reported, and how many names are suggested for each.
 const LISTED: usize = 20;
 const PROPOSED: usize = 3;
 
-/// What a query cannot hold as it is.
+/// Characters that are escaped in a query.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'').add(b'\\').add(b'^');
 
 /// The request of an operation for an input, without credentials.
 ///
 /// # Errors
-/// A `VALIDATION_ERROR` that names the part of the input that cannot be sent, an `EXECUTION_ERROR` if the binding is at
-/// fault.
+/// A `VALIDATION_ERROR` that names the part of the input that cannot be sent, or an `EXECUTION_ERROR` if the binding is
+/// invalid.
 pub(super) fn encode(
     spec: &OperationSpec,
     binding: &HttpBinding,
@@ -75,7 +75,7 @@ pub(super) fn encode(
         body = encoded.body;
     }
     if body.is_empty() && [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
-        // Some servers insist on it (RFC 9110, section 8.6).
+        // Some servers require it (RFC 9110, section 8.6).
         headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
     request(method, &url, headers, body)
@@ -226,7 +226,7 @@ fn headers(
 }
 
 fn text(value: &HeaderValue) -> Option<String> {
-    // Not `to_str`, which knows ASCII alone.
+    // Not `to_str`, which accepts only ASCII.
     std::str::from_utf8(value.as_bytes()).ok().map(str::to_owned)
 }
 

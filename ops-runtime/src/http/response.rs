@@ -29,20 +29,20 @@ use crate::{Body as Streamed, CallError, HttpMeta, HttpResponse, Payload, Respon
 #[cfg(test)]
 mod tests;
 
-/// How much of the body of an error is kept.
+/// How much of the body of an error is kept, in bytes.
 const MAX_ERROR: usize = 1024 * 1024;
 
 /// How much of an unexpected stream is read, and for how long, to show it in an error.
 const MAX_BEGINNING: usize = 4 * 1024;
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How much of a response of another type than bytes is held, to show it in an error.
+/// How much of a response of another type than bytes is kept, to show it in an error.
 const MAX_FOREIGN: usize = 64 * 1024;
 
-/// How long the body of an error may be silent before what came of it is all that is told.
+/// How long the body of an error may be silent before the part that has arrived is used.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// How often the request of a response was sent again, kept in the response's extensions.
+/// How often the request was repeated, in the response's extensions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retries(pub(super) u32);
 
@@ -68,7 +68,7 @@ pub(super) fn meta(parts: &Parts) -> HttpMeta {
     meta
 }
 
-/// So many bytes of headers are copied into every item of a stream; more are in the first item only.
+/// Limit of the headers that are copied into every item of a stream, in bytes; larger ones are only in the first item.
 const MAX_HEADERS: usize = 16 * 1024;
 
 /// The metadata of a response for one item of its stream.
@@ -132,7 +132,7 @@ pub(super) async fn stream(
     let length = body.size_hint().exact();
     let data = body.into_data_stream().map_err(io::Error::other);
     let data = data.try_filter(|piece| future::ready(!piece.is_empty())).boxed();
-    // What is not the file that was asked for is told in an error.
+    // An unexpected response is shown in an error.
     let is_foreign = foreign_type(described, meta.status_code, &meta.content_type, Expected::Bytes).is_some();
     let mut streamed = if is_foreign { begun(data).await } else { Streamed::stream(data) };
     if let Some(length) = length {
@@ -165,7 +165,7 @@ async fn begun(mut data: BoxStream<'static, io::Result<Bytes>>) -> Streamed {
     Streamed::stream(stream::iter(pieces.into_iter().map(Ok)).chain(data))
 }
 
-/// The file name that a server gives a download (RFC 6266), without any folders.
+/// The file name of a download (RFC 6266), without folders.
 fn file_name(disposition: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(disposition);
     let extended = parameter(&text, "filename*").and_then(|value| {
@@ -188,16 +188,16 @@ pub(super) enum Collected {
     Whole(Bytes),
     /// As much as the limit allows.
     Cut(Bytes),
-    /// What came before the connection broke.
+    /// The part that arrived before the connection broke.
     Broken(Bytes, CallError),
 }
 
-/// Reads a body up to a limit, and nothing beyond.
+/// Reads a body up to a limit, and nothing beyond it.
 pub(super) async fn collect<B>(mut body: B, limit: usize) -> Collected
 where
     B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Unpin,
 {
-    // Most bodies come in one piece, which is kept as it is.
+    // Most bodies arrive in one piece, which is used unchanged.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -227,7 +227,6 @@ where
 }
 
 /// The data of a success.
-///
 /// The server's content type decides, with three exceptions. If the document describes only bytes, the body is bytes.
 /// If it describes JSON and the response has no specific type (none, `text/plain` or `application/octet-stream`), a
 /// body that is JSON is read as JSON. An empty body is `null` unless the document describes text or bytes.
@@ -282,7 +281,7 @@ fn text_of(meta: &HttpMeta, bytes: &[u8]) -> Payload {
     Payload::Value(Value::String(decode(meta, bytes)))
 }
 
-/// The text in the charset that the server names, UTF-8 by default; invalid bytes become U+FFFD.
+/// The text in the charset of the response, UTF-8 by default; invalid bytes become U+FFFD.
 pub(super) fn decode(meta: &HttpMeta, bytes: &[u8]) -> String {
     encoding(meta).decode(bytes).0.into_owned()
 }
@@ -308,7 +307,7 @@ where
     read
 }
 
-/// JSON as a parser reads it: UTF-8 without a byte order mark (RFC 8259, section 8.1).
+/// JSON in the form for a parser: UTF-8 without a byte order mark (RFC 8259, section 8.1).
 fn json_text(meta: &HttpMeta, bytes: Bytes) -> Bytes {
     if encoding(meta) != UTF_8 {
         return decode(meta, &bytes).into();
@@ -364,7 +363,7 @@ fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {
     Value::String(decode(meta, bytes))
 }
 
-/// The error that a client makes of a response with this status and body, for tests that answer by a
+/// The error of a client for a response with this status and body, for tests with a
 /// [`MockCaller`](crate::mock::MockCaller).
 ///
 /// ```

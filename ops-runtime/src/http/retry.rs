@@ -1,4 +1,4 @@
-//! When a request is sent again, and when a subscription is opened again.
+//! When a request is retried, and when a subscription is reopened.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use super::idempotency::{is_blank, is_idempotency_header};
 use crate::OperationSpec;
 use crate::model::retry;
 
-/// How often, and after what delays, a request is retried.
+/// How often, and after which delays, a request is retried.
 ///
 /// Only requests that are safe to repeat are retried: idempotent ones by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
 /// TRACE, PUT, DELETE), those of operations that [`with_idempotent`](Self::with_idempotent) names, and others only with an
@@ -23,11 +23,11 @@ use crate::model::retry;
 /// Before a request is sent, it does no harm to ask for its token again. So whatever the request, that is retried if the
 /// error is one that [may pass](crate::CallError::is_retryable). It counts as a retry of the call.
 ///
-/// The delay is a random part of a time that doubles with each try ("full jitter"), or the server's `Retry-After`. If
-/// it would exceed the limit or the call's deadline, the last response counts.
+/// The delay is a random part of a time that doubles with each attempt ("full jitter"), or the server's `Retry-After`.
+/// If it would exceed the limit or the call's deadline, the last response counts.
 ///
-/// Each retry is logged at the level `WARN`. Their number is in [`HttpMeta::retries`](crate::envelope::HttpMeta::retries),
-/// and in the details of an error as `retries`.
+/// Each retry is logged at the level `WARN`. The number of retries is in
+/// [`HttpMeta::retries`](crate::envelope::HttpMeta::retries), and in the details of an error as `retries`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,13 +43,13 @@ pub struct Retry {
     first_delay: Duration,
     max_delay: Duration,
     max_retry_after: Duration,
-    /// `None` for those of the table.
+    /// `None` for the default statuses.
     statuses: Option<BTreeSet<u16>>,
     idempotent: Vec<String>,
 }
 
 impl Retry {
-    /// Three retries, after up to 0.25, 0.5 and 1 seconds; a `Retry-After` of up to a minute is followed.
+    /// Three retries, after up to 0.25, 0.5 and 1 seconds; waits for a `Retry-After` of up to a minute.
     pub const fn new() -> Self {
         Self {
             retries: 3,
@@ -82,14 +82,14 @@ impl Retry {
         self
     }
 
-    /// Sets the longest `Retry-After` to wait for; if the server asks for more, its response counts.
+    /// Sets the longest `Retry-After` to wait for; if the server requests more, its response counts.
     #[must_use]
     pub const fn with_max_retry_after(mut self, delay: Duration) -> Self {
         self.max_retry_after = delay;
         self
     }
 
-    /// Sets the statuses after which a request is retried, in the place of the default ones.
+    /// Sets the statuses after which a request is retried, instead of the default ones.
     #[must_use]
     pub fn with_statuses(mut self, statuses: impl IntoIterator<Item = u16>) -> Self {
         self.statuses = Some(statuses.into_iter().collect());
@@ -110,12 +110,12 @@ impl Retry {
         self
     }
 
-    /// True if the operation may be repeated whatever its method.
+    /// True if the operation may be repeated regardless of its method.
     pub(super) fn repeats(&self, spec: &OperationSpec) -> bool {
         self.idempotent.iter().any(|pattern| spec.matches(pattern))
     }
 
-    /// True if the request may be sent again after a response of this status.
+    /// True if the request may be repeated after a response with this status.
     pub(super) fn may_pass(&self, status: StatusCode) -> bool {
         self.statuses.as_ref().map_or_else(|| may_pass(status), |own| own.contains(&status.as_u16()))
     }
@@ -135,7 +135,7 @@ impl Default for Retry {
     }
 }
 
-/// The retries that one call has left.
+/// The remaining retries of one call.
 pub(super) struct Schedule {
     backoff: ExponentialBackoff,
     max_retry_after: Duration,
@@ -146,7 +146,7 @@ impl Schedule {
         Self { backoff: retry.backoff(), max_retry_after: retry.max_retry_after }
     }
 
-    /// How long to wait before the next try; `None` if there is no next try.
+    /// The delay before the next attempt; `None` if there is none.
     pub(super) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
         let delay = self.backoff.next()?;
         match asked {
@@ -156,8 +156,8 @@ impl Schedule {
     }
 }
 
-/// True if a request may be sent again, whether it was carried out or not. `is_idempotent` is true for an operation that
-/// is so whatever its method.
+/// True if a request may be repeated, even if it may have been carried out. `is_idempotent` is true for an operation
+/// that is idempotent regardless of its method.
 pub(super) fn is_repeatable(request: &Request<RequestBody>, is_idempotent: bool) -> bool {
     let by_method = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
         .contains(request.method());
@@ -177,7 +177,7 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
     retry::may_pass(status.as_u16().into())
 }
 
-/// How long the server wants the client to wait (RFC 9110, section 10.2.3).
+/// The delay that the server requests (RFC 9110, section 10.2.3).
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     wait_of(headers.get(RETRY_AFTER)?.to_str().ok()?, now)
 }
@@ -209,7 +209,7 @@ pub struct Reconnect {
 }
 
 impl Reconnect {
-    /// Five tries in a row, after half a second to 30 seconds.
+    /// Five attempts in a row, after half a second to 30 seconds.
     pub const fn new() -> Self {
         Self {
             tries: 5,
@@ -226,32 +226,32 @@ impl Reconnect {
         self
     }
 
-    /// Sets the delay before the first try if the server asks for none; it doubles with each.
+    /// Sets the delay before the first attempt if the server requests none; it doubles with each.
     #[must_use]
     pub const fn with_first_delay(mut self, delay: Duration) -> Self {
         self.first_delay = delay;
         self
     }
 
-    /// Sets the shortest delay before any try, even if the server asks for less: half a second by default.
+    /// Sets the shortest delay before any attempt, even if the server requests less: half a second by default.
     #[must_use]
     pub const fn with_min_delay(mut self, delay: Duration) -> Self {
         self.min_delay = delay;
         self
     }
 
-    /// Sets the longest delay before any try, even if the server asks for more.
+    /// Sets the longest delay before any attempt, even if the server requests more.
     #[must_use]
     pub const fn with_max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self
     }
 
-    /// The delay before a try, after `in_vain` tries without an event.
+    /// The delay before an attempt, after `in_vain` attempts without an event.
     pub(super) fn delay(&self, in_vain: usize, asked: Option<Duration>) -> Duration {
         let doubled = self.first_delay.saturating_mul(1 << in_vain.min(16));
         let delay = match asked {
-            // At first the server's delay; a longer one while the server stays away.
+            // At first the server's delay; a longer one while the server is away.
             Some(asked) if in_vain == 0 => asked,
             Some(asked) => asked.max(jitter(doubled)),
             None => doubled / 2 + jitter(doubled / 2),

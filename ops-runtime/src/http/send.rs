@@ -31,7 +31,7 @@ pub(super) fn request(
     Ok(request)
 }
 
-/// What a trace may know of a request: the path's template, but no value of the input.
+/// The label of a request in a trace: the path's template, but no value of the input.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Label {
     pub(super) operation: String,
@@ -45,29 +45,29 @@ impl Label {
     }
 }
 
-/// What a call has sent already.
+/// The requests that a call has sent.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
-    /// All requests: repetitions and redirects alike.
+    /// All requests, including retries and redirects.
     requests: u32,
-    /// The number of the current try.
+    /// The number of the current attempt.
     attempt: u32,
-    /// The headers of those that functions of the user's have seen, which may have added some.
+    /// The headers of requests after the program's hooks, which may have added some.
     headers: Vec<HeaderMap>,
 }
 
 impl Sent {
-    /// Counts another try.
+    /// Counts another attempt.
     pub(super) fn try_again(&mut self) {
         self.attempt = self.attempt.saturating_add(1);
     }
 
-    /// The headers of requests as functions of the user's left them.
+    /// The headers of requests after the program's hooks.
     pub(super) fn take_headers(&mut self) -> Vec<HeaderMap> {
         std::mem::take(&mut self.headers)
     }
 
-    /// The number of the current try; the first is 1.
+    /// The number of the current attempt; the first is 1.
     pub(super) fn attempt(&self) -> u32 {
         self.attempt.max(1)
     }
@@ -163,7 +163,7 @@ fn span(request: &Request<RequestBody>, label: &Label) -> Span {
     )
 }
 
-/// Gives up after the service's timeout.
+/// Applies the service's timeout.
 pub(super) async fn limited<T>(
     timeout: Option<Duration>,
     work: impl Future<Output = Result<T, CallError>>,

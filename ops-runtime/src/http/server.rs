@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use super::invalid;
 use crate::{CallError, ServerVariable};
 
-/// The URL with each variable replaced by the value that is set, else by the default.
+/// The URL with each variable replaced by the configured value, or else by the default.
 ///
 /// # Errors
-/// If a value is set that the server does not allow, or if a variable has no value.
+/// If a configured value is not allowed by the server, or if a variable has no value.
 pub(super) fn filled<'a>(
     url: &'a str,
     variables: &[ServerVariable],

@@ -13,7 +13,7 @@ use super::engine::{Engine, Led};
 use super::hooks::Hooks;
 use super::retry::{Reconnect, Retry};
 
-/// A checked configuration, without credentials, because fetching them needs it.
+/// A checked configuration, without credentials, since fetching them needs it.
 pub(super) struct Settings {
     /// The only namespace whose operations are run.
     pub(super) namespace: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct Settings {
     pub(super) redirects: usize,
     pub(super) bodies_to_other_origins: bool,
     pub(super) destinations: Destinations,
-    /// The engines for hosts that servers lead to; `None` with a service of the user's.
+    /// The engines for hosts to which servers lead; `None` with a service of your own.
     pub(super) led: Option<Led>,
     pub(super) retry: Option<Arc<Retry>>,
     pub(super) reconnect: Option<Reconnect>,

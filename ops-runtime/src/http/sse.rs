@@ -26,7 +26,7 @@ mod tests;
 
 const MAX_LINE: usize = 1024 * 1024;
 const MAX_EVENT: usize = 8 * 1024 * 1024;
-/// How many bytes the last event id and the type of an event may have; longer ones are ignored.
+/// Limit of the last event id and of the type of an event, in bytes; longer ones are ignored.
 const MAX_NAME: usize = 64 * 1024;
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -40,23 +40,23 @@ pub struct SseEvent {
     pub kind: String,
     /// The last event id that the stream has set, here or before; empty if it set none.
     pub id: String,
-    /// The reconnection time that stood in the event's own block.
+    /// The reconnection time in the event's own block.
     pub retry: Option<Duration>,
 }
 
 /// An incremental parser of a `text/event-stream`.
 ///
-/// Hand every piece to [`push`](Self::push), and take the events that it completes with
+/// Pass every piece to [`push`](Self::push), and read the events that it completes with
 /// [`next_event`](Self::next_event). Bytes that are not UTF-8 become U+FFFD, a byte order mark at the start is dropped,
 /// and an event cut off by the stream's end is never returned.
 ///
-/// It keeps only an unfinished line and an unfinished event, both limited, and the events not yet taken.
-/// An id or a type of more than 64 KiB is ignored.
+/// It keeps only an unfinished line and an unfinished event, both limited, and the unread events. An id or a type of
+/// more than 64 KiB is ignored.
 #[derive(Debug, Clone)]
 pub struct SseParser {
     max_line: usize,
     max_event: usize,
-    /// The start of a line whose end has not come yet.
+    /// The start of a line whose end has not arrived yet.
     line: Vec<u8>,
     first_line: bool,
     /// The last byte was a carriage return, which a line feed may complete.
@@ -71,7 +71,7 @@ pub struct SseParser {
     failed: Option<SseError>,
 }
 
-/// An event that has not been taken yet. Many events share one id, which may be long.
+/// An unread event. Many events share one id, which may be long.
 #[derive(Debug, Clone)]
 struct Ready {
     data: String,
@@ -124,8 +124,8 @@ impl SseParser {
     /// Reads the next piece of the stream, of any size.
     ///
     /// # Errors
-    /// If a line or an event is longer than its limit. The events before it can still be taken; the rest of the stream
-    /// cannot be read, and every further call gives the same error.
+    /// If a line or an event is longer than its limit. The events before it can still be read; the rest of the stream
+    /// cannot be read, and every further call returns the same error.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), SseError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -139,7 +139,7 @@ impl SseParser {
         result
     }
 
-    /// Takes the next event that is complete.
+    /// Returns the next completed event.
     pub fn next_event(&mut self) -> Option<SseEvent> {
         let Ready { data, kind, id, retry } = self.ready.pop_front()?;
         let kind = if kind.is_empty() { "message".to_owned() } else { kind };
@@ -153,7 +153,7 @@ impl SseParser {
         &self.id
     }
 
-    /// The reconnection time that the stream asked for last.
+    /// The reconnection time that the stream last requested.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
@@ -218,8 +218,8 @@ impl SseParser {
             }
             None => (line, [].as_slice()),
         };
-        // Splitting before decoding is safe: no byte of a longer character is a line ending or a colon, and a
-        // decoder that meets one inside a character starts afresh with it.
+        // Splitting before decoding is safe: no byte of a longer character is a line ending or a colon, and a decoder
+        // that finds one inside a character starts again with it.
         match name {
             b"data" => self.add_data(&String::from_utf8_lossy(value))?,
             b"event" | b"id" if value.len() > MAX_NAME => {}
@@ -236,7 +236,7 @@ impl SseParser {
         Ok(())
     }
 
-    /// Adds a line of data, followed by a line feed that [`dispatch`](Self::dispatch) takes off the last one.
+    /// Adds a line of data, followed by a line feed that [`dispatch`](Self::dispatch) removes from the last one.
     fn add_data(&mut self, value: &str) -> Result<(), SseError> {
         // An empty line counts for its line feed.
         if self.data.len().saturating_add(value.len()) > self.max_event {
@@ -276,16 +276,16 @@ fn milliseconds(text: &[u8]) -> Option<Duration> {
     Some(Duration::from_millis(value))
 }
 
-/// Why the rest of an event stream cannot be read.
+/// The reason why the rest of an event stream cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SseError {
-    /// A line has more bytes than it may have.
+    /// A line is longer than the limit.
     LineTooLong {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The data of an event has more bytes than it may have.
+    /// The data of an event are larger than the limit.
     EventTooLarge {
         /// The limit in bytes.
         limit: usize,

@@ -1,8 +1,8 @@
 //! Parameter styles: how a value is written in a path, a query, a header or a cookie.
 //!
-//! The rules are those of OpenAPI 3.1, section 4.8.12.3 and 4.8.12.4, which follow RFC 6570. What they leave undefined
-//! is decided here: items and properties that are `null` are left out; values nested deeper than a style allows are
-//! written as JSON; a list in a deep object gets indices; exploded cookies are pairs of their own.
+//! The rules are those of OpenAPI 3.1, section 4.8.12.3 and 4.8.12.4, which follow RFC 6570. Cases that they leave
+//! undefined are decided here: items and properties that are `null` are left out; values nested deeper than a style
+//! allows are written as JSON; a list in a deep object gets indices; exploded cookies are pairs of their own.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::{HttpParameter, ParameterLocation, ParameterStyle};
 /// Everything but the unreserved characters of RFC 3986.
 pub(super) const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Escaped even where reserved characters are allowed: what would end the value or the query.
+/// Escaped even if reserved characters are allowed: characters that would end the value or the query.
 ///
 /// A plus sign is escaped because most servers read it as a space.
 const RESERVED: &AsciiSet = &COMPONENT
@@ -36,7 +36,7 @@ const RESERVED: &AsciiSet = &COMPONENT
     .remove(b';')
     .remove(b'=');
 
-/// What no cookie can hold (RFC 6265, section 4.1.1).
+/// Characters that no cookie can contain (RFC 6265, section 4.1.1).
 const COOKIE: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\');
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ enum Escape {
     None,
     Component,
     Reserved,
-    /// Only what would end a cookie, or could not stand in one.
+    /// Only characters that would end a cookie, or are not allowed in one.
     Cookie,
 }
 
@@ -60,7 +60,7 @@ impl Escape {
     }
 }
 
-/// Escapes what cannot stand in a query, and leaves reserved characters and escapes alone (RFC 6570, section 3.2.3).
+/// Escapes characters that a query cannot contain, and keeps reserved characters and escapes (RFC 6570, section 3.2.3).
 fn reserved(text: &str) -> Cow<'_, str> {
     let is_escape =
         |rest: &str| matches!(rest.as_bytes(), [b'%', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
@@ -79,7 +79,7 @@ fn reserved(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text that stands for a path parameter in the path; `None` for a value that is undefined.
+/// The text of a path parameter; `None` for an undefined value.
 pub(super) fn path(parameter: &HttpParameter, value: &Value) -> Option<String> {
     let (first, separator) = parameter.style.in_path();
     let named = parameter.style == ParameterStyle::Matrix;
@@ -115,7 +115,7 @@ pub(super) fn query_string(parameter: &HttpParameter, value: &Value) -> Option<S
     }
 }
 
-/// The value of a header; `None` for a value that is undefined.
+/// The value of a header; `None` for an undefined value.
 pub(super) fn header(parameter: &HttpParameter, value: &Value) -> Option<String> {
     let pieces = Writer { parameter, named: false, escape: Escape::None }.pieces(value);
     (!pieces.is_empty()).then(|| pieces.join(","))
@@ -127,7 +127,7 @@ pub(super) fn cookie(parameter: &HttpParameter, value: &Value) -> Vec<String> {
     Writer { parameter, named: true, escape }.pieces(value)
 }
 
-/// The parameter for a form field that the document says nothing more about.
+/// The parameter for a form field without a further description.
 pub(super) fn form_field(name: &str, value: &Value) -> HttpParameter {
     let nested = match value {
         Value::Array(items) => items.iter().any(|item| item.is_object() || item.is_array()),
@@ -181,7 +181,7 @@ impl Writer<'_> {
         self.assigned(&self.parameter.name, value)
     }
 
-    /// A name and its value; in the style `matrix` an empty value leaves the name alone (RFC 6570, section 3.2.7).
+    /// A name and its value; in the style `matrix` an empty value leaves only the name (RFC 6570, section 3.2.7).
     fn assigned(&self, name: &str, value: &str) -> String {
         let name = self.name(name);
         if value.is_empty() && self.parameter.style == ParameterStyle::Matrix {
@@ -227,7 +227,8 @@ impl Writer<'_> {
     }
 }
 
-/// A number, a boolean or null as text. A whole number has no fraction, as many servers take `20.0` for no integer.
+/// A number, a boolean or null as text. A whole number has no fraction, since many servers do not accept `20.0` as an
+/// integer.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Number(number) => integer(number).as_ref().unwrap_or(number).to_string(),

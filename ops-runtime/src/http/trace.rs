@@ -1,4 +1,4 @@
-//! The trace that the requests of a call belong to (W3C Trace Context).
+//! The trace of a call's requests (W3C Trace Context).
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -8,10 +8,10 @@ use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
 const PARENT: HeaderName = HeaderName::from_static(TRACEPARENT);
 const STATE: HeaderName = HeaderName::from_static(TRACESTATE);
 
-/// The trace of a call: that of its metadata, or one that begins with it.
+/// The trace of a call: that of its metadata, or a new one.
 pub(super) struct Trace {
     parent: TraceParent,
-    /// What tracing systems added to the trace, which goes with it.
+    /// Additions of tracing systems, which are passed on with the trace.
     state: Option<HeaderValue>,
 }
 
@@ -40,7 +40,7 @@ impl Trace {
     }
 }
 
-/// The trace and the span that a request names.
+/// The trace and the span in a request.
 pub(super) fn of_request(headers: &HeaderMap) -> Option<TraceParent> {
     TraceParent::parse(headers.get(PARENT)?.to_str().ok()?)
 }

@@ -1,7 +1,7 @@
-//! What a server asks of the user during a call: elicitation, sampling and roots.
+//! Requests of a server to the user during a call: elicitation, sampling and roots.
 //!
-//! Servers of 2025-11-25 and before send requests of their own. Those of 2026-07-28 answer the call with what they need
-//! (`InputRequiredResult`), and the call is repeated with the answers. Both end in [`Asks::answer`].
+//! Servers of 2025-11-25 and before send requests of their own. Those of 2026-07-28 respond to the call with their
+//! requests (`InputRequiredResult`), and the call is repeated with the answers. Both end in [`Asks::answer`].
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use serde_json::{Map, Value, json};
 use crate::model::futures::BoxFuture;
 use crate::{CallError, ErrorCode};
 
-/// How many requests a call may ask for at once.
+/// Limit of the requests in one response to a call.
 const MAX_REQUESTS: usize = 32;
 
-/// What a server wants to know from the user (MCP specification, `ElicitRequest`).
+/// A question of a server to the user (MCP specification, `ElicitRequest`).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Elicitation {
-    /// What to tell the user.
+    /// The text for the user.
     pub message: String,
     /// How the user is to answer.
     pub mode: ElicitationMode,
@@ -40,15 +40,15 @@ pub enum ElicitationMode {
     Url(String),
 }
 
-/// What the user answers.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitationAnswer {
-    /// Yes, with the values of the form; `null` for a URL.
+    /// Accepted, with the values of the form; `null` for a URL.
     Accept(Value),
-    /// No.
+    /// Declined.
     Decline,
-    /// Neither yes nor no.
+    /// Cancelled: neither accepted nor declined.
     Cancel,
 }
 
@@ -62,7 +62,7 @@ impl Elicitation {
         Self { message: text("message"), mode, params }
     }
 
-    /// The values of the form's own defaults, for a program that agrees to them.
+    /// The form's default values, for a program that accepts them.
     pub fn defaults(&self) -> Value {
         let ElicitationMode::Form(schema) = &self.mode else { return Value::Null };
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -92,7 +92,7 @@ fn may_be_opened(url: &str) -> bool {
         return true;
     }
     let Some(rest) = url.get("http://".len()..).filter(|_| has("http://")) else { return false };
-    // Some parsers take `\` for the end of the authority, others for a part of it. What stands before an `@` is no host.
+    // Some parsers end the authority at a `\`, others include it. The part before an `@` is not the host.
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let is_port =
         |port: &str| port.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
@@ -101,7 +101,7 @@ fn may_be_opened(url: &str) -> bool {
         .any(|host| authority.strip_prefix(host).is_some_and(|port| port.is_empty() || is_port(port)))
 }
 
-/// A function of the user's that answers.
+/// A function of the program that answers.
 pub(in crate::mcp) struct Answerer<I, O>(pub(in crate::mcp) Arc<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>);
 
 impl<I, O> Clone for Answerer<I, O> {
@@ -128,7 +128,7 @@ impl Asks {
         }
         capabilities.sampling = self.sampling.is_some().then(SamplingCapability::default);
         capabilities.roots = self.roots.is_some().then(RootsCapabilities::default);
-        // A call may be answered by a task: since 2026-07-28, as this extension.
+        // The response to a call may be a task: since 2026-07-28, as this extension.
         capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), Map::new())].into());
         capabilities
     }
@@ -165,7 +165,7 @@ impl Asks {
         }
     }
 
-    /// Answers all requests of a call, keyed by the server's names for them.
+    /// Answers all requests of a call, by the names that the server gave them.
     pub(in crate::mcp) async fn answer_all(
         &self,
         requests: &Map<String, Value>,

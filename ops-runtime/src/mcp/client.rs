@@ -1,4 +1,4 @@
-//! The client: an endpoint of the registry, and a caller on its own.
+//! The client: an endpoint for a registry, and a caller by itself.
 
 mod batch;
 mod caller;
@@ -47,15 +47,15 @@ use delay::delay;
 use link::Link;
 use session::Session;
 
-/// The shortest time between two refreshes of the tools.
+/// The shortest interval between two refreshes of the tools.
 const REFRESH: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// How often a list that fails is asked for again, until the server speaks of its tools once more: some two minutes.
+/// How often a failed listing is retried, until the server reports a change again: about two minutes.
 const MAX_REFRESHES: u32 = 10;
 
-/// A client of one MCP server, whose tools it runs as operations.
+/// A client of one MCP server, which runs its tools as operations.
 ///
-/// A clone is the same client. The connection lives as long as a clone, or a registry that has its operations.
+/// A clone is the same client. The connection stays open as long as a clone, or a registry that has its operations.
 ///
 /// ```no_run
 /// use ops_runtime::mcp::{McpClient, McpServerConfig};
@@ -72,17 +72,18 @@ const MAX_REFRESHES: u32 = 10;
 ///
 /// # When something fails
 ///
-/// The next call restarts a server that has died or whose connection has ended, once for all waiting calls. Calls in flight
-/// fail, with `interrupted` in their details. They are not repeated, because the server may have carried them out.
+/// The next call restarts a server that has died or whose connection has ended, once for all waiting calls. Calls in
+/// flight fail, with `interrupted` in their details. They are not repeated, because the server may have carried them
+/// out.
 ///
-/// A server that cannot be restarted is tried again after a growing delay, of 30 seconds at most. Calls wait for a second of
-/// it; before a longer delay, they fail at once, with the number of seconds as `retryAfter` in their details.
+/// Failed restarts are retried after a growing delay, of 30 seconds at most. Calls wait for delays of up to a second;
+/// during a longer delay, they fail at once, with the number of seconds as `retryAfter` in their details.
 ///
 /// A call that is dropped or times out is cancelled at the server.
 #[derive(Clone)]
 pub struct McpClient {
     remote: Remote,
-    /// The handler of all its operations: registries know by it that they are one client's.
+    /// The handler of all its operations, by which registries know that they belong to one client.
     handler: Handler,
     /// The operations that are run by their type.
     typed: Registry,
@@ -118,10 +119,9 @@ struct Inner {
 
 impl McpClient {
     /// Connects to a server and lists its tools.
-    ///
     /// # Errors
-    /// If the server cannot be started or reached, or answers with an error; a `TIMEOUT` if it does not answer in time.
-    /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict) also if an operation of
+    /// If the server cannot be started or reached, or responds with an error; a `TIMEOUT` if it does not respond in
+    /// time. Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict) also if an operation of
     /// [`with_operations`](McpServerConfig::with_operations) is missing or differs.
     #[doc(alias = "createMCPClient")]
     pub fn connect(config: McpServerConfig) -> BoxFuture<'static, Result<Self, CallError>> {
@@ -134,8 +134,8 @@ impl McpClient {
         })
     }
 
-    /// Connects to a server, which errors and logs call by that name. The tools' namespace is the configured one, else
-    /// the given one, else the server's own name.
+    /// Connects to a server; errors and logs use the given name. The tools' namespace is the configured one, else the
+    /// given name, else the server's own name.
     pub(super) async fn connect_named(
         name: &str,
         namespace: Option<&str>,
@@ -170,13 +170,13 @@ impl McpClient {
                 if failures == 0 {
                     changed.notified().await;
                 } else {
-                    // A server that was not up to it is asked again.
+                    // A failed listing is retried after a delay.
                     let _ = timeout(delay(failures), changed.notified()).await;
                 }
                 let Some(inner) = weak.upgrade() else { return };
                 failures = if inner.refresh().await || failures == MAX_REFRESHES { 0 } else { failures + 1 };
                 drop(inner);
-                // A server that reports changes all the time is asked only now and then.
+                // A server that reports changes continuously is asked only at intervals.
                 tokio::time::sleep(REFRESH).await;
             }
         });
@@ -189,7 +189,7 @@ impl McpClient {
         &self.remote.0.name
     }
 
-    /// The tools of the server as they are now, to be written to a file.
+    /// The present tools of the server, to be written to a file.
     pub fn snapshot(&self) -> Snapshot {
         let info = self.server_info();
         Snapshot::new(&info.name, &info.version, &info.protocol_version, self.tools())
@@ -205,15 +205,15 @@ impl McpClient {
         self.remote.0.catalog().tools.clone()
     }
 
-    /// The server's tools as operations that are met at run time. They are updated when the server reports that its
-    /// tools have changed, and when it is restarted.
+    /// The server's tools as operations, loaded at run time. They are updated when the server reports that its tools
+    /// have changed, and when it is restarted.
     pub fn operations(&self) -> Vec<SpecRef> {
         self.remote.0.catalog().operations.clone()
     }
 
     /// Registers the server's tools, and updates the registry when they change.
     ///
-    /// Operations of this client that are already registered, such as those of generated code, stay.
+    /// Operations of this client that are already registered, such as those of generated code, are kept.
     ///
     /// # Errors
     /// If an id is taken by another operation.
@@ -225,7 +225,7 @@ impl McpClient {
         Ok(())
     }
 
-    /// The operations with this client as their handler, ready for `registry.register_all(..)`.
+    /// The operations with this client as their handler, for `registry.register_all(..)`.
     ///
     /// # Errors
     /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict), if one of them is missing or differs at the server;
@@ -244,10 +244,10 @@ impl McpClient {
         diagnostics
     }
 
-    /// Lists the tools again, which is not needed for a server that reports changes.
+    /// Lists the tools again, which is not necessary if the server reports changes.
     ///
     /// # Errors
-    /// If the server cannot be reached, or answers with an error.
+    /// If the server cannot be reached, or responds with an error.
     pub fn refresh(&self) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
             let inner = &self.remote.0;
@@ -256,7 +256,7 @@ impl McpClient {
         })
     }
 
-    /// How many requests the server has not answered yet.
+    /// Number of requests without a response.
     pub fn in_flight(&self) -> usize {
         lock(&self.remote.0.link).session().map_or(0, |session| session.interceptor.pending())
     }
@@ -291,7 +291,7 @@ impl Remote {
 }
 
 impl Inner {
-    /// Connects, lists the tools and takes them over.
+    /// Connects, lists the tools and registers them.
     async fn open(self: &Arc<Self>) -> Result<Arc<Session>, CallError> {
         #[cfg(feature = "mcp-auth")]
         let authorization = self.authorization().await?;
@@ -338,7 +338,7 @@ impl Endpoint for Remote {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        // Only what decoding needs: the rest of the spec need not be copied.
+        // Only what decoding requires, so that the whole spec is not copied.
         let mut called = OperationSpec::query("");
         (called.id, called.binding) = (spec.id.clone(), spec.binding.clone());
         let inner = self.0.clone();
@@ -354,7 +354,7 @@ impl Endpoint for Remote {
             let needs_task = inner.catalog().tasks.contains(&tool);
             let mut result = session.call(tool, arguments, context.progress().cloned(), needs_task, until).await?;
             if result.get("isError") == Some(&Value::Bool(true)) {
-                // What a failed tool says is an error, as which callers see it.
+                // The text of a failed tool is shown to callers as an error.
                 session.given.secrets().value(&mut result);
             }
             let mut envelope = super::decode(&called, result).map_err(|error| session.given.error(error))?;

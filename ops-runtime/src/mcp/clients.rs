@@ -67,7 +67,7 @@ impl McpClients {
         })
     }
 
-    /// Why servers could not be connected to, by their name.
+    /// The errors of servers that could not be connected to, by name.
     pub fn errors(&self) -> &BTreeMap<String, CallError> {
         &self.0.errors
     }
@@ -77,7 +77,7 @@ impl McpClients {
         self.all().into_keys().collect()
     }
 
-    /// The client of the server of that name.
+    /// The client of the server with this name.
     ///
     /// # Errors
     /// If there is none, or if connecting to it failed.
@@ -102,7 +102,7 @@ impl McpClients {
         self.all().values().try_for_each(|client| client.register_all(registry))
     }
 
-    /// Ends the connection to the server of that name; its operations then fail. Returns true if there was one.
+    /// Closes the connection to the server with this name; its operations then fail. Returns true if there was one.
     pub async fn close(&self, name: &str) -> bool {
         let client = self.0.clients.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         match client {
@@ -114,7 +114,7 @@ impl McpClients {
         }
     }
 
-    /// Ends the connections to all servers.
+    /// Closes the connections to all servers.
     pub async fn close_all(&self) {
         let clients = std::mem::take(&mut *self.0.clients.write().unwrap_or_else(PoisonError::into_inner));
         join_all(clients.values().map(McpClient::close)).await;

@@ -1,4 +1,4 @@
-//! The servers that a client connects to: in code, or from the files that people already have.
+//! The servers that a client connects to: set in code, or read from common configuration files.
 
 mod file;
 mod interpolate;
@@ -72,8 +72,8 @@ impl McpConfig {
     /// Reads the text of a file, with the variables of this process's environment.
     ///
     /// # Errors
-    /// If it is not a JSON object with `mcpServers` or `servers`. A mistake in one server is [that
-    /// server's](Self::server) error.
+    /// If it is not a JSON object with `mcpServers` or `servers`. A mistake in one server is the error of [that
+    /// server](Self::server).
     pub fn from_json(text: &str) -> Result<Self, CallError> {
         Self::from_json_with(text, |name| std::env::var(name).ok())
     }
@@ -86,7 +86,7 @@ impl McpConfig {
         file::read(text, &look_up)
     }
 
-    /// Adds a server, or replaces the one of that name.
+    /// Adds a server, or replaces the one with this name.
     #[must_use]
     pub fn with_server(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {
         self.servers.insert(name.into(), Ok(server));
@@ -109,10 +109,10 @@ impl McpConfig {
         self.servers.keys().map(String::as_str)
     }
 
-    /// The server of that name.
+    /// The server with this name.
     ///
     /// # Errors
-    /// If there is none, or if its configuration is wrong.
+    /// If there is none, or if its configuration is invalid.
     pub fn server(&self, name: &str) -> Result<&McpServerConfig, CallError> {
         match self.servers.get(name) {
             Some(server) => server.as_ref().map_err(|wrong| wrong.error.clone()),
@@ -130,7 +130,7 @@ impl McpConfig {
     }
 }
 
-/// How to reach one server, and what to let it do.
+/// How to connect to one server, and what it may do.
 ///
 /// ```
 /// use std::time::Duration;
@@ -159,13 +159,13 @@ pub struct McpServerConfig {
     pub(super) operations: Vec<SpecRef>,
     pub(super) asks: Asks,
     pub(super) extra: Map<String, Value>,
-    /// The variables that were filled into the strings of a file, by their names.
+    /// The variables that were substituted in the strings of a file, by name.
     pub(super) filled: Vec<(String, String)>,
     #[cfg(feature = "mcp-auth")]
     pub(super) oauth: Option<super::oauth::McpOAuth>,
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone)]
 pub(super) enum Target {
     Stdio(Stdio),
@@ -176,7 +176,8 @@ pub(super) enum Target {
 #[derive(Clone, Default)]
 pub(super) struct Stdio {
     pub(super) command: String,
-    /// Shown in place of the command, if variables were filled into it; the next field does the same for the directory.
+    /// Shown in place of the command, if variables were substituted in it; the next field does the same for the
+    /// directory.
     pub(super) shown_command: Option<String>,
     pub(super) shown_cwd: Option<String>,
     pub(super) args: Vec<String>,
@@ -189,7 +190,7 @@ pub(super) struct Stdio {
 #[derive(Clone, Default)]
 pub(super) struct Http {
     pub(super) url: String,
-    /// Shown in place of the URL, if variables were filled into it.
+    /// Shown in place of the URL, if variables were substituted in it.
     pub(super) shown_url: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) bearer: Option<String>,
@@ -220,7 +221,7 @@ impl McpServerConfig {
         }
     }
 
-    /// A server that runs as a child process and speaks over its standard input and output.
+    /// A server that runs as a child process and communicates over its standard input and output.
     ///
     /// It inherits only the environment variables that programs need to run, such as `PATH` and `HOME`, unless
     /// [`with_inherited_env`](Self::with_inherited_env) is called.
@@ -243,7 +244,7 @@ impl McpServerConfig {
         self
     }
 
-    /// Gives the child all of this process's environment, secrets included.
+    /// Passes all of this process's environment to the child, including secrets.
     #[must_use]
     pub fn with_inherited_env(mut self) -> Self {
         if let Target::Stdio(stdio) = &mut self.target {
@@ -290,15 +291,15 @@ impl McpServerConfig {
         self
     }
 
-    /// Sets the namespace of the tools' operations. By default it is the name in the configuration, or else the one
-    /// that the server gives itself. Dots become underscores, because a namespace has none.
+    /// Sets the namespace of the tools' operations. By default it is the name in the configuration, or else the
+    /// server's own name. Dots become underscores, because a namespace has none.
     #[must_use]
     pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Sets how long a call may go without an answer or progress from the server: five minutes by default, `None` for
+    /// Sets how long a call may go without a response or progress from the server: five minutes by default, `None` for
     /// no limit. The user's time to answer the server does not count.
     #[must_use]
     pub fn with_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
@@ -306,7 +307,7 @@ impl McpServerConfig {
         self
     }
 
-    /// Sets how long a call may take in all, even with progress: an hour by default, `None` for no limit.
+    /// Sets how long a call may take in total, even with progress: an hour by default, `None` for no limit.
     #[must_use]
     pub fn with_total_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.total_timeout = timeout.into();
@@ -320,14 +321,14 @@ impl McpServerConfig {
         self
     }
 
-    /// Sets how many bytes a message of the server may have; 64 MiB by default.
+    /// Sets the limit of a message of the server, in bytes; 64 MiB by default.
     #[must_use]
     pub fn with_max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
         self
     }
 
-    /// Sets how many bytes all pages of the list of tools may have together; 16 MiB by default. A JSON value counts for
+    /// Sets the limit of all pages of the list of tools together, in bytes; 16 MiB by default. A JSON value counts for
     /// at least 32 bytes.
     #[must_use]
     pub fn with_max_list(mut self, bytes: usize) -> Self {
@@ -336,15 +337,16 @@ impl McpServerConfig {
     }
 
     /// Sets how many bytes may wait to be read by a child process; 16 MiB by default. Calls wait while there is no
-    /// room. If the child sends pings meanwhile, it is not read from, and ended if it reads nothing for ten seconds.
+    /// room. If the child sends pings meanwhile, reading from it pauses; if it then reads nothing for ten seconds, it
+    /// is terminated.
     #[must_use]
     pub fn with_max_waiting(mut self, bytes: usize) -> Self {
         self.max_waiting = bytes;
         self
     }
 
-    /// Sets what to do with results that do not match their schema. Operations that are missing or differ at the server
-    /// are an error under [`OutputPolicy::Strict`], else a diagnostic.
+    /// Sets what happens to results that do not match their schema. Operations that are missing or differ at the server
+    /// are an error under [`OutputPolicy::Strict`], otherwise a diagnostic.
     #[must_use]
     pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = policy;
@@ -358,7 +360,7 @@ impl McpServerConfig {
         self
     }
 
-    /// Lets the server ask the user: `answer` fills in the form, or has the page visited. By default the server is told
+    /// Lets the server ask the user: `answer` fills in the form, or has the page opened. By default the server is told
     /// that it cannot ask, and its questions are declined.
     #[must_use]
     pub fn with_elicitation<F, Fut>(mut self, answer: F) -> Self
@@ -370,8 +372,8 @@ impl McpServerConfig {
         self
     }
 
-    /// Lets the server ask a language model: `answer` takes the parameters of `sampling/createMessage` and gives its
-    /// result, both as JSON (MCP specification, `CreateMessageRequest`). By default this is refused.
+    /// Lets the server ask a language model: `answer` takes the parameters of `sampling/createMessage` and returns its
+    /// result, both as JSON (MCP specification, `CreateMessageRequest`). Refused by default.
     #[must_use]
     pub fn with_sampling<F, Fut>(mut self, answer: F) -> Self
     where
@@ -382,7 +384,7 @@ impl McpServerConfig {
         self
     }
 
-    /// Tells the server which directories it should work in, as `file://` URIs.
+    /// Sets the directories in which the server should work, as `file://` URIs.
     #[must_use]
     pub fn with_roots<U: Into<String>>(mut self, uris: impl IntoIterator<Item = U>) -> Self {
         self.asks.roots = Some(uris.into_iter().map(Into::into).collect());
@@ -430,14 +432,14 @@ impl fmt::Debug for McpServerConfig {
 }
 
 impl Stdio {
-    /// The command as it may be shown.
+    /// The command in a form without secrets.
     pub(super) fn shown(&self) -> &str {
         self.shown_command.as_deref().unwrap_or(&self.command)
     }
 }
 
 impl Http {
-    /// The host of the URL with its port, the only part that may be shown. Variables stay as they are written.
+    /// The host of the URL with its port, the only part without secrets. Variables are not substituted.
     pub(super) fn host(&self) -> &str {
         let url = self.shown_url.as_deref().unwrap_or(&self.url);
         let after = url.split_once("://").map_or(url, |(_, after)| after);

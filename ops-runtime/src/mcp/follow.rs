@@ -1,8 +1,8 @@
-//! Where redirects of an MCP server may lead.
+//! Redirects of an MCP server.
 
 use reqwest::redirect::Attempt;
 
-/// Follows redirects within the same origin only, because headers may hold secrets of that origin.
+/// Follows redirects only within the same origin, because headers may contain secrets for that origin.
 pub(in crate::mcp) fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let origin = attempt.previous().first().map(url::Url::origin);
     if attempt.previous().len() > 5 {

@@ -14,12 +14,13 @@ use crate::{BoxFuture, CallError};
 
 /// How to get tokens by OAuth 2.1: the program's identity, the prompt for the user, and the store for tokens.
 ///
-/// The MCP server names the authorization server and what it needs. The program registers there in the first way that
-/// is possible: as a known client, by the URL of its metadata, or dynamically.
+/// The MCP server names the authorization server and the required scopes. The program registers there in the first
+/// possible way: as a known client, by the URL of its metadata, or dynamically.
 ///
-/// What the MCP server names is not trusted. Only `https` URLs, and `http` ones on this machine, are requested or
-/// opened, and private addresses as [`Destinations`] say. A refresh token goes only to the token endpoint that issued
-/// it, a client's secret only to the first that got it; [`with_issuer`](Self::with_issuer) sets which server that is.
+/// The MCP server's metadata is not trusted. Only `https` URLs, and `http` ones on this machine, are requested or
+/// opened, and private addresses only as [`Destinations`] allow. A refresh token is sent only to the token endpoint
+/// that issued it, and a client's secret only to the first one that received it; [`with_issuer`](Self::with_issuer)
+/// sets which server that is.
 ///
 /// ```
 /// use ops_runtime::mcp::{McpOAuth, McpServerConfig};
@@ -40,7 +41,7 @@ pub struct McpOAuth {
     /// Shared by clones, which may have the same refresh tokens.
     pub(in crate::mcp) refreshes: Refreshes,
     pub(in crate::mcp) prompt: Option<Prompt>,
-    /// Shared by clones, if one user at a time can be waited for.
+    /// Shared by clones, if only one user can be awaited at a time.
     pub(in crate::mcp) turn: Option<Arc<tokio::sync::Mutex<()>>>,
     pub(in crate::mcp) issuer: Option<String>,
     pub(in crate::mcp) destinations: Destinations,
@@ -80,7 +81,7 @@ impl McpOAuth {
         self
     }
 
-    /// Sets the client id, and the secret, by which the authorization server knows the program.
+    /// Sets the client id, and the secret, with which the program is registered at the authorization server.
     #[must_use]
     pub fn with_client(mut self, id: impl Into<String>, secret: Option<Secret>) -> Self {
         self.client = Some((id.into(), secret));
@@ -108,7 +109,7 @@ impl McpOAuth {
         self
     }
 
-    /// Sets which addresses the MCP server's authorization metadata may lead to: see [`Destinations`]. A private
+    /// Sets the addresses to which the MCP server's authorization metadata may lead: see [`Destinations`]. A private
     /// address in a URL, in place of a name, is always refused unless the MCP server is on this machine.
     #[must_use]
     pub fn with_destinations(mut self, destinations: Destinations) -> Self {
@@ -116,7 +117,7 @@ impl McpOAuth {
         self
     }
 
-    /// Sets how long each request to the authorization server may take: 30 seconds by default.
+    /// Sets the timeout of each request to the authorization server: 30 seconds by default.
     #[must_use]
     pub fn with_step_timeout(mut self, timeout: Duration) -> Self {
         self.step_timeout = timeout;
@@ -130,15 +131,15 @@ impl McpOAuth {
         self
     }
 
-    /// Sets where tokens are kept.
+    /// Sets the store of tokens.
     #[must_use]
     pub fn with_store(mut self, store: impl TokenStore) -> Self {
         self.store = Arc::new(store);
         self
     }
 
-    /// Sets how the user is asked: `ask` has a URL visited, and returns the URL that the browser was sent back to. Clients of
-    /// several servers may ask at the same time.
+    /// Sets how the user is asked: `ask` opens a URL in a browser, and returns the URL to which the browser was
+    /// redirected. Clients of several servers may ask at the same time.
     #[must_use]
     pub fn with_prompt<F, Fut>(mut self, ask: F) -> Self
     where
@@ -150,10 +151,10 @@ impl McpOAuth {
         self
     }
 
-    /// Waits for the user's browser at the redirect URL, which names a port of this machine; `open` has the given URL
-    /// visited.
+    /// Waits for the user's browser at the redirect URL, which must name a port of this machine; `open` opens the given
+    /// URL.
     ///
-    /// The user is asked for one server after the other, if clones of this are for several.
+    /// If clones of this are used for several servers, the user is asked for one server after the other.
     #[must_use]
     pub fn with_loopback(self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let redirect = self.redirect_uri.clone();

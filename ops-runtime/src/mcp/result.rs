@@ -1,6 +1,6 @@
-//! Results of tools to envelopes (MCP specification, `CallToolResult`).
+//! Converts results of tools to envelopes (MCP specification, `CallToolResult`).
 //!
-//! Nothing that a server says is lost: `meta` holds the whole result, and `data` the operation's output.
+//! Nothing that a server sends is lost: `meta` has the whole result, and `data` the operation's output.
 
 use serde_json::{Map, Value, json};
 
@@ -22,13 +22,13 @@ use crate::{CallError, ContentBlock, McpMeta, McpOutput, OperationSpec, Payload,
 /// assert_eq!(envelope.meta.as_mcp().unwrap().content[0].as_text(), Some("5"));
 /// ```
 ///
-/// The data is the content blocks if the result says `isError`, if the tool has no output schema, or if the structured
-/// content that the schema promises is missing; the pipeline then looks into the text. If a tool without an output
-/// schema sends structured content, the pipeline gives that to calls by id, and the blocks to typed calls. A member of
-/// the wrong kind is read as far as possible: content that is no list is the only block.
+/// The data are the content blocks if the result has `isError`, if the tool has no output schema, or if the structured
+/// content that the schema promises is missing; then the pipeline parses the text. If a tool without an output schema
+/// sends structured content, the pipeline returns it for calls by id, and the blocks for typed calls. A member of the
+/// wrong kind is read as far as possible: content that is not a list becomes the only block.
 ///
 /// # Errors
-/// If the value is not the result of a tool at all; the details hold it.
+/// If the value is not the result of a tool at all; the details have it.
 pub fn decode(spec: &OperationSpec, result: Value) -> Result<ResponseEnvelope<Payload>, CallError> {
     let Value::Object(mut result) = result else {
         return Err(malformed(spec, "it is no object", result));
@@ -55,9 +55,9 @@ pub fn decode(spec: &OperationSpec, result: Value) -> Result<ResponseEnvelope<Pa
     Ok(ResponseEnvelope::mcp(Payload::Value(data), meta))
 }
 
-/// The output that a structured result holds.
+/// The output in a structured result.
 ///
-/// A result that is not wrapped, though the schema says so, is itself the output.
+/// A result that is not wrapped, though the schema requires it, is itself the output.
 fn unwrapped(output: McpOutput, structured: &Value) -> &Value {
     match structured {
         Value::Object(members) if output == McpOutput::Wrapped => members.get("result").unwrap_or(structured),

@@ -1,4 +1,4 @@
-//! A registry as an MCP server: its operations as tools of any host.
+//! A registry as an MCP server: its operations are tools for any host.
 //!
 //! Over stdio it is `McpServer::new(registry).serve_stdio().await?`; over HTTP, `into_service()` gives what `axum` and
 //! others mount. All revisions of the protocol from 2024-11-05 to 2026-07-28 are spoken, but for the batches of 2025-03-26: each
@@ -11,41 +11,41 @@
 //! do not. The name ends with a hash if two ids would share it, or if it is longer than 64 characters. Tools are listed
 //! in the order of their names.
 //!
-//! A tool's arguments are the operation's input, or `{"input": X}` if that is no object. Its output schema is the
+//! A tool's arguments are the operation's input, or `{"input": X}` if that is not an object. Its output schema is the
 //! operation's, and its results are structured content. Before 2026-07-28 that had to be an object, so any other output
 //! is `{"result": X}`, with a schema that says so (and the mark `x-fastmcp-wrap-result`). An output without a schema is
-//! structured content if the revision allows the value. The text of an answer is always the data itself: a string as it
-//! is, else JSON.
+//! structured content if the revision allows the value. The text of a result is always the data itself: a string
+//! unchanged, everything else as JSON.
 //!
-//! An operation that gives content blocks, `Vec<ContentBlock>` or an envelope with [`McpMeta`](crate::McpMeta), answers
-//! with these. A query is `readOnlyHint: true`.
+//! An operation that returns content blocks, `Vec<ContentBlock>` or an envelope with [`McpMeta`](crate::McpMeta), has
+//! these as its result. A query is `readOnlyHint: true`.
 //!
 //! # Subscriptions
 //!
 //! A subscription's items are progress notifications, for clients that ask for progress: the number of the item, and
-//! the item as text. The answer has all of them as a list, up to [`max_items`](McpServerOptions::max_items) and
-//! [`max_bytes`](McpServerOptions::max_bytes); a list that is cut short says so in its text, and by `ops/truncated` in
-//! its `_meta`.
+//! the item as text. The result has all of them as a list, up to [`max_items`](McpServerOptions::max_items) and
+//! [`max_bytes`](McpServerOptions::max_bytes); a shortened list says so in its text, and by `ops/truncated` in its
+//! `_meta`.
 //!
 //! An item that fails does not end the subscription: its text is a progress notification, and the items after it are
-//! collected. The answer is an error then (`isError`), with the text of each failure, followed by the items.
-//! `ops/errors` in its `_meta` holds the failures, each with its `index` among all items.
+//! collected. Then the result is an error (`isError`), with the text of each failure, followed by the items.
+//! `ops/errors` in its `_meta` has the failures, each with its `index` among all items.
 //!
 //! # Asking the client
 //!
 //! A handler reaches the client that called its tool by [`McpPeer::of`]: it can ask the user (elicitation) or the model
-//! (sampling). What it reports by [`Context::report`](crate::Context::report) are progress notifications.
+//! (sampling). Its reports by [`Context::report`](crate::Context::report) are progress notifications.
 //!
 //! # Tasks
 //!
-//! With the feature `durable`, `McpServer::with_tasks` runs calls as durable jobs that clients poll, cancel and read: the
-//! tasks of 2025-11-25, and the extension of 2026-07-28. `McpTasks` says more.
+//! With the feature `durable`, `McpServer::with_tasks` runs calls as durable jobs that clients poll, cancel and read:
+//! the tasks of 2025-11-25, and the extension of 2026-07-28. See `McpTasks`.
 //!
 //! # Errors
 //!
 //! An unknown tool is an error of the protocol. Every other failure is a result with `isError`: `CODE: message`, then
 //! the details as JSON, and all three as `ops/error` in its `_meta`. A failure without a code of its own
-//! (`EXECUTION_ERROR`, `UNKNOWN_ERROR`) may hold anything, such as a path or a password. It goes to the log, and the
+//! (`EXECUTION_ERROR`, `UNKNOWN_ERROR`) may contain anything, such as a path or a password. It is logged, and the
 //! caller gets the number of the request; [`expose_errors`](McpServerOptions::expose_errors) shows its message. For
 //! errors that callers should read, use a code that the operation declares, or a `CallError::new("OUT_OF_STOCK", ..)`.
 //! An HTTP error shows its status, and its body if the operation declares that status.
@@ -56,8 +56,8 @@
 //!
 //! Over stdio the caller is the owner, who started the process: access rules are not checked, unless
 //! [`with_identity`](McpServer::with_identity) sets an identity. Over HTTP they are checked against the identity that
-//! the authenticator of [`McpService`] finds; without one, callers may only run operations without access rules.
-//! Callers do not see tools that they may not call; calling one anyway fails with `ACCESS_DENIED`.
+//! the authenticator of [`McpService`] returns; callers without an identity may only run operations without access
+//! rules. Callers do not see tools that they may not call; calling one nevertheless fails with `ACCESS_DENIED`.
 
 mod body;
 mod call;
@@ -135,7 +135,7 @@ McpServer::new(registry).with_options(McpServerOptions::new("calculator", "1.0.0
 pub struct McpServer(Shared);
 
 impl McpServer {
-    /// A server of all operations that the registry has, now and later.
+    /// A server for all operations that the registry has, now and later.
     pub fn new(registry: Registry) -> Self {
         Self(Shared {
             registry,
@@ -157,25 +157,25 @@ impl McpServer {
         self
     }
 
-    /// Sets the identity of callers, where the transport does not: every call is checked against it.
+    /// Sets the identity of callers if the transport does not: every call is checked against it.
     #[must_use]
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.0.identity = Some(Arc::new(identity));
         self
     }
 
-    /// Sets the key that signs the state of calls which wait for answers ([`McpPeer`]). Servers behind one load
-    /// balancer need the same key; by default each makes its own.
+    /// Sets the key that signs the state of calls that wait for answers ([`McpPeer`]). Servers behind one load balancer
+    /// need the same key; by default each generates its own.
     #[must_use]
     pub fn with_state_key(mut self, key: [u8; 32]) -> Self {
         self.0.states = States::new(key);
         self
     }
 
-    /// Serves calls as tasks, which are durable jobs: [`Jobs`](crate::durable::Jobs), or [`McpTasks`] with what more
-    /// there is to say.
+    /// Serves calls as tasks, which are durable jobs: of [`Jobs`](crate::durable::Jobs), or of [`McpTasks`] with
+    /// further options.
     ///
-    /// A [`Worker`](crate::durable::Worker) of these jobs must run, with the operations that are served.
+    /// A [`Worker`](crate::durable::Worker) for these jobs must run, with the served operations.
     #[cfg(feature = "durable")]
     #[must_use]
     pub fn with_tasks(mut self, tasks: impl Into<McpTasks>) -> Self {
@@ -197,20 +197,21 @@ impl McpServer {
         self
     }
 
-    /// Sets what tools are called, in place of their ids; what the names hold is made of it as it is of ids.
+    /// Sets the names of tools; by default they are made from the ids. In either case, characters other than letters,
+    /// digits, `_` and `-` become `_`, and a hash is added to a name that is too long or taken.
     #[must_use]
     pub fn with_names(mut self, name: impl Fn(&OperationSpec) -> String + Send + Sync + 'static) -> Self {
         self.0.naming = Some(Box::new(name));
         self
     }
 
-    /// Serves the process that started this one, until it closes stdin.
+    /// Serves the parent process, until it closes stdin.
     ///
-    /// The protocol needs stdout for itself: any other output there breaks it. The runtime must drive I/O, as that of
-    /// `#[tokio::main]` does.
+    /// The protocol needs stdout for itself: any other output there breaks it. The runtime must drive I/O, like that of
+    /// `#[tokio::main]`.
     ///
     /// # Errors
-    /// If the client does not begin as the protocol says, or if the pipe breaks.
+    /// If the client does not follow the protocol at the start, or if the pipe breaks.
     pub fn serve_stdio(self) -> BoxFuture<'static, io::Result<()>> {
         let (read, write) = rmcp::transport::stdio_pipes();
         self.serve(read, write)
@@ -219,7 +220,7 @@ impl McpServer {
     /// Serves one client over a pair of pipes, until it closes its end: messages are lines of JSON.
     ///
     /// # Errors
-    /// If the client does not begin as the protocol says, or if the pipe breaks.
+    /// If the client does not follow the protocol at the start, or if the pipe breaks.
     pub fn serve<R, W>(self, read: R, write: W) -> BoxFuture<'static, io::Result<()>>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -242,7 +243,7 @@ impl McpServer {
         let serving = Connection::new(Arc::new(self.0)).serve((read, write));
         let running = match serving.await {
             Ok(running) => running,
-            // A client looked if there is a server, and went away.
+            // A client only checked if there is a server.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(io::Error::other(error)),
         };

@@ -81,7 +81,7 @@ impl ResponseMeta {
         self.as_http().filter(|meta| meta.own.0 && (200..600).contains(&meta.status_code))
     }
 
-    /// Takes an answer for that of another server, whoever made it.
+    /// Marks a response as that of another server.
     #[inline]
     pub(crate) fn disown(&mut self) {
         if let Self::Http(http) = self {
@@ -89,7 +89,7 @@ impl ResponseMeta {
         }
     }
 
-    /// Removes what the server said beside the data: that is for whoever runs the operation.
+    /// Removes what the server sent beside the data, which is for the operator.
     pub(crate) fn remove_asides(&mut self) {
         if let Self::Http(http) = self {
             http.headers.clear();

@@ -99,7 +99,7 @@ impl HttpBinding {
         }
     }
 
-    /// A request as [`new`](Self::new) makes it, of a method and a path that are met at run time.
+    /// Like [`new`](Self::new), for a method and a path that are loaded at run time.
     pub fn of(method: impl Into<Text>, path: impl Into<Text>) -> Self {
         Self { method: method.into(), path: path.into(), ..Self::new("", "") }
     }
@@ -252,7 +252,7 @@ impl ServerVariable {
         Self { name: Cow::Borrowed(name), default: Cow::Borrowed(default), values: TextList::new(&[]) }
     }
 
-    /// A variable that may have any value, whose name is met at run time.
+    /// A variable that may have any value, whose name is loaded at run time.
     pub fn of(name: impl Into<Text>, default: impl Into<Text>) -> Self {
         Self { name: name.into(), default: default.into(), values: TextList::new(&[]) }
     }

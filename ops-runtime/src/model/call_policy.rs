@@ -2,21 +2,21 @@
 
 use crate::{OperationKind, OperationSpec};
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// It is made.
+    /// The call is made.
     Allow,
-    /// It is made once somebody has agreed to it.
+    /// The call is made after the user has approved it.
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Deny,
 }
 
-/// Decides by patterns which calls may be made, and which somebody has to agree to first.
+/// Decides by patterns which calls are allowed, which need approval, and which are refused.
 ///
-/// Of the patterns that match an operation the strictest counts: `deny`, then `ask`, then `allow`. Where none matches,
-/// operations that change nothing are allowed, and mutations are asked about. Patterns are those of
+/// If several patterns match an operation, the strictest one applies: `deny`, then `ask`, then `allow`. If none matches,
+/// operations that change nothing are allowed, and mutations need approval. The patterns are those of
 /// [`OperationSpec::matches`].
 ///
 /// ```
@@ -37,7 +37,7 @@ pub struct CallPolicy {
 }
 
 impl CallPolicy {
-    /// The policy without patterns: mutations are asked about.
+    /// The policy without patterns: mutations need approval.
     pub fn new() -> Self {
         Self::default()
     }
@@ -49,7 +49,7 @@ impl CallPolicy {
         self
     }
 
-    /// Asks about calls of operations that match.
+    /// Requires approval for calls of operations that match.
     #[must_use]
     pub fn with_ask(mut self, pattern: impl Into<String>) -> Self {
         self.ask.push(pattern.into());
@@ -63,14 +63,14 @@ impl CallPolicy {
         self
     }
 
-    /// The patterns, each with what it decides.
+    /// The patterns, each with its decision.
     pub fn patterns(&self) -> impl Iterator<Item = (Decision, &str)> {
         let all = [(Decision::Allow, &self.allow), (Decision::Ask, &self.ask), (Decision::Deny, &self.deny)];
         all.into_iter()
             .flat_map(|(decision, patterns)| patterns.iter().map(move |pattern| (decision, pattern.as_str())))
     }
 
-    /// What becomes of calls of the operation.
+    /// Returns the decision about calls of the operation.
     pub fn decide(&self, spec: &OperationSpec) -> Decision {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| spec.matches(pattern));
         if any(&self.deny) {

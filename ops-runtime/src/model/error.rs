@@ -390,7 +390,7 @@ impl ErrorDefinition {
         }
     }
 
-    /// A declared error whose code is met at run time.
+    /// A declared error whose code is loaded at run time.
     pub fn of(code: impl Into<crate::model::text::Text>) -> Self {
         Self { code: code.into(), ..Self::new("") }
     }

@@ -1,7 +1,7 @@
 //! The keywords of JSON Schema: which of them hold schemas, values, or words for people.
 //!
-//! Whoever walks through schemas asks here, so that a keyword that is added is added once. What a keyword asks of a value
-//! is written where values are checked.
+//! All code that walks through schemas uses these, so that a new keyword is added once. The code that checks values
+//! defines what a keyword requires of a value.
 
 #[cfg(feature = "registry")]
 use serde_json::{Map, Value};
@@ -68,7 +68,7 @@ pub(crate) fn holds(keyword: &str) -> Holds {
     known(keyword).0
 }
 
-/// Whether a keyword is for people, and says nothing of which values there are.
+/// True if a keyword is for people, and does not constrain values.
 #[cfg(any(feature = "openapi", feature = "registry"))]
 pub(crate) fn is_comment(keyword: &str) -> bool {
     known(keyword).1 == Says::Comment

@@ -1,4 +1,4 @@
-//! Numbers and keys that nobody can guess, from the system's generator.
+//! Numbers and keys that cannot be guessed, from the system's generator.
 
 use std::hash::{BuildHasher, RandomState};
 

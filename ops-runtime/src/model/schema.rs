@@ -253,7 +253,7 @@ impl Definition {
         Self { name: Cow::Borrowed(name), schema: Schema::text(json) }
     }
 
-    /// A definition met at run time.
+    /// A definition loaded at run time.
     pub fn from_value(name: impl Into<Text>, schema: Value) -> Self {
         Self { name: name.into(), schema: schema.into() }
     }

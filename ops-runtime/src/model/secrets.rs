@@ -1,9 +1,8 @@
-//! Secrets that went out with a call, kept out of what is told of its failure.
+//! Redacts secrets from errors and logs.
 //!
-//! Whatever a server is sent it can say again: in a body, a header, a redirect, a line of its standard error. Where credentials
-//! are put onto a request, what knows them stays beside the call (a [`Kept`]). Where a server's words become an error or a
-//! line of the log, they are collected and replaced by `***` (`Secrets`). A call that succeeds pays for none of it, and its
-//! data stay as they came: nothing of a result is changed.
+//! A server can repeat whatever it was sent: in a body, a header, a redirect or on standard error. A call with
+//! credentials carries a [`Kept`], which can collect them. When an error or a log line is made from a server's text,
+//! they are replaced by `***` (`Secrets`). A call that succeeds does none of this, and its data are not changed.
 
 #[cfg(any(feature = "http", feature = "mcp"))]
 mod hide;
@@ -19,7 +18,7 @@ use std::sync::Arc;
 #[cfg(any(feature = "http", feature = "mcp"))]
 pub(crate) use self::hide::{KeepsSecrets, Secrets, names_a_secret};
 
-/// What the names of members, headers and variables with secrets have in them, in lower case and without separators.
+/// Parts of the names of members, headers and variables that contain secrets, in lower case and without separators.
 #[cfg(any(feature = "http", feature = "mcp"))]
 pub(crate) const NAMES: [&str; 11] = [
     "password",

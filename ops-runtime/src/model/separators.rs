@@ -45,7 +45,7 @@ mod tests {
             (r#"["\"",",\\",1]"#, 3),
             (r#"{"a,":"\\","b":"\\\",:"}"#, 4),
             (r#""\u0022,","#, 1),
-            // What is no JSON ends there for whoever reads it.
+            // Invalid JSON ends there for any reader.
             (r#"["a\"#, 1),
             (r#"[",,,,"#, 1),
             (r#"[\",,"#, 1),

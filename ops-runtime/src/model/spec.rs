@@ -1,6 +1,6 @@
 //! Operations as data: the spec of an operation and the API that it belongs to.
 //!
-//! A spec is written in a `static` by generated code, and owned when it is met at run time:
+//! A spec is written in a `static` by generated code, and owned when it is loaded at run time:
 //!
 //! ```
 //! use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
@@ -120,7 +120,7 @@ impl OperationSpec {
         Self::of(OperationKind::Subscription, id)
     }
 
-    /// A spec met at run time; its fields are set one by one.
+    /// A spec loaded at run time; its fields are set one by one.
     ///
     /// # Errors
     /// If the namespace is empty or has a dot, or if the name is empty.
@@ -162,7 +162,7 @@ impl OperationSpec {
         self.retry.as_deref()
     }
 
-    /// Sets when and how often a failed attempt of a durable call is repeated, in a spec met at run time.
+    /// Sets when and how often a failed attempt of a durable call is retried, in a spec loaded at run time.
     pub fn set_retry(&mut self, policy: Option<RetryPolicy>) {
         self.retry = policy.map(|policy| SpecRetry::Shared(Arc::new(policy)));
     }

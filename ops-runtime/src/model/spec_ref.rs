@@ -18,7 +18,7 @@ use crate::OperationSpec;
 pub enum SpecRef {
     /// A spec of generated code.
     Static(&'static OperationSpec),
-    /// A spec met at run time.
+    /// A spec loaded at run time.
     Shared(Arc<OperationSpec>),
 }
 

@@ -1,4 +1,4 @@
-//! The building blocks of specs: text and lists that are borrowed in a const and owned in a spec met at run time.
+//! The building blocks of specs: text and lists that are borrowed in a const and owned in a spec loaded at run time.
 
 use std::borrow::Cow;
 

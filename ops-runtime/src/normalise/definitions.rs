@@ -88,7 +88,7 @@ struct Writes {
 const MAX_REFERRED: usize = 8;
 
 impl CompiledDefinitions {
-    /// Whether there are other clones of this table.
+    /// True if there are other clones of this table.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

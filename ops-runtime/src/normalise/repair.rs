@@ -141,7 +141,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// Whether the members of an intersection are being fixed for this value already.
+    /// True if the members of an intersection are being fixed for this value already.
     fn is_open(&self, at: At<'a>, value: &Value) -> bool {
         let this = addresses(at, value);
         let mut of_value = self.open.iter().rev().take_while(|(_, value)| *value == this.1);

@@ -1,8 +1,8 @@
 //! `QuickJS` in a WebAssembly interpreter.
 //!
-//! `engine.wasm` is made from `engine/` of the repository. It can do nothing but compute, in memory of its own, and call
-//! the three functions of [`linker`]. Each of its instructions takes fuel, so that it can be stopped anywhere: inside a
-//! search of a string as well as inside a loop of the program.
+//! `engine.wasm` is built from `engine/` of the repository. It can only compute, in memory of its own, and call the
+//! three functions of [`linker`]. Each of its instructions takes fuel, so it can be stopped anywhere: inside a string
+//! search as well as inside a loop of the program.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -21,10 +21,10 @@ use crate::program::outcome::{Failure, Reason};
 static ENGINE: &[u8] = include_bytes!("engine.wasm");
 static BOOTSTRAP: &str = include_str!("bootstrap.js");
 
-/// The fuel between two looks at the clock: a fraction of a millisecond, for the dearest of loops 20 ms.
+/// Fuel between two checks of the clock: a fraction of a millisecond, or 20 ms for the most expensive loops.
 const SLICE: u64 = 20_000_000;
 
-/// Fuel for what is not the program's, such as room for a message.
+/// Fuel for work that is not the program's, such as allocating room for a message.
 const OWN: u64 = 20_000_000_000;
 
 /// The bytes of a page that is copied if it is not empty.
@@ -37,12 +37,12 @@ const WASM_PAGE: usize = 65_536;
 const MAX_DEPTH: usize = 5_000;
 const MAX_STACK: usize = 1 << 20;
 
-/// The engine after it has run the bootstrap: what each program starts from.
+/// The engine after it has run the bootstrap: the initial state of each program.
 struct Template {
     module: Module,
     linker: Linker<Guest>,
     engine: Engine,
-    /// The memory that is not empty.
+    /// The pages of memory that are not empty.
     pages: Vec<(usize, Box<[u8]>)>,
     size: usize,
 }
@@ -66,7 +66,7 @@ impl Template {
     fn new() -> Result<Self, Error> {
         let mut config = Config::default();
         config.consume_fuel(true).set_max_recursion_depth(MAX_DEPTH).set_max_stack_height(MAX_STACK);
-        // At once: a function that is translated when it is first called takes fuel, and to lack that is an error.
+        // At once: translating a function when it is first called takes fuel, and would fail without.
         config.compilation_mode(CompilationMode::Eager);
         let engine = Engine::new(&config);
         let module = Module::new(&engine, ENGINE)?;
@@ -99,7 +99,7 @@ impl Template {
     }
 }
 
-/// All that the engine can reach: telling the host something, hearing its reply, and the clock.
+/// All that the engine can call: sending to the host, reading its reply, and the clock.
 fn linker(engine: &Engine) -> Result<Linker<Guest>, Error> {
     let mut linker = Linker::new(engine);
     linker.func_wrap("host", "send", |mut caller: Caller<'_, Guest>, kind: u32, at: u32, length: u32| {
@@ -150,7 +150,7 @@ impl Instance {
         match make(guest) {
             Ok(Some(instance)) => Ok(instance),
             Ok(None) => Err(Failure::out_of_memory()),
-            // The memory that a module starts with is refused by an error.
+            // If the initial memory of a module is refused, the interpreter returns an error.
             Err(error) if error.as_trap_code().is_none() && error.to_string().contains("memory") => {
                 Err(Failure::out_of_memory())
             }
@@ -162,7 +162,8 @@ impl Instance {
         self.store.data_mut()
     }
 
-    /// Gives the script a message. It is heard by [`advance`](Self::advance): without fuel, the call stops where it begins.
+    /// Passes a message to the script, which is read by [`advance`](Self::advance): without fuel, the call stops at its
+    /// beginning.
     pub(super) fn give(&mut self, message: &str) -> Result<(), Failure> {
         let text = self.write(message).map_err(|error| self.failure(&error))?;
         let call = self.store.set_fuel(0).and_then(|()| self.deliver.call_resumable(&mut self.store, text));
@@ -202,7 +203,7 @@ impl Instance {
         }
     }
 
-    /// Writes a text into the engine's memory: its place and length.
+    /// Writes a text into the engine's memory, and returns its place and length.
     fn write(&mut self, text: &str) -> Result<(u32, u32), Error> {
         let length = u32::try_from(text.len()).map_err(|_| Error::new("the text is too long"))?;
         self.store.set_fuel(OWN)?;
@@ -212,7 +213,7 @@ impl Instance {
         Ok((at, length))
     }
 
-    /// Why the engine stopped.
+    /// The reason why the engine stopped.
     fn failure(&mut self, error: &Error) -> Failure {
         if let Some(ended) = self.store.data_mut().ended.take() {
             return ended;

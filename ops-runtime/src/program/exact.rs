@@ -1,14 +1,14 @@
-//! Whole numbers that JavaScript's numbers cannot hold exactly. Between the host and a program they are strings that begin with
-//! a mark.
+//! Whole numbers that JavaScript's numbers cannot represent exactly. Between the host and a program they are strings
+//! with a marked prefix.
 
 use serde_json::{Number, Value};
 
 use crate::model::random;
 
-/// The largest number up to which a number of JavaScript holds all whole numbers, and no two of them look the same.
+/// The largest number up to which JavaScript's numbers represent every whole number unambiguously.
 const SAFE: u64 = (1 << 53) - 1;
 
-/// The mark of one run: random, so that no string of a document begins with it by design.
+/// The mark of one run: random, so that no string in a document can be made to begin with it.
 pub(super) struct Mark(String);
 
 impl Mark {
@@ -20,7 +20,7 @@ impl Mark {
         &self.0
     }
 
-    /// The value with a marked text in the place of each such number; `None` if it has none.
+    /// The value with such numbers replaced by marked strings; `None` if it has none.
     pub(super) fn put(&self, value: &Value) -> Option<Value> {
         let mut pending = vec![value];
         let mut has_one = false;
@@ -45,7 +45,7 @@ impl Mark {
         })
     }
 
-    /// Puts the numbers back in the place of marked texts.
+    /// Replaces marked strings by the numbers.
     pub(super) fn take(&self, value: &mut Value) {
         each(value, |value| {
             let digits = value.as_str().and_then(|text| text.strip_prefix(self.0.as_str()));
@@ -63,7 +63,7 @@ fn is_beyond(number: &Number) -> bool {
     number.as_i64().map(i64::unsigned_abs).or_else(|| number.as_u64()).is_some_and(|size| size > SAFE)
 }
 
-/// Changes each part of a value that is no list and no object. A list of them, since a value may nest deep.
+/// Changes each part of a value that is neither a list nor an object. Uses a list, since a value may be deeply nested.
 fn each(value: &mut Value, mut change: impl FnMut(&mut Value)) {
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {

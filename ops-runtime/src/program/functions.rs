@@ -26,7 +26,7 @@ impl Functions {
         Self::default()
     }
 
-    /// Adds an operation: the two identifiers, and its id. An operation that had them loses them.
+    /// Adds an operation: the two identifiers, and its id. It replaces an operation with the same identifiers.
     pub fn insert(&mut self, namespace: impl Into<String>, name: impl Into<String>, id: impl Into<String>) {
         self.0.entry(namespace.into()).or_default().insert(name.into(), id.into());
     }
@@ -34,7 +34,7 @@ impl Functions {
     /// The id of `ops.namespace.name`.
     ///
     /// # Errors
-    /// If there is none: what a program is told, with the names that are nearest.
+    /// If there is none: a text for the program, with the nearest names.
     pub fn find(&self, namespace: &str, name: &str) -> Result<&str, String> {
         let names = self.names(namespace)?;
         match names.get(name) {
@@ -43,7 +43,7 @@ impl Functions {
         }
     }
 
-    /// True if there is `ops.namespace` or `ops.namespace.name`.
+    /// True if `ops.namespace` or `ops.namespace.name` exists.
     pub(crate) fn has(&self, path: &[String]) -> bool {
         match path {
             [namespace] => self.0.contains_key(namespace),
@@ -52,7 +52,7 @@ impl Functions {
         }
     }
 
-    /// Checks that there is `ops.namespace`.
+    /// Checks that `ops.namespace` exists.
     pub(crate) fn check(&self, namespace: &str) -> Result<(), String> {
         self.names(namespace).map(drop)
     }

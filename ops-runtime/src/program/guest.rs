@@ -1,6 +1,6 @@
-//! What the host keeps for one program, and how it hears the script in the sandbox.
+//! The host's state for one program, and its messages from the script in the sandbox.
 //!
-//! All that comes from the sandbox is hostile: it is checked here, whatever `bootstrap.js` does.
+//! Everything from the sandbox is untrusted: it is checked here, whatever `bootstrap.js` does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,22 +19,22 @@ use crate::program::limits::Limits;
 use crate::program::outcome::{Failure, Log, Reason};
 use crate::record::{DecodeError, from_str};
 
-/// The bytes of the longest path of names whose answer is kept.
+/// The longest path of names whose lookup is cached, in bytes.
 const KEPT: usize = 300;
 
-/// The bytes of the longest path and the longest failure that are read. `bootstrap.js` cuts failures to less, but a program can
-/// replace what it cuts them with.
+/// The longest path and the longest failure that are read, in bytes. `bootstrap.js` shortens failures to less, but a
+/// program can replace the functions that it uses for that.
 const READ: usize = 128 << 10;
 
-/// What a value of JSON takes in memory beside its text, in bytes, with the room that collections keep free: at most, since a
-/// member of an object counts as two.
+/// Upper bound of the memory of a JSON value beside its text, in bytes, with the spare room of collections: a member of
+/// an object counts as two.
 const NODE: usize = 2 * std::mem::size_of::<Value>();
 
-/// How many names that do not exist are compared with those that do, for each program: it costs a pass over all of them, which
-/// the engine does not see.
+/// How many unknown names each program may have compared with the known ones: a comparison is a pass over all of them,
+/// which takes no fuel.
 const COMPARED: usize = 64;
 
-/// What the script tells.
+/// A message of the script.
 pub(super) enum Message {
     /// It calls an operation.
     Call { number: usize, target: Target, input: Value },
@@ -44,14 +44,14 @@ pub(super) enum Message {
     Failed(Failure),
 }
 
-/// What a program calls.
+/// The target of a program's call.
 pub(super) enum Target {
     Operation(String),
     Search,
     Describe,
 }
 
-/// What the host keeps for one program.
+/// The host's state for one program.
 pub(super) struct Guest {
     pub(super) memory: Meter,
     pub(super) outbox: Vec<Message>,
@@ -60,17 +60,17 @@ pub(super) struct Guest {
     pub(super) calls: usize,
     /// The clock of the program, in milliseconds since 1970.
     pub(super) now: u64,
-    /// Why the host ended the program.
+    /// The reason why the host ended the program.
     pub(super) ended: Option<Failure>,
     pub(super) reply: Vec<u8>,
-    /// What stands before whole numbers that the program has as `BigInt`s.
+    /// The prefix of whole numbers that are `BigInt`s in the program.
     pub(super) mark: Mark,
     functions: Arc<Functions>,
     known: HashMap<String, Value>,
     limits: Arc<Limits>,
     log_bytes: usize,
     traffic: usize,
-    /// How many names were compared.
+    /// The number of names that were compared.
     compared: usize,
 }
 
@@ -103,7 +103,7 @@ impl Guest {
         }
     }
 
-    /// Hears a text of the script. An error ends the program.
+    /// Handles a message of the script. An error ends the program.
     pub(super) fn hear(&mut self, kind: u32, text: &str) -> Result<(), Failure> {
         self.reply = match kind {
             1 => self.has(text).to_string().into_bytes(),
@@ -129,7 +129,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Counts an input or a result: its bytes, and what its values take in the memory of the host, which keeps them.
+    /// Counts an input or a result: its bytes, and the memory of its values in the host.
     pub(super) fn count(&mut self, text: &str) -> Result<(), Failure> {
         self.traffic = self.traffic.saturating_add(text.len());
         if self.traffic > self.limits.traffic {
@@ -144,7 +144,7 @@ impl Guest {
         }
     }
 
-    /// True if there is such a namespace or operation, else a text that says what there is.
+    /// True if such a namespace or operation exists, otherwise a text with suggestions.
     fn has(&mut self, path: &str) -> Value {
         if let Some(known) = self.known.get(path) {
             return known.clone();
@@ -157,20 +157,20 @@ impl Guest {
             [namespace, name] if self.compares() => self.functions.find(namespace, name).err().into(),
             _ => Value::from("there is no such name"),
         };
-        // Looking for the nearest name costs a pass over all.
+        // Searching for the nearest name is a pass over all names.
         if self.known.len() < 256 && path.len() <= KEPT {
             self.known.insert(path.to_owned(), answer.clone());
         }
         answer
     }
 
-    /// True if another name may be compared with those that there are.
+    /// True if another name may be compared with the known ones.
     fn compares(&mut self) -> bool {
         self.compared = self.compared.saturating_add(1);
         self.compared <= COMPARED
     }
 
-    /// `[number, namespace, name]` and behind it the input, both as JSON.
+    /// `[number, namespace, name]` followed by the input, both as JSON.
     fn call(&mut self, text: &str) -> Result<(), Failure> {
         if self.calls >= self.limits.calls {
             let reached = format!("made more than {} calls", self.limits.calls);
@@ -242,7 +242,7 @@ pub(super) fn start(source: &str, input: &Value, seed: &[u32; 4], search: bool, 
     json!([run]).to_string()
 }
 
-/// What the program threw, as the script tells it.
+/// The error that the program threw, as the script reports it.
 fn thrown(text: &str) -> Result<Failure, Failure> {
     if text.len() > READ {
         return Ok(Failure::new(Reason::Thrown, "the program threw an error that is too long to be shown"));
@@ -259,7 +259,7 @@ fn unexpected() -> Failure {
     Failure::new(Reason::Engine, "the engine said something unexpected")
 }
 
-/// The bytes that each program may have whatever the others take, so that none keeps others from running.
+/// The memory that each program may have regardless of the others, in bytes, so that none keeps others from running.
 const BASE: usize = 2 << 20;
 
 /// Counts the memory of a program, and of all programs of its sandbox.
@@ -272,7 +272,7 @@ pub(super) struct Meter {
     own: usize,
     total: usize,
     all: Arc<AtomicUsize>,
-    /// True if more was asked for than there may be.
+    /// True if more was requested than is allowed.
     pub(super) refused: bool,
 }
 

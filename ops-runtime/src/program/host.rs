@@ -1,4 +1,4 @@
-//! What programs call.
+//! The interface through which programs call operations.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,18 +8,18 @@ use serde_json::Value;
 use crate::run::registry::Exact;
 use crate::{BoxFuture, CallError, CallOptions, CallPolicy, Caller, Decision, OperationKind, OperationSpec};
 
-/// What a program calls, and what it may call.
+/// Runs the calls of a program, and decides which of them are allowed.
 pub trait Host: Send + Sync {
     /// Calls an operation.
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>>;
 
-    /// Decides whether the operation runs with this input.
+    /// Decides if the operation may run with this input.
     ///
-    /// When a program goes on, this is asked again for each call that has no answer yet, since rules change while programs
-    /// wait. A yes or no that somebody gave to the call stays, unless it is denied by now.
+    /// When a program goes on, this is asked again for each call without a result, since rules change while programs
+    /// wait. An approval or a refusal that was given to the call stays, unless the host denies the call by now.
     fn decide(&self, id: &str, input: &Value) -> Decision;
 
-    /// Checks the input of a call before the user is asked to agree to the call. By default, every input passes.
+    /// Checks the input of a call before the user is asked to approve it. The default accepts every input.
     ///
     /// # Errors
     /// The error that the call itself would fail with.
@@ -28,15 +28,15 @@ pub trait Host: Send + Sync {
         Ok(())
     }
 
-    /// True if the operation changes nothing, so that it may be called again when its result was lost.
+    /// True if the operation changes nothing, so that it may be repeated if its result was lost.
     fn is_query(&self, id: &str) -> bool;
 
-    /// Answers `search(words, limit)`; `None` if programs have no such function, which is the default.
+    /// Implements `search(words, limit)`; `None`, the default, if programs have no such function.
     fn search(&self) -> Option<&dyn Search> {
         None
     }
 
-    /// Answers `describe(id, detail)`; `None` if programs have no such function, which is the default.
+    /// Implements `describe(id, detail)`; `None`, the default, if programs have no such function.
     fn describe(&self) -> Option<&dyn Describe> {
         None
     }
@@ -44,7 +44,7 @@ pub trait Host: Send + Sync {
 
 /// Finds operations for programs.
 pub trait Search: Send + Sync {
-    /// The operations that the words may mean, as JSON; at most `limit`, if that is given.
+    /// The operations that match the words, as JSON; at most `limit`, if that is given.
     fn search<'a>(&'a self, words: &'a str, limit: Option<usize>) -> BoxFuture<'a, Result<Value, CallError>>;
 }
 
@@ -54,7 +54,7 @@ pub trait Describe: Send + Sync {
     fn describe<'a>(&'a self, id: &'a str, detail: &'a Value) -> BoxFuture<'a, Result<Value, CallError>>;
 }
 
-/// A host over a registry, a scoped registry, or another caller.
+/// A host that calls a registry, a scoped registry, or another caller.
 ///
 /// Programs get the data of results. Subscriptions are refused, since their results have no end. A member of an input that the
 /// operation would ignore is a `VALIDATION_ERROR`: it is a misspelt one.
@@ -77,17 +77,17 @@ pub struct CallerHost<C> {
     check: Option<Check>,
 }
 
-/// What tells which inputs would be refused.
+/// Tells which inputs would be refused.
 type Check = Box<dyn Fn(&str, &Value) -> Result<(), CallError> + Send + Sync>;
 
 impl<C: Caller> CallerHost<C> {
-    /// A host that calls these operations, as far as the policy lets it.
+    /// A host that calls these operations, as far as the policy allows.
     pub fn new<'a>(caller: C, specs: impl IntoIterator<Item = &'a OperationSpec>, policy: &CallPolicy) -> Self {
         let operations = specs.into_iter().map(|spec| (spec.id.clone().into_owned(), (policy.decide(spec), spec.kind)));
         Self { caller, operations: operations.collect(), check: None }
     }
 
-    /// Checks inputs before the user is asked to agree to a call: see [`Host::check`].
+    /// Checks inputs before the user is asked to approve a call: see [`Host::check`].
     #[must_use]
     pub fn with_check(mut self, check: impl Fn(&str, &Value) -> Result<(), CallError> + Send + Sync + 'static) -> Self {
         self.check = Some(Box::new(check));

@@ -1,4 +1,4 @@
-//! What happened in a run of a program, so that it can go on where it was.
+//! The record of a program's run, with which it can be resumed.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,20 +20,20 @@ pub(super) const DEPTH: usize = 120;
 
 /// What happened in a run of a program: each call, and its result.
 ///
-/// A program goes on where it was by running again from its start: calls that are in the journal are not made again, but
-/// get the results that they had, in the same order, at the same times and with the same random numbers.
+/// A program is resumed by running it again from its start. Calls in the journal are not made again: they return the
+/// recorded results, in the same order, at the same times and with the same random numbers.
 ///
-/// Its JSON holds what was sent to operations and what they answered: keep it as safe as those.
+/// Its JSON contains the inputs and the results of operations: protect it like those.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Journal {
     version: u32,
-    /// The hash of the source, of the input, and of where the operations lead.
+    /// The hash of the source, of the input, and of the servers of the operations.
     program: String,
     pub(super) seed: [u32; 4],
     /// Milliseconds since 1970.
     pub(super) started: u64,
-    /// Shared by the copies that stores keep: a journal is saved twice for each call that changes something.
+    /// Shared with the copies in stores: a journal is saved twice for each call that changes something.
     #[serde(serialize_with = "write_calls", deserialize_with = "read_calls")]
     pub(super) calls: Vec<Arc<Entry>>,
 }
@@ -53,23 +53,23 @@ pub(super) struct Entry {
     pub(super) id: String,
     pub(super) input: Value,
     pub(super) state: State,
-    /// True if somebody was asked and said yes. Older journals do not tell, so that their calls are asked about again.
+    /// True if the user was asked and approved. Older journals do not record it, so their calls are asked about again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) approved: bool,
-    /// What the program was told, if it was.
+    /// The result that the program got; `None` if it has none yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<Answer>,
-    /// Its place among the answers that the program was told.
+    /// Its position among the results that the program got.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) order: Option<usize>,
-    /// When the program was told, in milliseconds since 1970.
+    /// When the program got it, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<u64>,
     #[serde(skip)]
     bytes: Measured,
 }
 
-/// What was measured once. It is no part of what a call is.
+/// A size that is measured once. It does not count for equality.
 #[derive(Debug, Clone, Default)]
 struct Measured(OnceLock<usize>);
 
@@ -80,19 +80,19 @@ impl PartialEq for Measured {
 }
 
 impl Entry {
-    /// A call without an answer.
+    /// A call without a result.
     pub(super) fn new(id: String, input: Value, state: State) -> Self {
         let bytes = Measured::default();
         Self { id, input, state, approved: false, answer: None, order: None, at: None, bytes }
     }
 
-    /// Notes what the program was told, as which of the answers, and when.
+    /// Records a result, its position among the results, and the time.
     pub(super) fn tell(&mut self, answer: Answer, order: usize, at: u64) {
         (self.answer, self.order, self.at) = (Some(answer), Some(order), Some(at));
         self.bytes = Measured::default();
     }
 
-    /// Forgets what the program was told, so that the call is made again.
+    /// Removes the result, so that the call is made again.
     fn forget(&mut self) {
         (self.answer, self.order, self.at) = (None, None, None);
         (self.state, self.bytes) = (State::Allowed, Measured::default());
@@ -108,25 +108,25 @@ impl Entry {
     }
 }
 
-/// How far a call is.
+/// The state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum State {
     /// It may start.
     Allowed,
-    /// It waits for a yes or a no.
+    /// It waits for approval.
     Asked,
-    /// The answer was no.
+    /// The user declined it.
     Declined,
-    /// It is refused by policy.
+    /// The policy denies it.
     Denied,
     /// Its input is invalid: the call fails, and the user is not asked.
     Refused,
-    /// It was started. Without an answer, nobody knows whether it was carried out.
+    /// It was started. Without a result, it is unknown if it was carried out.
     Started,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Answer {
@@ -165,7 +165,7 @@ impl Journal {
         for (word, bytes) in seed.iter_mut().zip(words.chunks_exact(4)) {
             *word = bytes.iter().fold(0, |word, byte| (word << 8) | u32::from(*byte));
         }
-        // The generator needs a bit that is set.
+        // The generator needs at least one bit that is set.
         if let Some(last) = seed.last_mut() {
             *last |= 1;
         }
@@ -180,7 +180,7 @@ impl Journal {
     /// Reads a journal.
     ///
     /// # Errors
-    /// If the text is no journal, or one of another version.
+    /// If the text is not a journal, or one of another version.
     pub fn from_json(text: &str) -> Result<Self, InvalidJournal> {
         let journal: Self = serde_json::from_str(text).map_err(|error| InvalidJournal(error.to_string()))?;
         if journal.version != VERSION {
@@ -192,35 +192,35 @@ impl Journal {
     /// The journal as JSON.
     ///
     /// # Errors
-    /// If it has no JSON, which does not happen for journals of runs.
+    /// If it cannot be JSON, which does not happen for journals of runs.
     pub fn to_json(&self) -> Result<String, InvalidJournal> {
         serde_json::to_string(self).map_err(|error| InvalidJournal(error.to_string()))
     }
 
-    /// About how many bytes the calls have as JSON. Each is measured once, and again when it has an answer.
+    /// Approximate size of the calls as JSON, in bytes. Each is measured once, and again when it has a result.
     pub fn bytes(&self) -> usize {
         self.calls.iter().map(|entry| entry.bytes()).fold(0, usize::saturating_add)
     }
 
-    /// A call, to be changed. Copies of the journal keep it as it was.
+    /// A call, to be changed. Copies of the journal keep the old one.
     pub(super) fn call(&mut self, at: usize) -> Option<&mut Entry> {
         self.calls.get_mut(at).map(Arc::make_mut)
     }
 
-    /// The operations of the calls that were started, a call each.
+    /// The operations of the started calls, one per call.
     #[cfg(feature = "gateway")]
     pub(crate) fn started(&self) -> impl Iterator<Item = &str> {
         let started = self.calls.iter().filter(|entry| entry.state == State::Started);
         started.map(|entry| entry.id.as_str()).filter(|id| id.contains('.'))
     }
 
-    /// The calls that wait for a yes or a no.
+    /// The calls that wait for approval.
     pub fn asks(&self) -> Vec<Ask> {
         let asked = self.calls.iter().enumerate().filter(|(_, entry)| entry.state == State::Asked);
         asked.map(|(at, entry)| Ask { key: self.key(at), id: entry.id.clone(), input: entry.input.clone() }).collect()
     }
 
-    /// Says yes to the call with this key.
+    /// Approves the call with this key.
     ///
     /// # Errors
     /// If no call with this key waits.
@@ -228,7 +228,7 @@ impl Journal {
         self.decide(key, true)
     }
 
-    /// Says no to the call with this key: it fails with `ACCESS_DENIED`, and the program may go on.
+    /// Declines the call with this key: it fails with `ACCESS_DENIED`, and the program may go on.
     ///
     /// # Errors
     /// If no call with this key waits.
@@ -243,13 +243,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes an answer, unless the same is there already.
+    /// Records an answer; the same answer again changes nothing.
     pub(super) fn answer(&mut self, key: &str, yes: bool) -> Result<(), UnknownAsk> {
         let known = (0..self.calls.len()).find(|at| self.key(*at) == key).and_then(|at| self.call(at));
         let entry = known.ok_or(UnknownAsk)?;
         match (entry.state, yes) {
             (State::Asked, yes) => entry.say(yes),
-            // Only who was asked knows the key: the answer of an older journal, or one that the policy has overtaken.
+            // The key was shown only in a question: the answer belongs to an older journal, or the policy allows the
+            // call by now.
             (State::Allowed | State::Started, true) => entry.approved = true,
             (State::Declined, false) | (State::Denied, _) => {}
             _ => return Err(UnknownAsk),
@@ -264,7 +265,7 @@ impl Journal {
         hash(&[bound.to_string().as_bytes()]).chars().take(32).collect()
     }
 
-    /// The calls with answers, in the order of those; `None` if the orders are not 0, 1, 2 and so on.
+    /// The calls with results, in the order of the results; `None` if the positions are not 0, 1, 2 and so on.
     pub(super) fn answered(&self) -> Option<Vec<usize>> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         for (at, entry) in self.calls.iter().enumerate() {
@@ -284,8 +285,8 @@ impl Journal {
 }
 
 impl Journal {
-    /// Forgets errors that the program was told as answer `from` or later, where a call may be made again. The program must have
-    /// made no call after the answers before that one.
+    /// Removes errors with the position `from` or later, if their calls may be made again. The program must have made
+    /// no call after the results before that one.
     pub(super) fn forget_errors(&mut self, from: usize, may_repeat: impl Fn(&Entry) -> bool) {
         let mut order = from;
         for at in self.answered().unwrap_or_default().into_iter().skip(from) {
@@ -304,14 +305,14 @@ impl Journal {
 pub(super) fn hash(texts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for text in texts {
-        // With its length, so that no two lists of texts are one.
+        // With its length, so that different lists have different hashes.
         hasher.update((text.len() as u64).to_le_bytes());
         hasher.update(text);
     }
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The error of a text that is no journal.
+/// The error of a text that is not a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidJournal(String);
 
@@ -323,7 +324,7 @@ impl std::fmt::Display for InvalidJournal {
 
 impl std::error::Error for InvalidJournal {}
 
-/// The error of an answer to a question that nobody asked.
+/// The error of an answer without a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownAsk;

@@ -1,10 +1,10 @@
-//! What a program may take.
+//! The limits of a program.
 
 use std::time::Duration;
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident, $with:ident: $type:ty = $default:expr,)*) => {
-        /// What a program may take. Each limit that is reached ends the program with an error that names it.
+        /// The limits of a program. Each limit that is reached ends the program with an error that names it.
         ///
         /// ```
         /// use std::time::Duration;
@@ -39,28 +39,28 @@ macro_rules! limits {
 }
 
 limits! {
-    /// The time from start to end, the time for which it waits included; by default a minute.
+    /// The time from start to end, including waiting; a minute by default.
     time, with_time: Duration = Duration::from_secs(60),
-    /// The time for which its own code runs; by default ten seconds.
+    /// The time for which its own code runs; ten seconds by default.
     cpu, with_cpu: Duration = Duration::from_secs(10),
-    /// Bytes of memory of one program; by default 64 MiB.
+    /// Bytes of memory of one program; 64 MiB by default.
     memory, with_memory: usize = 64 << 20,
-    /// Bytes of memory of all programs of a sandbox together, beyond 2 MiB that each has, with what the host keeps of the inputs and
-    /// results of their calls; by default 1 GiB.
+    /// Bytes of memory of all programs of a sandbox, beyond 2 MiB for each, including what the host keeps of the inputs
+    /// and results of their calls; 1 GiB by default.
     total_memory, with_total_memory: usize = 1 << 30,
-    /// How many calls it may make; by default 1,000.
+    /// Number of calls; 1,000 by default.
     calls, with_calls: usize = 1_000,
-    /// How many calls may be in flight at once; others wait. By default 16.
+    /// Number of calls in flight; further ones wait. 16 by default.
     calls_in_flight, with_calls_in_flight: usize = 16,
-    /// Bytes of JSON of all inputs and results of its calls together; by default 8 MiB.
+    /// Bytes of JSON of all inputs and results of its calls together; 8 MiB by default.
     traffic, with_traffic: usize = 8 << 20,
-    /// Bytes of JSON of its result; by default 1 MiB.
+    /// Bytes of JSON of its result; 1 MiB by default.
     output, with_output: usize = 1 << 20,
-    /// Bytes of what it writes to the console; the rest is left out. By default 64 KiB.
+    /// Bytes of its console output; the rest is left out. 64 KiB by default.
     logs, with_logs: usize = 64 << 10,
-    /// Bytes of its source; by default 256 KiB.
+    /// Bytes of its source; 256 KiB by default.
     source, with_source: usize = 256 << 10,
-    /// How many programs of a sandbox may be under way at once; others wait. By default 512.
+    /// Number of concurrent programs of a sandbox; further ones wait. 512 by default.
     programs, with_programs: usize = 512,
 }
 

@@ -8,56 +8,56 @@ use serde_json::Value;
 use crate::ErrorCode;
 use crate::program::journal::Journal;
 
-/// The characters of the longest name and the longest code of an error that are shown.
+/// Limit of a shown name and of a shown code of an error, in characters.
 const SHORT: usize = 200;
 
-/// The characters of the longest message, the longest details and the longest stack of an error that are shown.
+/// Limits of a shown message, of shown details and of a shown stack of an error, in characters.
 const LONG: usize = 4_000;
 
-/// How a program ended, and what it did until then.
+/// The report of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {
     /// How it ended.
     pub outcome: Outcome,
-    /// What it wrote to the console; from its start, if it was resumed.
+    /// Its console output; from its start, if it was resumed.
     pub logs: Vec<Log>,
-    /// How many calls it made, `search` and `describe` included; from its start, if it was resumed.
+    /// Number of its calls, including `search` and `describe`; from its start, if it was resumed.
     pub calls: usize,
-    /// What somebody who relies on the outcome should know, such as lines of the console that were left out.
+    /// Warnings about the outcome, such as that console output was left out.
     pub warnings: Vec<String>,
-    /// True if it began a call in this run, beside those that its journal answers.
+    /// True if it began a call in this run, beside those that its journal has results of.
     #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "gateways alone keep what has not gone on"))]
     pub(crate) has_called: bool,
 }
 
-/// How a program ended.
+/// The outcome of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It returned a value. `null` if it returned nothing.
+    /// It returned a value; `null` if it returned nothing.
     Done(Value),
-    /// It waits for answers to questions. With them in the journal, it goes on.
+    /// It waits for approval of calls. With the answers in the journal, it can be resumed.
     Waiting(Waiting),
     /// It failed, or it reached a limit.
     Failed(Failure),
 }
 
-/// What a program waits for.
+/// The calls that a program waits for.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// The calls that ask, in the order in which the program made them.
+    /// The calls that need approval, in the order in which the program made them.
     pub asks: Vec<Ask>,
-    /// All that happened until now. Answers are put into it.
+    /// The record so far, to which the answers are added.
     pub journal: Journal,
 }
 
-/// A call that waits for a yes or a no.
+/// A call that waits for approval.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Ask {
-    /// Names this call of this run: an answer to it is one to this operation with this input, and to no other.
+    /// The key of this call. An answer with this key applies to this operation with this input only.
     pub key: String,
     /// The id of the operation.
     pub id: String,
@@ -81,9 +81,9 @@ pub struct Log {
 pub enum Reason {
     /// It threw an error.
     Thrown,
-    /// It is no JavaScript.
+    /// It is not valid JavaScript.
     Syntax,
-    /// It waits for a promise that nothing settles.
+    /// It waits for a promise that is never settled.
     Stuck,
     /// It reached [`Limits::time`](super::Limits::time).
     Time,
@@ -91,7 +91,7 @@ pub enum Reason {
     Cpu,
     /// It reached [`Limits::memory`](super::Limits::memory) or [`Limits::total_memory`](super::Limits::total_memory).
     Memory,
-    /// Its calls of functions, or its values, nest too deep.
+    /// Its function calls, or its values, are nested too deeply.
     Depth,
     /// It reached [`Limits::calls`](super::Limits::calls).
     Calls,
@@ -101,9 +101,9 @@ pub enum Reason {
     Output,
     /// It reached [`Limits::source`](super::Limits::source).
     Source,
-    /// Its journal is one of another program or another place, or the program behaves differently than the journal says.
+    /// Its journal belongs to another program or another place, or the program behaves differently than recorded.
     Differs,
-    /// The journal could not be read or kept.
+    /// The journal could not be read or saved.
     Journal,
     /// The engine failed.
     Engine,
@@ -119,14 +119,14 @@ pub struct Failure {
     pub message: String,
     /// The `code` of the error that was thrown, such as `VALIDATION_ERROR`.
     pub code: Option<String>,
-    /// The `details` of the error that was thrown, or the errors that it stands for: JSON, of which the beginning is kept. `None`
-    /// for a `VALIDATION_ERROR`, whose message says what is wrong.
+    /// The `details` of the error that was thrown, or of the errors that it stands for: JSON, which may be shortened.
+    /// `None` for a `VALIDATION_ERROR`, whose message has them.
     pub details: Option<String>,
     /// The line of the program, from 1.
     pub line: Option<u32>,
     /// The column of the line, from 1.
     pub column: Option<u32>,
-    /// The functions of the program that were active, a line each. It is empty for limits.
+    /// The active functions of the program, a line each; empty for limits.
     pub stack: String,
 }
 
@@ -143,7 +143,7 @@ impl Failure {
         }
     }
 
-    /// The failure of a limit: what was reached, and the method that sets it.
+    /// The failure of a limit: what was reached, and the method that sets the limit.
     pub(super) fn limit(reason: Reason, reached: impl fmt::Display, method: &str) -> Self {
         Self::new(reason, format!("the program {reached} (`Limits::{method}`)"))
     }
@@ -153,7 +153,8 @@ impl Failure {
         Self::limit(Reason::Memory, reached, "with_memory` or `with_total_memory")
     }
 
-    /// What the script in the sandbox tells of what was thrown: each text is cut, since people and models read it.
+    /// The error that the program threw, as the script reports it; each text is shortened, since people and models read
+    /// it.
     pub(super) fn thrown(told: &Value) -> Self {
         let given = |name: &str| told.get(name).and_then(Value::as_str);
         let text = |name: &str, most: usize| cut(given(name).unwrap_or_default(), most);
@@ -187,7 +188,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// The same, where what is missing at the end of a source is missing in its last line.
+    /// The same; an error at the end of the source is placed in its last line.
     pub(super) fn in_lines(mut self, lines: usize) -> Self {
         let last = u32::try_from(lines).unwrap_or(u32::MAX).max(1);
         if self.line.is_some_and(|line| line > last) {
@@ -213,7 +214,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A text of at most that many characters, or the beginning of a longer one, marked as such.
+/// A text of at most that many characters, or the marked beginning of a longer one.
 fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => Cow::Owned(format!("{}...", text.split_at(end).0)),
@@ -221,7 +222,7 @@ fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// The line of a stack, with the line that the program itself has: the engine counts one before it.
+/// The line of a stack with the line number in the program: the engine counts one line before it.
 fn own_line(line: &str) -> String {
     let line = line.trim();
     let Some((before, after)) = line.split_once("program.js:") else { return line.to_owned() };

@@ -1,4 +1,4 @@
-//! One run of a program: its turns, its calls, and the journal of both.
+//! One run of a program: its turns, its calls, and its journal.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -33,13 +33,13 @@ pub(super) struct Run<'a> {
     host: &'a dyn Host,
     store: Option<(&'a dyn JournalStore, &'a str)>,
     journal: Journal,
-    /// The calls whose answers the journal has, in the order of those, as far as the program was not told.
+    /// The calls with results in the journal, in the order of the results, as far as the program did not get them yet.
     replay: VecDeque<usize>,
-    /// How many answers the program was told.
+    /// How many results the program got.
     told: usize,
     /// How many calls the program made.
     made: usize,
-    /// How many answers it was told before it made the last one.
+    /// How many results it got before it made the last call.
     told_before: usize,
     /// True if a call was begun.
     has_called: bool,
@@ -52,7 +52,7 @@ pub(super) struct Run<'a> {
     late: Late,
     instance: Option<Box<Instance>>,
     cpu: Duration,
-    /// None if it is too far away to be told.
+    /// `None` if it is too far away to be represented.
     deadline: Option<Instant>,
     started: bool,
 }
@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
         report
     }
 
-    /// Runs the program to its end: the value that it returned, `None` if it waits.
+    /// Runs the program to its end: returns its value, or `None` if it waits.
     async fn drive(&mut self) -> Result<Option<Value>, Failure> {
         let limits = &self.sandbox.limits;
         if self.program.source.len() > limits.source {
@@ -179,10 +179,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Lets the program run until it has nothing more to do, and hears what it says.
+    /// Lets the program run until it has nothing more to do, and handles its messages.
     async fn turns(&mut self) -> Result<(), Failure> {
         loop {
-            // Waiting for what is there already does not look at the clock.
+            // Waiting for something that is ready does not check the clock.
             if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Err(self.out_of_time());
             }
@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
             }
             (yes, no) = (entry.approved, entry.state == State::Declined);
         }
-        // What people have said stays. What the policy said may be another by now, so that it is asked again.
+        // Answers of people stay. The policy may have changed, so it is asked again.
         let decision = if is_operation { self.host.decide(&id, &input) } else { Decision::Allow };
         let state = match decision {
             Decision::Deny => State::Denied,
@@ -268,7 +268,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Queues a call that has no answer yet, or answers it at once, and returns its state. A call that waits for the user
+    /// Queues a call without a result, or gives it one at once, and returns its state. A call that waits for approval
     /// becomes [`State::Refused`] if its input is invalid.
     fn sort(&mut self, at: usize, state: State, id: &str, input: &Value) -> State {
         match state {
@@ -293,7 +293,7 @@ impl<'a> Run<'a> {
         state
     }
 
-    /// Starts calls that may start, as many as may be in flight.
+    /// Starts queued calls, up to the number that may be in flight.
     async fn start_queued(&mut self) -> Result<(), Failure> {
         while self.in_flight.len() < self.sandbox.limits.calls_in_flight.max(1) {
             let Some(at) = self.queue.pop_front() else { break };
@@ -315,7 +315,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The next answer; `None` if no call is in flight.
+    /// The next result; `None` if no call is in flight.
     async fn next(&mut self) -> Result<Option<(usize, Answer)>, Failure> {
         if let Some(ready) = self.ready.pop_front() {
             return Ok(Some(ready));
@@ -326,7 +326,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Records an answer, and tells the program.
+    /// Records a result, and passes it to the program.
     async fn answer(&mut self, at: usize, answer: Answer) -> Result<(), Failure> {
         let time = now().max(self.journal.started);
         self.record(at, &answer, time);
@@ -352,7 +352,7 @@ impl<'a> Run<'a> {
         let (is_error, value) = match answer {
             Answer::Value(value) => (false, Cow::Borrowed(value)),
             Answer::Error { code, message, details } => {
-                // What the program returned says nothing of it.
+                // The value of the program does not reflect it.
                 if self.returned.is_some() {
                     let id = self.journal.calls.get(at).map_or("", |entry| entry.id.as_str());
                     self.late.note(id, code, message);
@@ -374,7 +374,7 @@ impl<'a> Run<'a> {
         instance.give(&message)
     }
 
-    /// After a failure: lets the calls end that have been started, so that the journal knows what they came to.
+    /// After a failure: waits for the started calls, so that the journal has their results.
     async fn settle_started(&mut self, reason: Reason, warnings: &mut Vec<String>) {
         while let Some(Some((at, answer))) = until(self.deadline, self.in_flight.next()).await {
             let time = now().max(self.journal.started);
@@ -389,7 +389,7 @@ impl<'a> Run<'a> {
                 ));
             }
         }
-        // Only of a journal whose calls were all made again it is known what came after which.
+        // The order of results is known only if all calls of the journal were made again.
         if !matches!(reason, Reason::Differs | Reason::Journal) && self.made >= self.journal.calls.len() {
             self.journal.forget_errors(self.told_before, |entry| match entry.state {
                 State::Started => is_query(host, &entry.id),

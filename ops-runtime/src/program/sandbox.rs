@@ -1,4 +1,4 @@
-//! Where programs run: their limits, and whose turn it is.
+//! The sandbox in which programs run: its limits and turns.
 
 use std::io;
 use std::num::NonZero;
@@ -18,10 +18,10 @@ use crate::program::outcome::{Failure, Outcome, Reason, Report};
 use crate::program::run::Run;
 use crate::program::store::Kept;
 
-/// For how long a program runs before it is another's turn.
+/// How long a program runs before other programs get their turn.
 pub(super) const TURN: Duration = Duration::from_millis(10);
 
-/// A program: the body of an async function in JavaScript, and what it finds.
+/// A program: the body of an async function in JavaScript, with its functions and its input.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Program {
@@ -31,7 +31,7 @@ pub struct Program {
     pub functions: Arc<Functions>,
     /// The value of the variable `input`.
     pub input: Value,
-    /// Where its operations lead, such as the URLs of their servers.
+    /// The servers of its operations, such as their URLs.
     pub place: String,
 }
 
@@ -48,39 +48,39 @@ impl Program {
         self
     }
 
-    /// Says where its operations lead, such as the URLs of their servers; by default nothing is said.
+    /// Sets the servers of its operations, such as their URLs; empty by default.
     ///
-    /// A program does not go on with the journal of one whose operations led elsewhere: it would take the answers of one
-    /// server for those of another.
+    /// A program is not resumed with the journal of one whose operations have other servers: it would take the results
+    /// of one server for those of another.
     #[must_use]
     pub fn with_place(mut self, place: impl Into<String>) -> Self {
         self.place = place.into();
         self
     }
 
-    /// A hash of what the program does, and where.
+    /// A hash of the program, its input and its place.
     fn hash(&self) -> String {
         let (source, input) = (self.source.as_bytes(), self.input.to_string());
         match self.place.as_str() {
-            // As in journals of programs that could not say it.
+            // As in journals of programs without a place.
             "" => hash(&[source, input.as_bytes()]),
             place => hash(&[source, input.as_bytes(), place.as_bytes()]),
         }
     }
 }
 
-/// Runs programs that nobody trusts.
+/// Runs untrusted programs.
 ///
 /// A clone is the same sandbox: its programs share the limits of all programs. Programs take turns, so that none waits
-/// for the end of another, and one that waits for its calls holds no thread.
+/// for the end of another, and a program that waits for its calls occupies no thread.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     pub(super) limits: Arc<Limits>,
-    /// A permit for each program that may be under way.
+    /// A permit for each concurrent program.
     pub(super) programs: Arc<Semaphore>,
     /// A permit for each processor.
     pub(super) turns: Arc<Semaphore>,
-    /// The bytes of memory of all programs.
+    /// Bytes of memory of all programs.
     pub(super) memory: Arc<AtomicUsize>,
 }
 
@@ -107,7 +107,7 @@ impl Sandbox {
         &self.limits
     }
 
-    /// Runs a program from its start. It needs a runtime of tokio with a timer.
+    /// Runs a program from its start. It needs a tokio runtime with a timer.
     pub fn run<'a>(&'a self, program: &'a Program, host: &'a dyn Host) -> BoxFuture<'a, Report> {
         Box::pin(async move {
             let journal = self.journal(program);
@@ -115,7 +115,7 @@ impl Sandbox {
         })
     }
 
-    /// Goes on with a program that waited: runs it again, with the results that its journal has.
+    /// Resumes a program that waited: runs it again, with the results in its journal.
     pub fn resume<'a>(&'a self, program: &'a Program, journal: Journal, host: &'a dyn Host) -> BoxFuture<'a, Report> {
         Box::pin(async move {
             if !journal.is_of(&program.hash()) {
@@ -125,15 +125,15 @@ impl Sandbox {
         })
     }
 
-    /// Runs a program whose journal is kept, or goes on with it if there is a journal of that name.
+    /// Runs a program with a stored journal, or resumes it if there is a journal with that name.
     ///
-    /// The journal is kept before each call that changes something and after it, so that a process that is killed and
-    /// started again makes no such call twice. One whose result was lost fails with the code `OUTCOME_UNKNOWN`; a query
-    /// is repeated. Nobody else runs the program of this journal at the same time. It stays in the store when the program
-    /// has ended, for the caller to remove.
+    /// The journal is saved before and after each call that changes something, so a process that is killed and started
+    /// again makes no such call twice. A call whose result was lost fails with the code `OUTCOME_UNKNOWN`; a query is
+    /// repeated. No other task or process runs the program of this journal at the same time. The journal stays in the
+    /// store when the program has ended, for the caller to remove.
     ///
-    /// When a program fails, the journal forgets what may pass: errors of queries, and refusals, that it made no call after.
-    /// A run with this journal makes those calls again, and no other.
+    /// When a program fails, temporary errors are removed from the journal: errors of queries, and refusals, after
+    /// which it made no call. A run with this journal makes those calls again, and no others.
     pub fn run_kept<'a>(
         &'a self,
         program: &'a Program,
@@ -143,7 +143,7 @@ impl Sandbox {
         Box::pin(async move {
             let failed = |message: String| Report::failed(Failure::new(Reason::Journal, message));
             let is_missing = || failed("there is no such journal, or no longer".to_owned());
-            // Before it is held: a hold of a journal that is not there leaves something behind that nobody removes.
+            // Before the lock: locking a missing journal would leave a file behind that is never removed.
             if kept.must_exist && matches!(kept.store.load(kept.name).await, Ok(None)) {
                 return is_missing();
             }
@@ -157,7 +157,7 @@ impl Sandbox {
             let mut journal = match kept.store.load(kept.name).await {
                 Ok(Some(journal)) if !journal.is_of(&program.hash()) => return differs(),
                 Ok(Some(journal)) => journal,
-                // Whoever ran it has ended it meanwhile.
+                // Another run has ended it meanwhile.
                 Ok(None) if kept.must_exist => return is_missing(),
                 Ok(None) => self.journal(program),
                 Err(error) => return failed(format!("the journal cannot be read: {error}")),

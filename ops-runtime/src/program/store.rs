@@ -1,4 +1,4 @@
-//! Where journals are kept.
+//! Stores of journals.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{File, TryLockError};
@@ -13,32 +13,32 @@ use crate::BoxFuture;
 use crate::model::random;
 use crate::program::journal::{Journal, hash};
 
-/// Where journals are kept, by names that callers choose.
+/// A store of journals, by names that callers choose.
 pub trait JournalStore: Send + Sync {
     /// The journal with the name; `None` if there is none.
     fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Option<Journal>>>;
 
-    /// Keeps the journal. When this is done, the journal outlives the process and the machine.
+    /// Saves the journal. When this has completed, the journal survives a crash of the process and of the machine.
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>>;
 
-    /// Keeps others, also in other processes, from running the program of the journal until what this gives is dropped.
+    /// Locks the journal, so that no other task or process runs its program, until the result is dropped.
     ///
     /// A run that is dropped may leave a [`save`](Self::save) that is still being written. Others are kept out until it has ended: it
     /// would put an older journal in the place of theirs.
     ///
     /// # Errors
-    /// Of the kind `WouldBlock` if another runs it.
+    /// Of the kind `WouldBlock` if it is locked.
     fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>>;
 
     /// Removes the journal, if there is one.
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>>;
 }
 
-/// Keeps others from running the program of a journal, until it is dropped.
+/// A lock on a journal: until it is dropped, no other task or process can run the program.
 pub struct Hold(#[allow(dead_code, reason = "it acts when it is dropped")] Box<dyn Send + Sync>);
 
 impl Hold {
-    /// Lets others run the program when the value is dropped.
+    /// A lock that is released when the value is dropped.
     pub fn new(value: impl Send + Sync + 'static) -> Self {
         Self(Box::new(value))
     }
@@ -50,9 +50,9 @@ impl std::fmt::Debug for Hold {
     }
 }
 
-/// A journal that is kept, and answers to what it asks.
+/// A journal in a store, with answers to its pending calls.
 ///
-/// Answers that the journal has already change nothing, so that they may be given again after a crash.
+/// Answers that the journal has already change nothing, so they may be given again after a crash.
 #[derive(Clone)]
 pub struct Kept<'a> {
     pub(super) store: &'a dyn JournalStore,
@@ -62,36 +62,36 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// The journal with the name, which is made if there is none.
+    /// The journal with the name, which is created if there is none.
     pub fn new(store: &'a dyn JournalStore, name: &'a str) -> Self {
         Self { store, name, must_exist: false, answers: Vec::new() }
     }
 
-    /// Refuses to run the program if there is no journal of that name: it would run from its start.
+    /// Refuses to run the program if there is no journal with that name: it would run from its start.
     #[must_use]
     pub fn existing(mut self) -> Self {
         self.must_exist = true;
         self
     }
 
-    /// Says yes to the call with this key.
+    /// Approves the call with this key.
     #[must_use]
     pub fn with_yes(mut self, key: impl Into<String>) -> Self {
         self.answers.push((key.into(), true));
         self
     }
 
-    /// Says no to the call with this key.
+    /// Declines the call with this key.
     #[must_use]
     pub fn with_no(mut self, key: impl Into<String>) -> Self {
         self.answers.push((key.into(), false));
         self
     }
 
-    /// Keeps the answers with the journal, for a program that does not go on yet.
+    /// Saves the answers in the journal, for a program that is not resumed yet.
     ///
     /// # Errors
-    /// If the journal cannot be read or kept, if another runs its program, or if nobody asked for an answer.
+    /// If the journal cannot be read or saved, if it is locked, or if an answer has no question.
     #[cfg(feature = "gateway")]
     pub(crate) async fn keep_answers(&self) -> io::Result<()> {
         if self.answers.is_empty() {
@@ -113,7 +113,7 @@ pub struct MemoryStore {
     held: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// Gives up a name when it is dropped.
+/// Releases a name when it is dropped.
 struct Held(Arc<Mutex<BTreeSet<String>>>, String);
 
 impl Drop for Held {
@@ -160,13 +160,13 @@ impl JournalStore for MemoryStore {
     }
 }
 
-/// Journals as files of a folder, which is made if it is missing.
+/// Journals as files in a folder, which is created if it is missing.
 ///
-/// A file is written whole beside the one that it replaces, so that a process that is killed leaves one of the two. On
-/// Unix, only the user can read the files.
+/// A new file is completed before it replaces the old one, so a process that is killed leaves one of the two. On Unix,
+/// only the user can read the files.
 ///
-/// A journal stays until it is removed: nobody removes those of programs that wait for an answer and are never resumed. What
-/// [`hold`](JournalStore::hold) puts beside a journal goes with it; on systems other than Unix, an empty file stays.
+/// A journal stays until it is removed, even if its program waits for an answer and is never resumed. The lock file of
+/// [`hold`](JournalStore::hold) is removed with the journal; on systems other than Unix, an empty file stays.
 #[derive(Debug, Clone)]
 pub struct FolderStore {
     folder: PathBuf,
@@ -192,7 +192,7 @@ impl FolderStore {
         }
     }
 
-    /// The file of a journal. A name that is no plain word is hashed, so that none leads out of the folder.
+    /// The file of a journal. A name that is not a plain word is hashed, so that none leads out of the folder.
     fn path(&self, name: &str) -> PathBuf {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if !name.is_empty() && name.len() <= 64 && !name.starts_with("h-") && name.bytes().all(is_plain) {
@@ -266,10 +266,10 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Locks the file of that name.
+/// Locks the file with that name.
 ///
-/// Who held it before may have removed it meanwhile, and another may have made and locked a new one: then the lock of the
-/// old file keeps nobody out, and the new one is tried.
+/// Another process may have removed the file meanwhile, and a third may have created and locked a new one: then the
+/// lock of the old file is useless, and the new one is tried.
 fn lock(path: &Path, options: &std::fs::OpenOptions) -> io::Result<File> {
     loop {
         let file = options.open(path)?;
@@ -283,7 +283,7 @@ fn lock(path: &Path, options: &std::fs::OpenOptions) -> io::Result<File> {
     }
 }
 
-/// True if the path leads to the file that is open.
+/// True if the path leads to the open file.
 #[cfg(unix)]
 fn is_named(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -295,7 +295,7 @@ fn is_named(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// True, since files that are locked are never removed where this cannot be told.
+/// True, since locked files are never removed on systems where this cannot be found out.
 #[cfg(not(unix))]
 fn is_named(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
@@ -325,11 +325,11 @@ fn write(folder: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
         file.sync_all()
     });
     if let Err(error) = written.and_then(|()| std::fs::rename(&fresh, path)) {
-        // What is left of it would only take room.
+        // An incomplete file would only take space.
         let _ = std::fs::remove_file(&fresh);
         return Err(error);
     }
-    // The new name is kept by the folder.
+    // The folder stores the new name.
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
     Ok(())

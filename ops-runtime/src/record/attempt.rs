@@ -28,7 +28,7 @@ thread_local! {
 /// Runs a decoding in which a value that is one variant with a fault is not read as one that declares nothing of it.
 ///
 /// Most variants pass over what they do not declare, so one that asks for nothing takes any object. Which of them keep
-/// it is not known here: whoever decodes strictly has the value repaired, and decodes again.
+/// it is unknown here: strict decoding fails, and the value is repaired and decoded again.
 #[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers are repaired"))]
 pub(crate) fn strictly<T>(decode: impl FnOnce() -> T) -> T {
     /// Ends it, even if the decoding panics.

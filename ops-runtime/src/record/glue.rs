@@ -208,7 +208,7 @@ macro_rules! __tagged {
 ///
 /// A value of a kind that one variant takes is read as it comes. If several take it, it is buffered and tried, first as
 /// the variant that declares most of its properties. One that no variant takes is an error, unless one of them takes
-/// `Any`: there is no telling what it was meant to be, and whoever reads it may want to repair it.
+/// `Any`: it is unknown what it was meant to be, and the caller may want to repair it.
 ///
 /// The output of an operation with several successes has the variants that each success may be behind `by`, in the order
 /// of the output's `oneOf`: the status of a response tells which success it is.

@@ -2,8 +2,8 @@
 //!
 //! It accepts what `serde_json` does and refuses the rest with the same words at the same places
 //! (`tests` compares them), but is made for one case, a text that is in memory as a whole: the text is
-//! checked once for being UTF-8, names and strings without escapes are borrowed, and values that nobody asks for are
-//! passed over. Numbers of more than 15 digits are rounded correctly, which `serde_json` does not always do.
+//! checked once for being UTF-8, names and strings without escapes are borrowed, and unused values are
+//! skipped. Numbers of more than 15 digits are rounded correctly, which `serde_json` does not always do.
 
 mod cursor;
 mod deserializer;

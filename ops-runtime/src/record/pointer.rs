@@ -37,7 +37,7 @@ fn pointer(open: &[Open]) -> String {
 /// What a text has opened and not closed.
 struct Scanned {
     open: Vec<Open>,
-    /// Whether the last token closed an array or object.
+    /// True if the last token closed an array or object.
     closed: bool,
 }
 

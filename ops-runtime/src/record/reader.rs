@@ -198,13 +198,13 @@ impl<'de, T: Record> Visitor<'de> for RecordVisitor<T> {
 /// Turns a key into the position of its property without copying it.
 struct Index<T> {
     guess: usize,
-    /// Whether it was asked if the guess is right.
+    /// True if it was checked that the guess is right.
     has_asked: bool,
     record: PhantomData<fn() -> T>,
 }
 
 impl<T: Record> Index<T> {
-    /// Whether the names are written in JSON as they are, so that they can be compared with text.
+    /// True if the names are unescaped in JSON, so that they can be compared with text.
     const ARE_PLAIN: bool = are_plain(T::FIELDS);
 }
 

@@ -44,7 +44,7 @@ pub trait Slots {
     /// How many properties there are.
     const COUNT: usize;
 
-    /// Whether properties that are not declared are kept.
+    /// True if undeclared properties are kept.
     const KEEPS: bool;
 
     /// What was read.

@@ -25,7 +25,7 @@ pub struct Tagged<'de, 'a, A> {
     tag: Option<Buffer<'de>>,
     before: Vec<(Key<'de>, Buffer<'de>)>,
     rest: &'a mut A,
-    /// Whether the tag was found by a look ahead, so that it is in the rest.
+    /// True if the tag was found by a look-ahead, so that it is in the rest.
     is_ahead: bool,
 }
 
@@ -190,9 +190,9 @@ struct Chain<'de, 'a, A> {
     rest: &'a mut A,
     /// The value that belongs to the current key, unless it is in the rest.
     next: Option<(Cow<'de, str>, Buffer<'de>)>,
-    /// Whether the tag in the rest is left out.
+    /// True if the tag in the rest is left out.
     hides_tag: bool,
-    /// Whether only the rest is left, of which nothing is left out.
+    /// True if only the rest is left, of which nothing is left out.
     is_rest: bool,
 }
 

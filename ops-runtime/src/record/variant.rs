@@ -1,4 +1,4 @@
-//! Which success of an operation an answer is, told from outside: by its status, where shapes alone may not tell.
+//! Selects the variant of the output's union by the status of the response, where the shape of the value is ambiguous.
 
 use std::cell::Cell;
 
@@ -8,9 +8,9 @@ thread_local! {
 
 /// Runs a decoding of the success at this position of the output's `oneOf`.
 ///
-/// Decoding runs on one thread in one go, which is what lets a word be left for it here.
+/// Decoding runs on one thread without interruption, so the position can be passed in a thread-local value.
 pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
-    /// Forgets a word that was not taken, even if the decoding panics.
+    /// Clears a position that was not used, even if the decoding panics.
     struct Forget;
     impl Drop for Forget {
         fn drop(&mut self) {
@@ -25,7 +25,7 @@ pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
     decode()
 }
 
-/// Takes the word, which is for the union of the operation's successes: no other union asks.
+/// Takes the position; only the union of the operation's successes asks for it.
 pub(crate) fn take() -> Option<u16> {
     VARIANT.take()
 }

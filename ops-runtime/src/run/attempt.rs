@@ -1,20 +1,20 @@
-//! What a handler knows about the job that its call is an attempt of.
+//! The attempt number and the idempotency key of a call.
 
 use crate::{CallError, Context, ErrorCode, OperationSpec};
 
-/// The number of the attempt, for the call and those that its handler makes.
+/// The number of the attempt, for the call and the calls that its handler makes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt(pub(crate) u32);
 
-/// The key that all attempts of a job share, for its own call alone.
+/// The key that all attempts of a job share, for its own call only.
 #[derive(Debug, Clone)]
 pub(crate) struct IdempotencyKey(pub(crate) String);
 
-/// The key that the caller gave, for this call alone.
+/// The caller's key, for this call only.
 #[derive(Clone)]
 pub(crate) struct GivenKey(pub(crate) String);
 
-/// Refuses a call with a key of its caller's, for those who have no place for it: whoever gave it takes retries for safe.
+/// Refuses a call with a caller's key if it cannot be passed on: the caller would assume that retries are safe.
 pub(crate) fn refuse_key(spec: &OperationSpec, context: &Context, by: &str) -> Result<(), CallError> {
     if context.extension::<GivenKey>().is_none() {
         return Ok(());
@@ -24,7 +24,7 @@ pub(crate) fn refuse_key(spec: &OperationSpec, context: &Context, by: &str) -> R
 }
 
 impl Context {
-    /// Which attempt of a job this is; 1 for the first, and for a call that is no job.
+    /// The number of the attempt of the job; 1 for the first, and for a call that is not a job.
     pub fn attempt(&self) -> u32 {
         self.extension::<Attempt>().map_or(1, |attempt| attempt.0)
     }
@@ -33,8 +33,8 @@ impl Context {
     /// (feature `http`), or else the one that all attempts of this job share. `None` for a call that has neither; a key without
     /// characters is none.
     ///
-    /// An HTTP client sends it where the operation's document has a header for such keys and the caller gave none. Calls
-    /// that a handler makes do not have it: they would all have the same one.
+    /// An HTTP client sends it if the operation's document has a header for such keys and the input does not set it.
+    /// Calls that a handler makes do not inherit it: they would all have the same key.
     pub fn idempotency_key(&self) -> Option<&str> {
         // One without characters would be the same for all calls that have it.
         let given = self.extension::<GivenKey>().map(|key| key.0.as_str()).filter(|key| !key.trim().is_empty());

@@ -1,4 +1,4 @@
-//! Everything that can run operations: the registry, a part of it, or a client on its own.
+//! Types that can run operations: the registry, a part of it, or a client by itself.
 //!
 //! ```
 //! use ops_runtime::{CallError, Caller};
@@ -21,9 +21,9 @@ use crate::{
     Call, CallError, CallOptions, Context, Identity, Operation, Registry, ResponseEnvelope, SpecRef, Subscribe,
 };
 
-/// Anything that can run operations, by type or by id.
+/// A type that can run operations, by type or by id.
 ///
-/// The types of this crate that implement it have the same methods of their own, so that it need not be imported.
+/// The types of this crate that implement it have methods with the same names, so that it need not be imported.
 pub trait Caller: Send + Sync {
     /// Runs a query or a mutation by its type, with options.
     fn execute_with<Op: Call>(
@@ -82,8 +82,8 @@ pub trait Caller: Send + Sync {
     }
 }
 
-/// A reference to a caller is one, too. An `Arc` is none: its methods would come before those of what is in it, whose calls
-/// are admitted at once and hold nothing of their caller.
+/// A reference to a caller is a caller, too. An `Arc` is not: its methods would hide those of its content, whose calls
+/// are admitted at once and hold no reference to their caller.
 impl<C: Caller> Caller for &C {
     fn execute_with<Op: Call>(
         &self,
@@ -120,7 +120,7 @@ impl<C: Caller> Caller for &C {
     }
 }
 
-/// What is called: an operation by its type, or by its id.
+/// The operation of a call: by its type, or by its id.
 #[derive(Clone, Copy)]
 pub(crate) enum Target<'a> {
     Type(Typed),
@@ -142,9 +142,9 @@ impl Target<'_> {
     }
 }
 
-/// Implements [`Caller`] and the methods of the same names by one function that makes the [`Invocation`] of a call.
+/// Implements [`Caller`] and methods with the same names, by one function that makes the [`Invocation`] of a call.
 ///
-/// `$invoke` takes the caller, the options, `None` for none, and the [`Target`].
+/// `$invoke` takes the caller, the options (`None` for the default), and the [`Target`].
 macro_rules! impl_caller {
     ($caller:ty, $invoke:expr) => {
         impl $caller {
@@ -154,8 +154,8 @@ macro_rules! impl_caller {
             /// from when it was set, and the operation's own timeout from when its handler first waits.
             ///
             /// # Errors
-            /// If there is no such operation or handler, if the call is denied, if input or output do not match their
-            /// schema, if the handler fails, or if the call ends early.
+            /// If there is no such operation or handler, if access is denied, if input or output do not match their
+            /// schema, if the handler fails, or if the call is cancelled or times out.
             pub fn execute<Op: $crate::Call>(&self, input: impl Into<Op::Input>) -> $crate::registry::Execution<Op> {
                 $crate::run::pipeline::execute::<Op>(
                     $invoke(self, None, $crate::run::caller::Target::of::<Op>()),
@@ -209,7 +209,7 @@ macro_rules! impl_caller {
 
             /// Runs a query or a mutation by its id.
             ///
-            /// It is admitted as by [`execute`](Self::execute), and the future holds nothing of its caller.
+            /// It is admitted as by [`execute`](Self::execute), and the future holds no reference to its caller.
             ///
             /// # Errors
             /// Those of [`execute`](Self::execute).
@@ -309,7 +309,7 @@ impl_caller!(Registry, |registry: &Registry, options: Option<CallOptions>, _: Ta
     })
 });
 
-/// A registry as somebody may use it: every call is checked against the identity.
+/// A registry for one caller: every call is checked against this identity.
 #[derive(Debug, Clone)]
 pub struct Scoped {
     registry: Registry,
@@ -317,7 +317,7 @@ pub struct Scoped {
 }
 
 impl Registry {
-    /// The registry as somebody may use it: every call is checked against the identity.
+    /// A registry for one caller: every call is checked against this identity.
     pub fn scoped(&self, identity: Identity) -> Scoped {
         Scoped::new(self.clone(), identity)
     }
@@ -351,7 +351,7 @@ impl Scoped {
         Self { registry, identity: Arc::new(identity) }
     }
 
-    /// Who calls.
+    /// The identity of the caller.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -379,8 +379,9 @@ impl_caller!(Scoped, |scoped: &Scoped, options: Option<CallOptions>, _: Target<'
 
 /// The operations that a handler may call on behalf of its own call.
 ///
-/// Such calls are trusted, unless options name an identity: access was checked when the handler was called. They carry the handler's request as their
-/// parent, and end with its deadline, its cancellation, or when the handler is dropped.
+/// Such calls are trusted, unless their options have an identity: access was checked when the handler was called. They
+/// have the handler's request as their parent, and end with its deadline, its cancellation, or when the handler is
+/// dropped.
 #[derive(Debug, Clone)]
 pub struct Env {
     context: Context,

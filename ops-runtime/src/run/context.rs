@@ -1,4 +1,4 @@
-//! What a handler knows about its call: who calls, until when, on whose behalf, and how to call on.
+//! The context of a call: its caller, deadline, parent and metadata, and how its handler makes further calls.
 //!
 //! ```
 //! use ops_runtime::{CallError, Context};
@@ -23,92 +23,93 @@ use crate::run::extensions::Extensions;
 use crate::run::response::ResponseParts;
 use crate::{CallError, Identity, OutputPolicy, Progress, ProgressSink, Registry};
 
-/// What a caller may say about a call beside its input.
+/// The options of a call.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CallOptions {
-    /// Who calls; if set, the operation's access rules are checked. A scoped registry keeps its own identity.
+    /// The identity of the caller. If set, the operation's access rules are checked. A scoped registry keeps its own
+    /// identity.
     pub identity: Option<Identity>,
-    /// When to give up.
+    /// The deadline of the call.
     pub deadline: Option<Instant>,
-    /// A handle to give up earlier.
+    /// A token that cancels the call.
     pub cancel: Option<CancelToken>,
-    /// What to do with a result that does not match its schema; the registry's policy if not set.
+    /// What happens to a result that does not match its schema; `None` for the registry's policy.
     pub policy: Option<OutputPolicy>,
-    /// Of a subscription, how long it may stay silent while an item is waited for.
+    /// For a subscription: how long a reader may wait for the next item.
     pub idle_timeout: Option<Duration>,
-    /// Anything that the handler should know.
+    /// Metadata for the handler.
     pub metadata: Map<String, Value>,
-    /// Where the handler reports how far it is.
+    /// The receiver of the handler's progress reports.
     pub progress: Option<ProgressSink>,
-    /// Values of adapters' own, for the handler and those that it calls.
+    /// Values of adapters, for the handler and the calls that it makes.
     pub extensions: Extensions,
 }
 
 impl CallOptions {
-    /// Options that say nothing.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says who calls, and has the operation's access rules checked.
+    /// Sets the identity of the caller, against which the operation's access rules are checked.
     #[must_use]
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Says when to give up.
+    /// Sets the deadline.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Says for how long to try, from now.
+    /// Sets the timeout, from now.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         let deadline = deadline_after(timeout);
         Self { deadline, ..self }
     }
 
-    /// Gives a handle to give up earlier.
+    /// Sets a token that cancels the call.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
         self.cancel = Some(cancel);
         self
     }
 
-    /// Says how long a subscription may stay silent while an item is waited for; then it ends with a `TIMEOUT`.
+    /// Sets how long a reader of a subscription may wait for the next item; then it ends with a `TIMEOUT`.
     #[must_use]
     pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
         self
     }
 
-    /// Says what to do with a result that does not match its schema.
+    /// Sets what happens to a result that does not match its schema.
     #[must_use]
     pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = Some(policy);
         self
     }
 
-    /// Tells the handler something under a key.
+    /// Adds metadata for the handler under a key.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// Says where to report how far the call is: see [`Progress::channel`](crate::Progress::channel).
+    /// Sets the receiver of progress reports: see [`Progress::channel`](crate::Progress::channel).
     #[must_use]
     pub fn with_progress(mut self, progress: ProgressSink) -> Self {
         self.progress = Some(progress);
         self
     }
 
-    /// Gives the handler, and those that it calls, a value of an adapter's own: see
-    /// [`Context::extension`](Context::extension). There is one of a type.
+    /// Adds a value of an adapter, for the handler and the calls that it makes: see
+    /// [`Context::extension`](Context::extension). There is at most one value of each type.
     ///
     /// ```
     /// use std::net::IpAddr;
@@ -132,24 +133,24 @@ impl CallOptions {
     }
 }
 
-/// The call on whose behalf another is made, through a caller that is not in its registry.
+/// The call on whose behalf another is made, by a caller that is not in its registry.
 #[derive(Clone)]
 struct Parent(Context);
 
 impl CallOptions {
-    /// Has the call inherit what a nested one does.
+    /// Makes the call inherit what a nested one does.
     pub(crate) fn on_behalf_of(mut self, context: Context) -> Self {
         self.extensions.insert_own(Parent(context));
         self
     }
 }
 
-/// The instant after that time; none if it is too far away to be told.
+/// The instant after that time; `None` if it is too far away to be represented.
 pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
 }
 
-/// The earlier of two deadlines that may not be there.
+/// The earlier of two optional deadlines.
 pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -157,22 +158,22 @@ pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant>
     }
 }
 
-/// A handle that cancels the calls it was given to.
+/// A token that cancels the calls that it was passed to.
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken(pub(crate) CancellationToken);
 
 impl CancelToken {
-    /// A handle that is not cancelled yet.
+    /// A token that is not cancelled yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Cancels the calls: their handlers are dropped where they stand.
+    /// Cancels the calls: their handlers are dropped.
     pub fn cancel(&self) {
         self.0.cancel();
     }
 
-    /// Whether it was cancelled.
+    /// True if it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
@@ -211,7 +212,7 @@ impl CancelToken {
     }
 }
 
-/// What a handler knows about its call.
+/// The context of a call, for its handler.
 ///
 /// Cheap to make and to clone: a plain call allocates nothing for it.
 #[derive(Clone)]
@@ -219,7 +220,7 @@ pub struct Context {
     pub(crate) registry: Registry,
     pub(crate) request: Number,
     pub(crate) deadline: Option<Instant>,
-    // The operation's own timeout, which becomes a deadline when somebody asks: reading the clock costs every call.
+    // The operation's own timeout, which becomes a deadline when it is asked for: reading the clock costs every call.
     pub(crate) timeout: Option<Duration>,
     // The rest is absent in plain calls, and shared by nested ones.
     pub(crate) extra: Option<Arc<Extra>>,
@@ -228,13 +229,13 @@ pub struct Context {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extra {
     pub(crate) identity: Option<Arc<Identity>>,
-    /// The id that a caller elsewhere gave this request.
+    /// The request id that a remote caller has set.
     pub(crate) given: Option<RequestId>,
     pub(crate) parent: Option<RequestId>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) cancel: Option<CancelToken>,
     pub(crate) metadata: Map<String, Value>,
-    /// Where the call, and none of those that its handler makes, reports how far it is.
+    /// The receiver of progress reports of the call itself, not of calls that its handler makes.
     pub(crate) progress: Option<ProgressSink>,
     /// Of the call that an HTTP server makes, and none of those that its handler makes.
     pub(crate) response: Option<ResponseParts>,
@@ -243,13 +244,13 @@ pub(crate) struct Extra {
 }
 
 impl Context {
-    /// The context of a call that says nothing beside its input.
+    /// The context of a call with default options.
     #[inline]
     pub(crate) fn plain(registry: Registry) -> Self {
         Self { registry, request: Number::next(), deadline: None, timeout: None, extra: None }
     }
 
-    /// The same call with its bodies, to an endpoint that streams them, in the place of those that it was given.
+    /// The same call with its bodies, for an endpoint that streams them; they replace earlier ones.
     pub(crate) fn with_bodies(mut self, bodies: Bodies) -> Self {
         if bodies.wants_output() || !bodies.is_empty() {
             Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert_own(bodies);
@@ -296,7 +297,7 @@ impl Context {
         self.nested_in(self.registry.clone(), options, None)
     }
 
-    /// As [`nested`](Self::nested), in another registry, where an identity of its own has the call checked.
+    /// Like [`nested`](Self::nested), in another registry. An identity has the call checked there.
     fn nested_in(&self, registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
         options.extensions.remove::<Parent>();
         let identity = identity.or_else(|| options.identity.take().map(Arc::new));
@@ -308,13 +309,13 @@ impl Context {
             given: None,
             parent: Some(self.id()),
             idle_timeout: options.idle_timeout,
-            // A nested call that its parent awaits is dropped with it, so a token of its own replaces the parent's.
+            // A nested call that its parent awaits is dropped with it, so a token of its own may replace the parent's.
             cancel: options.cancel.or(inherited.cancel),
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
             progress: options.progress,
             response: None,
             trusted: !named,
-            // Not the bodies, which are those of this call's own input.
+            // Not the bodies, since they belong to this call's own input.
             extensions: inherited.extensions.nested(options.extensions),
         };
         Self { registry, request: Number::next(), deadline, timeout: None, extra: Some(Arc::new(extra)) }
@@ -323,7 +324,7 @@ impl Context {
     /// The application state of that type.
     ///
     /// # Errors
-    /// If the registry was built without it; an operation that declares it can't be registered then.
+    /// If the registry was built without it; an operation that declares it cannot be registered then.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<&T, CallError> {
         self.registry.state::<T>().ok_or_else(|| {
             let state = type_name::<T>();
@@ -333,12 +334,12 @@ impl Context {
         })
     }
 
-    /// Who calls, if somebody said so.
+    /// The identity of the caller. `None` if unknown.
     pub fn identity(&self) -> Option<&Identity> {
         self.extra.as_ref()?.identity.as_deref()
     }
 
-    /// The id of this request: the one that its caller gave it, if that is elsewhere.
+    /// The id of this request. If the caller is remote, it is the caller's id.
     pub fn request_id(&self) -> String {
         self.id().to_string()
     }
@@ -348,49 +349,48 @@ impl Context {
         given.unwrap_or_else(|| RequestId::of(self.request))
     }
 
-    /// The id of the request whose handler made this call, if one did.
+    /// The id of the request whose handler made this call. `None` if no handler did.
     pub fn parent_request_id(&self) -> Option<String> {
         Some(self.extra.as_ref()?.parent.as_ref()?.to_string())
     }
 
-    /// When the call is given up.
+    /// The deadline of the call.
     ///
-    /// The operation's own timeout is none that others know: it counts from now, each time that this is asked, while the
-    /// handler itself is stopped that long after it first waits. A subscription's own timeout is not in it: it ends with the
-    /// first item.
+    /// The operation's own timeout is counted from now, each time that this is called; the handler itself is stopped
+    /// that long after it first waits. A subscription's own timeout is not included: it applies only to the first item.
     pub fn deadline(&self) -> Option<Instant> {
         earlier(self.deadline, self.timeout.and_then(deadline_after))
     }
 
-    /// The handle that cancels the call, if it was given one.
+    /// The token that cancels the call. `None` if it was not given one.
     #[inline]
     pub fn cancel_token(&self) -> Option<&CancelToken> {
         self.extra.as_ref()?.cancel.as_ref()
     }
 
-    /// What the caller wants the handler to know.
+    /// The metadata that the caller has set.
     pub fn metadata(&self) -> Option<&Map<String, Value>> {
         Some(&self.extra.as_ref()?.metadata).filter(|m| !m.is_empty())
     }
 
-    /// Where the caller wants to know how far the call is, if it does.
+    /// The receiver of progress reports. `None` if the caller has set none.
     pub fn progress(&self) -> Option<&ProgressSink> {
         self.extra.as_ref()?.progress.as_ref()
     }
 
-    /// Says how far the call is, if its caller wants to know.
+    /// Reports the progress of the call, if its caller has set a receiver.
     pub fn report(&self, progress: Progress) {
         if let Some(sink) = self.progress() {
             sink.report(progress);
         }
     }
 
-    /// The value of that type that an adapter, or a caller, gave this call or one that it is part of.
+    /// The value of that type that an adapter or a caller has added to this call or to one that it is part of.
     pub fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.extra.as_ref()?.extensions.get()
     }
 
-    /// Whether the call was made by another handler of the same registry, so that access rules were not checked.
+    /// True if the call was made by another handler of the same registry, so that access rules were not checked.
     pub fn is_trusted(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.trusted)
     }

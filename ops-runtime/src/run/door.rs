@@ -1,34 +1,34 @@
-//! Who may send requests to a server: the hosts by which it is reached, and the pages that may.
+//! Checks the `Host` and the `Origin` of requests to a server.
 
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 
-/// The hosts by which a server is reached, and the origins of the pages that may send requests.
+/// The hosts of a server, and the origins of the pages that may send requests.
 ///
-/// The rules are those of the MCP server over HTTP: `Host` has to name one of the hosts, and `Origin`, if a page of the
-/// web sends one, a page of one of them or one of the origins. A server that may be reached by any name takes requests of
-/// its own pages: those that the browser says are (`Sec-Fetch-Site`), or of the host that the request names.
+/// The rules are those of the MCP server over HTTP: `Host` has to be one of the hosts. `Origin`, if a browser sends it,
+/// has to be a page of one of them or one of the origins. A server that has any host accepts requests of its own pages:
+/// those that the browser marks as such (`Sec-Fetch-Site`), or whose origin is the host that the request names.
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
-    /// `None` for any.
+    /// `None` for any host.
     hosts: Option<Vec<(String, Option<u16>)>>,
     origins: Vec<Page>,
 }
 
-/// The header in which a browser says whose page sends a request (Fetch Metadata, section 2.4).
+/// The header in which a browser tells the relation of the page to the server (Fetch Metadata, section 2.4).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// An origin that is let in.
+/// An allowed origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Page {
     scheme: String,
     host: String,
-    /// `None` for any.
+    /// `None` for any port.
     port: Option<u16>,
 }
 
 impl Default for Door {
-    /// The local host alone.
+    /// Only the local host.
     fn default() -> Self {
         let mut door = Self::any();
         door.set_hosts(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
@@ -37,7 +37,7 @@ impl Default for Door {
 }
 
 impl Door {
-    /// Any host, and no pages but those of the server itself.
+    /// Any host, and only pages of the server itself.
     pub(crate) fn any() -> Self {
         Self { hosts: None, origins: Vec::new() }
     }
@@ -55,7 +55,7 @@ impl Door {
         self.hosts = Some(hosts.into_iter().map(named).collect());
     }
 
-    /// Lets pages of another origin in, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
+    /// Allows pages of another origin, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
     pub(crate) fn add_origin(&mut self, origin: &str) {
         let (origin, any) = origin.strip_suffix(":*").map_or((origin, false), |origin| (origin, true));
         match page(origin) {
@@ -64,13 +64,13 @@ impl Door {
         }
     }
 
-    /// True if any origin is let in by name.
+    /// True if origins are allowed by name.
     #[cfg(feature = "http-server")]
     pub(crate) fn has_origins(&self) -> bool {
         !self.origins.is_empty()
     }
 
-    /// True if an origin is one of those that are let in by name.
+    /// True if an origin is allowed by name.
     #[cfg(any(feature = "http-server", feature = "mcp-server"))]
     pub(crate) fn lists(&self, origin: &str) -> bool {
         page(origin).is_some_and(|page| self.is_listed(&page))
@@ -84,7 +84,7 @@ impl Door {
         })
     }
 
-    /// Checks the head of a request; the status to refuse it with.
+    /// Checks the head of a request; the error is the status to refuse it with.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
         let own = one(headers, &header::HOST)?;
         let has_origin = headers.contains_key(header::ORIGIN);
@@ -94,7 +94,7 @@ impl Door {
         }
         let host = match own {
             Some(host) => named(host),
-            // HTTP/2 has it elsewhere.
+            // HTTP/2 has it in the URI.
             None => named(uri.authority().ok_or(StatusCode::BAD_REQUEST)?.as_str()),
         };
         let is_ours = |(name, port): &(String, Option<u16>), of: &str, at: Option<u16>| {
@@ -109,7 +109,7 @@ impl Door {
             let web = matches!(page.scheme.as_str(), "http" | "https");
             let own = || match &self.hosts {
                 Some(hosts) => hosts.iter().any(|ours| is_ours(ours, &page.host, page.port)),
-                // Behind a proxy the request may name another host than the browser has asked.
+                // Behind a proxy, the request may name another host than the browser has used.
                 None => match headers.get(FETCH_SITE) {
                     Some(site) => site == "same-origin",
                     None => page.host == host.0 && page.port == host.1.or(port_of(&page.scheme)),
@@ -125,7 +125,7 @@ impl Door {
     }
 }
 
-/// The value of a header that may come once.
+/// The value of a header that may be present once.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, StatusCode> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -135,11 +135,11 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     }
 }
 
-/// True if a request can name the host.
+/// True if the text is a valid host.
 fn is_host(host: &str) -> bool {
     let host = host.trim();
     let Ok(authority) = Authority::try_from(host) else { return false };
-    // Without a user before it.
+    // Without user information.
     let Some(port) = host.strip_prefix(authority.host()) else { return false };
     !authority.host().is_empty() && !host.contains('*') && (port.is_empty() || authority.port_u16().is_some())
 }
@@ -153,7 +153,7 @@ fn named(host: &str) -> (String, Option<u16>) {
     (name.trim_matches(['[', ']']).to_ascii_lowercase(), port)
 }
 
-/// An origin as it stands in a header, with the port that its scheme implies.
+/// The origin of a header, with the default port of its scheme.
 fn page(origin: &str) -> Option<Page> {
     let uri = Uri::try_from(origin.trim()).ok()?;
     let scheme = uri.scheme_str()?.to_ascii_lowercase();
@@ -162,7 +162,7 @@ fn page(origin: &str) -> Option<Page> {
     Some(Page { scheme, host: authority.host().trim_matches(['[', ']']).to_ascii_lowercase(), port })
 }
 
-/// The port that a scheme implies.
+/// The default port of a scheme.
 fn port_of(scheme: &str) -> Option<u16> {
     match scheme {
         "http" => Some(80),

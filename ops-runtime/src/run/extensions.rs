@@ -1,4 +1,4 @@
-//! What adapters give calls: a value of each type.
+//! Type-keyed extensions of a call: at most one value of each type.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::model::body::handover::Bodies;
 
 type Value = Arc<dyn Any + Send + Sync>;
 
-/// Values by their types: what an adapter tells handlers of a call beside what [`Context`](crate::Context) knows.
+/// Values by type, which an adapter passes to handlers beside the fields of [`Context`](crate::Context).
 ///
 /// ```
 /// use ops_runtime::adapter::Extensions;
@@ -17,7 +17,7 @@ type Value = Arc<dyn Any + Send + Sync>;
 /// extensions.insert(7_u8);
 /// assert_eq!((extensions.get::<u8>(), extensions.get::<u16>()), (Some(&7), None));
 /// ```
-// There are few, so that a list does.
+// There are few, so a list is enough.
 #[derive(Clone, Default)]
 pub struct Extensions(Vec<Extension>);
 
@@ -25,19 +25,19 @@ pub struct Extensions(Vec<Extension>);
 struct Extension {
     of: TypeId,
     value: Value,
-    /// True if calls that the handler makes have it, too.
+    /// True if calls that the handler makes inherit it.
     inherits: bool,
 }
 
 impl Extensions {
-    /// Adds a value, in the place of the one of its type if there is one.
+    /// Adds a value; it replaces an earlier one of its type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        // Bodies are those of one input, whoever gives them.
+        // Bodies belong to one input.
         let inherits = TypeId::of::<T>() != TypeId::of::<Bodies>();
         self.put(Extension { of: TypeId::of::<T>(), value: Arc::new(value), inherits });
     }
 
-    /// Adds a value for this call alone: those that its handler makes do not have it.
+    /// Adds a value for this call only: calls that its handler makes do not inherit it.
     pub(crate) fn insert_own<T: Send + Sync + 'static>(&mut self, value: T) {
         self.put(Extension { of: TypeId::of::<T>(), value: Arc::new(value), inherits: false });
     }
@@ -63,7 +63,7 @@ impl Extensions {
         self.0.is_empty()
     }
 
-    /// What a nested call has: those that it inherits, with its own in the place of those of their types.
+    /// The values of a nested call: those that it inherits, replaced by its own of the same type.
     pub(crate) fn nested(mut self, own: Self) -> Self {
         self.0.retain(|known| known.inherits);
         own.0.into_iter().for_each(|extension| self.put(extension));

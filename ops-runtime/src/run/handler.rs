@@ -1,4 +1,4 @@
-//! Handlers: the code that runs an operation, and how it is put into a registry.
+//! Handlers: the code that runs an operation, and its registration.
 //!
 //! `#[operation]` makes a [`Registration`] of a function. By hand:
 //!
@@ -30,28 +30,28 @@ use crate::run::input;
 use crate::run::payload::{Payload, PayloadStream, Reply, to_bytes, to_text, to_value};
 use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, SpecRef, Subscribe};
 
-/// The code of an operation that the server leaves out.
+/// The code of an operation that the server does not implement.
 pub(crate) const NOT_IMPLEMENTED: &str = "NOT_IMPLEMENTED";
 
 /// The code of a call beyond its caller's limits. `retryAfter` in the details is the number of seconds to wait.
 #[cfg(any(feature = "gateway", feature = "http-server"))]
 pub(crate) const TOO_MANY_REQUESTS: &str = "TOO_MANY_REQUESTS";
 
-/// What an endpoint makes of an input that is JSON of either form.
+/// How an endpoint treats an input that is a JSON value or JSON text.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputForm {
-    /// A value: text is parsed first.
+    /// As a value: text is parsed first.
     Value,
-    /// The operation's own types, which stand for its schemas: neither input nor output need be checked against them.
+    /// By the operation's own types: then neither input nor output need be checked against the schemas.
     Types,
-    /// What it is: it is passed on, to be checked where the operation is run.
+    /// In either form: it is passed on, and checked where the operation runs.
     Either,
 }
 
-/// Something that runs operations by their spec: an HTTP client, an MCP client, the far side of a transport.
+/// A type that runs operations by their spec: an HTTP client, an MCP client, the remote side of a transport.
 ///
-/// A future or stream that is dropped must stop its work. What an endpoint does not implement, it refuses.
+/// Dropping a future or stream must stop its work. Methods that an endpoint does not implement refuse the call.
 pub trait Endpoint: Send + Sync + 'static {
     /// Runs a query or a mutation.
     fn call(
@@ -77,12 +77,12 @@ pub trait Endpoint: Send + Sync + 'static {
         Box::pin(ready(Err(CallError::execution(message))))
     }
 
-    /// Checks an input without running the operation, such as for a member that has no place in a request. By default, every
-    /// input passes.
+    /// Checks an input without running the operation, for example for a member that has no place in a request. The
+    /// default accepts every input.
     ///
-    /// This is called before a user is asked to agree to a call, by [`Registry::check_input`](crate::Registry::check_input),
-    /// and for an input that does not match the operation's schema, to tell all that is wrong with it at once: so any input
-    /// may come.
+    /// It is called before a user is asked to approve a call, by
+    /// [`Registry::check_input`](crate::Registry::check_input), and for an input that does not match the operation's
+    /// schema, to report all errors at once. So it must accept any input.
     ///
     /// # Errors
     /// The error that the call itself would fail with.
@@ -91,19 +91,20 @@ pub trait Endpoint: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Hears of a call that is refused before it gets here: by access rules, with `null` for its input, or for its input.
+    /// Called for a call that is refused before it gets here: by access rules, with `null` as its input, or for its
+    /// input.
     #[doc(hidden)]
     fn refused(&self, spec: &OperationSpec, input: &Value, context: &Context, error: &CallError) {
         let _ = (spec, input, context, error);
     }
 
-    /// What becomes of the input in [`call_payload`](Self::call_payload).
+    /// How [`call_payload`](Self::call_payload) treats the input.
     #[doc(hidden)]
     fn input_form(&self) -> InputForm {
         InputForm::Value
     }
 
-    /// Runs a query or a mutation whose input is JSON of either form.
+    /// Runs a query or a mutation whose input is a JSON value or JSON text.
     #[doc(hidden)]
     fn call_payload(
         &self,
@@ -117,7 +118,7 @@ pub trait Endpoint: Send + Sync + 'static {
         }
     }
 
-    /// As [`call_payload`](Self::call_payload), for a caller that passes the answer on as text, if it may be text.
+    /// Like [`call_payload`](Self::call_payload), for a caller that passes a result on as text, if it is text.
     #[doc(hidden)]
     fn call_text(
         &self,
@@ -128,18 +129,19 @@ pub trait Endpoint: Send + Sync + 'static {
         self.call_payload(spec, input, context)
     }
 
-    /// True if calls with this input get each of these bodies as it is, a stream as a stream.
+    /// True if calls with this input get each of these bodies unchanged, a stream as a stream.
     #[doc(hidden)]
     fn takes_bodies(&self, input: &Value, bodies: &Bodies) -> bool {
         let _ = (input, bodies);
         self.streams_bodies()
     }
 
-    /// True if the endpoint sends and receives each [`Body`](crate::Body) as bytes, beside the JSON of input and output.
+    /// True if the endpoint sends and receives each [`Body`](crate::Body) as bytes, beside the JSON of input and
+    /// output.
     ///
-    /// The input of a typed call then has a placeholder for each body, and [`Bodies`](crate::adapter::Bodies), an
-    /// extension of the context, has the bodies. Otherwise a body in an input is a string of base64. Calls by id have
-    /// JSON alone in either case.
+    /// Then the input of a typed call has a placeholder for each body, and the bodies are in
+    /// [`Bodies`](crate::adapter::Bodies), an extension of the context. Otherwise a body in an input is a base64
+    /// string. Calls by id have only JSON in either case.
     fn streams_bodies(&self) -> bool {
         false
     }
@@ -149,14 +151,14 @@ pub trait Endpoint: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct Handler {
     pub(crate) erased: Arc<dyn Erased>,
-    // The operation whose types the code takes, and whether it streams; none if it takes any JSON.
+    // The operation whose types the code takes, and whether it streams; `None` if it takes any JSON.
     pub(crate) operation: Option<Typed>,
     pub(crate) streams: Option<bool>,
-    /// True if the operation's own timeout is for the code to keep.
+    /// True if the code itself applies the operation's own timeout.
     pub(crate) keeps_time: bool,
-    /// True if the code stands in for something remote, which checks its inputs itself.
+    /// True if the code stands in for a remote operation, which checks its inputs itself.
     pub(crate) is_stand_in: bool,
-    /// True if its answers may hold what another server said.
+    /// True if its results may contain what another server sent.
     pub(crate) is_foreign: bool,
 }
 
@@ -175,13 +177,13 @@ impl Typed {
     }
 }
 
-/// An endpoint that may also be one of the typed handlers below.
+/// An endpoint, or one of the typed handlers below.
 pub(crate) trait Erased: Endpoint + Any {}
 
 impl<T: Endpoint + Any> Erased for T {}
 
 impl Handler {
-    /// A handler of a query or a mutation that takes and gives the operation's types.
+    /// A handler of a query or a mutation that takes and returns the operation's types.
     pub fn typed<Op, F, Fut>(run: F) -> Self
     where
         Op: Call,
@@ -192,7 +194,7 @@ impl Handler {
         Self::of(Arc::new(TypedCall::<Op>(run)), Some(Typed::of::<Op>()), Some(false))
     }
 
-    /// A handler of a subscription that takes and gives the operation's types.
+    /// A handler of a subscription that takes and returns the operation's types.
     pub fn typed_stream<Op, F, Fut, S>(run: F) -> Self
     where
         Op: Subscribe,
@@ -207,9 +209,9 @@ impl Handler {
         Self::of(Arc::new(TypedStream::<Op>(run)), Some(Typed::of::<Op>()), Some(true))
     }
 
-    /// A handler of a query or a mutation that takes and gives any JSON.
+    /// A handler of a query or a mutation that takes and returns any JSON.
     ///
-    /// A value that is an envelope ([`is_response_envelope`](crate::is_response_envelope)) passes as one.
+    /// A value that is an envelope ([`is_response_envelope`](crate::is_response_envelope)) is returned as an envelope.
     pub fn dynamic<F, Fut>(run: F) -> Self
     where
         F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
@@ -219,7 +221,7 @@ impl Handler {
         Self::of(Arc::new(DynamicCall(run)), None, Some(false))
     }
 
-    /// A handler of a subscription that takes and gives any JSON.
+    /// A handler of a subscription that takes and returns any JSON.
     pub fn dynamic_stream<F, Fut, S>(run: F) -> Self
     where
         F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
@@ -233,17 +235,17 @@ impl Handler {
         Self::of(Arc::new(DynamicStream(run)), None, Some(true))
     }
 
-    /// Whether something else runs the operation, which decides itself what it takes.
+    /// True if the operation is run by an endpoint, which decides itself what it accepts.
     pub(crate) fn is_remote(&self) -> bool {
         self.streams.is_none()
     }
 
-    /// A handler that passes the call to an endpoint.
+    /// A handler that passes calls to an endpoint.
     pub fn endpoint(endpoint: impl Endpoint) -> Self {
         Self::foreign(Arc::new(endpoint))
     }
 
-    /// A handler that passes the call to an endpoint which other handlers may have, too.
+    /// A handler that passes calls to an endpoint that other handlers may share.
     pub(crate) fn foreign(endpoint: Arc<dyn Erased>) -> Self {
         Self { is_foreign: true, ..Self::of(endpoint, None, None) }
     }
@@ -252,8 +254,8 @@ impl Handler {
         Self { erased, operation, streams, keeps_time: false, is_stand_in: false, is_foreign: false }
     }
 
-    /// Leaves the operation's own timeout to the code, which may have to wait before the operation begins. What it answers
-    /// is another server's only if what is behind it is.
+    /// Lets the code apply the operation's own timeout, since it may have to wait before the operation begins.
+    /// `is_foreign` says if its results may be another server's.
     #[cfg(feature = "gateway")]
     pub(crate) fn keeping_time(self, is_foreign: bool) -> Self {
         Self { keeps_time: true, is_foreign, ..self }
@@ -270,12 +272,12 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// An operation with any handler.
+    /// An operation with a handler.
     pub fn new(spec: impl Into<SpecRef>, handler: Handler) -> Self {
         Self { spec: spec.into(), handler, requires: Vec::new() }
     }
 
-    /// A query or a mutation with a handler that takes and gives its types.
+    /// A query or a mutation with a handler that takes and returns its types.
     pub fn call<Op, F, Fut>(run: F) -> Self
     where
         Op: Call,
@@ -285,7 +287,7 @@ impl Registration {
         Self::typed::<Op>(Handler::typed::<Op, F, Fut>(run))
     }
 
-    /// A subscription with a handler that takes and gives its types.
+    /// A subscription with a handler that takes and returns its types.
     pub fn subscription<Op, F, Fut, S>(run: F) -> Self
     where
         Op: Subscribe,
@@ -296,13 +298,13 @@ impl Registration {
         Self::typed::<Op>(Handler::typed_stream::<Op, F, Fut, S>(run))
     }
 
-    /// With the very spec that the handler has: a const may have several addresses, and what has the same one need not be
-    /// compared.
+    /// With the same spec object as the handler: a const may have several addresses, and specs with the same address
+    /// need not be compared.
     fn typed<Op: Operation>(handler: Handler) -> Self {
         Self::new(handler.operation.map_or(Op::SPEC, |own| own.spec), handler)
     }
 
-    /// Declares application state that the handler reads, so that a registry without it refuses the registration.
+    /// Declares application state that the handler uses, so that a registry without it refuses the registration.
     pub fn requires<T: Send + Sync + 'static>(mut self) -> Self {
         self.requires.push((TypeId::of::<T>(), type_name::<T>()));
         self
@@ -314,9 +316,9 @@ impl Registration {
     }
 }
 
-/// What can be registered: the type that `#[operation]` makes of a function, or a [`Registration`].
+/// Types that can be registered: the type that `#[operation]` makes from a function, or a [`Registration`].
 ///
-/// It is implemented for all that becomes a [`Registration`] by `Into`.
+/// It is implemented for all types that convert into a [`Registration`] by `Into`.
 // A trait of our own over `Into<Registration>`, for its message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be registered",
@@ -374,7 +376,7 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         input: Payload,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        // The answer comes in the form in which the input came.
+        // The result has the form of the input.
         let encode = if matches!(input, Payload::Value(_)) { encode } else { encode_text };
         self.run(spec, &input, context, encode)
     }
@@ -389,7 +391,7 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
     }
 }
 
-/// How an answer is written.
+/// How a result is written as JSON.
 type Encode<T> = fn(Reply<T>, crate::Text) -> Result<ResponseEnvelope<Payload>, CallError>;
 
 impl<Op: Operation> TypedCall<Op> {
@@ -459,7 +461,7 @@ impl Endpoint for DynamicStream {
     }
 }
 
-/// What a handler returned, written, in an envelope: of its own if it returned none.
+/// What a handler returned, as JSON in an envelope: the handler's own, if it returned one.
 #[inline]
 fn enveloped<T>(
     reply: Reply<T>,
@@ -472,12 +474,12 @@ fn enveloped<T>(
     }
 }
 
-/// An answer as a JSON value.
+/// A result as a JSON value.
 fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
     enveloped(reply, id, |data| Ok(Payload::Value(to_value(data)?)))
 }
 
-/// An answer as JSON text.
+/// A result as JSON text.
 fn encode_text<T: serde_core::Serialize>(
     reply: Reply<T>,
     id: crate::Text,
@@ -485,7 +487,7 @@ fn encode_text<T: serde_core::Serialize>(
     enveloped(reply, id, |data| Ok(Payload::Raw(to_text(data)?)))
 }
 
-/// An answer as the bytes of JSON text, for a server that sends them.
+/// A result as the bytes of JSON text, for a server that sends them.
 fn encode_bytes<T: serde_core::Serialize>(
     reply: Reply<T>,
     id: crate::Text,
@@ -493,7 +495,7 @@ fn encode_bytes<T: serde_core::Serialize>(
     enveloped(reply, id, |data| Ok(Payload::Json(to_bytes(data)?)))
 }
 
-/// An answer whose data are sent as they are if they are a body, and else as the bytes of JSON text.
+/// A result whose data are sent unchanged if they are a body, and otherwise as the bytes of JSON text.
 fn encode_body<T: serde_core::Serialize + 'static>(
     reply: Reply<T>,
     id: crate::Text,
@@ -504,7 +506,7 @@ fn encode_body<T: serde_core::Serialize + 'static>(
     })
 }
 
-/// Takes a value for what it is: an envelope, or data to be wrapped.
+/// Detects if a value is an envelope, or data to be wrapped.
 fn detect(value: Value, id: crate::Text) -> ResponseEnvelope<Payload> {
     match crate::model::envelope::detect(value) {
         Ok(envelope) => envelope.map(Payload::Value),

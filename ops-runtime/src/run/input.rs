@@ -1,7 +1,8 @@
 //! Reading inputs into the types of operations.
 //!
-//! An integer of JSON Schema is any number without a fraction, however it is written (2020-12 Validation, section 6.1.1), and
-//! serde takes `2.0` for no integer. So an input that is none of its type is read once more with whole numbers written as such.
+//! In JSON Schema, an integer is any number without a fraction, however it is written (2020-12 Validation, section
+//! 6.1.1), but serde does not accept `2.0` as an integer. So an input that does not match its type is read again with
+//! whole numbers written as integers.
 //!
 //! ```
 //! use ops_runtime::{Registry, operation};
@@ -30,23 +31,23 @@ use crate::record::{self, DecodeError};
 use crate::run::payload::{Payload, to_value};
 use crate::{CallError, ErrorCode, OperationSpec};
 
-/// The error of an input that the operation's type refuses.
+/// The error of an input that does not match the operation's type.
 pub(crate) fn invalid(spec: &OperationSpec, error: &DecodeError) -> CallError {
     let violation = json!({ "pointer": error.pointer, "message": error.message });
     CallError::new(ErrorCode::ValidationError, format!("the input of `{}` is invalid: {error}", spec.id))
         .with_details(json!({ "violations": [violation] }))
 }
 
-/// The error of a typed input that can't be written as JSON; it says where a number is that JSON has not.
+/// The error of a typed input that cannot be written as JSON; it has the place of a number that JSON cannot represent.
 #[cold]
 pub(crate) fn unwritten<T: Serialize>(spec: &OperationSpec, input: &T, error: CallError) -> CallError {
-    // A stream in it is no part of what is wrong, and could not be written either.
+    // A stream in it is not the cause, and could not be written either.
     let Some(pointer) = handover::scoped(|| record::place(input)).0 else { return error };
     let message = error.message().rsplit(": ").next().unwrap_or_default().to_owned();
     invalid(spec, &DecodeError { pointer, message })
 }
 
-/// An input that came as JSON of either form, as a value.
+/// An input that is a JSON value or JSON text, as a value.
 pub(crate) fn value(spec: &OperationSpec, input: Payload) -> Result<Value, CallError> {
     match input {
         Payload::Value(value) => Ok(value),
@@ -56,7 +57,7 @@ pub(crate) fn value(spec: &OperationSpec, input: Payload) -> Result<Value, CallE
     }
 }
 
-/// Reads an input that came as JSON of either form.
+/// Reads an input that is a JSON value or JSON text.
 pub(crate) fn read<T: DeserializeOwned>(input: &Payload) -> Result<T, DecodeError> {
     match input {
         Payload::Json(text) => record::from_slice(text).or_else(|error| again(record::parse(text).ok(), error)),
@@ -79,7 +80,8 @@ pub(crate) fn read_value<T: DeserializeOwned>(value: &Value) -> Result<T, Decode
     record::from_value(value).or_else(|error| again(Some(value.clone()), error))
 }
 
-/// Reads an input with its whole numbers written as integers; the first error stays if that changes nothing or does not help.
+/// Reads an input again with its whole numbers as integers; the first error stays if there are none or that does not
+/// help.
 #[cold]
 fn again<T: DeserializeOwned>(input: Option<Value>, first: DecodeError) -> Result<T, DecodeError> {
     match input.map(whole) {
@@ -88,7 +90,7 @@ fn again<T: DeserializeOwned>(input: Option<Value>, first: DecodeError) -> Resul
     }
 }
 
-/// The value with each number that has no fraction as an integer, and whether there was one that is none yet.
+/// The value with each number that has no fraction as an integer, and whether any number was changed.
 fn whole(mut value: Value) -> (Value, bool) {
     let mut changed = false;
     let mut stack = vec![&mut value];

@@ -26,28 +26,29 @@ use tokio_util::sync::CancellationToken;
 use self::head::{Requests, Sending, Watch};
 use crate::run::pace::{Cost, Pace, Turns};
 
-/// How long it may take to drop what was not answered.
+/// How long dropping unfinished requests may take.
 const DROPPED: Duration = Duration::from_secs(1);
 
-/// What a server of its own allows.
+/// The limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) max_connections: usize,
-    /// How long the head of a request may take; an idle connection is closed after that, too.
+    /// Timeout for the head of a request; an idle connection is closed after that, too.
     pub(crate) head_timeout: Duration,
-    /// How large the head of a request may be, in bytes.
+    /// Limit of the bytes of a request head.
     pub(crate) max_head: usize,
     /// How long a client may read nothing.
     pub(crate) stall_timeout: Duration,
-    /// How long requests in flight may take after the token was cancelled; connections are left alone if that is zero.
+    /// How long requests in flight may take after the token was cancelled; if it is zero, connections are not waited
+    /// for.
     pub(crate) shutdown_timeout: Duration,
 }
 
-/// Answers the requests of all connections until the token is cancelled. What answers may run work of a request in other
-/// tasks, which take turns as the connection does by the same cost.
+/// Serves the requests of all connections until the token is cancelled. A request may have work in other tasks, which
+/// take turns with the connection by the same cost.
 ///
 /// # Errors
-/// If the listener cannot accept connections any more, or if the system gives no thread.
+/// If the listener cannot accept connections any more, or if the system cannot start a thread.
 pub(crate) async fn serve<F, Fut, B>(
     listener: TcpListener,
     limits: Limits,
@@ -65,7 +66,7 @@ where
     let room = Arc::new(Semaphore::new(most));
     let pace = Pace::one_by_one();
     let watch = Watch::new(limits.head_timeout)?;
-    // What is not answered by the end of the shutdown is dropped, and its callers' logs can say so.
+    // Unfinished requests are dropped at the end of the shutdown, so that they are logged.
     let over = CancellationToken::new();
     let graceful = if limits.shutdown_timeout.is_zero() { CancellationToken::new() } else { cancel.clone() };
     let accept = async {
@@ -97,10 +98,10 @@ where
                 let stream = Patient { stream, stall: limits.stall_timeout, timer: None, requests: of_stream };
                 let stream = TokioIo::new(stream);
                 let connection = http1::Builder::new()
-                    // The least that the library takes.
+                    // The minimum that the library accepts.
                     .max_buf_size(limits.max_head.max(8 << 10))
                     .serve_connection(stream, service)
-                    // What a connection has become, such as a WebSocket, ends by itself: it is not waited for.
+                    // An upgraded connection, such as a WebSocket, ends by itself: it is not waited for.
                     .with_upgrades();
                 let connection = async {
                     let mut connection = pin!(connection);
@@ -130,7 +131,7 @@ where
     let ended = cancel.run_until_cancelled(accept).await.unwrap_or(Ok(()));
     drop(listener);
     if !limits.shutdown_timeout.is_zero() && ended.is_ok() {
-        // Each connection has a permit, and gives it back at its end.
+        // Each connection holds a permit until its end.
         let all = u32::try_from(most).unwrap_or(u32::MAX);
         if tokio::time::timeout(limits.shutdown_timeout, room.acquire_many(all)).await.is_err() {
             tracing::warn!("requests in flight were not answered before the shutdown");
@@ -141,12 +142,12 @@ where
     ended
 }
 
-/// The errors that say that the listener itself is no good: `EBADF`, `EFAULT`, `EINVAL` and `ENOTSOCK`, as Linux, BSD and
-/// Windows number them.
+/// The errors that mean that the listener itself is broken: `EBADF`, `EFAULT`, `EINVAL` and `ENOTSOCK`, with the
+/// numbers of Linux, BSD and Windows.
 const OF_LISTENER: [i32; 9] = [9, 14, 22, 38, 88, 10_009, 10_014, 10_022, 10_038];
 
-/// True if later connections may be accepted: all other errors are of one connection, such as one that a firewall refuses,
-/// or of what the system has too little of, such as files and buffers.
+/// True if later connections may be accepted: all other errors concern one connection, such as one that a firewall
+/// refuses, or a shortage of resources, such as files and buffers.
 fn may_pass(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| !OF_LISTENER.contains(&code))
 }
@@ -156,7 +157,7 @@ struct Patient {
     stream: TcpStream,
     stall: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Is told while there is something to write, of which no request may be left.
+    /// Notified while there is something to write, even if no request is left.
     requests: Arc<Requests>,
 }
 

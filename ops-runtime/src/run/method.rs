@@ -1,4 +1,4 @@
-//! Operations as methods: what the methods of generated traits return.
+//! Operations as methods: the return types of generated traits.
 //!
 //! ```
 //! use ops_runtime::mock::MockCaller;
@@ -61,14 +61,14 @@ macro_rules! method {
         }
 
         impl<'c, C: Caller, Op: $kind> $name<'c, C, Op> {
-            /// An operation, its input, and who runs it.
+            /// An operation, its input, and its caller.
             pub fn new(caller: &'c C, input: impl Into<Op::Input>) -> Self {
                 Self { caller, options: CallOptions::default(), input: Some(input.into()), running: None }
             }
 
-            /// The call as a future that has its caller, so that it can outlive it: for `tokio::spawn` and for a `JoinSet`.
+            /// The call as a future that owns a clone of its caller: for `tokio::spawn` and for a `JoinSet`.
             ///
-            /// It runs when it is polled, as this one does. A clone of a caller is the same caller.
+            /// Like this one, it runs when it is polled. A clone of a caller is the same caller.
             pub fn send(self) -> impl Future<Output = Result<$result, CallError>> + Send + use<C, Op>
             where
                 C: Clone,
@@ -78,37 +78,37 @@ macro_rules! method {
                 async move { caller.$run::<Op>(input.ok_or_else(begun)?, options).await }
             }
 
-            /// Sets the options of the call, in place of all that were set before. The other steps add to them.
+            /// Sets the options of the call. They replace all that were set before; the other methods add to them.
             pub fn with_options(self, options: CallOptions) -> Self {
                 self.map_options(|_| options)
             }
 
-            /// Says for how long to try, from now.
+            /// Sets the timeout, from now.
             pub fn with_timeout(self, timeout: Duration) -> Self {
                 self.map_options(|options| options.with_timeout(timeout))
             }
 
-            /// Gives a handle to give up earlier.
+            /// Sets a token that cancels the call.
             pub fn with_cancel(self, cancel: CancelToken) -> Self {
                 self.map_options(|options| options.with_cancel(cancel))
             }
 
-            /// Says who calls, and has the operation's access rules checked.
+            /// Sets the identity of the caller, against which the operation's access rules are checked.
             pub fn with_identity(self, identity: Identity) -> Self {
                 self.map_options(|options| options.with_identity(identity))
             }
 
-            /// Says what to do with a result that does not match its schema.
+            /// Sets what happens to a result that does not match its schema.
             pub fn with_policy(self, policy: OutputPolicy) -> Self {
                 self.map_options(|options| options.with_policy(policy))
             }
 
-            /// Tells the handler something under a key.
+            /// Adds metadata for the handler under a key.
             pub fn with_metadata(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
                 self.map_options(|options| options.with_metadata(key, value))
             }
 
-            /// Says where to report how far the call is.
+            /// Sets the receiver of progress reports.
             pub fn with_progress(self, progress: ProgressSink) -> Self {
                 self.map_options(|options| options.with_progress(progress))
             }
@@ -134,7 +134,7 @@ macro_rules! method {
             }
         }
 
-        // Nothing in it is pinned but what is boxed.
+        // Only boxed parts are pinned.
         impl<C, Op: Operation> Unpin for $name<'_, C, Op> {}
 
         impl<C, Op: Operation> fmt::Debug for $name<'_, C, Op> {
@@ -147,19 +147,19 @@ macro_rules! method {
 }
 
 method! {
-    /// A query or a mutation that is ready to be run: the future of its result, whose options can be set before.
+    /// A query or a mutation before it runs: the future of its result, whose options can be set first.
     #[must_use = "an operation runs when this is awaited"]
     Execute, Call, execute_with -> ResponseEnvelope<Op::Output>
 }
 
 method! {
-    /// A subscription that is ready to be opened: the future of its stream, whose options can be set before.
+    /// A subscription before it is opened: the future of its stream, whose options can be set first.
     #[must_use = "a subscription opens when this is awaited"]
     Open, Subscribe, subscribe_with -> EnvelopeStream<Op::Output>
 }
 
 impl<C: Caller, Op: Subscribe> Open<'_, C, Op> {
-    /// Says how long the subscription may stay silent while an item is waited for; then it ends with a `TIMEOUT`.
+    /// Sets how long a reader of the subscription may wait for the next item; then it ends with a `TIMEOUT`.
     pub fn with_idle_timeout(self, timeout: Duration) -> Self {
         self.map_options(|options| options.with_idle_timeout(timeout))
     }
@@ -173,7 +173,7 @@ fn begun() -> CallError {
 
 #[cfg(feature = "http")]
 impl<'c, C, Op: Operation> Execute<'c, C, Op> {
-    /// Who runs the operation, its input, and the options of the call.
+    /// The caller, the input, and the options of the call.
     pub(crate) fn into_parts(self) -> (&'c C, Result<Op::Input, CallError>, CallOptions) {
         (self.caller, self.input.ok_or_else(begun), self.options)
     }

@@ -1,4 +1,4 @@
-//! A caller for tests, which answers without a server.
+//! A caller for tests, which needs no server.
 //!
 //! ```
 //! use ops_runtime::mock::MockCaller;
@@ -55,22 +55,22 @@ pub use described::examples;
 pub(crate) use example::input as input_example;
 pub use recorder::Recorder;
 
-/// A caller that answers with functions, and keeps what it was called with.
+/// A caller whose results come from functions, and which records its calls.
 ///
-/// What it was not told how to answer is an error that lists what it can. A clone is the same caller.
+/// A call without a function fails with an error that lists the operations that have one. A clone is the same caller.
 #[derive(Debug, Clone, Default)]
 pub struct MockCaller {
     registry: Registry,
     calls: Arc<Mutex<Vec<MockCall>>>,
 }
 
-/// A call that a [`MockCaller`] was asked for.
+/// A recorded call of a [`MockCaller`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MockCall {
     /// The operation.
     pub id: String,
-    /// The input as JSON; the bodies in it are not to be seen.
+    /// The input as JSON, without the contents of bodies.
     pub input: Value,
     /// The metadata of the call's options.
     pub metadata: Map<String, Value>,
@@ -79,15 +79,15 @@ pub struct MockCall {
 }
 
 impl MockCaller {
-    /// A caller that knows no operation yet.
+    /// A caller without operations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Answers an operation, by its type as by its id.
+    /// Sets the function of an operation, for calls by its type and by its id.
     ///
     /// # Panics
-    /// If the operation's id is no id.
+    /// If the operation's id is invalid.
     #[must_use]
     pub fn on<Op: Call>(
         self,
@@ -96,8 +96,8 @@ impl MockCaller {
         self.on_reply::<Op>(move |input, _| answer(input).map(Reply::Value))
     }
 
-    /// Answers an operation with an envelope of its own, such as that of an HTTP response. The function sees the call's
-    /// context, with its metadata, identity and extensions.
+    /// Sets a function of an operation that returns an envelope, such as that of an HTTP response. The function gets
+    /// the call's context, with its metadata, identity and extensions.
     ///
     /// ```
     /// # use ops_runtime::{Call, Operation, spec::OperationSpec};
@@ -120,7 +120,7 @@ impl MockCaller {
     /// ```
     ///
     /// # Panics
-    /// If the operation's id is no id.
+    /// If the operation's id is invalid.
     #[must_use]
     pub fn on_envelope<Op: Call>(
         self,
@@ -129,10 +129,10 @@ impl MockCaller {
         self.on_reply::<Op>(move |input, context| answer(input, context).map(Reply::Envelope))
     }
 
-    /// Answers the calls of an operation in turn; one more is an error.
+    /// Sets the results of an operation's calls, in order; one more call is an error.
     ///
     /// # Panics
-    /// If the operation's id is no id.
+    /// If the operation's id is invalid.
     #[must_use]
     pub fn on_sequence<Op: Call>(self, answers: impl IntoIterator<Item = Result<Op::Output, CallError>>) -> Self {
         let answers: VecDeque<_> = answers.into_iter().collect();
@@ -144,19 +144,19 @@ impl MockCaller {
         })
     }
 
-    /// Answers an operation with an example that is made from its output's schema, the same each time.
+    /// Makes an operation return an example of its output's schema, the same each time.
     ///
-    /// Values that the schema itself has (`const`, `default`, `enum`) are used; others are made up.
+    /// Values in the schema (`const`, `default`, `enum`) are used; others are made up.
     ///
     /// # Panics
-    /// If the operation's id is no id, or if no example could be made that is of the output's type.
+    /// If the operation's id is invalid, or if no example could be made that matches the output's type.
     #[must_use]
     pub fn on_example<Op: Call>(self) -> Self {
         let example = example_of::<Op>();
         self.on::<Op>(move |_| read_example::<Op>(&example))
     }
 
-    /// Answers a subscription with one example that is made from its output's schema, the same each time.
+    /// Makes a subscription return one example of its output's schema, the same each time.
     ///
     /// # Panics
     /// As [`on_example`](Self::on_example).
@@ -182,10 +182,10 @@ impl MockCaller {
         }))
     }
 
-    /// Answers a subscription with these items, by its type as by its id.
+    /// Sets the items of a subscription, for calls by its type and by its id.
     ///
     /// # Panics
-    /// If the operation's id is no id.
+    /// If the operation's id is invalid.
     #[must_use]
     pub fn on_stream<Op: Subscribe>(
         self,
@@ -194,7 +194,7 @@ impl MockCaller {
         self.on_subscription::<Op, _>(move |input, _| answer(input).map(stream::iter))
     }
 
-    /// Answers a subscription with a stream, which may wait between items. The function sees the call's context, with its
+    /// Sets the stream of a subscription, which may wait between items. The function gets the call's context, with its
     /// metadata, identity and extensions.
     ///
     /// ```
@@ -221,7 +221,7 @@ impl MockCaller {
     /// ```
     ///
     /// # Panics
-    /// If the operation's id is no id.
+    /// If the operation's id is invalid.
     #[must_use]
     pub fn on_subscription<Op: Subscribe, S>(
         self,
@@ -242,10 +242,10 @@ impl MockCaller {
         }))
     }
 
-    /// Answers a query or a mutation that is known by its id only, with any JSON.
+    /// Sets the function of a query or a mutation that is known only by its id, with any JSON.
     ///
     /// # Panics
-    /// If the id is no id: `namespace.name`.
+    /// If the id is invalid: it must be `namespace.name`.
     #[must_use]
     pub fn on_id(self, id: &str, answer: impl Fn(Value) -> Result<Value, CallError> + Send + Sync + 'static) -> Self {
         let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), id.to_owned());
@@ -260,10 +260,10 @@ impl MockCaller {
         self.with_id(id, OperationKind::Mutation, handler)
     }
 
-    /// Answers a subscription that is known by its id only with these items, of any JSON.
+    /// Sets the items of a subscription that is known only by its id, with any JSON.
     ///
     /// # Panics
-    /// If the id is no id: `namespace.name`.
+    /// If the id is invalid: it must be `namespace.name`.
     #[must_use]
     pub fn on_stream_id(
         self,
@@ -282,10 +282,10 @@ impl MockCaller {
         self.with_id(id, OperationKind::Subscription, handler)
     }
 
-    /// A caller that answers as a [`Recorder`] saw another answer, by type as by id.
+    /// A caller that returns the results that a [`Recorder`] has recorded, for calls by type and by id.
     ///
-    /// Calls are matched by id and input. Several with the same input are answered in the recorded order, and the last of
-    /// them again after that. A call that was not recorded is an error that names the nearest one.
+    /// Calls are matched by id and input. Calls with the same input get the results in the recorded order, and then the
+    /// last of them again. A call that was not recorded is an error that names the nearest recorded one.
     ///
     /// # Errors
     /// If the file cannot be read, or if a line is not a recorded call.
@@ -294,7 +294,7 @@ impl MockCaller {
         for (id, (streams, tape)) in playback::read(path.as_ref())? {
             let (namespace, name) = id.split_once('.').unwrap_or((&id, ""));
             let kind = if streams { OperationKind::Subscription } else { OperationKind::Mutation };
-            // Checked before `with_id`, which takes a wrong id for a mistake in the test.
+            // Checked before `with_id`, which panics for an invalid id.
             OperationSpec::new(kind, namespace, name).map_err(|error| CallError::execution(error.to_string()))?;
             let own = id.clone();
             mock = if streams {
@@ -319,7 +319,8 @@ impl MockCaller {
 
     fn with(self, mut registration: Registration) -> Self {
         let spec = &registration.spec;
-        // A client sends what the operation's type takes, and its server checks the rest. A function checks it itself.
+        // A client sends what the operation's type accepts, and its server checks the rest. A function checks it
+        // itself.
         registration.handler.is_stand_in = !(spec.is_local() || spec.output.is_made());
         match self.registry.replace(registration) {
             Ok(()) => self,
@@ -327,8 +328,8 @@ impl MockCaller {
         }
     }
 
-    /// The operations that it answers, to be registered beside others: so calls that a function makes by
-    /// [`Context::env`] are answered and recorded, too.
+    /// The operations that it implements, to be registered with others: so calls that a function makes by
+    /// [`Context::env`] are mocked and recorded, too.
     ///
     /// ```
     /// # use ops_runtime::{Call, Operation, spec::OperationSpec};
@@ -364,7 +365,7 @@ impl MockCaller {
         made.flatten().collect()
     }
 
-    /// The calls so far, in the order in which they were answered.
+    /// The calls so far, in the order in which they completed.
     pub fn calls(&self) -> Vec<MockCall> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -388,7 +389,7 @@ impl MockCaller {
     }
 }
 
-// A mistake in the test itself, which the test should stop at.
+// A mistake in the test itself, at which the test should stop.
 #[allow(clippy::panic)]
 fn wrong(error: &dyn std::error::Error) -> ! {
     panic!("the mock cannot answer this: {error}")

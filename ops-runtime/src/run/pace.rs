@@ -1,17 +1,21 @@
-//! Whose turn it is: peers that ask for much wait for each other, and for those that ask for little.
+//! Fair scheduling of peers: a peer with a small load does not wait for peers with a large load.
 //!
-//! What each peer costs is measured. As long as no more of them ask for much than there are processors, nothing else
-//! happens. If more do, each of those does its work in turns: one for each processor at a time, but for one that is left
-//! to those that ask for little, and each after everything else that the runtime has to do. So a peer that asks for little
-//! is served as if the others were not there, and those get as much as there is. New peers wait in the same way only while
-//! they ask for much together, and for a few of the others at most. Pieces of work that are short are done one after the
-//! other before the runtime looks for anything else: to look costs as much as a short piece. Long pieces are done in turns
-//! even if few peers ask for much: a peer with many of them ready would fill the queue of the runtime, where everybody waits
-//! for all that came before.
+//! The CPU time of each peer is measured. While no more peers have a large load than there are processors, nothing is
+//! scheduled. Beyond that, peers with a large load take turns:
 //!
-//! Connections of HTTP/1 have one request each in work. If all ask for about the same, the runtime serves them in the order
-//! in which they come, which is fair already: they and new ones take turns only while one asks for far more than another, or
-//! some ask for little. A peer with many requests at once has a queue of its own, so that the order of the runtime is not fair.
+//! - One turn per processor is given at a time. One processor's turn is given only while no peer has a small load.
+//! - A turn begins after everything else that the runtime has to do. So a peer with a small load is served as if the
+//!   others were not there, and the others share the rest.
+//! - New peers take turns in the same way only while their total load is large, and then few of the others go before
+//!   them.
+//! - Short pieces of work are done one after the other before the runtime checks for anything else, since checking
+//!   costs as much as a short piece.
+//! - Long pieces are done in turns even if few peers have a large load. Otherwise, a peer with many ready tasks would
+//!   fill the queue of the runtime, in which all later tasks wait for the earlier ones.
+//!
+//! An HTTP/1 connection has one request at a time. If the loads of all are similar, the order of the runtime is fair
+//! already. They and new ones take turns only while one has a far larger load than another, or some have a small load.
+//! A peer with many requests at once has a queue of its own, so the order of the runtime is not fair.
 
 #![allow(dead_code, unused_imports, reason = "each server uses its part")]
 
@@ -29,44 +33,45 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub(crate) use self::cost::Cost;
 pub(crate) use self::turns::{Turns, in_turns};
 
-/// What a peer takes is little beside what others take if it is one part in so many of that.
+/// A peer's load is small beside the load of others if it is at most one part in so many of that.
 const LESS: u32 = 2;
 
-/// Peers ask for about the same if none takes so many times what another takes.
+/// Loads are similar if none is so many times another.
 const ALIKE: u32 = 4;
 
-/// New peers ask for much if they take one part in so many of a processor together.
+/// The total load of new peers is large from one part in so many of a processor.
 const NEW_MUCH: u32 = 5;
 
 /// For how long work is done in turns before everything else comes first.
 const SHORT: Duration = Duration::from_micros(250);
 
-/// For how long a peer that asked for much counts among those that do; and for how long one that asked for little.
+/// For how long a measured large load counts; and for how long a small load does.
 const LATELY: Duration = Duration::from_millis(100);
 
-/// For how long peers count as unlike after one asked for far more than another: in turns they get the same.
+/// For how long loads count as different after one was far larger than another: in turns they become equal.
 const UNLIKE: Duration = Duration::from_secs(1);
 
-/// Who asks for much, of all peers of a server.
+/// The peers of a server that have a large load.
 pub(crate) struct Pace {
     processors: usize,
-    /// Whether peers that ask for about the same go on without turns.
+    /// True if peers with similar loads take no turns.
     spares_alike: bool,
-    /// A turn for each processor but one. The last processor's turn is given while no peer asks for little.
+    /// A turn for each processor but one. The last processor's turn is given while no peer has a small load.
     turns: Arc<Semaphore>,
     last_turn: Arc<Semaphore>,
-    /// Of new peers, and of those that ask for much, few at a time wait for the next turn: neither wait for all of the others.
+    /// New peers, and peers with a large load: few of each wait for the next turn at a time, so neither wait for all of
+    /// the others.
     next_new: Semaphore,
     next: Semaphore,
-    /// What was done in turns since everything else came first, in nanoseconds.
+    /// Time spent in turns since everything else came first, in nanoseconds.
     done: AtomicU64,
     busy: Mutex<Busy>,
-    /// When a peer asked for little, when one asked for far more than another, and when there were too many that ask for
-    /// much, in milliseconds since the beginning.
+    /// When a peer last had a small load, when one load was last far larger than another, and when there were last too
+    /// many large loads, in milliseconds since the start.
     little: AtomicU64,
     unlike: AtomicU64,
     crowded: AtomicU64,
-    /// What peers took of which nothing is known yet, in nanoseconds, since the time in milliseconds.
+    /// The time that unmeasured peers took, in nanoseconds, since a time in milliseconds.
     new_took: AtomicU64,
     new_since: AtomicU64,
     began: Instant,
@@ -78,13 +83,13 @@ struct Busy {
     next: u64,
 }
 
-/// What a peer asked for that asks for much.
+/// The measured large load of a peer.
 #[derive(Clone, Copy)]
 struct Asked {
     /// Until when it counts.
     until: Instant,
-    /// The least and the most of its last two shares of a processor, in millionths. One alone may be chance: a thread that
-    /// has to wait for a processor takes the time of the peer whose work it was at.
+    /// The least and the most of its last two shares of a processor, in millionths. One alone may be chance: a thread
+    /// that has to wait for a processor spends time that counts for the peer whose work it does.
     least: u32,
     most: u32,
 }
@@ -131,16 +136,16 @@ impl Pace {
         self.at(Instant::now())
     }
 
-    /// A time in milliseconds since the beginning.
+    /// A time in milliseconds since the start.
     fn at(&self, time: Instant) -> u64 {
         u64::try_from(time.saturating_duration_since(self.began).as_millis()).unwrap_or(u64::MAX)
     }
 
     fn note(&self, time: &AtomicU64, now: Instant) {
-        // Never the beginning, which stands for never.
+        // Never 0, which means never.
         let now = self.at(now).max(1);
         let noted = time.load(Ordering::Relaxed);
-        // Seldom written, for all peers share it.
+        // Rarely written, since all peers share it.
         if noted == 0 || now > noted + 20 {
             time.store(now, Ordering::Relaxed);
         }
@@ -155,18 +160,18 @@ impl Pace {
         time > 0 && u128::from(self.now().saturating_sub(time)) <= span.as_millis()
     }
 
-    /// A turn that nobody else has.
+    /// A turn that is free.
     fn free(&self) -> Option<OwnedSemaphorePermit> {
         let last = self.last_turn.clone().try_acquire_owned().ok().filter(|_| !self.is_late(&self.little));
         last.or_else(|| self.turns.clone().try_acquire_owned().ok())
     }
 
-    /// True if so much was done in turns that everything else comes first.
+    /// True if enough was done in turns, so that everything else comes first.
     fn is_done(&self) -> bool {
         Duration::from_nanos(self.done.load(Ordering::Relaxed)) >= SHORT
     }
 
-    /// Counts what a new peer took. Many may come, take little and go, and together ask for much.
+    /// Counts the time of a new peer. Many may connect, take little and leave, and together have a large load.
     fn new_took(&self, time: Duration, at: Instant) {
         let now = self.at(at);
         let since = self.new_since.load(Ordering::Relaxed);
@@ -180,13 +185,13 @@ impl Pace {
         }
     }
 
-    /// True if others would wait longer for those that ask for much if these took no turns. Peers that have one request at a
-    /// time and ask for the same are served in the order in which they come.
+    /// True if others would wait longer if large loads took no turns. Peers with one request at a time and similar
+    /// loads are served in order.
     fn harms(&self) -> bool {
         !self.spares_alike || self.is_late(&self.little) || self.is_within(&self.unlike, UNLIKE)
     }
 
-    /// True if there are too many peers that ask for much, and a share is far less than that of each.
+    /// True if there are too many large loads, and a share is far smaller than each of them.
     fn is_little(&self, share: u32) -> bool {
         let now = Instant::now();
         let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,8 +199,8 @@ impl Pace {
         busy.peers.len() > self.processors && least.all(|least| least / LESS >= share)
     }
 
-    /// Counts a peer that asks for much: its share of a processor in millionths, the share before that, and for how long it
-    /// waited for its turn, as one that waits long comes seldom. Says whether those that ask for much have to take turns.
+    /// Counts a peer with a large load: its share of a processor in millionths, the share before that, and how long it
+    /// waited for its turn, since one that waits long is seldom counted. True if large loads have to take turns.
     fn crowds(&self, peer: u64, before: u32, share: u32, waited: Duration) -> bool {
         let now = Instant::now();
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +220,8 @@ impl Pace {
             self.note(&self.unlike, now);
         }
         let is_crowded = self.harms();
-        // Peers with one request each wait with all others while they are new: many may come, ask for much once, and go.
+        // Peers with one request each wait with all others while they are new: many may connect, cause a large load
+        // once, and leave.
         if is_crowded && self.spares_alike {
             self.note(&self.crowded, now);
         }

@@ -1,4 +1,4 @@
-//! What handlers answer, typed or not yet.
+//! The results of handlers, typed or not yet.
 //!
 //! ```
 //! use ops_runtime::adapter::Payload;
@@ -18,25 +18,25 @@ use crate::model::futures::BoxStream;
 use crate::record::Finite;
 use crate::{Body, CallError, ResponseEnvelope};
 
-/// What a handler answers: plain data, or an envelope of its own that passes as it is.
+/// The result of a handler: plain data, or an envelope that is returned unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply<T> {
     /// Plain data, to be wrapped.
     Value(T),
-    /// An envelope, to be passed on.
+    /// An envelope, which is returned unchanged.
     Envelope(ResponseEnvelope<T>),
 }
 
-/// The data of an answer before it is given a type.
+/// The data of a result before it is read into a type.
 #[derive(Debug, Clone)]
 pub enum Payload {
     /// A JSON value.
     Value(Value),
-    /// JSON that nobody has parsed yet, so that it may turn out to be none.
+    /// Unparsed bytes, which may turn out not to be JSON.
     Json(Bytes),
-    /// JSON text that is known to be JSON: it is passed on as it is.
+    /// JSON text that is known to be valid: it is passed on unchanged.
     Raw(Box<RawValue>),
-    /// Bytes as they come, for an operation whose output is a [`Body`].
+    /// Bytes, for an operation whose output is a [`Body`].
     Body(Body),
 }
 
@@ -51,7 +51,7 @@ impl Payload {
     }
 }
 
-/// Texts are equal if they are the same to the byte.
+/// Texts are equal if their bytes are.
 impl PartialEq for Payload {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -62,16 +62,16 @@ impl PartialEq for Payload {
     }
 }
 
-/// The items of a subscription before they are given a type.
+/// The items of a subscription before they are read into a type.
 pub type PayloadStream = BoxStream<'static, Result<ResponseEnvelope<Payload>, CallError>>;
 
-/// The items that a handler of a subscription gives: a boxed stream of data.
+/// The items of a handler of a subscription: a boxed stream of data.
 pub type ItemStream<T> = BoxStream<'static, Result<T, CallError>>;
 
 /// A value as JSON.
 ///
 /// # Errors
-/// If a part of it has no JSON: a stream of bytes, or a number that is not finite.
+/// If a part of it cannot be JSON: a stream of bytes, or a number that is not finite.
 pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
     crate::record::to_value(value)
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
@@ -83,7 +83,7 @@ pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<Box<RawValue>, CallErro
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
 }
 
-/// A value as the bytes of JSON text, in the piece of memory that they were written to: it is not cut to size.
+/// A value as the bytes of JSON text, in the buffer that they were written to: it is not shrunk.
 pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Bytes, CallError> {
     serde_json::to_vec(&Finite(value))
         .map(Bytes::from)

@@ -1,6 +1,6 @@
-//! What happens to every call: look up, check access and input, run, then detect, wrap, normalise and validate.
+//! The steps of every call: look up, check access and input, run, then detect, wrap, normalise and validate.
 //!
-//! The typed functions are thin; what they share is not generic, so that an operation costs little to compile.
+//! The typed functions are thin; what they share is not generic, so that an operation costs little compile time.
 
 mod by_id;
 mod guard;
@@ -40,7 +40,7 @@ pub(crate) use guard::{Guard, Limits, StreamGuard};
 pub(crate) use invocation::refused;
 pub(crate) use invocation::{Invocation, not_found};
 
-/// Reads what another program sent as the output of an operation, as the policy says.
+/// Reads what another program sent as the output of an operation, under the policy.
 #[cfg(feature = "webhooks")]
 pub(crate) fn received<T: DeserializeOwned + 'static>(
     spec: &'static OperationSpec,
@@ -59,13 +59,13 @@ pub type EnvelopeStream<T> = BoxStream<'static, Result<ResponseEnvelope<T>, Call
 /// A subscription that is being opened: the future of its stream.
 pub type Opening<Op> = BoxFuture<'static, Result<EnvelopeStream<<Op as Operation>::Output>, CallError>>;
 
-/// The error of a handler: it names its operation, and has the code that the operation declares for it.
+/// The error of a handler, with its operation and the code that the operation declares for it.
 #[cold]
 fn failed(error: CallError, spec: &OperationSpec) -> CallError {
     named(error.with_declared_code(&spec.errors), spec)
 }
 
-/// What a handler answered, as it leaves it: what another server said of it stays that server's.
+/// The result of a handler, as it returns it: what came from another server stays marked as that server's.
 #[inline]
 fn answered(
     entry: &Entry,
@@ -80,13 +80,13 @@ fn answered(
     }
 }
 
-/// The error of a call, which names its operation.
+/// The error of a call, with its operation.
 #[cold]
 fn named(error: CallError, spec: &OperationSpec) -> CallError {
     error.with_operation(spec.id.clone())
 }
 
-/// A query or a mutation on its way: the future of its result. Dropping it cancels the call.
+/// A running query or mutation: the future of its result. Dropping it cancels the call.
 // In the operation's own types, or as JSON. A future of its own and not an async fn, which would move all of it once more.
 #[must_use = "a call ends when its future is dropped"]
 pub struct Execution<Op: Operation>(State<Op>);
@@ -124,8 +124,8 @@ impl<Op: Operation> Future for Execution<Op> {
 }
 
 /// Runs a query or a mutation by its type. The call is admitted and its handler's future made at once, so that it need
-/// not be moved again; an `async fn` does nothing until it is polled. Inlined into the caller, which would otherwise write
-/// the call to memory only for it to be read at once.
+/// not be moved again; an `async fn` does nothing until it is polled. Inlined into the caller, which would otherwise
+/// write the call to memory only for it to be read at once.
 #[inline(always)]
 pub(crate) fn execute<Op: Call>(call: Result<Invocation, CallError>, input: Op::Input) -> Execution<Op> {
     Execution(call.and_then(|call| start::<Op>(call, input)).unwrap_or_else(|error| State::Refused(Some(error))))
@@ -162,7 +162,7 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<State<Op>, 
 
 /// Checks what the type does not: the schema's constraints, if it has any.
 ///
-/// What is sent to a remote is for that to check: an enum value that the document did not know may be known there.
+/// Input for a remote is checked there: it may know enum values that the document does not have.
 #[inline(always)]
 fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op::Input) -> Result<(), CallError> {
     match !entry.schemas.input_is_constrained() || handler.is_remote() || handler.is_stand_in {
@@ -178,7 +178,7 @@ fn check_constrained<T: Serialize>(entry: &Entry, input: &T) -> Result<(), CallE
     handover::resolving(&bodies, || entry.schemas.check_input(&entry.spec, &value)).0
 }
 
-/// An input as JSON, and the bodies in it if the handler takes them as they are.
+/// An input as JSON, and the bodies in it if the handler takes them unchanged.
 fn hand_over<T: Serialize>(entry: &Entry, handler: &Handler, input: &T) -> Result<(Value, Bodies), CallError> {
     let (value, bodies) = match handler.erased.streams_bodies() {
         true => handover::scoped(|| to_value(input)),
@@ -188,7 +188,7 @@ fn hand_over<T: Serialize>(entry: &Entry, handler: &Handler, input: &T) -> Resul
     Ok((value, bodies))
 }
 
-/// The input of a call by id, in which each body is JSON unless the handler takes it as it is.
+/// The input of a call by id, in which each body is JSON unless the handler takes it unchanged.
 fn with_json_bodies(handler: &Handler, input: Value, context: &Context) -> Result<Value, CallError> {
     match context.extension::<Bodies>().filter(|bodies| !bodies.is_empty()) {
         Some(bodies) if !handler.erased.takes_bodies(&input, bodies) => Ok(bodies.to_json(&input)?.into_owned()),
@@ -208,7 +208,7 @@ fn start_erased(
     Guard::start(call.limits(), || handler.erased.call(&entry.spec, input, call.context))
 }
 
-/// Leaves out of an input what no request may hold.
+/// Removes what no request may contain from an input.
 #[inline]
 fn prepare(entry: &Entry, handler: &Handler, input: &mut Value) {
     if handler.is_remote() {
@@ -216,7 +216,7 @@ fn prepare(entry: &Entry, handler: &Handler, input: &mut Value) {
     }
 }
 
-/// Wraps the answer of a handler of this process; its type is its schema, unless `strict` asks for a check.
+/// Wraps the result of a handler of this process; its type stands for its schema, unless `strict` requires a check.
 fn wrap<Op: Operation>(
     reply: Reply<Op::Output>,
     strict: Option<&Entry>,
@@ -247,7 +247,7 @@ fn checked_strictly<T: Serialize>(
     }
 }
 
-/// Runs a query or a mutation for a caller elsewhere, whose input is JSON of either form.
+/// Runs a query or a mutation for a remote caller, whose input is a JSON value or JSON text.
 ///
 /// As for a typed local call, an operation's own types stand for its schemas: what they take and give goes from text to
 /// type and back. All else is checked and normalised like a call by id, and so is an operation of this process whose schemas
@@ -265,10 +265,10 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
     output::passed_on(&entry, policy, envelope)
 }
 
-/// Runs a query or a mutation for a caller elsewhere that has been told the output's schema and will hold us to it.
+/// Runs a query or a mutation for a remote caller that knows the output's schema and relies on it.
 ///
-/// As [`serve`], but what yet another process answers is checked, too, and types made of a document, which take more than
-/// its schemas allow, do not stand for them.
+/// Like [`serve`], but results of other processes are checked, too, and types that were generated from a document do
+/// not stand for its schemas, since they accept more.
 #[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(crate) async fn answer(
     call: Invocation,
@@ -288,7 +288,7 @@ pub(crate) async fn answer(
     output::conforming(entry, policy, envelope)
 }
 
-/// As [`answer`], for a server that sends text and bytes: what needs no check is not parsed.
+/// Like [`answer`], for a server that sends text and bytes: what needs no check is not parsed.
 #[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 // The call is started at once, and not by an async fn, whose future would hold the call and the input twice.
 pub(crate) fn answer_text(
@@ -309,16 +309,16 @@ pub(crate) fn answer_text(
     }
 }
 
-/// True if [`answer_text`] reads the operation's own type from text, without a check of the input's schema.
+/// True if [`answer_text`] reads the operation's own type from text, without checking the input's schema.
 #[allow(dead_code, reason = "only servers of text ask for it")]
 pub(crate) fn reads_text(entry: &Entry) -> bool {
     let form = entry.handler.as_ref().map(|handler| handler.erased.input_form());
     form.is_some_and(has_own_types(entry)) && entry.schemas.input_is_its_type()
 }
 
-/// Tells if a handler that takes types has those that the operation's schemas are made of.
+/// Returns a function that is true for a handler that takes the types from which the operation's schemas are made.
 ///
-/// What a function of this process takes and gives is its own even if it is bound to HTTP.
+/// The types of a function of this process are its own even if it is bound to HTTP.
 fn has_own_types(entry: &Entry) -> impl FnOnce(InputForm) -> bool + use<> {
     let own = (entry.spec.is_local() || entry.spec.output.is_made()) && is_described_by_types(&entry.spec);
     move |form| own && form == InputForm::Types
@@ -337,10 +337,10 @@ type Run = fn(
     Context,
 ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
 
-/// A call that was started, and whether its output needs no check.
+/// A call that was started, and true if its output needs no check.
 type Started = (Guard<ResponseEnvelope<Payload>>, bool);
 
-/// Starts a call for a caller elsewhere; an endpoint that is trusted checks its input and output itself.
+/// Starts a call for a remote caller. A trusted endpoint checks its own input and output.
 fn start_served(
     mut call: Invocation,
     entry: &Arc<Entry>,

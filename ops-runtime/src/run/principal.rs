@@ -1,4 +1,4 @@
-//! Who calls a server, as far as its transport knows.
+//! The caller of a server, as far as its transport knows.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::{CallOptions, Context, Identity, OperationSpec, Registry};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ByOwner;
 
-/// Who calls a server, as far as its transport knows.
+/// The caller of a server, as far as its transport knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Principal {
     /// The owner of the registry, who may call everything.
     Owner,
-    /// A caller whose every call is checked; unknown without an identity.
+    /// A caller whose every call is checked; `None` if unknown.
     Checked(Option<Arc<Identity>>),
 }
 
@@ -29,12 +29,12 @@ impl Principal {
         }
     }
 
-    /// True if both are the same person, even if their rights have changed.
+    /// True if both are the same caller, even if its rights have changed.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.id() == other.id()
     }
 
-    /// True if the caller has an identity, which may decide what they see.
+    /// True if the caller has an identity, on which lists may depend.
     pub(crate) fn is_known(&self) -> bool {
         self.id().is_some()
     }
@@ -47,7 +47,7 @@ impl Principal {
         }
     }
 
-    /// A call in the caller's name.
+    /// A call of this caller.
     pub(crate) fn invocation(&self, registry: &Registry, options: CallOptions) -> Invocation {
         match self {
             Self::Owner => Invocation::with(registry, options),
@@ -59,9 +59,9 @@ impl Principal {
         }
     }
 
-    /// The caller of a handler that passes calls on in the name of its own caller.
+    /// The caller of a handler that forwards calls on behalf of its own caller.
     ///
-    /// Without an identity it is the owner, if the transport says that unknown callers are.
+    /// Without an identity it is the owner, if the transport treats unknown callers as the owner.
     #[cfg(feature = "gateway")]
     pub(crate) fn of(context: &Context, unknown_is_owner: bool) -> Self {
         match context.extra.as_ref().and_then(|extra| extra.identity.clone()) {
@@ -70,7 +70,7 @@ impl Principal {
         }
     }
 
-    /// A call that a handler passes on to another registry, checked as its own caller's.
+    /// A call that a handler forwards to another registry, checked like its own caller's.
     #[cfg(feature = "gateway")]
     pub(crate) fn forward(&self, context: &Context, registry: &Registry, options: CallOptions) -> Invocation {
         let mut context = context.nested(options);

@@ -1,4 +1,4 @@
-//! How far a running call is, as a stream beside its result.
+//! Progress of a running call, as a stream beside its result.
 //!
 //! ```
 //! use futures_util::StreamExt;
@@ -32,45 +32,45 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 
-/// How many reports wait for a reader; of more, the oldest are dropped.
+/// Number of unread reports that are buffered; beyond, the oldest are dropped.
 const WAITING: usize = 1024;
 
-/// How far a running call is.
+/// The progress of a running call.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Progress {
-    /// How much is done; it grows with every report.
+    /// The amount that is done; it grows with every report.
     pub progress: f64,
-    /// How much there is to do, if that is known.
+    /// The total amount. `None` if it is unknown.
     pub total: Option<f64>,
-    /// What is being done, for people.
+    /// A description of the current work, for people.
     pub message: Option<String>,
 }
 
 impl Progress {
-    /// So much is done, of nobody knows how much.
+    /// A report of this much progress. The total is unknown.
     pub fn new(progress: f64) -> Self {
         Self { progress, total: None, message: None }
     }
 
-    /// Says how much there is to do.
+    /// Sets the total amount.
     #[must_use]
     pub fn with_total(mut self, total: f64) -> Self {
         self.total = Some(total);
         self
     }
 
-    /// Says what is being done.
+    /// Sets the description of the current work.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
         self
     }
 
-    /// Where a call reports to, for [`CallOptions::with_progress`](crate::CallOptions::with_progress), and the stream of
-    /// what it reports.
+    /// A sink for [`CallOptions::with_progress`](crate::CallOptions::with_progress), and the stream of the reports to
+    /// it.
     ///
-    /// The stream ends with the call. While nobody reads it, it holds the last 1,024 reports.
+    /// The stream ends with the call. While it is not read, it buffers the last 1,024 reports.
     pub fn channel() -> (ProgressSink, ProgressStream) {
         let queue = Arc::new(Mutex::new(Queue { sinks: 1, ..Queue::default() }));
         (ProgressSink(queue.clone()), ProgressStream(queue))
@@ -81,9 +81,9 @@ impl Progress {
 struct Queue {
     reports: VecDeque<Progress>,
     reader: Option<Waker>,
-    /// How many places there are from which reports come; the stream ends when there is none.
+    /// Number of sinks; the stream ends when there is none.
     sinks: usize,
-    /// True once the stream is dropped: nothing waits for nobody.
+    /// True once the stream is dropped: then nothing is buffered.
     is_left: bool,
 }
 
@@ -91,12 +91,12 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a call reports how far it is; the clones are the same place.
+/// The sink of a call's progress reports; clones are the same sink.
 #[derive(Debug)]
 pub struct ProgressSink(Arc<Mutex<Queue>>);
 
 impl ProgressSink {
-    /// Says how far the call is; never waits.
+    /// Reports progress; never waits.
     pub fn report(&self, progress: Progress) {
         self.tell(|queue| {
             if queue.is_left {
@@ -110,13 +110,13 @@ impl ProgressSink {
         });
     }
 
-    /// True as long as somebody may read what is reported.
+    /// True while the stream may be read.
     #[cfg(feature = "durable")]
     pub(crate) fn is_heard(&self) -> bool {
         !lock(&self.0).is_left
     }
 
-    /// Changes the queue, and wakes its reader if there is news.
+    /// Changes the queue, and wakes its reader if necessary.
     fn tell(&self, change: impl FnOnce(&mut Queue) -> bool) {
         let reader = {
             let mut queue = lock(&self.0);
@@ -144,7 +144,7 @@ impl Drop for ProgressSink {
     }
 }
 
-/// What a call reports about how far it is; it ends with the call.
+/// The progress reports of a call; the stream ends with the call.
 #[derive(Debug)]
 pub struct ProgressStream(Arc<Mutex<Queue>>);
 

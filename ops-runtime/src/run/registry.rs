@@ -1,4 +1,4 @@
-//! The registry: which operations there are, and the code that runs them.
+//! The registry: operations, and the handlers that run them.
 //!
 //! ```
 //! use ops_runtime::{Call, Operation, Registry};
@@ -38,14 +38,14 @@ use crate::run::handler::Typed;
 use crate::run::schemas::DefinitionCache;
 use crate::{CallError, Handler, IntoRegistration, OutputPolicy, Registration, SpecRef, Text};
 
-/// Which operations there are, and the code that runs them.
+/// The operations, and the handlers that run them.
 ///
-/// A clone is the same registry. Reading takes no lock; a change replaces the table as a whole, so calls that are
-/// running go on with the handlers that they have.
+/// A clone is the same registry. Reads take no lock. A change replaces the table as a whole, so running calls go on
+/// with the handlers that they have.
 #[derive(Clone)]
 pub struct Registry(Arc<Inner>);
 
-/// A registry that may be gone: what it holds may hold this without keeping it.
+/// A weak reference to a registry, for values that the registry itself holds.
 #[allow(dead_code, reason = "only clients whose operations change hold registries")]
 pub(crate) struct WeakRegistry(std::sync::Weak<Inner>);
 
@@ -64,7 +64,7 @@ struct Inner {
     changed: Notify,
 }
 
-/// Collects what a registry is made with.
+/// Builds a registry.
 #[derive(Default)]
 pub struct RegistryBuilder {
     state: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
@@ -72,14 +72,14 @@ pub struct RegistryBuilder {
 }
 
 impl RegistryBuilder {
-    /// Adds application state, which handlers reach as `context.state::<T>()`; one value a type.
+    /// Adds application state, which handlers access as `context.state::<T>()`; one value per type.
     #[must_use]
     pub fn with_state<T: Send + Sync + 'static>(mut self, state: T) -> Self {
         self.state.insert(TypeId::of::<T>(), Arc::new(state));
         self
     }
 
-    /// Says what to do with results that do not match their schema.
+    /// Sets what happens to results that do not match their schema.
     #[must_use]
     pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = policy;
@@ -104,7 +104,7 @@ impl Registry {
         Self::builder().build()
     }
 
-    /// Starts a registry with application state or another policy.
+    /// A builder, to set application state or another policy.
     pub fn builder() -> RegistryBuilder {
         RegistryBuilder::default()
     }
@@ -112,8 +112,8 @@ impl Registry {
     /// Adds an operation with its handler.
     ///
     /// # Errors
-    /// If the id is taken or not an id, if the handler does not fit the operation, or if state that it declares
-    /// is missing. If the id is taken by another operation, [`RegistryError::Differs`] names both.
+    /// If the id is taken or invalid, if the handler does not fit the operation, or if state that it declares is
+    /// missing. If the id is taken by a different operation, [`RegistryError::Differs`] describes both.
     pub fn register(&self, registration: impl IntoRegistration) -> Result<(), RegistryError> {
         self.register_all([registration])
     }
@@ -121,7 +121,7 @@ impl Registry {
     /// Adds operations with their handlers: all of them, or none.
     ///
     /// # Errors
-    /// Those of [`register`](Self::register), for the first that can't be added.
+    /// Those of [`register`](Self::register), for the first that cannot be added.
     pub fn register_all<R: IntoRegistration>(
         &self,
         registrations: impl IntoIterator<Item = R>,
@@ -133,10 +133,10 @@ impl Registry {
         self.change(|table| entries.iter().try_for_each(|entry| table.add(entry)))
     }
 
-    /// Adds an operation, or puts it in the place of the one with the same id.
+    /// Adds an operation, or replaces the one with the same id.
     ///
     /// # Errors
-    /// Those of [`register`](Self::register), but for a taken id.
+    /// Those of [`register`](Self::register), except for a taken id.
     pub fn replace(&self, registration: impl IntoRegistration) -> Result<(), RegistryError> {
         let entry = self.entry(registration.into_registration())?;
         self.change(|table| {
@@ -145,16 +145,16 @@ impl Registry {
         })
     }
 
-    /// Adds an operation whose handler comes later.
+    /// Adds an operation without a handler, which is to be added later.
     ///
     /// # Errors
-    /// If the id is taken or not an id.
+    /// If the id is taken or invalid.
     pub fn register_spec(&self, spec: impl Into<SpecRef>) -> Result<(), RegistryError> {
         let entry = Arc::new(Entry::new(spec.into(), None, &self.0.definitions)?);
         self.change(|table| table.add(&entry))
     }
 
-    /// Gives an operation its handler.
+    /// Adds the handler of an operation.
     ///
     /// # Errors
     /// If there is no such operation, if it has a handler, or if the handler does not fit.
@@ -170,24 +170,24 @@ impl Registry {
         })
     }
 
-    /// Takes an operation out; calls that are running go on.
+    /// Removes an operation; running calls go on.
     pub fn remove(&self, id: &str) -> Option<SpecRef> {
         let mut removed = None;
         let changed = self.change(|table| {
             removed = table.remove(id).map(|entry| entry.spec.clone());
-            // Without a change nobody is told of one.
+            // Without a change, no waiter is notified.
             removed.as_ref().map(|_| ()).ok_or_else(|| RegistryError::NotFound { id: id.to_owned() })
         });
         debug_assert_eq!(changed.is_ok(), removed.is_some());
         removed
     }
 
-    /// The operation of that id.
+    /// The operation with this id.
     pub fn spec(&self, id: &str) -> Option<SpecRef> {
         self.0.table.load().get(id).map(|entry| entry.spec.clone())
     }
 
-    /// The handler of the operation of that id.
+    /// The handler of the operation with this id.
     pub fn handler(&self, id: &str) -> Option<Handler> {
         self.0.table.load().get(id)?.handler.clone()
     }
@@ -197,12 +197,13 @@ impl Registry {
         self.0.table.load().iter().map(|entry| entry.spec.clone()).collect()
     }
 
-    /// Which state of the table this is: what was made of its operations is good as long as the number stays.
+    /// The version of the table of operations. It grows with every change, so what was derived from the table is valid
+    /// while the version stays the same.
     pub fn version(&self) -> u64 {
         self.0.table.load().version
     }
 
-    /// Waits until the table is another than at that version, and gives the version of then.
+    /// Waits until the table's version differs from this one, and returns the new version.
     ///
     /// ```
     /// # use ops_runtime::Registry;
@@ -217,7 +218,7 @@ impl Registry {
     pub async fn changed(&self, version: u64) -> u64 {
         loop {
             let mut notified = std::pin::pin!(self.0.changed.notified());
-            // Before the table is looked at, so that no change falls between the two.
+            // Registered before the table is read, so that no change in between is missed.
             notified.as_mut().enable();
             let now = self.version();
             if now != version {
@@ -227,7 +228,7 @@ impl Registry {
         }
     }
 
-    /// The registry, as long as somebody else has it.
+    /// A weak reference to the registry.
     #[allow(dead_code, reason = "only clients whose operations change hold registries")]
     pub(crate) fn downgrade(&self) -> WeakRegistry {
         WeakRegistry(Arc::downgrade(&self.0))
@@ -242,14 +243,14 @@ impl Registry {
         self.0.policy
     }
 
-    /// The table as it is now; keep it no longer than it takes to start a call.
+    /// The current table; hold it no longer than it takes to start a call.
     #[inline]
     pub(crate) fn table(&self) -> arc_swap::Guard<Arc<Table>> {
         self.0.table.load()
     }
 
-    /// Makes sure that calls of a type are run by its own spec, or by one that means the same: for clients, whose
-    /// endpoint runs any operation. `bind` gives the operation its handler.
+    /// Makes sure that calls of a type are run by its own spec, or by an equivalent one: for clients, whose endpoint
+    /// runs any operation. `bind` makes the registration with the handler.
     pub(crate) fn admit(
         &self,
         own: &Typed,
@@ -259,7 +260,7 @@ impl Registry {
             return Ok(());
         }
         let entry = self.entry(bind()?).map_err(CallError::from_error)?;
-        // Calls by id do not find it: what they know must not depend on what was called before.
+        // Calls by id do not find it: their operations must not depend on what was called before.
         let added = self.change(|table| {
             table.add_own(own, &entry);
             Ok(())
@@ -267,10 +268,10 @@ impl Registry {
         added.map_err(CallError::from_error)
     }
 
-    /// Takes out the operations for which this is false, at once. Returns how many are left.
+    /// Removes the operations for which this is false, in one change. Returns how many are left.
     pub(crate) fn retain(&self, mut keeps: impl FnMut(&SpecRef) -> bool) -> usize {
         let mut left = 0;
-        // Nothing is refused.
+        // The change cannot fail.
         let _ = self.change(|table| {
             let removed: Vec<Text> =
                 table.iter().filter(|entry| !keeps(&entry.spec)).map(|entry| entry.spec.id.clone()).collect();
@@ -281,8 +282,8 @@ impl Registry {
         left
     }
 
-    /// Takes operations out, and puts others in or in the place of those with the same ids, as one change. An operation
-    /// that can't be registered is left out, and `refused` is told why.
+    /// Removes operations, and adds or replaces others, as one change. An operation that cannot be registered is left
+    /// out, and `refused` is called with the error.
     #[cfg(feature = "mcp")]
     pub(crate) fn exchange(
         &self,
@@ -307,17 +308,17 @@ impl Registry {
         }
     }
 
-    /// An entry for [`replace_all`](Self::replace_all).
+    /// Makes an entry for [`replace_all`](Self::replace_all).
     #[cfg(feature = "gateway")]
     pub(crate) fn make_entry(&self, spec: SpecRef, handler: Option<Handler>) -> Result<Arc<Entry>, RegistryError> {
         Ok(Arc::new(Entry::new(spec, handler, &self.0.definitions)?))
     }
 
-    /// Puts these entries, of different ids, in the place of all that there are.
+    /// Replaces all entries by these, which have different ids.
     #[cfg(feature = "gateway")]
     pub(crate) fn replace_all(&self, entries: impl IntoIterator<Item = Arc<Entry>>) {
         let entries: Vec<Arc<Entry>> = entries.into_iter().collect();
-        // Nothing is refused: there is nothing yet that could be in the way.
+        // The change cannot fail: there is nothing yet that could conflict.
         let _ = self.change(|table| {
             let version = table.version;
             *table = Table::default();
@@ -337,7 +338,7 @@ impl Registry {
     /// Replaces the table by a changed copy, unless the change fails.
     fn change(&self, mut change: impl FnMut(&mut Table) -> Result<(), RegistryError>) -> Result<(), RegistryError> {
         let mut result = Ok(());
-        // Run again if another thread was faster, hence `FnMut`.
+        // Runs again if another thread was faster, hence `FnMut`.
         self.0.table.rcu(|table| {
             let mut changed = Table::clone(table);
             changed.version += 1;
@@ -364,29 +365,29 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// Why an operation can't be registered.
+/// The errors of a registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegistryError {
-    /// The id, or the handler of the operation, is there already.
+    /// The id, or the handler of the operation, is already registered.
     Duplicate {
         /// The id.
         id: String,
     },
-    /// The operation is there already, for another client: another server or account of the same API, most likely.
+    /// The operation is already registered for another client: most likely another server or account of the same API.
     DuplicateClient {
         /// The id.
         id: String,
     },
-    /// Another operation of this id is there: a second version of an API in one namespace, most likely.
+    /// Another operation is registered with this id: most likely another version of an API in the same namespace.
     Differs {
         /// The id.
         id: String,
-        /// What is there, in words.
+        /// A description of the registered operation.
         registered: String,
-        /// What was to be added, in words.
+        /// A description of the operation that was to be added.
         other: String,
-        /// What differs, such as `the path` or `the output schema at /properties/id`.
+        /// The differences, such as `the path` or `the output schema at /properties/id`.
         differences: Vec<String>,
     },
     /// There is no such operation.

@@ -24,10 +24,10 @@ use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
 pub(crate) use output::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
 
-/// How many names are proposed in the place of one that is not declared.
+/// How many names are suggested for one that is not declared.
 const PROPOSED: usize = 3;
 
-/// So many violations are told in the message of an error, and so many in its details.
+/// Limits of the violations in the message of an error, and in its details.
 const TOLD: usize = 5;
 const MAX_LISTED: usize = 100;
 
@@ -44,7 +44,7 @@ impl DefinitionCache {
         let source = definitions.clone();
         let schema = move |name: &str| Some(source.get(name)?.schema.to_value().ok()?.into_owned());
         let compiled = normalise::CompiledDefinitions::new(Reading::Default, schema);
-        // Those of operations that are gone are let go.
+        // Those of removed operations are dropped.
         cache.retain(|(_, compiled)| compiled.is_shared());
         cache.push((definitions.clone(), compiled.clone()));
         compiled
@@ -57,7 +57,7 @@ pub(crate) struct Schemas {
     output: Side,
     beyond: OnceLock<Beyond>,
     may_be_foreign: OnceLock<bool>,
-    /// True if our own reading checks all of an output's schema, where it asks for a kind of value alone.
+    /// True if our own reading checks all of an output's schema that constrains only the kind of value.
     plain_output_is_all: OnceLock<bool>,
     read_only: OnceLock<Option<ReadOnly>>,
     #[cfg(feature = "gateway")]
@@ -83,19 +83,19 @@ impl Schemas {
         }
     }
 
-    /// Where the input holds files, if it may.
+    /// Where the input may contain files; `None` if nowhere.
     #[cfg(feature = "gateway")]
     pub(crate) fn files(&self, spec: &OperationSpec) -> Option<&files::Files> {
         self.files.get_or_init(|| files::Files::of(spec)).as_ref()
     }
 
-    /// Whether the input's schema asks for more than a Rust type can say.
+    /// True if the input's schema has constraints that a Rust type cannot express.
     #[inline]
     pub(crate) fn input_is_constrained(&self) -> bool {
         self.beyond() == Beyond::Constraints
     }
 
-    /// Whether JSON that can be read into the input's type matches its schema, too.
+    /// True if JSON that can be read into the input's type also matches its schema.
     #[inline]
     pub(crate) fn input_is_its_type(&self) -> bool {
         self.beyond() == Beyond::Nothing
@@ -106,7 +106,7 @@ impl Schemas {
         *self.beyond.get_or_init(|| constraints::beyond(&self.input.schema, &self.input.definitions))
     }
 
-    /// Removes from the request body what only the server gives.
+    /// Removes properties that only the server sets from the request body.
     pub(crate) fn remove_read_only(&self, spec: &OperationSpec, input: &mut Value) {
         if let Some(read_only) = self.read_only.get_or_init(|| ReadOnly::of(spec)) {
             read_only.remove(input);
@@ -135,7 +135,7 @@ impl Schemas {
         Err(CallError::new(ErrorCode::ValidationError, told).with_details(json!({ "violations": said })))
     }
 
-    /// Refuses members of an input that its schema does not declare, where it leaves no room for others.
+    /// Refuses members of an input that its schema does not declare, if it allows no others.
     pub(crate) fn check_members(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
         let Some(schema) = self.input.compiled()? else { return Ok(()) };
         // Most inputs are flat, and need no copy.
@@ -158,7 +158,7 @@ impl Schemas {
         Err(undeclared(&spec.id, &unknown, &known))
     }
 
-    /// What of an output does not match its schema.
+    /// The parts of an output that do not match its schema.
     pub(crate) fn output_mismatches(&self, output: &Value) -> Result<Vec<Told>, CallError> {
         Ok(warnings(self.output_violations(output)?, output))
     }
@@ -166,7 +166,7 @@ impl Schemas {
     fn output_violations(&self, output: &Value) -> Result<Violations, CallError> {
         if self.output.is_read_whole() {
             let own = self.output.own_violations(output)?;
-            // Definitions are compiled on the way, so only now is it known if they were read to their ends.
+            // Definitions are compiled on demand, so only now is it known if all of them were read.
             if !own.list.is_empty() || self.output.is_read_whole() {
                 return Ok(own);
             }
@@ -187,7 +187,7 @@ fn warnings(violations: Violations, value: &Value) -> Vec<Told> {
     told.chain(Told::more(more)).collect()
 }
 
-/// What kind of value it is, as warnings say it.
+/// The kind of a value, in the words of warnings.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -199,7 +199,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The error of members that the input of an operation may not have, by their pointers; `known` are those that it may.
+/// The error of members that the input of an operation may not have, by their pointers; `known` are the allowed ones.
 pub(crate) fn undeclared(id: &str, unknown: &[String], known: &[&str]) -> CallError {
     let told = |pointer: &String| {
         let name = pointer.strip_prefix('/').filter(|name| !name.contains('/')).map(crate::pointer::unescaped);
@@ -214,7 +214,7 @@ pub(crate) fn undeclared(id: &str, unknown: &[String], known: &[&str]) -> CallEr
     CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": all }))
 }
 
-/// What a violation says, as all errors say it: in lower case. That of the normaliser is the original's.
+/// The text of a violation as in all errors: in lower case. The normaliser's text is TypeBox's.
 fn message(violation: &Violation) -> Cow<'_, str> {
     match violation.message.strip_prefix("Expected ") {
         Some(expected) => Cow::Owned(format!("expected {expected}")),
@@ -237,7 +237,7 @@ fn told(violations: &[Violation], more: usize) -> String {
 /// One schema of an operation.
 struct Side {
     schema: Schema,
-    /// The keyword of properties that only the other side gives.
+    /// The keyword of properties that only the other side sets.
     other_side: &'static str,
     definitions: Definitions,
     shared: normalise::CompiledDefinitions,
@@ -257,7 +257,7 @@ impl Side {
         Self { schema, other_side, definitions, shared, compiled, standard, read_whole }
     }
 
-    /// The compiled schema; none if every value is fine.
+    /// The compiled schema; `None` if every value is valid.
     fn compiled(&self) -> Result<Option<&CompiledSchema>, CallError> {
         let compiled = self.compiled.get_or_init(|| {
             if self.schema.is_any() {
@@ -272,18 +272,18 @@ impl Side {
         }
     }
 
-    /// Whether our own reading checks all that the schema says, as far as it was compiled.
+    /// True if our own reading checks the whole schema, as far as it was compiled.
     fn is_read_whole(&self) -> bool {
         *self.read_whole.get_or_init(|| !constraints::is_beyond_our_reading(&self.schema, &self.definitions))
             && !self.compiled().ok().flatten().is_some_and(CompiledSchema::is_cut)
     }
 
-    /// What our own reading finds.
+    /// The violations that our own reading finds.
     fn own_violations(&self, value: &Value) -> Result<Violations, CallError> {
         Ok(self.compiled()?.map(|schema| schema.report(value)).unwrap_or_default())
     }
 
-    /// True if a value conforms to the standard; `false` says nothing.
+    /// True if a value conforms to the standard; `false` decides nothing.
     #[inline]
     fn passes_plainly(&self, value: &Value) -> bool {
         match self.standard.get_or_init(|| self.standard()) {
@@ -293,7 +293,7 @@ impl Side {
         }
     }
 
-    /// What the standard says, keyword by keyword.
+    /// The violations of the standard, keyword by keyword.
     fn violations(&self, value: &Value) -> Result<Violations, CallError> {
         match self.standard.get_or_init(|| self.standard()) {
             Standard::Any => Ok(Violations::default()),
@@ -310,18 +310,18 @@ impl Side {
         demand::demand_less(&mut schema, self.other_side);
         closed::open_parts(&mut schema);
         let schema = canonical::canonical(schema);
-        // What only responses have is left out of inputs.
+        // Properties that only responses have are removed from inputs.
         let is_input = self.other_side == "readOnly";
         let validator = if is_input { Validator::of_inputs(&schema) } else { Validator::new(&schema) };
         if validator.leads_nowhere() { Standard::Foreign } else { Standard::Checked(validator) }
     }
 }
 
-/// What the standard makes of a schema.
+/// A schema compiled by the standard.
 enum Standard {
     /// Every value conforms.
     Any,
     Checked(Validator),
-    /// Its references, of another dialect, lead somewhere in our own reading only.
+    /// Its references, of another dialect, can be resolved only by our own reading.
     Foreign,
 }

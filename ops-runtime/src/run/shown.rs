@@ -1,25 +1,26 @@
-//! What callers in other processes are shown of answers and errors that came from yet other servers.
+//! What callers in other processes see of results and errors that came from other servers.
 //!
-//! The data of an answer are for whoever may call the operation. The headers, the cookies and the words of the server
-//! that gave it are for whoever runs the operation: they go to the log. So it is over MCP and over the call protocol.
+//! The data of a result are for every caller of the operation. The headers, the cookies and the error texts of the
+//! server that sent it are for the operator: they are logged. This holds for MCP and for the call protocol.
 
 use serde_json::{Map, Value};
 
 use crate::{CallError, ErrorCode, OperationSpec, ResponseMeta};
 
-/// What is in the details of an error that another server has said.
+/// The details of an error that come from another server.
 const FOREIGN: [&str; 6] = ["headers", "contentType", "body", "raw", "truncated", "statusCode"];
 
-/// The facts of an answer without what the server said beside it.
+/// Removes what another server sent beside the data from the meta of a result.
 pub(crate) fn meta(meta: &mut ResponseMeta) {
     meta.remove_asides();
 }
 
-/// What a caller in another process may know of an error: all that the operation itself has to say.
+/// The part of an error that a caller in another process may see: everything that the operation itself reports.
 ///
-/// Of the error of a response the status is told, and the body if it is the operation's own and declared for that status. An operation
-/// that leads to another server has nothing of its own to say, so what failed on the way is in the log only. The failure of
-/// a function is shown as it is: peers are programs of one's own, unlike the clients of a server (`public`).
+/// Of the error of a response, the status is shown, and the body if it is the operation's own and declared for that
+/// status. An operation of another server reports nothing itself, so a failure on the way is only logged. The failure
+/// of a function is shown as it is: peers are usually programs of the same owner, unlike the clients of a server
+/// (`public`).
 pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
     if error.own_status().is_some() {
         return error;
@@ -37,7 +38,7 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
         let message = format!("the operation failed; the worker's log says more of request {request}");
         return CallError::new(error.code().clone(), message);
     }
-    // What has a code of the operation's own is meant for callers.
+    // An error with a code of the operation's own is meant for callers.
     let may_be_foreign = failed || *error.code() == ErrorCode::ValidationError;
     match details {
         Value::Object(members) if may_be_foreign && FOREIGN.iter().any(|name| members.contains_key(*name)) => {
@@ -49,12 +50,12 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
     }
 }
 
-/// What a client of a server may know of an error.
+/// The part of an error that a client of a server may see.
 ///
 /// Errors with a code of the operation's own are meant for callers, and so are those of the registry. The failure of a
-/// handler, or of what it called, may hold anything: it goes to the log, and the caller gets a number to find it there.
-/// An HTTP error shows its status, and its body if it is the operation's own and declared for that status. What a handler itself answers by a
-/// status is shown as it is.
+/// handler, or of what it called, may contain anything: it is logged, and the caller gets a number to find it in the
+/// log. An HTTP error shows its status, and its body if it is the operation's own and declared for that status. A
+/// status that a handler itself returns is shown as it is.
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) fn public(
     error: CallError,

@@ -1,4 +1,4 @@
-//! Calls through a caller that is not in the registry, on behalf of a handler's own call.
+//! Calls by a caller that is not in the registry, on behalf of a handler's own call.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ pub struct Through<'a, C> {
 }
 
 impl Context {
-    /// Calls through a client, or another registry, on behalf of this call: as by [`env`](Self::env), its calls inherit the
-    /// identity, the deadline, the cancellation and the metadata, and have this request as their parent.
+    /// Calls through a client, or another registry, on behalf of this call. As with [`env`](Self::env), the calls
+    /// inherit the identity, the deadline, the cancellation and the metadata, and have this request as their parent.
     ///
     /// This is for a client that is not in the registry, such as that of another account of the same API.
     ///

@@ -1,12 +1,12 @@
-//! Operations that say the same, apart from each other.
+//! Separates near-duplicate operations in the results.
 
 use super::index::{Index, Term};
 
-/// How many of the best are compared with each other, and how much an operation loses that says what another says.
+/// How many of the best results are compared with each other, and the penalty of an operation that repeats another.
 const MAX_SPREAD: usize = 30;
 const LIKENESS: f32 = 0.2;
 
-/// Moves operations down that say the same as those before them, so that the first are not all about one thing.
+/// Moves operations down that repeat those before them, so that the first results are not all about one thing.
 pub(super) fn spread(index: &Index, found: Vec<(usize, f32)>) -> Vec<(usize, f32)> {
     let kept = found.len().min(MAX_SPREAD);
     let (near, rest) = found.split_at(kept);

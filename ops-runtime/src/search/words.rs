@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use frostem::{Algorithm, Stemmer};
 
-/// The longest word that is kept, in bytes: longer ones are hashes, keys and other things that nobody asks for.
+/// The longest indexed word, in bytes: longer ones are hashes, keys and other things that are not searched for.
 const LONGEST: usize = 40;
 
 /// Calls `each` with every word of a text, in lower case: `list_PRs_v2` is `list`, `prs` and `v2`.

@@ -9,7 +9,7 @@ use crate::model::parameters::parameter;
 /// An envelope as the response, with its meta and warnings.
 pub(super) const ENVELOPE: &str = "application/vnd.ops.envelope+json";
 
-/// What a client accepts: ranges of content types, each with its weight in thousandths.
+/// The content types that a client accepts: ranges, each with its weight in thousandths.
 #[derive(Debug, Default)]
 pub(super) struct Accept(Vec<(String, u32)>);
 
@@ -24,7 +24,7 @@ impl Accept {
         Self(ranges.filter(|(range, _)| !range.is_empty()).collect())
     }
 
-    /// True if the type is named as it is, and not only by a range.
+    /// True if the exact type is listed, not only a range.
     pub(super) fn names(&self, content_type: &str) -> bool {
         self.0.iter().any(|(range, weight)| range == content_type && *weight > 0)
     }

@@ -1,4 +1,4 @@
-//! From a result to a response: the inverse of what the client makes of one.
+//! Converts a result to a response: the inverse of the client's reading of responses.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -24,12 +24,12 @@ use crate::{HttpBinding, HttpResponse, OperationSpec, Payload, ResponseEnvelope,
 
 pub(super) const JSON: &str = "application/json";
 
-/// What tells the successes of an operation apart, if there are several: compiled when it is first needed.
+/// Validators that distinguish the successes of an operation, if there are several: compiled on first use.
 #[derive(Default)]
 pub(super) struct Variants(OnceLock<Vec<Option<Validator>>>);
 
 impl Variants {
-    /// True if data are of the alternative of the output's `oneOf` at that position.
+    /// True if data match the alternative of the output's `oneOf` at that position.
     fn is(&self, spec: &OperationSpec, variant: u16, data: &Value) -> bool {
         let variants = self.0.get_or_init(|| {
             let output = spec.output.to_value().map(Cow::into_owned).unwrap_or_default();
@@ -41,10 +41,10 @@ impl Variants {
     }
 }
 
-/// The response for a result: as its handler made it, as the binding describes it, or JSON.
+/// The response for a result: as its handler set it, as the binding describes it, or JSON.
 ///
 /// # Errors
-/// If the data are not what the content type holds.
+/// If the content type cannot represent the data.
 pub(super) fn response(
     spec: &OperationSpec,
     binding: Option<(&HttpBinding, &Variants)>,
@@ -61,7 +61,7 @@ pub(super) fn response(
     Ok(response)
 }
 
-/// The response for a result whose handler says nothing of it, or another server.
+/// The response for a result without settings of its handler, or from another server.
 fn described(
     spec: &OperationSpec,
     binding: Option<(&HttpBinding, &Variants)>,
@@ -77,7 +77,7 @@ fn described(
         return Ok(respond(StatusCode::OK, ENVELOPE, text));
     }
     let data = match text(data) {
-        // JSON that the response is passes as it is.
+        // JSON text is sent unchanged.
         Ok(text) => match binding {
             None => return Ok(respond(StatusCode::OK, JSON, text)),
             Some((binding, _)) => match (as_text(binding, &meta), text) {
@@ -91,7 +91,7 @@ fn described(
         return Ok(respond(StatusCode::OK, JSON, data.to_string()));
     };
     let envelope = ResponseEnvelope::new(data, meta);
-    // What another server says of its answer counts.
+    // The status of another server's response counts.
     let said = envelope.meta.as_http().map(|meta| meta.status_code).filter(|status| status / 100 == 2);
     let described = match envelope.meta.as_http().filter(|_| said.is_some()) {
         Some(meta) => binding.response(meta.status_code, &meta.content_type),
@@ -108,7 +108,7 @@ fn described(
     }
 }
 
-/// A value of an answer that came as text.
+/// A result as a value.
 pub(super) fn value(data: Payload) -> Result<Value, Problem> {
     match data {
         Payload::Value(value) => Ok(value),
@@ -118,19 +118,19 @@ pub(super) fn value(data: Payload) -> Result<Value, Problem> {
     }
 }
 
-/// True if a response is one success of JSON.
+/// True if the responses are one JSON success.
 fn is_json(response: &HttpResponse) -> bool {
     response.variant.is_none()
         && matches!(response.status, StatusRange::Exact(status) if status / 100 == 2)
         && response.content_type.as_deref().is_some_and(is_json_type)
 }
 
-/// True if JSON is written as it is in a response of that type.
+/// True if a response of that type has JSON unchanged.
 pub(super) fn is_json_type(kind: &str) -> bool {
     kind == JSON || form(kind) == Form::Json && !is_range(&essence(kind))
 }
 
-/// The text of an answer, if it is text.
+/// A result as text; the error is the result if it is not text.
 pub(super) fn text(data: Payload) -> Result<Bytes, Payload> {
     match data {
         Payload::Raw(text) => Ok(String::from(Box::<str>::from(text)).into()),
@@ -139,7 +139,7 @@ pub(super) fn text(data: Payload) -> Result<Bytes, Payload> {
     }
 }
 
-/// The response that JSON text is as it stands, with its status: the only one, or that which another server sent.
+/// The response for unchanged JSON text, with its status: the only one, or that of another server's response.
 fn as_text<'a>(binding: &'a HttpBinding, meta: &ResponseMeta) -> Option<(u16, &'a HttpResponse)> {
     let Some(meta) = meta.as_http() else {
         let [only] = binding.responses.as_ref() else { return None };
@@ -155,12 +155,12 @@ fn raw(status: u16, described: &HttpResponse, text: Bytes) -> Response<Body> {
     respond(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), content_type.trim(), text)
 }
 
-/// The response that is bytes, which are read as the client takes them; `permit` counts it as open.
+/// A response of bytes, which are read as the client accepts them; `permit` counts it as open.
 ///
-/// A body that fails ends the connection, so that no client takes what came for the whole.
+/// A body that fails ends the connection, so that no client takes a part for the whole.
 ///
 /// # Errors
-/// If the body is a file that can't be read, or a stream that states no bytes and gives some.
+/// If the body is a file that cannot be read, or a stream that states no bytes and has some.
 pub(super) async fn bytes(
     spec: &OperationSpec,
     binding: Option<&HttpBinding>,
@@ -211,15 +211,15 @@ pub(super) async fn bytes(
     Ok(response)
 }
 
-/// True if a browser might run what a response holds: all that is not known to be only data, such as a list of types, of
-/// which browsers take the last.
+/// True if a browser might run a response: everything that is not known to be only data, such as a list of types, of
+/// which browsers use the last.
 pub(super) fn may_run(headers: &HeaderMap) -> bool {
     let Some(content_type) = headers.get(CONTENT_TYPE) else { return false };
     // Most are JSON.
     content_type != JSON && !content_type.to_str().is_ok_and(is_data)
 }
 
-/// True if what is of that type is only data to a browser.
+/// True if a browser treats that type only as data.
 fn is_data(content_type: &str) -> bool {
     let essence = essence(content_type);
     let Some((kind, subtype)) = essence.split_once('/') else { return false };
@@ -236,13 +236,13 @@ fn is_data(content_type: &str) -> bool {
     is_plain && is_known
 }
 
-/// The header that says what a file is called (RFC 6266).
+/// The header with the file name (RFC 6266).
 fn disposition(name: &str) -> Result<HeaderValue, InvalidHeaderValue> {
     let escaped = utf8_percent_encode(name, NON_ALPHANUMERIC);
     HeaderValue::from_str(&format!("attachment; filename*=UTF-8''{escaped}"))
 }
 
-/// The success that is sent: of those that the data fit, the one whose type is accepted most.
+/// The success to be sent: of those that match the data, the one with the most accepted type.
 fn chosen<'b>(
     spec: &OperationSpec,
     binding: &'b HttpBinding,
@@ -268,7 +268,7 @@ fn chosen<'b>(
     found.or_else(|| all.clone().next()).or_else(default)
 }
 
-/// True if a body of a type can hold data.
+/// True if a body of a type can represent data.
 fn holds(content_type: &str, data: &Value) -> bool {
     let is_text = data.is_string() || is_range(&essence(content_type));
     match form(content_type) {
@@ -295,12 +295,12 @@ pub(super) fn written(status: StatusCode, described: &HttpResponse, data: Value)
             let bytes = body.as_bytes().map(<[u8]>::to_vec).unwrap_or_default();
             Ok(respond(status, if own.ends_with("/*") { OCTETS } else { content_type }, bytes))
         }
-        // What the type can't hold is JSON, and says so.
+        // Data that the type cannot represent are sent as JSON, with the content type of JSON.
         (_, data) => Ok(respond(status, JSON, data.to_string())),
     }
 }
 
-/// The response that is text, in the charset that is described if it has all of its characters.
+/// A text response, in the described charset if that has all of its characters.
 pub(super) fn of_text(status: StatusCode, content_type: &str, text: String) -> Response<Body> {
     let content_type = if essence(content_type) == "text/*" { "text/plain" } else { content_type };
     if charset(content_type).is_none() {
@@ -313,12 +313,12 @@ pub(super) fn of_text(status: StatusCode, content_type: &str, text: String) -> R
     }
 }
 
-/// The result is not what the operation describes.
+/// The result does not match the description of the operation.
 fn failed() -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the operation failed: its result can't be written")
 }
 
-/// The content type without a charset that JSON is not written in.
+/// The content type, without a charset that is wrong for JSON.
 fn as_written(content_type: &str) -> Cow<'_, str> {
     let is_foreign = |label: Cow<'_, str>| Encoding::for_label(label.as_bytes()) != Some(UTF_8);
     let is_json = form(content_type) == Form::Json;
@@ -335,7 +335,8 @@ pub(super) fn empty(status: StatusCode) -> Response<Body> {
     response
 }
 
-/// True if a response of that status has no content, whatever was answered (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5).
+/// True if a response with that status has no content, whatever the result (RFC 9110, sections 15.3.5, 15.3.6 and
+/// 15.4.5).
 fn is_empty(status: StatusCode) -> bool {
     matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED)
 }

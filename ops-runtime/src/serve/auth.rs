@@ -1,4 +1,4 @@
-//! Authenticators that are ready to use, several of them together, and how a server asks for credentials.
+//! Ready-made authenticators, their combination, and challenges.
 
 mod api_keys;
 mod bearer;
@@ -22,13 +22,13 @@ pub use self::jwt::{JwtAlgorithm, JwtAuthenticator};
 /// Several authenticators, which are tried in turn: the first that knows the sender counts.
 ///
 /// Credentials that one refuses stay refused, unless a later one reads credentials in the same place and accepts them.
-/// So tokens of two kinds can be told apart, and a wrong token beside a valid API key does not go unnoticed.
+/// So tokens of two kinds can be used together, and a wrong token beside a valid API key is noticed.
 pub(super) struct Several(Vec<(Arc<dyn Authenticator>, Vec<Place>)>);
 
-/// Where a request has its credentials.
+/// The place of credentials in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
-    /// In the header `Authorization`, or where only the authenticator knows.
+    /// In the header `Authorization`, or in a place that only the authenticator knows.
     Authorization,
     /// In a header (in lower case), a parameter of the query or a cookie.
     Key(ParameterLocation, String),
@@ -95,7 +95,7 @@ impl Authenticator for Several {
     }
 }
 
-/// Asks for credentials of one of the schemes (RFC 9110, section 11.6.1).
+/// A challenge for one of the schemes (RFC 9110, section 11.6.1).
 pub(super) fn challenge(schemes: &[SecurityScheme]) -> Unauthorized {
     let mut challenges: Vec<String> = Vec::new();
     for scheme in schemes {

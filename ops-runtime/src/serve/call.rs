@@ -1,4 +1,4 @@
-//! The call of an operation in the sender's name, and what becomes of its result or its failure.
+//! The call of an operation on behalf of the sender, and the response for its result or its failure.
 
 use std::fmt;
 use std::future::Future;
@@ -29,10 +29,10 @@ use crate::{
     Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, HttpResponse, Identity, OperationKind, Payload,
 };
 
-/// The key in a call's metadata of the id of the event that a client has seen last.
+/// The metadata key of the id of the last event that a client has received.
 const LAST_EVENT_ID: &str = "lastEventId";
 
-/// The header in which a client says what it would like (RFC 7240), and the key in a call's metadata.
+/// The header with a client's preferences (RFC 7240), and its metadata key.
 const PREFER: &str = "prefer";
 
 impl Incoming<'_> {
@@ -146,7 +146,7 @@ impl Incoming<'_> {
         Ok(streaming.response(items))
     }
 
-    /// A call in the sender's name.
+    /// A call on behalf of the sender.
     pub(super) fn invocation(&self, identity: Option<Arc<Identity>>, is_stream: bool) -> Invocation {
         let registry = &self.server.registry;
         let metadata = metadata(&self.parts.headers, is_stream);
@@ -158,7 +158,7 @@ impl Incoming<'_> {
         Invocation { context, policy: registry.policy(), checked: true }
     }
 
-    /// The response for a call that failed.
+    /// The response for a failed call.
     ///
     /// What the handler has said of the form of its result, such as an entity tag, is not said of this.
     fn failure(
@@ -182,7 +182,7 @@ impl Incoming<'_> {
             undeclared.tell(&error, &entry.spec);
         }
         if *error.code() == ErrorCode::ValidationError && !is_of_input(&error, &entry.spec) {
-            // What was wrong with a result is for who runs the operation.
+            // Details of a mismatching result are for the operator.
             tracing::error!(operation = entry.spec.id.as_ref(), %request, %error, "a result does not match its schema");
             return Err(Problem::of_error(&error, &entry.spec));
         }
@@ -206,7 +206,7 @@ impl Incoming<'_> {
                 (_, body) => answer::respond(status, "application/json", body.to_string()),
             };
             if status == StatusCode::UNAUTHORIZED {
-                // Such a response says how to authenticate (RFC 9110, section 15.5.2).
+                // Such a response has a challenge (RFC 9110, section 15.5.2).
                 response.headers_mut().insert(WWW_AUTHENTICATE, self.server.challenge().challenge);
             }
             return Ok(response);
@@ -215,7 +215,7 @@ impl Incoming<'_> {
     }
 }
 
-/// What the headers of a request tell the handler. Most requests have few headers, so that each is looked at once.
+/// The metadata from the headers of a request. Most requests have few headers, so each is checked once.
 fn metadata(headers: &HeaderMap, is_stream: bool) -> Map<String, Value> {
     let (mut parents, mut states, mut preferences) = (Vec::new(), Vec::new(), Vec::new());
     for (name, value) in headers {
@@ -226,7 +226,7 @@ fn metadata(headers: &HeaderMap, is_stream: bool) -> Map<String, Value> {
             _ => {}
         }
     }
-    // A header of which a part is no text says nothing.
+    // A header of which a part is not text is ignored.
     let joined = |texts: Vec<Option<&str>>, separator: &str| {
         let texts: Option<Vec<_>> = texts.into_iter().collect();
         texts.map(|texts| texts.join(separator)).filter(|text| !text.is_empty())
@@ -236,7 +236,7 @@ fn metadata(headers: &HeaderMap, is_stream: bool) -> Map<String, Value> {
         && TraceParent::parse(parent).is_some()
     {
         metadata.insert(TRACEPARENT.to_owned(), parent.into());
-        // What tracing systems have added to the trace goes with it.
+        // Additions of tracing systems are passed on with the trace.
         metadata.extend(joined(states, ",").map(|state| (TRACESTATE.to_owned(), state.into())));
     }
     metadata.extend(joined(preferences, ", ").map(|text| (PREFER.to_owned(), text.into())));
@@ -256,7 +256,7 @@ fn input_value(input: Payload) -> Result<Value, Problem> {
     }
 }
 
-/// The problem of a text that should be JSON.
+/// The problem of a text that is not JSON.
 pub(super) fn not_json(error: &dyn fmt::Display) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, format!("the input is not JSON: {error}"))
 }

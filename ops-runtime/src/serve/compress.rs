@@ -8,16 +8,16 @@ use tower_http::compression::{CompressionLayer, Predicate};
 
 use crate::model::media::essence;
 
-/// Shorter bodies fit into a packet as they are.
+/// Shorter bodies fit into one packet uncompressed.
 const SHORT: u64 = 1_024;
 
-/// Compresses what is worth it, by gzip, which every client knows.
+/// Compresses with gzip, which every client knows, if that is worth it.
 pub(super) fn layer() -> CompressionLayer<Worth> {
     let layer = CompressionLayer::new().gzip(true).no_br().no_deflate().no_zstd();
     layer.quality(CompressionLevel::Fastest).compress_when(Worth)
 }
 
-/// True for text that is there as a whole: a stream would wait until there is enough to compress.
+/// True for text that is complete: a stream would wait until there is enough to compress.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worth;
 
@@ -28,7 +28,7 @@ impl Predicate for Worth {
     }
 }
 
-/// True for types whose content is text, and not compressed itself.
+/// True for types whose content is text, and not already compressed.
 fn is_text(content_type: &str) -> bool {
     let kind = essence(content_type);
     let texts = ["application/json", "application/xml", "application/yaml", "application/javascript", "image/svg+xml"];

@@ -1,8 +1,8 @@
-//! The page at `/docs`: what the server's document says, for people, with a form for each operation.
+//! The page at `/docs`: the server's document for people, with a form for each operation.
 //!
-//! It is plain HTML, CSS and JavaScript modules in `docs/`, sent as they are. It shows nothing but the document, and the
-//! responses to what its reader sends. Names and descriptions are texts to it, never markup, and the policy of its content
-//! lets it load and reach nothing but this server.
+//! It is plain HTML, CSS and JavaScript modules in `docs/`, sent unchanged. It shows only the document, and the
+//! responses to its reader's requests. Names and descriptions are inserted as text, never as markup, and its content
+//! security policy allows it to load from and connect to this server only.
 
 use std::sync::LazyLock;
 
@@ -17,13 +17,13 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// What the page may load and reach: its own files, and this server. No text can become markup or a script.
+/// What the page may load and connect to: its own files, and this server. No text can become markup or a script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// A part of the page.
 pub(super) struct File {
-    /// Its name below `/docs`, which is that of the page itself.
+    /// Its name below `/docs`; empty for the page itself.
     name: &'static str,
     content_type: &'static str,
     text: &'static str,
@@ -58,10 +58,10 @@ static FILES: &[File] = files! {
     "/stream.js": SCRIPT, "stream.js";
 };
 
-/// What tells the files of one build from those of another.
+/// Distinguishes the files of one build from those of another.
 static TAG: LazyLock<String> = LazyLock::new(|| tag::of(FILES.iter().map(|file| file.text.as_bytes())));
 
-/// What a path of the page leads to.
+/// The target of a path of the page.
 pub(super) enum Page {
     File(&'static File),
     /// The links of the page are relative to `/docs`.
@@ -69,7 +69,7 @@ pub(super) enum Page {
 }
 
 impl Page {
-    /// What is at a path, if the page has something there.
+    /// The target of a path, if the page has it.
     pub(super) fn at(path: &str) -> Option<Self> {
         match path.strip_prefix("/docs")? {
             "/" => Some(Self::Slash),
@@ -77,7 +77,7 @@ impl Page {
         }
     }
 
-    /// The response; without a body if the client has the file as it is.
+    /// The response; without a body if the client has the present file.
     pub(super) fn response(&self, headers: &HeaderMap) -> Response<Body> {
         let Self::File(file) = self else {
             let mut response = empty(StatusCode::PERMANENT_REDIRECT);

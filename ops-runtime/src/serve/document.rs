@@ -1,7 +1,7 @@
-//! The OpenAPI document of a server: what it takes and gives, for other people's tools and for our own generator.
+//! The OpenAPI document of a server, for other tools and for our own generator.
 //!
-//! It is made from the same specs and bindings that the server works by, so that it cannot say anything else. What our own
-//! reader makes of a document, this makes a document of again.
+//! It is made from the specs and bindings by which the server works, so the two cannot differ. It is the inverse of our
+//! own reader of documents.
 
 mod components;
 mod request;
@@ -28,18 +28,18 @@ use crate::{HttpBinding, OperationKind, OperationSpec, Text};
 /// Characters of a name that are escaped in a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a document says of the server as a whole.
+/// The description of the server as a whole.
 #[derive(Debug, Clone, Default)]
 pub(super) struct About {
     pub(super) title: Option<String>,
     pub(super) version: Option<String>,
     pub(super) description: Option<String>,
-    /// True if the page is served that shows the document.
+    /// True if the page that shows the document is served.
     #[cfg(feature = "docs-page")]
     pub(super) has_page: bool,
 }
 
-/// A document at a server's URL as texts, made when they are first asked for.
+/// A document at a server's URL as texts, made on first use.
 #[derive(Default)]
 pub(super) struct Texts {
     pub(super) url: String,
@@ -69,7 +69,7 @@ impl Texts {
     pub(super) fn text(&self, written: Written, make: impl FnOnce() -> Value) -> Tagged {
         let text = match written {
             Written::Json => self.json.get_or_init(|| Tagged::new(make().to_string())),
-            // A tree of JSON is always a document in YAML.
+            // A tree of JSON can always be written as YAML.
             Written::Yaml => {
                 self.yaml.get_or_init(|| Tagged::new(serde_saphyr::to_string(&make()).unwrap_or_default()))
             }
@@ -105,7 +105,7 @@ impl Written {
 
 /// The document of these operations, at a server's URL.
 ///
-/// Those that are contested stand where they are reached by their ids.
+/// Contested operations have the path of a call by id.
 pub(super) fn document(
     entries: &[Arc<Entry>],
     contested: &BTreeSet<Text>,
@@ -122,14 +122,14 @@ pub(super) fn document(
         problem: String::new(),
         needs_32: false,
     };
-    // The server's own schema gives way to another of that name.
+    // The server's own schema is renamed if another has its name.
     let is_taken = entries.iter().any(|entry| entry.spec.definitions.get("Problem").is_some());
     writer.problem = writer.components.add(if is_taken { "ServerProblem" } else { "Problem" }, problem());
     operations(entries, contested).iter().for_each(|given| writer.operation(given));
     writer.finish(entries, about, url)
 }
 
-/// The operations at one method and path together: one with a result and one with a stream may share them.
+/// The operations at one method and path: one with a result and one with a stream may share them.
 fn operations<'e>(entries: &'e [Arc<Entry>], contested: &BTreeSet<Text>) -> Vec<Given<'e>> {
     let mut all: Vec<Given<'_>> = Vec::new();
     let mut by_place: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -159,7 +159,7 @@ fn operations<'e>(entries: &'e [Arc<Entry>], contested: &BTreeSet<Text>) -> Vec<
     all
 }
 
-/// True if one operation gives the result and the other the stream of what is one operation in a document.
+/// True if one operation has the result and the other the stream of what is one operation in a document.
 fn is_twin(plain: &OperationSpec, stream: &OperationSpec) -> bool {
     plain.namespace() == stream.namespace()
         && stream.name().strip_prefix(plain.name()).is_some_and(|rest| rest.starts_with("_stream"))
@@ -186,7 +186,7 @@ struct Writer<'c> {
     paths: Map<String, Value>,
     /// The reference to the schema of problems.
     problem: String,
-    /// True if the document says what OpenAPI 3.1 can't.
+    /// True if the document needs features beyond OpenAPI 3.1.
     needs_32: bool,
 }
 
@@ -251,7 +251,7 @@ impl Writer<'_> {
         }
         if let Some(mut body) = request::body(binding, &input, &mut self.components) {
             if binding.bodies.iter().any(|body| !body.fixed.is_empty()) {
-                // What is put back goes into the components that the body names.
+                // Restored parts go into the components that the body refers to.
                 self.components.write();
                 switch::restore(given, &mut body, &mut self.components);
             }
@@ -261,7 +261,8 @@ impl Writer<'_> {
         self.needs_32 |= binding.responses.iter().any(|response| response.whole_event);
     }
 
-    /// Puts an operation at its path. A path and a method have one operation; the fragment of a path tells others apart.
+    /// Puts an operation at its path. A path and a method have one operation; the fragment of a path distinguishes
+    /// others.
     fn put(&mut self, path: String, method: &str, operation: Map<String, Value>) {
         const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
         let is_known = METHODS.contains(&method);
@@ -312,7 +313,7 @@ impl Writer<'_> {
     }
 }
 
-/// The title and the version, of the operations if nothing else is said.
+/// The title and the version; by default those of the operations.
 fn info(entries: &[Arc<Entry>], about: &About) -> Value {
     let common = |of: fn(&OperationSpec) -> &str| {
         let mut all = entries.iter().map(|entry| of(&entry.spec));
@@ -327,7 +328,7 @@ fn info(entries: &[Arc<Entry>], about: &About) -> Value {
     Value::Object(info)
 }
 
-/// The same call by id with the input in the query; it is no operation of its own.
+/// The same call by id with the input in the query; it is not a separate operation.
 fn by_get(post: &Map<String, Value>) -> Map<String, Value> {
     let mut get = post.clone();
     if let Some(mut body) = get.shift_remove("requestBody") {
@@ -342,7 +343,7 @@ fn by_get(post: &Map<String, Value>) -> Map<String, Value> {
     get
 }
 
-/// What an operation is called, and what is said about it.
+/// The names and the description of an operation.
 fn describe(spec: &OperationSpec, name: Option<&String>, out: &mut Map<String, Value>) {
     if !spec.tags.is_empty() {
         out.insert("tags".into(), spec.tags.iter().collect());
@@ -366,7 +367,7 @@ fn describe(spec: &OperationSpec, name: Option<&String>, out: &mut Map<String, V
     out.insert("x-ops-kind".into(), kind.into());
 }
 
-/// What a description begins with, as a line: what it says first.
+/// The first sentence of a description, as a line.
 fn first_sentence(text: &str) -> &str {
     let line = text.trim().lines().next().unwrap_or_default();
     let line = line.find(". ").and_then(|end| line.get(..=end)).unwrap_or(line);

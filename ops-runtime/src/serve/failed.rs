@@ -11,13 +11,13 @@ use crate::model::request_id::{Number, RequestId};
 use crate::run::shown;
 use crate::{CallError, ErrorCode, OperationSpec};
 
-/// The spec of what no operation answers: it declares nothing, and no error is about its input.
+/// The spec for an error without an operation: it declares nothing, and no error is about its input.
 const NO_OPERATION: &OperationSpec = &OperationSpec::query("");
 
-/// The response of a handler of axum that fails with the error of a call.
+/// The response of an axum handler that fails with the error of a call.
 ///
-/// It is a problem (RFC 9457) with the [status](crate::serve#errors) of its code. A failure without a code of its own, and
-/// what another server said, go to the log alone, with the number of the request that the client gets. An
+/// It is a problem (RFC 9457) with the [status](crate::serve#errors) of its code. A failure without a code of its own,
+/// and the texts of other servers, are only logged, with the number of the request that the client gets. An
 /// [`ErrorResponse`](crate::ErrorResponse) is sent with its status and its body.
 ///
 /// ```
@@ -39,7 +39,7 @@ impl IntoResponse for CallError {
         let id = number.write(&mut buffer);
         let request = RequestId::of(number);
         if *self.code() == ErrorCode::ValidationError && !is_of_input(&self, NO_OPERATION) {
-            // What was wrong with a call is for who runs the program.
+            // Details of a failed call are for the operator.
             tracing::error!(%request, error = %self, "a call of an own route was refused, or its result does not match its schema");
         }
         let error = shown::public(self, NO_OPERATION, &request, false);

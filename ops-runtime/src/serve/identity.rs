@@ -1,4 +1,4 @@
-//! Who sends a request, and what they may call.
+//! The sender of a request, and the operations that it may call.
 
 use std::future::Future;
 
@@ -7,10 +7,10 @@ use http::request::Parts;
 use crate::model::unauthorized::Unauthorized;
 use crate::{AccessControl, BoxFuture, Identity, OperationSpec, SecurityKind, SecurityScheme};
 
-/// Finds out who sends a request.
+/// Determines the sender of a request.
 ///
-/// A closure from the request's head to a future is one. The future gives an [`Identity`]; or an `Option` of one, `None`
-/// for a request without credentials, which may only call what needs none.
+/// A closure from the request's head to a future is an authenticator. The future returns an [`Identity`], or an
+/// `Option` of one: `None` for a request without credentials, which may call only operations without requirements.
 ///
 /// ```
 /// # use ops_runtime::Registry;
@@ -53,20 +53,20 @@ pub trait Authenticator: Send + Sync + 'static {
     /// The sender of a request with this head; `None` if it has no credentials.
     ///
     /// # Errors
-    /// The refusal of credentials that are not valid: the request is answered with 401, whatever it asks for.
+    /// The refusal of invalid credentials: the request gets the status 401, whatever it asks for.
     fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>>;
 
-    /// The ways in which requests may authenticate, each on its own. A bearer token by default.
+    /// The alternatives by which requests may authenticate; a bearer token by default.
     ///
-    /// They tell callers what to send: in the document of the server, and in the header `WWW-Authenticate` of a response
-    /// to a request without credentials.
+    /// They tell callers what to send: in the document of the server, and in the header `WWW-Authenticate` of the
+    /// response to a request without credentials.
     fn schemes(&self) -> Vec<SecurityScheme> {
         vec![SecurityScheme::new("bearer", SecurityKind::Bearer)]
     }
 
-    /// True if requests authenticate in these [`schemes`](Self::schemes) and in no other way. Then the document of the server
-    /// names them for operations that ask for credentials of another kind, as those of another server do. False by default:
-    /// a closure may look at anything.
+    /// True if requests can authenticate only by these [`schemes`](Self::schemes). Then the document lists them for
+    /// operations that require credentials of another kind, such as those of another server. False by default, since a
+    /// closure may read anything.
     fn is_exact(&self) -> bool {
         false
     }
@@ -93,10 +93,10 @@ pub(super) enum Lack {
     Rights,
 }
 
-/// Checks that a caller may run an operation, by its access rules and by the security that its binding asks for.
+/// Checks that a caller may run an operation, by its access rules and by the security of its binding.
 ///
-/// A way to authenticate is met by an identity that has its scopes; which credentials it came by is for the
-/// authenticator to check.
+/// A security scheme is satisfied by an identity that has its scopes; the authenticator checks by which credentials it
+/// was obtained.
 pub(super) fn check(spec: &OperationSpec, identity: Option<&Identity>) -> Result<(), Lack> {
     let ways = spec.http().map_or(&[][..], |binding| &binding.security);
     let is_anonymous = ways.is_empty() || ways.iter().any(|way| way.schemes.is_empty());
@@ -108,7 +108,7 @@ pub(super) fn check(spec: &OperationSpec, identity: Option<&Identity>) -> Result
     if (is_anonymous || is_met) && spec.access.allows(identity) { Ok(()) } else { Err(Lack::Rights) }
 }
 
-/// Checks that a caller satisfies access rules alone.
+/// Checks only the access rules.
 pub(super) fn allows(access: &AccessControl, identity: Option<&Identity>) -> Result<(), Lack> {
     match identity {
         None if access.is_open() => Ok(()),

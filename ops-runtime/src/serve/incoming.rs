@@ -1,4 +1,4 @@
-//! A request on its way through the server, and who sends it.
+//! A request in the server, and its sender.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::run::registry::Entry;
 use crate::run::response::ResponseParts;
 use crate::{CallError, ErrorCode, HttpBinding, Identity, ParameterLocation, Registry, SecurityScheme};
 
-/// What all requests of a server share.
+/// State shared by all requests of a server.
 pub(super) struct Shared {
     pub(super) registry: Registry,
     pub(super) options: HttpServerOptions,
@@ -38,25 +38,25 @@ pub(super) struct Shared {
     pub(super) metrics: Option<Arc<Metrics>>,
     pub(super) cancel: CancellationToken,
     pub(super) cache: Cache,
-    /// What the document says of the server; `None` if it is not given.
+    /// The description of the server in the document; `None` if there is no document.
     pub(super) about: Option<About>,
     pub(super) undeclared: Arc<Undeclared>,
 }
 
 impl Shared {
-    /// What tells of codes that an operation does not declare, if its handler is a function: the codes of others are not
-    /// the program's.
+    /// Reports codes that an operation does not declare, if its handler is a function: the codes of others are not the
+    /// program's.
     pub(super) fn undeclared_of(&self, entry: &Entry) -> Option<&Arc<Undeclared>> {
         entry.handler.as_ref().is_some_and(|handler| !handler.is_remote()).then_some(&self.undeclared)
     }
 
-    /// Asks for credentials as the authenticator understands them.
+    /// A challenge for the authenticator's schemes.
     pub(super) fn challenge(&self) -> Unauthorized {
         self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |_| auth::challenge(&self.schemes))
     }
 }
 
-/// A request on its way through the server.
+/// A request in the server.
 pub(super) struct Incoming<'a> {
     pub(super) server: &'a Shared,
     pub(super) parts: &'a Parts,
@@ -68,7 +68,7 @@ pub(super) struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Refuses a body that is coded, unless the operation describes the header and its handler decodes it.
+    /// Refuses a body with a content coding, unless the operation describes the header and its handler decodes it.
     pub(super) fn plain(&self, binding: Option<&HttpBinding>) -> Result<(), Problem> {
         let mut encodings = self.parts.headers.get_all(CONTENT_ENCODING).iter();
         let mut parameters = binding.into_iter().flat_map(|binding| binding.parameters.iter());
@@ -82,14 +82,14 @@ impl Incoming<'_> {
         Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "compressed bodies are not taken"))
     }
 
-    /// Who sends the request.
+    /// The sender of the request.
     pub(super) async fn identify(&self) -> Result<Option<Arc<Identity>>, Problem> {
         let Some(authenticator) = &self.server.authenticator else { return Ok(None) };
         let identity = authenticator.authenticate(self.parts).await.map_err(Problem::unauthorized)?;
         Ok(identity.map(Arc::new))
     }
 
-    /// Refuses a caller who may not run the operation, before anything is read for it.
+    /// Refuses a caller that may not run the operation, before anything is read for it.
     pub(super) fn admit(&self, entry: &Entry, identity: Option<&Identity>) -> Result<(), Problem> {
         self.meter.operation(&entry.spec.id);
         identity::check(&entry.spec, identity).map_err(|lack| {

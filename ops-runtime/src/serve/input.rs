@@ -1,7 +1,7 @@
-//! From a request to the input of its operation, and what is told of a request that is none.
+//! From a request to the input of its operation, and the errors of an invalid request.
 //!
-//! Futures of what most requests do not need are in boxes: each request would have to find room for them. So are parts of
-//! the others: allocators have pieces of up to a kilobyte at hand, and one future for all would be larger.
+//! Futures that most requests do not need are boxed, since each request would have to reserve room for them. So are
+//! parts of the others: allocators have blocks of up to a kilobyte at hand, and one future for all would be larger.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn nothing_there() -> Problem {
 }
 
 impl Incoming<'_> {
-    /// Reads the text of the input of a call by id: the body, or a parameter of a request that has none.
+    /// Reads the text of the input of a call by id: the body, or a parameter of a request without body.
     pub(super) async fn text_by_id<B>(&self, entry: &Entry, body: B) -> Result<(Held, Bytes), Problem>
     where
         B: http_body::Body + Send,
@@ -77,7 +77,7 @@ impl Incoming<'_> {
         self.parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok())
     }
 
-    /// Runs the first of the operations at a path that the request is meant for.
+    /// Runs the first operation at a path that matches the request.
     pub(super) async fn bound<B>(
         &self,
         mut matches: Vec<Match<'_>>,
@@ -104,11 +104,11 @@ impl Incoming<'_> {
                 (answered, _) => return answered,
             }
         };
-        // An operation's own type tells only the first of its faults.
+        // An operation's own type reports only the first error.
         Err(Box::pin(self.all_faults(found, failed.0, failed.1)).await)
     }
 
-    /// Leaves the operations that the caller may run, those first that the client's `Accept` means.
+    /// Keeps the operations that the caller may run; those that the client's `Accept` prefers come first.
     fn choose(&self, matches: &mut Vec<Match<'_>>, identity: Option<&Identity>) -> Result<(), Problem> {
         // Of one that gives a result and one that streams, the client's `Accept` chooses: the one whose type it prefers, and
         // the stream of two that are alike to it, if it names the stream's.
@@ -119,7 +119,7 @@ impl Incoming<'_> {
             results.all(|found| self.weight_of_result(found) <= stream)
         });
         matches.sort_by_key(|found| found.route.is_stream() != wants_stream);
-        // Who may run none of them need not send a body.
+        // A caller that may run none of them need not send a body.
         let mut refused = None;
         matches.retain(|found| match self.admit(&found.route.entry, identity) {
             Ok(()) => true,
@@ -134,7 +134,7 @@ impl Incoming<'_> {
         matches.iter().try_for_each(|found| self.plain(found.route.binding()))
     }
 
-    /// Reads the input of the first operation that the request is meant for.
+    /// Reads the input of the first operation that matches the request.
     async fn read<'m, 'p, B>(&self, matches: &'m [Match<'p>], held: &mut Held, body: B) -> Result<Read<'m, 'p>, Problem>
     where
         B: http_body::Body + Send + 'static,
@@ -210,7 +210,7 @@ impl Incoming<'_> {
         })
     }
 
-    /// The input as text, if the operation's own type is read from it, which tells by itself if it is an input.
+    /// The input as text, if the operation's own type is read from it, which checks the input by itself.
     fn text(&self, found: &Match<'_>, bytes: &Bytes) -> Option<Bytes> {
         let is_strict = self.server.registry.policy() == OutputPolicy::Strict;
         if found.route.is_stream() || is_strict || !pipeline::reads_text(&found.route.entry) {
@@ -219,8 +219,8 @@ impl Incoming<'_> {
         read::text(&self.request(found)?, bytes)
     }
 
-    /// What is wrong with a request whose text is no input; the problem as it was if the input is fine, and the call failed
-    /// otherwise.
+    /// All errors of a request whose text is not a valid input; the original problem if the input is valid, and the
+    /// call failed otherwise.
     async fn all_faults(&self, found: &Match<'_>, bytes: Bytes, problem: Problem) -> Problem {
         let entry = &found.route.entry;
         let Some(request) = self.request(found) else { return problem };
@@ -240,10 +240,10 @@ impl Incoming<'_> {
         has_handler && self.request(found).is_some_and(|request| request.streams().is_some())
     }
 
-    /// The input with a text in the place of its body, and that text, if the handler takes the body as a stream.
+    /// The input with a placeholder for its body, and that placeholder, if the handler takes the body as a stream.
     ///
     /// # Errors
-    /// If something else of the request is wrong: its body, which may be of any length, need not be read to tell that.
+    /// If something else of the request is invalid: then its body, which may be of any length, need not be read.
     async fn streamed(&self, found: &Match<'_>) -> Result<Option<(Value, String)>, Problem> {
         let entry = &found.route.entry;
         let (Some(request), Some(handler)) = (self.request(found), entry.handler.as_ref()) else { return Ok(None) };
@@ -256,7 +256,7 @@ impl Incoming<'_> {
         if handler.erased.takes_bodies(&input, &bodies) {
             return Ok(Some((input, placeholder)));
         }
-        // Of a handler that takes no stream, only the body itself can tell if it is one that the schema allows.
+        // If the handler takes no stream, only the body itself shows if the schema allows it.
         let checked = entry.schemas.check_input(&entry.spec, &input);
         let elsewhere: Vec<Value> = checked
             .err()
@@ -289,7 +289,8 @@ fn kinds<'m>(found: &'m Match<'_>) -> impl Iterator<Item = &'m str> {
     given.filter_map(|response| response.content_type.as_deref())
 }
 
-/// An input with its files beside it if the handler takes them as they are, with their names; else they are JSON in it.
+/// An input with its files beside it, with their names, if the handler takes them unchanged; otherwise they are JSON in
+/// it.
 fn with_files(found: &Match<'_>, input: Value, files: Bodies) -> Result<(Value, Bodies), Problem> {
     let Entry { spec, handler, .. } = &*found.route.entry;
     let takes = |files: &Bodies| handler.as_ref().is_some_and(|handler| handler.erased.takes_bodies(&input, files));
@@ -300,7 +301,7 @@ fn with_files(found: &Match<'_>, input: Value, files: Bodies) -> Result<(Value, 
     Ok((json.into_owned(), Bodies::default()))
 }
 
-/// The input that a text is; nothing at all is an input that says nothing.
+/// The input in a text; an empty text is an input without properties.
 fn input(entry: &Entry, text: &[u8]) -> Result<Value, Problem> {
     if text.is_empty() {
         return Ok(read::nothing(&entry.spec));
@@ -308,7 +309,7 @@ fn input(entry: &Entry, text: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(text).map_err(|error| not_json(&error))
 }
 
-/// The problem of an input with all that its schema has against it: an operation's own type tells only the first.
+/// The problem of an input with all violations of its schema: an operation's own type reports only the first error.
 pub(super) fn all_violations(entry: &Entry, text: &[u8], problem: Problem) -> Problem {
     if problem.status != StatusCode::UNPROCESSABLE_ENTITY {
         return problem;
@@ -321,18 +322,18 @@ pub(super) fn all_violations(entry: &Entry, text: &[u8], problem: Problem) -> Pr
     }
 }
 
-/// The violations of which an error tells.
+/// The violations in an error.
 fn violations(error: &CallError) -> impl Iterator<Item = &Value> {
     error.details().get("violations").and_then(Value::as_array).into_iter().flatten()
 }
 
-/// True if a violation is not about the text that stands in the place of a body, nor about the whole of which it is part.
+/// True if a violation concerns neither the placeholder of a body nor the whole of which it is part.
 fn is_elsewhere(violation: &Value, input: &Value, placeholder: &str) -> bool {
     let pointer = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
     !pointer.is_empty() && input.pointer(pointer).is_none_or(|at| at.as_str() != Some(placeholder))
 }
 
-/// The problem of a request that is no input of an operation; `placeholder` stands for a body that was not read.
+/// The problem of a request that is not a valid input; `placeholder` stands for a body that was not read.
 fn refusal(entry: &Entry, refused: Refused, placeholder: Option<&str>) -> Problem {
     match refused {
         Refused::Type(detail) => Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail),
@@ -340,7 +341,7 @@ fn refusal(entry: &Entry, refused: Refused, placeholder: Option<&str>) -> Proble
         Refused::Other(faults) => Problem::faults(&faults),
         Refused::Full => Problem::busy("too many bytes are in flight"),
         Refused::Faults(faults, members) => {
-            // What could be read is checked as well, so that all is told at once.
+            // The parts that could be read are checked as well, so that all errors are reported at once.
             let input = Value::Object(members);
             let checked = entry.schemas.check_input(&entry.spec, &input);
             let mut all: Vec<Value> = faults.iter().map(Fault::to_json).collect();

@@ -1,4 +1,4 @@
-//! What `GET /metrics` says about jobs.
+//! The metrics of jobs at `GET /metrics`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use crate::durable::Jobs;
 use crate::durable::engine::QueueStats;
 
-/// How long an engine has to answer, so that it holds up no scrape.
+/// Timeout for the engine, so that it does not delay a scrape.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The text for Prometheus. A queue whose engine does not answer is left out.
+/// The text for Prometheus. A queue without a response of its engine is left out.
 pub(super) async fn text(jobs: &Jobs) -> String {
     let queues = jobs.queues();
     let read = join_all(queues.iter().map(async |queue| match timeout(PATIENCE, jobs.stats(queue)).await {

@@ -1,5 +1,4 @@
-//! What is around the server's own answers: a program's own routes and layers, compression, and what pages of other origins
-//! may do.
+//! What is around the server's own responses: a program's own routes and layers, compression, and CORS.
 
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use super::incoming::Shared;
 use super::service::Service;
 use crate::run::door::Door;
 
-/// Puts a layer of the program's own around a router.
+/// Adds a layer of the program's own around a router.
 pub(super) type Around = Box<dyn FnOnce(Router) -> Router + Send + Sync>;
 
-/// What is around the server's own answers.
+/// What is around the server's own responses.
 pub(super) struct Layers {
     pub(super) routes: Option<Router>,
     /// The innermost first.
@@ -50,7 +49,7 @@ impl Layers {
     }
 }
 
-/// What pages of other origins may do, of those that the door lets in by name; nothing unless an origin is named.
+/// The permissions for pages of other origins that are allowed by name; `None` unless an origin is.
 pub(super) fn cors(door: &Door) -> Option<CorsLayer> {
     let door = door.clone();
     door.has_origins().then(|| {

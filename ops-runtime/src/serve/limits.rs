@@ -1,4 +1,4 @@
-//! What requests may take of a server: their number, and the bytes of their bodies.
+//! Limits of a server's requests: their number, and the bytes of their bodies.
 
 use std::fmt;
 use std::pin::pin;
@@ -19,13 +19,13 @@ use super::read::{nodes, nodes_of_json};
 use super::upload::Allowed;
 use crate::model::media::{Media, is_utf8};
 
-/// What a value of JSON takes in memory beside its text, in bytes.
+/// Memory of a JSON value beside its text, in bytes.
 const NODE: usize = 256;
 
-/// How many values of a body are not counted.
+/// Number of values of a body that are not counted.
 const SMALL: usize = 64;
 
-/// What all requests share.
+/// State shared by all requests.
 #[derive(Debug)]
 pub(super) struct Limits {
     requests: Arc<Room>,
@@ -37,21 +37,21 @@ pub(super) struct Limits {
     read_timeout: Duration,
 }
 
-/// How much there is of something, and how much of that is taken. A counter: a semaphore has a queue, and its lock.
+/// The amount of a resource, and how much of it is taken. A counter: a semaphore has a queue with a lock.
 #[derive(Debug)]
 struct Room {
     most: usize,
     taken: AtomicUsize,
 }
 
-/// A part of what there is, which is given back when this is dropped.
+/// A part of the resource, which is released when this is dropped.
 #[derive(Debug)]
 pub(super) struct Taken {
     room: Arc<Room>,
     amount: usize,
 }
 
-/// What a request holds until it is answered.
+/// What a request holds until its response.
 #[derive(Debug)]
 pub(super) struct Held {
     _request: Taken,
@@ -70,7 +70,7 @@ impl Room {
 }
 
 impl Taken {
-    /// Takes more. False if there is not that much.
+    /// Takes more. False if there is not enough.
     fn more(&mut self, amount: usize) -> bool {
         let fits = |taken: usize| taken.checked_add(amount).filter(|all| *all <= self.room.most);
         let is_there = self.room.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
@@ -101,7 +101,7 @@ impl Limits {
         }
     }
 
-    /// Lets a request in.
+    /// Admits a request.
     pub(super) fn admit(&self) -> Result<Held, Problem> {
         match self.requests.take(1) {
             Some(request) => Ok(Held { _request: request, bytes: Taken { room: self.bytes.clone(), amount: 0 } }),
@@ -109,15 +109,15 @@ impl Limits {
         }
     }
 
-    /// Lets a stream be opened.
+    /// Admits a stream.
     pub(super) fn stream(&self) -> Result<Taken, Problem> {
         self.streams.take(1).ok_or_else(|| Problem::busy("too many streams are open"))
     }
 
-    /// What a body may take that a handler reads as a stream.
+    /// The limits of a body that a handler reads as a stream.
     ///
     /// # Errors
-    /// If it says that it is longer.
+    /// If its stated length is too large.
     pub(super) fn upload<B: http_body::Body>(&self, body: &B) -> Result<Allowed, Problem> {
         let least = body.size_hint().lower();
         match self.max_upload.filter(|most| least > *most) {
@@ -141,7 +141,7 @@ impl Limits {
         if body.is_end_stream() {
             return Ok(Bytes::new());
         }
-        // What will be refused need not be read.
+        // A body that will be refused need not be read.
         if body.size_hint().lower() > self.max_body as u64 {
             return Err(too_large());
         }
@@ -156,7 +156,7 @@ impl Limits {
                     return Err(too_large());
                 }
                 hold(held, length)?;
-                // Most bodies come in one piece, which is kept as it is.
+                // Most bodies arrive in one piece, which is used unchanged.
                 let data = data.copy_to_bytes(length);
                 if first.is_empty() && rest.is_empty() {
                     first = data;
@@ -172,14 +172,15 @@ impl Limits {
         let late = || Problem::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
         let bytes = {
             let mut read = pin!(read);
-            // Most bodies are there already, and need no timer.
+            // Most bodies have arrived already, and need no timer.
             match poll!(&mut read) {
                 Poll::Ready(read) => read?,
                 Poll::Pending => Box::pin(timeout(self.read_timeout, read)).await.unwrap_or_else(|_| Err(late()))?,
             }
         };
         let count = match content_type.map(|kind| (Media::of(kind), kind)) {
-            // A file or a text is one value, whatever is in it. The parts of a body are counted when they are known.
+            // A file or a text is one value, whatever is in it. The parts of a body are counted later, when they are
+            // known.
             Some((Media::Text | Media::Bytes | Media::Other | Media::Multipart, _)) => 0,
             Some((Media::Json | Media::Lines | Media::Sequence, kind)) if is_utf8(kind) => nodes_of_json(&bytes),
             _ => nodes(&bytes),
@@ -188,12 +189,12 @@ impl Limits {
         Ok(bytes)
     }
 
-    /// Holds so many values, that will be made of texts.
+    /// Reserves so many values, which will be made from texts.
     pub(super) fn values(&self, held: &mut Held, nodes: usize) -> Result<(), Problem> {
         if nodes > self.bytes.most / NODE {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the request has too many values"));
         }
-        // Counting is not worth it for a small request.
+        // Counting a small request costs more than it is worth.
         if nodes > SMALL { hold(held, nodes.saturating_mul(NODE)) } else { Ok(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Responses that handlers make themselves: their status, their headers and their cookies as they are set.
+//! Responses that handlers make themselves, with their own status, headers and cookies.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::problem::Problem;
 use crate::model::media::{Form, Media, essence, form};
 use crate::{HttpBinding, HttpMeta, HttpResponse, Payload, ResponseMeta, StatusRange};
 
-/// What the server says itself of the connection and the body.
+/// Headers that the server itself sets, about the connection and the body.
 const FRAMING: [HeaderName; 8] = [
     CONNECTION,
     CONTENT_LENGTH,
@@ -29,7 +29,7 @@ const FRAMING: [HeaderName; 8] = [
 /// The response with a handler's own status and content type.
 ///
 /// # Errors
-/// If the data are not what the content type holds.
+/// If the content type cannot represent the data.
 pub(super) fn response(
     binding: Option<&HttpBinding>,
     own: &HttpMeta,
@@ -41,12 +41,12 @@ pub(super) fn response(
         Payload::Value(value) => *value == Value::Null,
         data => data.text().is_some_and(|text| text == b"null"),
     };
-    // Such as a redirect.
+    // For example a redirect.
     let is_described = || binding.is_some_and(|binding| binding.response(own.status_code, kind).is_some());
     if is_null && kind.is_empty() && !(status.is_success() && is_described()) {
         return Ok(empty(status));
     }
-    // By its id, an operation gives JSON, whatever a response at its own path holds: bytes are base64 here.
+    // By its id, an operation returns JSON, whatever the response at its own path is: bytes are base64 here.
     let Some(binding) = binding else {
         return Ok(match text(data) {
             Ok(text) => respond(status, JSON, text),
@@ -65,7 +65,7 @@ pub(super) fn response(
     };
     let described = described.map_or_else(
         || {
-            // Data are no bytes, unless the operation describes them so.
+            // Data are not bytes, unless the operation describes them so.
             let kind = if kind.is_empty() || form(kind) == Form::Bytes { JSON } else { kind };
             Cow::Owned(HttpResponse::of(StatusRange::Exact(own.status_code), kind.to_owned()))
         },

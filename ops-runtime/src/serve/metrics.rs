@@ -1,4 +1,4 @@
-//! What is counted about requests: the text for Prometheus, and the `metrics` facade (feature `metrics`).
+//! Metrics of requests: the text for Prometheus, and the `metrics` facade (feature `metrics`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,26 +14,26 @@ pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 /// The bounds of the histogram, in seconds: those of OpenTelemetry for HTTP servers.
 const BOUNDS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 
-/// The status of a request whose client went away before the response, as proxies count it.
+/// The status of a request whose client disconnected before the response, as in proxies.
 const CLIENT_CLOSED: u16 = 499;
 
-/// What a server has counted.
+/// The metrics of a server.
 pub(super) struct Metrics {
-    /// Who may read it.
+    /// The access rules for reading them.
     pub(super) access: AccessControl,
-    /// Whose queues are told, too.
+    /// The jobs whose queues are included.
     #[cfg(feature = "durable")]
     pub(super) jobs: Option<crate::durable::Jobs>,
     in_flight: AtomicUsize,
-    /// By operation; requests that lead to none have an empty name. Names of others' making are no labels.
+    /// By operation; requests without an operation have an empty name. Names that clients make up are not labels.
     operations: RwLock<BTreeMap<Text, Arc<Counts>>>,
 }
 
-/// What is counted of one operation.
+/// The metrics of one operation.
 #[derive(Default)]
 struct Counts {
     statuses: RwLock<BTreeMap<u16, AtomicU64>>,
-    /// How many took at most as long as each bound, and not as long as the one before.
+    /// How many took at most as long as each bound, and longer than the one before.
     durations: [AtomicU64; BOUNDS.len()],
     count: AtomicU64,
     nanoseconds: AtomicU64,
@@ -64,7 +64,7 @@ impl Metrics {
         counts.record(status, duration);
     }
 
-    /// The text for Prometheus, of the operations that are still served.
+    /// The text for Prometheus, with the operations that are still served.
     pub(super) fn text(&self, open_streams: usize, is_served: impl Fn(&str) -> bool) -> String {
         let operations = {
             let mut operations = self.operations.write().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl Metrics {
                 sum += count.load(Ordering::Relaxed);
                 let _ = writeln!(text, "{name}_bucket{{operation=\"{operation}\",le=\"{bound}\"}} {sum}");
             }
-            // Counted while the text is written, it must not be below the buckets.
+            // It may change while the text is written, and must not be below the buckets.
             let count = counts.count.load(Ordering::Relaxed).max(sum);
             let seconds = Duration::from_nanos(counts.nanoseconds.load(Ordering::Relaxed)).as_secs_f64();
             let _ = writeln!(text, "{name}_bucket{{operation=\"{operation}\",le=\"+Inf\"}} {count}");
@@ -137,7 +137,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Counts one request, however it ends. Without anything that counts it is nothing.
+/// Counts one request, however it ends. Does nothing if there are no metrics.
 pub(super) struct Meter(Option<Running>);
 
 struct Running {
@@ -160,14 +160,14 @@ impl Meter {
         Self(Some(Running { metrics, operation: Mutex::default(), status: CLIENT_CLOSED, started: Instant::now() }))
     }
 
-    /// Says which operation the request leads to, as far as that is known.
+    /// Sets the operation of the request, if known.
     pub(super) fn operation(&self, id: &Text) {
         if let Some(running) = &self.0 {
             *running.operation.lock().unwrap_or_else(PoisonError::into_inner) = id.clone();
         }
     }
 
-    /// Says what the response is.
+    /// Sets the status of the response.
     pub(super) fn end(mut self, status: http::StatusCode) {
         if let Some(running) = &mut self.0 {
             running.status = status.as_u16();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The limits of a server, and what it tells callers.
+/// The limits of a server, and the visibility of errors.
 ///
 /// ```
 /// use ops_runtime::serve::HttpServerOptions;
@@ -13,21 +13,21 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HttpServerOptions {
-    /// The longest body of a request, in bytes; 4 MiB by default. A longer one is answered with 413.
+    /// The longest body of a request, in bytes; 4 MiB by default. A longer one gets the status 413.
     pub max_body: usize,
-    /// The longest body that a handler reads as a stream, in bytes; no limit by default, for such a body is not held in
-    /// memory. A longer one is answered with 413, or ends the stream with an error.
+    /// The longest body that a handler reads as a stream, in bytes; no limit by default, since such a body is not held
+    /// in memory. A longer one gets the status 413, or ends the stream with an error.
     pub max_upload: Option<u64>,
-    /// How many bytes the bodies of all requests in flight may take in memory together; 128 MiB by default. A JSON value
-    /// counts for 256 bytes beside its text. Requests beyond it are answered with 503.
+    /// Memory limit for the bodies of all requests in flight, in bytes; 128 MiB by default. A JSON value counts for
+    /// 256 bytes beside its text. Requests beyond it get the status 503.
     pub max_bodies: usize,
-    /// How many requests may be in flight, streams not counted; 2,000 by default. More are answered with 503.
+    /// Limit of requests in flight, not counting streams; 2,000 by default. Further ones get the status 503.
     pub max_requests: usize,
-    /// How many streams of subscriptions, and of bytes that handlers give, may be open; 20,000 by default. More are
-    /// answered with 503.
+    /// Limit of open streams, of subscriptions and of bytes from handlers; 20,000 by default. Further ones get the
+    /// status 503.
     pub max_streams: usize,
-    /// How long the body of a request may take, and each piece of one that a handler reads as a stream; 30 seconds by
-    /// default. A slower one is answered with 408, or ends the stream with an error.
+    /// Timeout for the body of a request, and for each piece of one that a handler reads as a stream; 30 seconds by
+    /// default. A slower one gets the status 408, or ends the stream with an error.
     pub read_timeout: Duration,
     /// How long a call may take, and a subscription until its handler has opened it; a minute by default. A longer one is
     /// answered with 504. For a handler that reads the body as a stream, the time in which it waits for pieces does not count,
@@ -35,21 +35,21 @@ pub struct HttpServerOptions {
     pub timeout: Option<Duration>,
     /// How long a stream may stay silent before a comment keeps its connection open; 15 seconds by default.
     pub keep_alive: Duration,
-    /// How many connections [`HttpServer::serve`](crate::serve::HttpServer::serve) has at a time; 25,000 by default. More
+    /// Limit of connections of [`HttpServer::serve`](crate::serve::HttpServer::serve); 25,000 by default. Further ones
     /// wait to be accepted.
     pub max_connections: usize,
     /// How long [`HttpServer::serve`](crate::serve::HttpServer::serve) waits for the head of a request, and keeps an idle
     /// connection; 30 seconds by default.
     pub head_timeout: Duration,
-    /// How many bytes the head of a request may have at [`HttpServer::serve`](crate::serve::HttpServer::serve); 64 KiB by
-    /// default. It has at most 100 headers. A larger one is answered with 431.
+    /// Limit of the head of a request at [`HttpServer::serve`](crate::serve::HttpServer::serve), in bytes; 64 KiB by
+    /// default. It has at most 100 headers. A larger one gets the status 431.
     pub max_head: usize,
-    /// How long a client of [`HttpServer::serve`](crate::serve::HttpServer::serve) may read nothing before its connection
-    /// is ended; a minute by default.
+    /// How long a client of [`HttpServer::serve`](crate::serve::HttpServer::serve) may read nothing before its
+    /// connection is closed; a minute by default.
     pub stall_timeout: Duration,
     /// How long requests in flight may take after a shutdown has begun; 30 seconds by default.
     pub shutdown_timeout: Duration,
-    /// True if callers see the messages of failures that have no code of their own, such as those of `io::Error`.
+    /// True if callers see the messages of failures without a code of their own, such as those of `io::Error`.
     pub expose_errors: bool,
 }
 
@@ -77,31 +77,31 @@ impl HttpServerOptions {
         with_max_body: max_body = usize;
         /// Sets the longest body that a handler reads as a stream, in bytes. `None` sets no limit.
         with_max_upload: max_upload = Option<u64>;
-        /// Sets how many bytes the bodies of all requests in flight may take in memory together.
+        /// Sets the memory limit for the bodies of all requests in flight, in bytes.
         with_max_bodies: max_bodies = usize;
-        /// Sets how many requests may be in flight.
+        /// Sets the limit of requests in flight.
         with_max_requests: max_requests = usize;
-        /// Sets how many streams of subscriptions may be open.
+        /// Sets the limit of open streams.
         with_max_streams: max_streams = usize;
-        /// Sets how long the body of a request may take.
+        /// Sets the timeout for the body of a request.
         with_read_timeout: read_timeout = Duration;
-        /// Sets how long a call may take. `None` leaves that to the operations.
+        /// Sets the timeout of a call. `None` leaves it to the operations.
         with_timeout: timeout = Option<Duration>;
         /// Sets how long a stream may stay silent before a comment keeps its connection open.
         with_keep_alive: keep_alive = Duration;
-        /// Sets how many connections there may be at a time.
+        /// Sets the limit of connections.
         with_max_connections: max_connections = usize;
-        /// Sets how long the head of a request may take, and for how long an idle connection is kept.
+        /// Sets the timeout for the head of a request, after which an idle connection is closed, too.
         with_head_timeout: head_timeout = Duration;
-        /// Sets how many bytes the head of a request may have; at least 8 KiB.
+        /// Sets the limit of the head of a request, in bytes; at least 8 KiB.
         with_max_head: max_head = usize;
-        /// Sets how long a client may read nothing before its connection is ended.
+        /// Sets how long a client may read nothing before its connection is closed.
         with_stall_timeout: stall_timeout = Duration;
         /// Sets how long requests in flight may take after a shutdown has begun.
         with_shutdown_timeout: shutdown_timeout = Duration;
     }
 
-    /// Shows callers the messages of failures that have no code of their own, such as those of `io::Error`.
+    /// Shows callers the messages of failures without a code of their own, such as those of `io::Error`.
     #[must_use]
     pub fn with_exposed_errors(mut self) -> Self {
         self.expose_errors = true;

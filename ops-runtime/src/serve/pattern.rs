@@ -1,4 +1,4 @@
-//! Patterns: a segment of a path, or a pair of the query that a path template itself has.
+//! Patterns for a segment of a path, or for a pair of the query in a path template.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -14,17 +14,17 @@ pub(super) type Rank = (Reverse<usize>, Vec<String>);
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     names: Vec<String>,
-    /// `None` if the text is one parameter as a whole.
+    /// `None` if the whole text is one parameter.
     regex: Option<Regex>,
-    /// The literal parts, which tell patterns apart.
+    /// The literal parts, which distinguish patterns.
     key: Vec<String>,
 }
 
 impl Pattern {
-    /// The pattern of these pieces, which are text and parameters; the text as it is if there are no parameters.
+    /// The pattern of these pieces, which are text and parameters.
     ///
     /// # Errors
-    /// The text itself, in the form in which texts are [compared](canonical), if no parameter is in it.
+    /// The text itself, in [canonical] form, if it has no parameters.
     pub(super) fn new(pieces: &[Piece<'_>]) -> Result<Self, String> {
         let (mut key, mut names) = (vec![String::new()], Vec::new());
         for piece in pieces {
@@ -49,7 +49,7 @@ impl Pattern {
         let is_whole = key.iter().all(String::is_empty) && names.len() == 1;
         let literals: Vec<String> = key.iter().map(|text| regex::escape(text)).collect();
         let source = format!("^{}$", literals.join("(.+?)"));
-        // A text of ours that is escaped is always an expression; it may be too long, and then matches nothing.
+        // An expression of escaped text is always valid, but may be too long; then it matches nothing.
         let regex = if is_whole { None } else { Regex::new(&source).or_else(|_| Regex::new("^\\b$")).ok() };
         Ok(Self { names, regex, key })
     }
@@ -59,7 +59,7 @@ impl Pattern {
         &self.names
     }
 
-    /// What tells it apart from other patterns, the most specific first.
+    /// The order among patterns, the most specific first.
     pub(super) fn rank(&self) -> Rank {
         let literal: usize = self.key.iter().map(String::len).sum();
         (Reverse(literal), self.key.clone())
@@ -78,15 +78,15 @@ impl Pattern {
     }
 }
 
-/// The text before the first such byte, which is ASCII, and what stands behind it. As `str::split_once`, which costs
+/// The text before the first such byte, which is ASCII, and the text after it. Like `str::split_once`, which costs
 /// several times as much for the short texts of a URL.
 pub(super) fn cut(text: &str, at: u8) -> (&str, Option<&str>) {
     let found = text.bytes().position(|byte| byte == at).and_then(|place| text.split_at_checked(place));
     found.map_or((text, None), |(before, rest)| (before, rest.get(1..)))
 }
 
-/// A text in a URL with each character in one form (RFC 3986, section 6.2.2): letters, digits and the like are not
-/// escaped, what can't stand in a URL is, and the digits of escapes are in upper case.
+/// A text in a URL with each character in one form (RFC 3986, section 6.2.2): unreserved characters are not escaped,
+/// invalid ones are, and the digits of escapes are in upper case.
 pub(super) fn canonical(text: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     let may_stand = |byte: u8| {

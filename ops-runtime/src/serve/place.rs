@@ -1,4 +1,4 @@
-//! Where a request leads: to an operation, or to what the server itself gives.
+//! The target of a request: an operation, or a resource of the server itself.
 
 use std::sync::Arc;
 
@@ -21,25 +21,25 @@ use super::tag;
 use crate::run::registry::Entry;
 use crate::{CallError, ErrorCode, OperationKind, SecurityKind, SecurityScheme};
 
-/// Where a request leads.
+/// The target of a request.
 pub(super) enum Place<'p> {
     /// To operations at the path of their bindings.
     Bound(Vec<Match<'p>>),
     /// To an operation by its id.
     ById(Arc<Entry>),
-    /// To the word that the server is there.
+    /// The health check.
     Health,
     /// To the document of the operations.
     Document(Written),
     /// To the page that shows it.
     #[cfg(feature = "docs-page")]
     Docs(Page),
-    /// To what the server has counted.
+    /// The metrics.
     Metrics(Arc<Metrics>),
 }
 
 impl<'p> Incoming<'p> {
-    /// Where the request leads.
+    /// The target of the request.
     pub(super) fn place(&self, routes: &Routes) -> Result<Place<'p>, Problem> {
         let (method, uri) = (&self.parts.method, &self.parts.uri);
         let methods = match routes.find(method.as_str(), uri.path(), uri.query().unwrap_or_default()) {
@@ -79,7 +79,7 @@ impl<'p> Incoming<'p> {
         Err(Problem::methods(methods.iter().map(String::as_str)))
     }
 
-    /// What the server itself gives at a path to those who read.
+    /// The server's own resource at a path, for reading methods.
     fn own(&self, path: &str) -> Option<Place<'p>> {
         if path == "/healthz" {
             return Some(Place::Health);
@@ -96,7 +96,7 @@ impl<'p> Incoming<'p> {
 
     /// The document of all operations.
     pub(super) fn document(&self, routes: &Routes, written: Written) -> Response<Body> {
-        // Where this router is nested, the operations are below the same prefix.
+        // If this router is nested, the operations are below the same prefix.
         let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |original| &original.0);
         let url = original.path().strip_suffix(self.parts.uri.path()).filter(|url| !url.is_empty()).unwrap_or("/");
         let about = self.server.about.clone().unwrap_or_default();

@@ -56,7 +56,7 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail).with(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
-    /// The path has something for other methods. What can be read can be asked for its head (RFC 9110, section 9.3.2).
+    /// The path exists for other methods. If it can be read, its head can be requested (RFC 9110, section 9.3.2).
     pub(super) fn methods<'a>(methods: impl IntoIterator<Item = &'a str>) -> Self {
         let mut all: BTreeSet<&str> = methods.into_iter().collect();
         if all.contains("GET") {
@@ -70,7 +70,7 @@ impl Problem {
         }
     }
 
-    /// The sender is not known.
+    /// The sender is unknown.
     pub(super) fn unauthorized(Unauthorized { challenge, is_unavailable }: Unauthorized) -> Self {
         if is_unavailable {
             return Self::busy("credentials cannot be checked now");
@@ -84,7 +84,7 @@ impl Problem {
         Self { code: Some("ACCESS_DENIED".to_owned()), ..Self::new(StatusCode::FORBIDDEN, detail) }
     }
 
-    /// The input breaks its schema, or can't be read.
+    /// The input does not match its schema, or cannot be read.
     pub(super) fn violations(violations: Vec<Value>) -> Self {
         let count = violations.len();
         let detail = format!("the input has {count} {}", if count == 1 { "violation" } else { "violations" });
@@ -93,12 +93,12 @@ impl Problem {
         Self { code, members, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail) }
     }
 
-    /// What could not be read of a request, as violations.
+    /// The unreadable parts of a request, as violations.
     pub(super) fn faults(faults: &[Fault]) -> Self {
         Self::violations(faults.iter().map(Fault::to_json).collect())
     }
 
-    /// The failure of a call, of which callers may know.
+    /// The failure of a call, as far as callers may see it.
     pub(super) fn of_error(error: &CallError, spec: &OperationSpec) -> Self {
         let is_input = is_of_input(error, spec);
         if let (true, Some(Value::Array(violations))) = (is_input, error.details().get("violations")) {
@@ -106,7 +106,7 @@ impl Problem {
         }
         let mut status = status(error.code(), spec);
         if *error.code() == ErrorCode::ValidationError && !is_input {
-            // The operation gave what it does not promise.
+            // The operation's result does not match its description.
             status = StatusCode::INTERNAL_SERVER_ERROR;
         }
         if error.details().get("statusCode").is_some() && *error.code() == ErrorCode::ExecutionError {
@@ -116,7 +116,7 @@ impl Problem {
             status = own;
         }
         if status.is_server_error() && *error.code() == ErrorCode::ValidationError {
-            // Of a call that the handler made, the caller knows nothing.
+            // The caller knows nothing of calls that the handler made.
             let is_own = error.operation().is_none_or(|operation| operation == spec.id);
             let detail = match is_own {
                 true => "the operation failed: its result does not match its schema",
@@ -138,7 +138,7 @@ impl Problem {
         }
     }
 
-    /// The members of the problem, with the request by which the server's log knows it.
+    /// The members of the problem, with the number of the request in the server's log.
     pub(super) fn to_json(&self, request: &str) -> Value {
         let title = self.status.canonical_reason().unwrap_or("Error");
         let mut json =
@@ -160,8 +160,8 @@ impl Problem {
     }
 }
 
-/// The status for a code: the one that the operation declares for it, or that of the table. A handler's own code that the
-/// operation does not declare is meant for callers, and is 400.
+/// The status for a code: the one that the operation declares for it, or that of the table. A handler's own code that
+/// is not declared is meant for callers, and is 400.
 pub(super) fn status(code: &ErrorCode, spec: &OperationSpec) -> StatusCode {
     let declared = spec.errors.iter().find(|declared| declared.code == code.as_str());
     let of_status = |status: u16| StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400);

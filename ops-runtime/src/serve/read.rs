@@ -1,6 +1,6 @@
-//! From a request to the input of an operation, by the binding that the client writes requests by.
+//! From a request to the input of an operation, by the binding with which the client writes requests.
 //!
-//! For each part of the client that places a value there is one here that reads it back: `style` and `tree` for
+//! For each part of the client that writes a value there is one here that reads it back: `style` and `tree` for
 //! parameters, `body`, `form` and `multipart` for bodies. A request has no types; the input's schema restores them
 //! (`shape`).
 
@@ -36,16 +36,16 @@ pub(super) use self::body::Content;
 pub(super) use self::room::Room;
 pub(super) use self::text::{Escaping, Fault, nodes, nodes_of_json};
 
-/// Why a request is no input of an operation.
+/// The reason why a request is not an input of an operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// A body of this content type is not taken.
+    /// The content type of the body is not accepted.
     Type(String),
-    /// The body can't be read at all.
+    /// The body cannot be read at all.
     Body(String),
-    /// Values that say that another operation is meant.
+    /// Values that show that another operation is meant.
     Other(Vec<Fault>),
-    /// Parts of the request that can't be read, beside those that can.
+    /// Unreadable parts of the request, and the members that could be read.
     Faults(Vec<Fault>, Map<String, Value>),
     /// There is no room for the values in a body.
     Full,
@@ -55,7 +55,7 @@ pub(super) enum Refused {
 pub(super) struct Shapes {
     input: Shape,
     bodies: Vec<Shape>,
-    /// How the parameters are read as text, if they can be.
+    /// The plan for reading the parameters as text, if possible.
     plan: Option<Plan>,
 }
 
@@ -88,9 +88,9 @@ pub(super) struct Request<'a> {
     /// The names of the parameters in the path, and their texts.
     pub(super) names: &'a [String],
     pub(super) path: &'a [Cow<'a, str>],
-    /// The pairs of the query that the template itself has.
+    /// The pairs of the query in the template.
     pub(super) query: &'a [Pattern],
-    /// The schemes by which the server knows who sends a request.
+    /// The schemes of the server's authenticator.
     pub(super) schemes: &'a [SecurityScheme],
     pub(super) parts: &'a Parts,
 }
@@ -102,10 +102,10 @@ impl Request<'_> {
     }
 }
 
-/// The input that a request holds.
+/// The input in a request.
 ///
 /// # Errors
-/// What can't be read, and what is wrong with it.
+/// The unreadable parts, and the reasons.
 pub(super) async fn input(
     request: &Request<'_>,
     content: Content,
@@ -123,7 +123,7 @@ pub(super) async fn input(
                 Ok(()) if taken.body.is_rest() => reading.rest(binding, std::mem::take(&mut taken.value)),
                 Ok(()) => {
                     let is_empty = taken.value.as_object().is_some_and(Map::is_empty);
-                    // A body that only says what the operation itself sets is none of the input.
+                    // A body with only fixed values of the operation is not part of the input.
                     if !is_empty || taken.body.fixed.is_empty() || shapes.input.requires(property) {
                         reading.members.insert(property.to_owned(), taken.value);
                     }
@@ -144,14 +144,14 @@ pub(super) async fn input(
     if reading.faults.is_empty() { Ok(reading.members) } else { Err(Refused::Faults(reading.faults, reading.members)) }
 }
 
-/// The longest body that is read as text, for it is searched for the names of parameters.
+/// The longest body that is read as text, since it is searched for the names of parameters.
 const MAX_TEXT: usize = 64 << 10;
 
-/// The input as JSON text, so that a type can be read from it at once: the parameters if they are scalars, and a body that is
-/// the rest of the input.
+/// The input as JSON text, so that a type can be read from it directly: the parameters if they are scalars, and a body
+/// that is the rest of the input.
 ///
-/// `None` if a part of the request is anything else, or can't be read. Parameters come before the members of the body. The
-/// body's text is not parsed here: if it is no object, reading the whole text fails.
+/// `None` if a part of the request is anything else, or cannot be read. Parameters come before the members of the body.
+/// The body's text is not parsed here: if it is not an object, reading the whole text fails.
 pub(super) fn text(request: &Request<'_>, body: &Bytes) -> Option<Bytes> {
     let Request { binding, shapes, names, path, query, parts, .. } = *request;
     let rest = match binding.bodies.as_ref() {
@@ -167,7 +167,7 @@ pub(super) fn text(request: &Request<'_>, body: &Bytes) -> Option<Bytes> {
     }
     let plan = shapes.plan.as_ref()?;
     if let Some(rest) = rest {
-        // A name that is escaped may be one of them, too.
+        // An escaped name may be one of them, too.
         let has = |name: &str| memmem::find(rest, name.as_bytes()).is_some();
         let is_empty = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
         if memchr(b'\\', rest).is_some() || plan.names().any(has) || is_empty {
@@ -186,7 +186,7 @@ pub(super) fn text(request: &Request<'_>, body: &Bytes) -> Option<Bytes> {
     Some(text.into())
 }
 
-/// What stands behind the first brace of a body that is the rest of the input as JSON.
+/// The text after the first brace of a body that is the rest of the input as JSON.
 fn rest<'b>(described: &HttpBody, parts: &Parts, body: &'b [u8]) -> Option<&'b [u8]> {
     let came = parts.headers.get(CONTENT_TYPE)?;
     let is_json = came == "application/json" && described.content_type == "application/json";
@@ -194,10 +194,10 @@ fn rest<'b>(described: &HttpBody, parts: &Parts, body: &'b [u8]) -> Option<&'b [
     body.strip_prefix(b"{").filter(|_| is_json && is_plain)
 }
 
-/// JSON text in UTF-8 without a mark of byte order, whatever its charset.
+/// JSON text in UTF-8 without a byte order mark, for any charset.
 ///
 /// # Errors
-/// If the charset is not known, or the text is none of it.
+/// If the charset is unknown, or the text is invalid in it.
 pub(super) fn json_text(content_type: &str, bytes: Bytes) -> Result<Bytes, Refused> {
     body::json_text(content_type, bytes).map_err(|unread| match unread {
         Unread::Type(message) => Refused::Type(message),
@@ -207,7 +207,7 @@ pub(super) fn json_text(content_type: &str, bytes: Bytes) -> Result<Bytes, Refus
     })
 }
 
-/// The content type of a body as a caller of the client would name it: as it is described, or as it came for a range.
+/// The content type of a body in the input: the described one, or the actual one for a range.
 fn named(body: &HttpBody, came: &str) -> String {
     let described = essence(&body.content_type);
     if !described.ends_with('*') && !described.is_empty() {
@@ -221,12 +221,12 @@ fn named(body: &HttpBody, came: &str) -> String {
 struct Reading {
     members: Map<String, Value>,
     faults: Vec<Fault>,
-    /// Values that the operation itself would have set otherwise.
+    /// Values that the operation itself would have set differently.
     others: Vec<Fault>,
 }
 
 impl Reading {
-    /// What stands beside the body.
+    /// The parts beside the body.
     fn of(request: &Request<'_>) -> Self {
         let mut reading = Self { members: Map::new(), faults: Vec::new(), others: Vec::new() };
         reading.path(request);
@@ -307,7 +307,7 @@ impl Reading {
         self.pairs(request, &own, &mut pairs);
     }
 
-    /// Reads parameters that are pairs: first those that have a name, then those whose properties are pairs.
+    /// Reads parameters that are pairs: first those with a name, then those whose properties are pairs.
     fn pairs(&mut self, request: &Request<'_>, own: &[&HttpParameter], pairs: &mut Pairs) {
         let mut absent = Vec::new();
         for parameter in own {
@@ -317,7 +317,7 @@ impl Reading {
                 read => self.put(parameter, read),
             }
         }
-        // Not that of the sender's key, which is none of the input.
+        // Not that of the sender's API key, which is not part of the input.
         for name in keys(request, own.first().map(|own| own.location)) {
             pairs.take(name);
         }
@@ -359,8 +359,7 @@ impl Reading {
     }
 }
 
-/// The names of keys in a part of a request by which its sender may be known: to the server, or to the API that has the
-/// operation.
+/// The names of API keys in a part of a request: for the server, or for the API of the operation.
 fn keys<'a>(request: &Request<'a>, place: Option<ParameterLocation>) -> impl Iterator<Item = &'a str> {
     let of_api = request.binding.security.iter().flat_map(|way| way.schemes.iter());
     request.schemes.iter().chain(of_api).filter_map(move |scheme| match &scheme.kind {
@@ -369,7 +368,7 @@ fn keys<'a>(request: &Request<'a>, place: Option<ParameterLocation>) -> impl Ite
     })
 }
 
-/// A query without the sender's key, which is none of the input.
+/// A query without the sender's API key, which is not part of the input.
 fn without_keys<'r>(request: &Request<'_>, raw: &'r str) -> Cow<'r, str> {
     let names: Vec<&str> = keys(request, Some(ParameterLocation::Query)).collect();
     if names.is_empty() {
@@ -382,14 +381,14 @@ fn without_keys<'r>(request: &Request<'_>, raw: &'r str) -> Cow<'r, str> {
     Cow::Owned(raw.split('&').filter(|pair| !is_key(pair)).collect::<Vec<_>>().join("&"))
 }
 
-/// The pair of a template that a pair of a query is, with the texts of its parameters.
+/// The pair of a template that matches a pair of a query, with the texts of its parameters.
 fn in_template<'r, 'p>(template: &'r [Pattern], pair: &'p str) -> Option<(&'r Pattern, Vec<Cow<'p, str>>)> {
     let (pair, mut texts) = (canonical(pair), Vec::new());
     let found = template.iter().find(|pattern| pattern.texts(pair.clone(), &mut texts))?;
     Some((found, texts))
 }
 
-/// True if a value that was read is one that the operation sets; types do not count, for no schema has it.
+/// True if a value is one that the operation sets; types are not compared, since the value has no schema.
 fn value_is(read: &Value, fixed: &Value) -> bool {
     read == fixed || read.as_str().is_some_and(|text| text == fixed.as_str().map_or(fixed.to_string(), str::to_owned))
 }
@@ -418,10 +417,10 @@ fn query_string(parameter: &HttpParameter, shape: &Shape, raw: &str) -> Read<Opt
     json(raw).map(Some)
 }
 
-/// The text of a parameter in a query, if it is there.
+/// The text of a parameter in a query, if present.
 ///
 /// # Errors
-/// If it is not UTF-8, or there twice.
+/// If it is not UTF-8, or present twice.
 pub(super) fn parameter_text(query: &str, name: &str) -> Result<Option<String>, &'static str> {
     let mut pairs = Pairs::split(query, Escaping::Form)?;
     match pairs.take(name).as_slice() {
@@ -431,12 +430,12 @@ pub(super) fn parameter_text(query: &str, name: &str) -> Result<Option<String>, 
     }
 }
 
-/// A part of a path without its escapes; `None` if it is not UTF-8.
+/// A part of a path, unescaped; `None` if it is not UTF-8.
 pub(super) fn unescaped(text: &str) -> Option<String> {
     Escaping::Percent.undo(text).ok()
 }
 
-/// The input of a call that says nothing.
+/// The input of a call without one.
 pub(super) fn nothing(spec: &OperationSpec) -> Value {
     let shape = Shape::of_input(spec);
     let is_object = shape.may_be(shape::Types::OBJECT) || shape.types() == shape::Types::NOTHING;

@@ -21,9 +21,9 @@ pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
 /// An operation at the path of its binding.
 pub(super) struct Route {
     pub(super) entry: Arc<Entry>,
-    /// The names of the parameters in the path, in their order.
+    /// The names of the parameters in the path, in order.
     pub(super) names: Vec<String>,
-    /// Pairs of the query that the template has: those that every request has, and those with parameters.
+    /// Pairs of the query in the template: those that every request has, and those with parameters.
     fixed: Vec<String>,
     pub(super) query: Vec<Pattern>,
     /// True if a success may be bytes.
@@ -45,12 +45,12 @@ impl Route {
         self.entry.spec.kind == OperationKind::Subscription
     }
 
-    /// True if a query has the pairs that the template has.
+    /// True if a query has the pairs of the template.
     fn has_fixed(&self, query: &str) -> bool {
         self.fixed.iter().all(|fixed| query.split('&').any(|pair| canonical(pair) == *fixed))
     }
 
-    /// True if nothing but the namespace tells the two apart before their inputs are looked at.
+    /// True if only the namespace distinguishes the two before their inputs are read.
     fn is_rival(&self, other: &Self) -> bool {
         self.entry.spec.namespace() != other.entry.spec.namespace()
             && self.method() == other.method()
@@ -63,19 +63,19 @@ impl Route {
     }
 }
 
-/// A route that a request may be meant for, with the texts of the parameters in its path.
+/// A route that may match a request, with the texts of the parameters in its path.
 pub(super) struct Match<'p> {
     pub(super) route: Arc<Route>,
     pub(super) path: Vec<Cow<'p, str>>,
 }
 
-/// What a request's method and path lead to.
+/// The routes for a request's method and path.
 pub(super) enum Found<'p> {
-    /// The operations at the most specific path; several are told apart by what else the request says.
+    /// The operations at the most specific path; several are distinguished by other parts of the request.
     Matches(Vec<Match<'p>>),
-    /// The operations of several namespaces that have the path: none of them is meant.
+    /// Operations of several namespaces with the same path: none of them is chosen.
     Contested(Vec<Arc<Entry>>),
-    /// The methods of the operations at the path, which has none for this one.
+    /// The methods of the operations at the path, which has none for this method.
     Methods(Vec<String>),
     /// Nothing is at the path.
     Nothing,
@@ -89,7 +89,7 @@ pub(super) struct Routes {
     by_id: HashMap<String, Arc<Entry>>,
     /// All operations, in the order of their ids.
     pub(super) entries: Vec<Arc<Entry>>,
-    /// The ids of those that are reached by their ids alone, as another namespace has their method and path, too.
+    /// The ids of operations that are reached only by id, since another namespace has the same method and path.
     pub(super) contested: BTreeSet<Text>,
     document: ArcSwapOption<Texts>,
 }
@@ -100,7 +100,7 @@ struct Node {
     /// The most specific first.
     patterns: BTreeMap<Rank, (Pattern, Self)>,
     routes: Vec<Arc<Route>>,
-    /// Those that have their method and path in common with another namespace's.
+    /// Operations with the same method and path as one of another namespace.
     contested: Vec<Arc<Route>>,
 }
 
@@ -126,7 +126,7 @@ impl Routes {
         self.by_id.get(id)
     }
 
-    /// The texts of the document for a server at a URL. Those for the last URL are kept: a server has one, or few.
+    /// The texts of the document for a server at a URL. Those for the last URL are cached: a server has one, or few.
     pub(super) fn document(&self, url: &str) -> Arc<Texts> {
         if let Some(texts) = self.document.load_full().filter(|texts| texts.url == url) {
             return texts;
@@ -169,20 +169,20 @@ impl Routes {
             };
         }
         node.routes.push(Arc::new(route));
-        // One that asks for more of the query comes first.
+        // Routes that require more of the query come first.
         node.routes.sort_by_key(|route| std::cmp::Reverse(route.fixed.len()));
     }
 
     /// The operations for a method, a path and a query.
     pub(super) fn find<'p>(&self, method: &str, path: &'p str, query: &str) -> Found<'p> {
         let path = path.strip_prefix('/').unwrap_or(path);
-        // A request for the head alone is answered as if it asked for all (RFC 9110, section 9.3.2).
+        // A request for the head is handled like one for the whole (RFC 9110, section 9.3.2).
         for method in [method].into_iter().chain((method == "HEAD").then_some("GET")) {
-            // Who may not call what a path means may not call what a less specific one means instead.
+            // A caller that may not call the operation of a path must not get to one of a less specific path instead.
             let (mut matches, mut contested) = (Vec::new(), Vec::new());
             self.root.find(Some(path), &mut Vec::new(), &mut |node, texts| {
                 let fits = |route: &&Arc<Route>| route.method() == method && route.has_fixed(query);
-                // Of those that fit, the ones that ask for more of the query are meant.
+                // Of the matching routes, those that require most of the query are chosen.
                 let most = |routes: &[Arc<Route>]| routes.iter().filter(fits).map(|route| route.fixed.len()).max();
                 if most(&node.contested) > most(&node.routes) {
                     contested.extend(node.contested.iter().filter(fits).map(|route| route.entry.clone()));
@@ -239,8 +239,8 @@ fn segments<'a>(path: &[Piece<'a>]) -> Vec<Vec<Piece<'a>>> {
 }
 
 impl Node {
-    /// Takes out the routes that are of several namespaces and have all else in common. One of them would answer what is
-    /// meant for another, and which one would change with what is served.
+    /// Removes the routes of several namespaces that have everything else in common. Otherwise one of them would handle
+    /// requests for another, and which one would depend on the served operations.
     fn contest(&mut self, contested: &mut BTreeSet<Text>) {
         self.literals.values_mut().for_each(|node| node.contest(contested));
         self.patterns.values_mut().for_each(|(_, node)| node.contest(contested));
@@ -261,7 +261,7 @@ impl Node {
     }
 
     /// Visits each node that a path leads to, the most specific first, with the texts in the path, until a visit
-    /// says that it is enough. These segments of the path are left. True if it was enough.
+    /// returns true. `segments` are the remaining ones. True if a visit returned true.
     fn find<'p>(
         &self,
         segments: Option<&'p str>,
@@ -301,7 +301,7 @@ impl Cache {
         {
             return routes.clone();
         }
-        // Two threads may both make one; they are alike.
+        // Two threads may both make one; they are equal.
         let routes = Arc::new(Routes::of(registry, filters));
         self.0.store(Some(routes.clone()));
         routes

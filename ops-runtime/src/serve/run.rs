@@ -1,4 +1,4 @@
-//! How the server runs, as a router or with a listener of its own, and how it ends.
+//! Running the server, as a router or with a listener of its own, and its shutdown.
 
 use std::io;
 use std::pin::pin;
@@ -23,18 +23,19 @@ use crate::run::listen;
 use crate::{BoxFuture, CancelToken};
 
 impl HttpServer {
-    /// Sets a handle that begins the shutdown: no more connections are accepted, streams end, and other requests in flight
-    /// are answered.
+    /// Sets a token that begins the shutdown: no more connections are accepted, streams end, and other requests in
+    /// flight are completed.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// Begins the shutdown when the future ends, as [`with_cancel`](Self::with_cancel) does when its handle is cancelled.
+    /// Begins the shutdown when the future completes, like [`with_cancel`](Self::with_cancel) when its token is
+    /// cancelled.
     ///
-    /// It is for [`serve`](Self::serve) and [`serve_listener`](Self::serve_listener), which return when the shutdown is
-    /// done; a [router](Self::into_router) is shut down by what serves it.
+    /// It is for [`serve`](Self::serve) and [`serve_listener`](Self::serve_listener), which return when the shutdown
+    /// has completed; a [router](Self::into_router) is shut down by the server that uses it.
     ///
     /// ```no_run
     /// # async fn run(registry: ops_runtime::Registry) -> std::io::Result<()> {
@@ -54,9 +55,9 @@ impl HttpServer {
 
     /// The server as a router, to be merged with others or nested below a prefix.
     ///
-    /// The operations are its fallback, so that a program's own routes come first. A router that it is merged with may
-    /// have no fallback itself. Requests for any host are taken, unless [`with_hosts`](Self::with_hosts) says which: without
-    /// credentials to tell callers apart, pages of the web could reach a server on a loopback address.
+    /// The operations are its fallback, so that a program's own routes take precedence. A router that it is merged with
+    /// must not have a fallback itself. Requests for any host are accepted, unless [`with_hosts`](Self::with_hosts)
+    /// sets the hosts: without authentication, web pages could reach a server on a loopback address.
     ///
     /// ```no_run
     /// # async fn run() -> std::io::Result<()> {
@@ -118,17 +119,17 @@ impl HttpServer {
         (Arc::new(shared), layers)
     }
 
-    /// Listens at an address, such as `127.0.0.1:8080`, and serves as [`serve_listener`](Self::serve_listener) does.
+    /// Listens on an address, such as `127.0.0.1:8080`, and serves like [`serve_listener`](Self::serve_listener).
     ///
     /// # Errors
-    /// If the address cannot be listened at, and those of [`serve_listener`](Self::serve_listener).
+    /// If the address cannot be bound, and those of [`serve_listener`](Self::serve_listener).
     pub async fn serve(self, address: impl ToSocketAddrs) -> io::Result<()> {
         self.serve_listener(TcpListener::bind(address).await?).await
     }
 
-    /// Serves a listener over HTTP/1.1 until [`with_shutdown`](Self::with_shutdown) or [`with_cancel`](Self::with_cancel)
-    /// begins the shutdown; returns when the requests in flight are answered, or
-    /// [`shutdown_timeout`](super::HttpServerOptions::shutdown_timeout) is over.
+    /// Serves a listener over HTTP/1.1 until [`with_shutdown`](Self::with_shutdown) or
+    /// [`with_cancel`](Self::with_cancel) begins the shutdown. Returns when the requests in flight have completed, or
+    /// after [`shutdown_timeout`](super::HttpServerOptions::shutdown_timeout).
     ///
     /// # Errors
     /// If the listener cannot accept connections any more.
@@ -144,18 +145,18 @@ impl HttpServer {
                 stall_timeout: self.options.stall_timeout,
                 shutdown_timeout: self.options.shutdown_timeout,
             };
-            // The program's own handle may stand for more than this server.
+            // The program may use its token for more than this server.
             self.cancel = CancelToken(self.cancel.0.child_token());
             let cancel = self.cancel.0.clone();
             let shutdown = self.shutdown.take().map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
             let (shared, layers) = self.into_parts();
-            // What is wrong with the routes is told before a request comes.
+            // Errors in the routes are reported before the first request.
             shared.cache.get(&shared.registry, &shared.filters);
             // A router without layers would only cost time.
             let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
             let serving = listen::serve(listener, limits, cancel.clone(), move |request: Request<_>, _| {
                 let (shared, router) = (shared.clone(), router.clone());
-                // In a box, for a future of this size would be moved about.
+                // Boxed, since a future of this size would be moved.
                 let answered: BoxFuture<'static, _> = match router {
                     Some(mut router) => Box::pin(async move {
                         router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {})

@@ -1,4 +1,4 @@
-//! From a request to a response: the door, the route, who sends it, and what answers.
+//! From a request to a response: the host check, the route, the sender, and the response.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::run::registry::Entry;
 use crate::run::response::ResponseParts;
 use crate::{Bodies, BoxFuture, Payload};
 
-/// Every response has the id by which the server's log knows its request.
+/// Every response has the number of its request in the server's log.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NO_SNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 
@@ -53,7 +53,7 @@ where
 }
 
 impl Shared {
-    /// The response to a request, whatever becomes of it.
+    /// The response to a request, in every case.
     // Not an async fn, whose future would hold the request twice: it is made for each request.
     pub(super) fn respond<B>(
         self: Arc<Self>,
@@ -84,7 +84,7 @@ impl Shared {
             let headers = response.headers_mut();
             headers.insert(NO_SNIFF, HeaderValue::from_static("nosniff"));
             if answer::may_run(headers) && !headers.contains_key(CONTENT_SECURITY_POLICY) {
-                // Whoever wrote it may be another server: its scripts would act as the pages of this one.
+                // The content may come from another server: its scripts would run as pages of this one.
                 headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
             }
             if let Ok(id) = HeaderValue::from_str(id) {
@@ -111,7 +111,7 @@ impl Incoming<'_> {
             ));
         }
         let routes = self.server.cache.get(&self.server.registry, &self.server.filters);
-        // Not as what is matched on, whose error would be kept until the end.
+        // Not in the `match`, which would keep its error until the end.
         let place = self.place(&routes)?;
         match place {
             Place::Health => Ok(answer::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),

@@ -27,7 +27,7 @@ use crate::{CallError, HttpBinding, ResponseEnvelope, SpecRef};
 const EVENTS: &str = "text/event-stream";
 const LINES: &str = "application/x-ndjson";
 
-/// The header by which a client says which event it has seen last (WHATWG HTML, section 9.2).
+/// The header with the id of the last event that a client has received (WHATWG HTML, section 9.2).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How the items of a stream are written.
@@ -35,14 +35,14 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) struct Framing {
     media: Media,
     content_type: String,
-    /// True if an item is the whole event, and not its data alone.
+    /// True if an item is the whole event, and not only its data.
     is_whole: bool,
-    /// True if the end is told by `[DONE]`, so that clients do not connect again.
+    /// True if the stream ends with `[DONE]`, so that clients do not reconnect.
     tells_end: bool,
 }
 
 impl Framing {
-    /// As the binding describes it, or as the client accepts it: events, unless it names another kind.
+    /// As the binding describes it, or as the client accepts it: events, unless it lists another kind.
     pub(super) fn of(binding: Option<&HttpBinding>, accept: &Accept) -> Self {
         let responses = binding.into_iter().flat_map(|binding| binding.responses.iter());
         let described = responses.filter_map(|response| {
@@ -89,7 +89,7 @@ impl Framing {
         if !self.is_events() {
             return self.text(&envelope.data.to_string());
         }
-        // The event of a handler's own, or of another server.
+        // The event that a handler or another server has set.
         let own = envelope.meta.as_http().and_then(|meta| meta.event.clone());
         let whole = |name: &str| envelope.data.get(name).filter(|_| self.is_whole).map(plain);
         let id = whole("id").or_else(|| own.as_ref().map(|own| own.id.clone()).filter(|id| !id.is_empty()));
@@ -114,7 +114,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// An event; what would end a field is left out of it.
+/// An event; characters that would end a field are left out.
 fn event(name: Option<&str>, id: Option<String>, retry: Option<String>, data: &str) -> String {
     let mut text = String::new();
     let mut field = |name: &str, value: &str| {
@@ -137,12 +137,12 @@ fn event(name: Option<&str>, id: Option<String>, retry: Option<String>, data: &s
     text
 }
 
-/// The id of the event that a client has seen last.
+/// The id of the last event that a client has received.
 pub(super) fn last_event(headers: &HeaderMap) -> Option<String> {
     headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned)
 }
 
-/// What a stream of items becomes a response by.
+/// The data for making a stream of items a response.
 pub(super) struct Streaming {
     pub(super) framing: Framing,
     pub(super) spec: SpecRef,
@@ -168,7 +168,7 @@ impl Streaming {
     /// The response of a subscription. Dropping its body ends the subscription.
     pub(super) fn response(self, items: EnvelopeStream<Value>) -> Response<Body> {
         let content_type = self.framing.content_type.clone();
-        // Ids go on where the client stopped.
+        // Ids continue after the last received one.
         let number = self.last_event.as_deref().and_then(|id| id.parse().ok()).unwrap_or(0);
         let sent = Sent { items, streaming: self, number, is_over: false };
         let texts = stream::unfold(sent, |mut sent| async move {

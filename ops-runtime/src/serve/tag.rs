@@ -1,4 +1,4 @@
-//! Entity tags (RFC 9110, section 8.8.3): what tells a client that it has a text already.
+//! Entity tags (RFC 9110, section 8.8.3), by which clients recognise a text that they have already.
 
 use axum::body::Body;
 use http::header::{ETAG, IF_NONE_MATCH};
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::answer::empty;
 
-/// The strong tag of a text that has these parts: half of the digest of its bytes, in hexadecimal digits.
+/// The strong tag of a text in these parts: half of the digest of its bytes, in hexadecimal digits.
 pub(super) fn of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> String {
     let mut hasher = Sha256::new();
     parts.into_iter().for_each(|part| hasher.update(part));
@@ -15,7 +15,7 @@ pub(super) fn of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> String {
     format!("\"{digits}\"")
 }
 
-/// The response for what has a tag: without a body if the client names the tag (section 13.1.2).
+/// The response for a tagged text: without a body if the client sends the tag (section 13.1.2).
 pub(super) fn respond(headers: &HeaderMap, tag: &str, all: impl FnOnce() -> Response<Body>) -> Response<Body> {
     let texts = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut known = texts.flat_map(|text| text.split(',')).map(str::trim);

@@ -1,4 +1,4 @@
-//! Codes that functions fail with and do not declare: each is told once, as its clients get 400 and no code.
+//! Logs undeclared codes of functions: each once, since its clients get 400 and no code.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -8,21 +8,21 @@ use crate::model::nearest::nearest;
 use crate::model::text::readable;
 use crate::{CallError, OperationSpec};
 
-/// How many are told at most: codes may be made of what callers send.
+/// Limit of logged codes: they may be made from what callers send.
 const MOST: usize = 1_000;
 
-/// How much of a code is told, in characters.
+/// Limit of a logged code, in characters.
 const LONGEST: usize = 100;
 
-/// How many declared codes a line names.
+/// How many declared codes a line lists.
 const NAMED: usize = 3;
 
-/// The operations and codes that were told.
+/// The logged operations and codes.
 #[derive(Default)]
 pub(super) struct Undeclared(Mutex<HashSet<(String, String)>>);
 
 impl Undeclared {
-    /// Tells of the code of an error if the operation does not declare it, once.
+    /// Logs the code of an error once, if the operation does not declare it.
     pub(super) fn tell(&self, error: &CallError, spec: &OperationSpec) {
         let code = error.code();
         if problem::of_code(code).is_some() || spec.errors.iter().any(|declared| declared.code == code.as_str()) {
@@ -45,7 +45,7 @@ impl Undeclared {
     }
 }
 
-/// What an operation declares, of which the most similar code may be meant.
+/// The codes that an operation declares, the most similar first.
 fn declares(code: &str, spec: &OperationSpec) -> String {
     let declared = || spec.errors.iter().map(|declared| declared.code.as_ref());
     let mut named = nearest(code, declared(), 1);

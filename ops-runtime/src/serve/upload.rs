@@ -1,4 +1,4 @@
-//! The body of a request as a stream that its handler reads.
+//! The body of a request as a stream for its handler.
 
 use std::fmt;
 use std::future::pending;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::{Body, CallError, ErrorCode};
 
-/// What a stream may take.
+/// The limits of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowed {
     /// In bytes.

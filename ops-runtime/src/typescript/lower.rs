@@ -159,7 +159,7 @@ impl<'s, 'a> Lower<'s, 'a> {
             Some((tag, target, keys.map(|key| Type::Literal(text::literal(key))).collect::<Vec<_>>()))
         };
         let Some((tag, target, keys)) = tag() else { return type_ };
-        // A value that the variant itself names is no other. One that nobody names is any text.
+        // Values that the variant itself lists are not others. Unlisted values are any text.
         let told = if keys.is_empty() { Type::String } else { Type::union(keys) };
         let target = Map::from_iter([("$ref".to_owned(), target.into())]);
         let is_open = match self.property(variant, tag, 0) {
@@ -279,7 +279,8 @@ impl<'s, 'a> Lower<'s, 'a> {
         };
         // Names that match no pattern may be anything.
         let is_open = additional.is_none() && others.is_some();
-        // What is required and not described: it is described elsewhere, or has the type of all others.
+        // Required properties without a description: they are described in another place, or have the type of all
+        // others.
         let mut seen = HashSet::new();
         for name in list(node, "required").filter_map(Value::as_str) {
             if described.is_some_and(|all| all.contains_key(name)) || !seen.insert(name) {

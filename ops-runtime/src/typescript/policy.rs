@@ -66,7 +66,7 @@ const MAX_VALUES: usize = 1_000;
 const MAX_SIZE: usize = 256 * 1024;
 
 impl Policy {
-    /// Everything, up to sizes that nobody reads.
+    /// Everything, up to sizes that no reader can use.
     pub(super) fn whole() -> Self {
         Self {
             operation: Words::All,

@@ -1,4 +1,4 @@
-//! What the library advises programs to set, said as options of the command.
+//! Converts the library's advice about methods into advice about options of the command.
 
 use clap::CommandFactory;
 
@@ -18,13 +18,13 @@ const OPTIONS: &[(&str, &str)] = &[
     (": give it `with_oauth(..)` (feature `mcp-auth`)", "bearer-env"),
 ];
 
-/// Other advice, and what it is for users of any command.
+/// Other advice, and its text for users of any command.
 const WORDS: &[(&str, &str)] = &[(
     ": give one of them a namespace of its own",
     ": generate them one by one with `--namespace`, or name both in `ops.toml`",
 )];
 
-/// What begins advice about methods that no option stands for.
+/// The beginnings of advice about methods without an option.
 const LEADS: &[(&str, &str)] = &[(": raise `with_", "`"), (": allow it by `with_", "`"), (" (`Limits::with_", ")")];
 
 /// A message of the library for users of a command, by its name.
@@ -50,7 +50,7 @@ pub(crate) fn of_command(command: &str, message: &str) -> String {
     text
 }
 
-/// What a phrase says beside its advice.
+/// The part of a phrase beside its advice.
 fn kept(phrase: &str) -> &str {
     phrase.rsplit_once(": ").map_or("", |(before, _)| before)
 }

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command-line arguments of `ops`.
 
 mod call;
 mod jobs;

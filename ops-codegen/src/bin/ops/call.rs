@@ -1,4 +1,4 @@
-//! `ops call`
+//! `ops call`: calls one operation and prints its result.
 
 use std::io::{IsTerminal, Read, Write};
 
@@ -91,7 +91,7 @@ async fn once(
     drop(progress);
     let is_error = envelope.meta.as_mcp().is_some_and(|meta| meta.is_error);
     let printed = match &arguments.output {
-        // What a tool says of its failure is no file.
+        // The error text of a tool is not saved to the file.
         Some(file) if !is_error => save::save(envelope, spec, file),
         _ => print(envelope, arguments, true),
     };
@@ -137,7 +137,7 @@ fn print(envelope: ResponseEnvelope<Value>, arguments: &CallArguments, pretty: b
     let json = json.map_err(|error| Failure::Failed(format!("the result has no JSON: {error}")))?;
     let mut stdout = std::io::stdout().lock();
     let written = match text {
-        // A terminal would take some of it for commands.
+        // Parts of it could control the terminal.
         Some(text) if stdout.is_terminal() => writeln!(stdout, "{}", clean(text.trim_end())),
         Some(text) => write!(stdout, "{text}{}", if text.ends_with('\n') { "" } else { "\n" }),
         None if pretty => writeln!(stdout, "{}", crate::report::json(&format!("{json:#}"))),
@@ -153,7 +153,7 @@ fn tell_warnings(envelope: &ResponseEnvelope<Value>) {
     }
 }
 
-/// What the data say, if they are text.
+/// The data, if they are text.
 fn text_of(envelope: &ResponseEnvelope<Value>) -> Option<String> {
     match &envelope.data {
         Value::String(text) => Some(text.clone()),

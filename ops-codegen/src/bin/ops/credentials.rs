@@ -1,4 +1,4 @@
-//! The credentials of calls of HTTP APIs: what is sent, where it may go, and what to set if there are none.
+//! The credentials of calls of HTTP APIs: what is sent, to which hosts, and what to set if there are none.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub(crate) fn guard(
     let server = crate::report::line(server);
     let server = server.as_str();
     let origin = |url: &str| Url::parse(url).map(|url| url.origin());
-    // What stands for a variable may be anything, a host included; and a user may look like one.
+    // The value of a variable may be anything, including a host; and user information may look like a host.
     let host = server.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
     let is_plain = host.is_some_and(|host| !host.contains(['{', '}', '@']));
     if is_plain && origin(server).is_ok_and(|server| origin(document).is_ok_and(|document| document == server)) {

@@ -1,4 +1,4 @@
-//! `ops diff`
+//! `ops diff`: compares two versions of a document, and lists the changes that break callers.
 
 mod uses;
 

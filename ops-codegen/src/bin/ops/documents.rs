@@ -1,4 +1,5 @@
-//! `ops add` and `ops update`: documents that are fetched, kept beside `ops.toml`, and compared when they are fetched again.
+//! `ops add` and `ops update`: documents that are fetched, stored beside `ops.toml`, and compared when they are fetched
+//! again.
 
 use std::io::Write;
 use std::path::Path;
@@ -54,7 +55,7 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
         return Err(Failure::Failed(message));
     }
     write(Path::new(&path), &fetched.text)?;
-    // A document that lies here already is kept by hand: it comes from nowhere else.
+    // A document that is here already is kept by hand, and has no source.
     let (source, sha256) = if is_here { (None, None) } else { (Some(source), Some(digest(&fetched.text))) };
     manifest.set(&Entry { name: name.clone(), path: path.clone(), source, sha256 })?;
     manifest.save()?;
@@ -84,7 +85,7 @@ pub(crate) fn update(arguments: &UpdateArguments) -> Result<(), Failure> {
         let names: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.name)).collect();
         return Err(Failure::Usage(format!("`{NAME}` has no document `{name}`: it has {}", names.join(", "))));
     }
-    // A check that checks nothing would pass for ever.
+    // A check without documents would always succeed.
     if arguments.name.is_none() && entries.iter().all(|entry| entry.source.is_none()) {
         let message = format!("no document of `{NAME}` has a `source`, so there is nothing to fetch");
         return Err(Failure::Usage(message));
@@ -125,7 +126,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     real(one).is_some_and(|one| real(other) == Some(one))
 }
 
-/// What there is of a document that was fetched again.
+/// The result of fetching a document again.
 enum News {
     None,
     Fetched,
@@ -153,7 +154,7 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
         tell(&format!("{name}: as it was"));
         let digest = Some(digest(&fetched.text));
         if entry.sha256 != digest && !arguments.check {
-            // Written by hand, or of a text that came here in another way.
+            // Written by hand, or the text came here in another way.
             entry.sha256 = digest;
             manifest.set(&entry)?;
             manifest.save()?;
@@ -265,7 +266,7 @@ fn without_password(source: &str) -> (String, bool) {
     }
 }
 
-/// What to say of a fetched document that names its server relative to where it was fetched; `None` if no operation does.
+/// The warning for a fetched document that names its server relative to its own URL; `None` if no operation does.
 fn without_host(api: &Api, source: &str) -> Option<String> {
     let (source, _) = without_password(source);
     let source = url::Url::parse(&source).ok().filter(|_| is_url(&source))?;

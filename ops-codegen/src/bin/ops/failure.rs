@@ -14,7 +14,7 @@ use crate::report::{Reporter, clean};
 pub(crate) enum Failure {
     /// The work failed.
     Failed(String),
-    /// It failed by what another server says, which is told as it is.
+    /// It failed with a text of another server, which is shown unchanged.
     Answered(String),
     /// The command was not understood.
     Usage(String),
@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     Trouble(Vec<Diagnostic>),
     /// The work is done, except for so many files that could not be read and were reported; and any other failure.
     Incomplete(usize, Option<String>),
-    /// The reader of our output has gone, which is no failure; the work was for that reader alone.
+    /// The reader of our output has gone, which is not a failure; the work was only for that reader.
     Gone,
 }
 
@@ -37,7 +37,7 @@ impl Failure {
         }
     }
 
-    /// Success if the reader of our output has gone: what the work has come to is told by the exit status all the same.
+    /// Success if the reader of our output has gone: the exit status still shows the result of the work.
     pub(crate) fn unless_gone(self) -> Result<(), Self> {
         if matches!(self, Self::Gone) { Ok(()) } else { Err(self) }
     }
@@ -106,7 +106,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, behind another that may be its cause.
+    /// The same failure, after another that may be its cause.
     pub(crate) fn after(self, cause: Option<String>) -> Self {
         match (self, cause) {
             (Self::Usage(message), Some(cause)) => Self::Usage(format!("{cause}\n{message}")),
@@ -161,7 +161,7 @@ impl Failure {
     }
 }
 
-/// True if all that is wrong is wrong with settings, which are in no document.
+/// True if all errors concern settings, which are in no document.
 fn are_settings(diagnostics: &[Diagnostic]) -> bool {
     let mut errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity >= Severity::Error).peekable();
     errors.peek().is_some() && errors.all(|diagnostic| diagnostic.document.is_none())

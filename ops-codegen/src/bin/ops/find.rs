@@ -1,4 +1,4 @@
-//! Operations by what a user calls them.
+//! Finds an operation by the name that the user typed.
 
 use ops_runtime::nearest::{nearest, question};
 use ops_runtime::spec::OperationSpec;

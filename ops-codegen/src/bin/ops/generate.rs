@@ -1,4 +1,4 @@
-//! `ops generate`
+//! `ops generate`: writes a Rust module for each document, or TypeScript declarations of all operations.
 
 mod same;
 
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
         is_current = written.is_empty();
         None
     };
-    // Of what could not be read, nobody knows.
+    // Nothing is known about files that could not be read.
     if is_current && failed.is_none() && unreadable.is_empty() {
         eprint_line("all files are up to date");
     }

@@ -1,4 +1,4 @@
-//! `ops inspect`
+//! `ops inspect`: shows the operations of documents and servers, or one operation in full.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `ops jobs`: looks at the jobs of durable calls on a NATS server, and changes their fate, by their ids.
+//! `ops jobs`: lists and changes the jobs of durable calls on a NATS server, by their ids.
 
 mod facts;
 
@@ -21,10 +21,10 @@ use crate::report::{line, print};
 
 const LOCAL: &str = "nats://127.0.0.1:4222";
 
-/// How the engine's error ends if no program has kept a job on the server.
+/// The end of the engine's error if there are no jobs on the server.
 const NO_JOBS: &str = "no other has any";
 
-/// How many jobs workers are asked about at a time.
+/// How many jobs workers are asked about concurrently.
 const ASKED: usize = 64;
 
 pub(crate) fn run(arguments: &JobsArguments) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &JobsArguments) -> Result<(), Failure> {
             })?
             .map_err(|error| Failure::Failed(format!("{}: {error}", server.shown())));
         let jobs = match jobs {
-            // A server on which nothing was submitted yet has an empty list, and not a prefix that is misspelt.
+            // A server without any jobs has an empty list; its prefix is not misspelt.
             Err(Failure::Failed(told)) if arguments.command.only_lists() && told.ends_with(NO_JOBS) => {
                 // Standard error may be closed.
                 let _ = writeln!(std::io::stderr(), "note: {}", line(&told));
@@ -215,7 +215,7 @@ async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: b
     Ok(table(&rows))
 }
 
-/// What was read of a job, and whether a worker has it: the workers are asked if it may be so.
+/// The facts about a job, including whether a worker has it: workers are asked if the job may be running.
 async fn asked(jobs: &Jobs, id: JobId, stored: Stored, now: SystemTime) -> Result<Facts, CallError> {
     let status = jobs.job_by_id(id.clone()).status_of(&stored).await?;
     let mut facts = Facts::of(id, stored, now);

@@ -1,4 +1,4 @@
-//! The patterns of rules and filters: one that selects nothing is told, because a rule that is misspelt protects nothing.
+//! The patterns of rules and filters: one that matches nothing is reported, since a misspelt rule protects nothing.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use ops_runtime::spec::{OperationSpec, check_pattern};
 
 use crate::failure::Failure;
 
-/// How many operations are proposed in place of a pattern that selects none.
+/// How many operations are suggested for a pattern that matches none.
 const PROPOSED: usize = 3;
 
-/// Patterns, each with where it was given.
+/// Patterns, each with the option or key in which it was given.
 pub(crate) struct Patterns(Vec<(String, String)>);
 
 impl Patterns {
     /// The patterns of an option or a key, such as `--deny`.
     ///
     /// # Errors
-    /// If one can select no operation, whichever there are.
+    /// If one can match no operation at all.
     pub(crate) fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a [String])>) -> Result<Self, Failure> {
         let mut all = Vec::new();
         for (place, patterns) in given {
@@ -30,7 +30,7 @@ impl Patterns {
         Ok(Self(all))
     }
 
-    /// The patterns that select none of these operations.
+    /// The patterns that match none of these operations.
     pub(crate) fn without_effect<'a>(&self, specs: impl IntoIterator<Item = &'a OperationSpec>) -> Vec<Idle> {
         let specs: Vec<&OperationSpec> = specs.into_iter().collect();
         let idle = self.0.iter().filter(|(_, pattern)| !specs.iter().any(|spec| spec.matches(pattern)));
@@ -43,21 +43,21 @@ impl Patterns {
     }
 }
 
-/// A pattern that selects nothing.
+/// A pattern that matches nothing.
 #[derive(Debug)]
 pub(crate) struct Idle {
-    /// What to say of it.
+    /// The message about it.
     pub(crate) told: String,
-    /// True if it should have kept calls from being made.
+    /// True if it should have prevented calls.
     pub(crate) protects: bool,
 }
 
-/// What to say of several.
+/// The message about several.
 pub(crate) fn joined(idle: &[Idle]) -> String {
     idle.iter().map(|idle| idle.told.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-/// The ids, names, tags or paths that are much like a pattern.
+/// The ids, names, tags or paths that are similar to a pattern.
 fn alike<'a>(pattern: &str, specs: &[&'a OperationSpec]) -> Vec<&'a str> {
     let text = pattern.trim().trim_matches('*');
     if let Some(tag) = text.strip_prefix("tag:") {
@@ -71,7 +71,7 @@ fn alike<'a>(pattern: &str, specs: &[&'a OperationSpec]) -> Vec<&'a str> {
     among(text, specs.iter().map(own))
 }
 
-/// The names most like a text, each once.
+/// The names most similar to a text, each once.
 fn among<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     nearest(text, names.collect::<BTreeSet<_>>(), PROPOSED)
 }

@@ -1,4 +1,4 @@
-//! Where in `ops.toml` a setting stands that fits no document.
+//! The place in `ops.toml` of a setting that matches no document.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use ops_runtime::spec::Diagnostic;
 
 use crate::failure::Failure;
 
-/// The failure of settings with their places in the file; any other as it is.
+/// The failure of settings with their places in the file; any other unchanged.
 pub(crate) fn placed(failure: Failure, path: &Path) -> Failure {
     let faults = match failure {
         Failure::Usage(message) => vec![Diagnostic::error("", message)],

@@ -1,4 +1,4 @@
-//! `ops run`
+//! `ops run`: runs a JavaScript program that calls operations, in a sandbox.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
@@ -116,7 +116,7 @@ fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// How much of a text in an input is shown to who is asked, in characters.
+/// How much of a text in an input is shown in a question, in characters.
 const SHOWN: usize = 500;
 
 /// An input whose long texts, such as those of files, are cut, so that all else is seen.

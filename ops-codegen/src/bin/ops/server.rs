@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::modules::{is_url, shown};
 use crate::stream::{is_stream, label, look_into, read_stream};
 
-/// Why a file of servers takes no credentials from the command line.
+/// Why a file of servers uses no credentials from the command line.
 pub(crate) const OF_FILE: &str = "the file has those of its servers";
 
 /// A server, and its name in a configuration file.

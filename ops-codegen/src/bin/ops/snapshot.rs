@@ -1,4 +1,4 @@
-//! `ops snapshot`
+//! `ops snapshot`: saves the tools of MCP servers to files.
 
 use std::collections::BTreeMap;
 use std::io::Write;

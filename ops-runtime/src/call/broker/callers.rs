@@ -1,4 +1,4 @@
-//! The worker's side: a session for each caller, and what it is told of its requests.
+//! The worker's side: a session for each caller, and the reports to it about its requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use serde_json::json;
 use crate::call::{CallEvent, CallHandler, Frame, Link, Malformed, PeerAuth, RequestId, Session, Unsent};
 use crate::{BoxFuture, CallError, ErrorCode};
 
-/// How many requests a message names.
+/// How many requests one report names.
 const NAMED_AT_ONCE: usize = 1_000;
 
-/// How a worker's words come to a caller.
+/// Sends a worker's frames to a caller.
 pub(crate) trait Post: Send + Sync + 'static {
-    /// Queues a frame for a caller, with its number among those about its request.
+    /// Queues a frame for a caller, with its number among the frames of its request.
     fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent>;
 
     /// What to wait for before another item is sent.
@@ -24,7 +24,7 @@ pub(crate) trait Post: Send + Sync + 'static {
     /// How many bytes wait to be sent.
     fn waiting(&self) -> usize;
 
-    /// Whether a caller listens to more than the answers.
+    /// True if a caller still reads frames other than responses.
     fn listens(&self, caller: &str) -> bool {
         let _ = caller;
         true
@@ -42,7 +42,7 @@ pub(crate) struct Callers {
 struct Known {
     session: Session,
     link: Arc<ToCaller>,
-    /// Since when nothing has reached it, and whether that was so at the last heartbeat.
+    /// Since when the caller could not be reached, and whether that was so at the last heartbeat.
     unreachable: Option<Instant>,
     lately: bool,
 }
@@ -56,7 +56,7 @@ impl Callers {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a caller's frame.
+    /// Handles a frame of a caller.
     pub(crate) fn receive(&self, caller: &str, frame: Frame) {
         let Frame::Event(CallEvent::Requested(request)) = frame else {
             let session = self.table().get(caller).map(|caller| caller.session.clone());
@@ -96,7 +96,7 @@ impl Callers {
         Known { session, link, unreachable: None, lately: false }
     }
 
-    /// Tells a caller that its message cannot be read, if it says which request it is about.
+    /// Reports a malformed message to its caller, if the message names its request.
     pub(crate) fn complain(&self, caller: &str, malformed: Malformed) {
         tracing::warn!(kind = malformed.kind, "a caller sent a message that can't be read");
         if let (Some("call.requested"), Some(request_id)) = (malformed.kind.as_deref(), &malformed.request_id) {
@@ -106,12 +106,12 @@ impl Callers {
         }
     }
 
-    /// Tells a caller that its request is not run.
+    /// Reports to a caller that its request is refused.
     pub(crate) fn refuse(&self, caller: &str, request_id: RequestId, error: CallError) {
         let _ = self.post.post(&caller.into(), CallEvent::Error { request_id, error }.into(), 0);
     }
 
-    /// Names requests to their callers: those that were not named yet, or all of them.
+    /// Reports running requests to their callers: only those not reported yet, or all of them.
     pub(crate) fn name(&self, all: bool) {
         let links: Vec<_> = {
             let mut table = self.table();
@@ -124,7 +124,7 @@ impl Callers {
         links.iter().for_each(|link| link.name(all));
     }
 
-    /// Notes that nothing reaches a caller now; it is given up if that lasts.
+    /// Notes that a caller cannot be reached now; its requests are aborted if that lasts.
     pub(crate) fn unreachable(&self, address: &str, patience: Duration) {
         let mut table = self.table();
         let Some(caller) = table.get_mut(address) else { return };
@@ -136,7 +136,7 @@ impl Callers {
         }
     }
 
-    /// Begins another round of finding out who cannot be reached.
+    /// Begins another check of which callers can be reached.
     pub(crate) fn look_again(&self) {
         for caller in self.table().values_mut() {
             if !std::mem::take(&mut caller.lately) {
@@ -145,7 +145,7 @@ impl Callers {
         }
     }
 
-    /// Aborts what is run for a caller that is gone.
+    /// Aborts the requests of a caller that is gone.
     pub(crate) fn forget(&self, address: &str) {
         let caller = self.table().remove(address);
         if let Some(caller) = caller {
@@ -154,17 +154,17 @@ impl Callers {
         }
     }
 
-    /// How many requests are being run.
+    /// Number of running requests.
     pub(crate) fn running(&self) -> usize {
         self.table().values().map(|caller| caller.session.running()).sum()
     }
 
-    /// Whether requests hold so much that others should wait where they are.
+    /// True if requests hold so much memory that further ones should stay in the broker's queue.
     pub(crate) fn is_spent(&self) -> bool {
         self.handler.budget().is_spent()
     }
 
-    /// Waits until fewer requests are run than so many, or another has ended.
+    /// Waits until fewer requests than this are running, or any request has ended.
     pub(crate) async fn until_fewer(&self, requests: usize) {
         self.handler.budget().until_freed(|| self.running() < requests && !self.is_spent()).await;
     }
@@ -188,20 +188,20 @@ impl Callers {
 struct ToCaller {
     address: Arc<str>,
     post: Arc<dyn Post>,
-    /// How many bytes may wait for the broker.
+    /// Limit of bytes that are queued for the broker.
     most: usize,
     listens: bool,
-    /// The requests that are run.
+    /// The running requests.
     running: Mutex<HashMap<RequestId, Running>>,
-    /// Whether there is one that the caller does not know of.
+    /// True if there is a request that the caller has no report of.
     news: AtomicBool,
 }
 
 #[derive(Default)]
 struct Running {
-    /// Whether the caller knows.
+    /// True if the caller has a report of it.
     known: bool,
-    /// How many frames have been sent about it.
+    /// Number of frames sent about it.
     sent: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The caller's side: which requests are known to be run, by whom, and whether all has come that was said.
+//! The caller's side: which requests are known to run, on which worker, and whether a frame was lost.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use crate::call::pending::ByNumber;
 use crate::call::{CallEvent, PendingRequests, RequestId};
 use crate::model::request_id::Number;
 
-/// What is known of requests that are not answered at once.
+/// What is known of requests that had no immediate response.
 #[derive(Default)]
 pub(crate) struct Liveness(Mutex<ByNumber<Seen>>);
 
 struct Seen {
-    /// When somebody last said that it runs, or the request was first seen.
+    /// When a worker last reported it, or the request was first seen.
     at: Instant,
     worker: Option<Arc<str>>,
-    /// The number of the event that comes next.
+    /// The number of the next event.
     next: u64,
 }
 
@@ -25,7 +25,7 @@ impl Liveness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a worker runs requests; those that nobody waits for come back.
+    /// Notes that a worker runs requests; returns those that no caller waits for.
     pub(crate) fn running(&self, pending: &PendingRequests, worker: &Arc<str>, ids: Vec<RequestId>) -> Vec<RequestId> {
         let (mut unknown, mut broken) = (Vec::new(), Vec::new());
         let mut seen = self.seen();
@@ -45,10 +45,10 @@ impl Liveness {
         unknown
     }
 
-    /// Takes an event, which has a number among those about its request if its sender counts.
+    /// Handles an event, which has a number among those of its request if its sender counts.
     ///
-    /// What comes twice is passed over. Where something is missing the request fails: no subscriber misses an item without
-    /// being told. If the event ended the request, its number comes back.
+    /// Duplicates are ignored. If an event is missing, the request fails, so a subscriber never misses an item
+    /// unnoticed. If the event ended the request, its number is returned.
     pub(crate) fn receive(
         &self,
         pending: &PendingRequests,
@@ -69,7 +69,7 @@ impl Liveness {
             }
             _ => {}
         }
-        // Before the item is given: whoever reads it gives credit at once, and that has to find the worker.
+        // Before the item is delivered: its reader gives credit at once, which has to find the worker.
         if let Some(worker) = worker
             && pending.streams(request)
         {
@@ -86,7 +86,7 @@ impl Liveness {
         (!pending.has(request)).then_some(request)
     }
 
-    /// Who runs a request, as far as it is known.
+    /// The worker that runs a request, if known.
     pub(crate) fn worker_of(&self, id: &RequestId) -> Option<Arc<str>> {
         self.seen().get(&id.number()?)?.worker.clone()
     }
@@ -97,9 +97,10 @@ impl Liveness {
         self.seen().iter().filter(|(_, seen)| runs(seen)).map(|(number, _)| RequestId::of(*number)).collect()
     }
 
-    /// The requests under way that nobody has named for that long.
+    /// The pending requests that no worker has reported for that long.
     pub(crate) fn silent(&self, pending: &PendingRequests, after: Duration) -> Vec<RequestId> {
-        // First, so that a request is not forgotten that was sent after the others were listed, and whose worker has spoken since.
+        // Locked first: a request may be sent after the others were listed, and its worker may have reported it
+        // since.
         let mut seen = self.seen();
         let (numbers, now) = (pending.numbers(), Instant::now());
         let mut before = std::mem::take(&mut *seen);
@@ -115,7 +116,7 @@ impl Liveness {
     }
 }
 
-/// Notes who runs a request; false if it is not who it was.
+/// Notes which worker runs a request; false if it is another worker than before.
 fn note(seen: &mut ByNumber<Seen>, number: Number, worker: &Arc<str>) -> bool {
     let fresh = || Seen { at: Instant::now(), worker: None, next: 0 };
     let seen = seen.entry(number).or_insert_with(fresh);

@@ -1,4 +1,4 @@
-//! What is to be given to the broker: queued by whoever says it, sent by one task in the order of the queue.
+//! A queue of messages for the broker, which one task sends in order.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use crate::BoxFuture;
 
-/// From how many bytes on the queue has no room for another item or request.
+/// Number of queued bytes from which the queue has no room for another item or request.
 const FULL: usize = 1 << 20;
 
 /// A queue of messages.
@@ -18,7 +18,7 @@ pub(crate) struct Outbox<T> {
 
 struct Queue<T> {
     messages: Vec<T>,
-    /// Of these, and of those that are being sent.
+    /// Bytes of the queued messages and of those that are being sent.
     bytes: usize,
 }
 
@@ -44,7 +44,7 @@ impl<T: Send + 'static> Outbox<T> {
         }
     }
 
-    /// Waits for messages, and takes all that there are into an empty vector.
+    /// Waits for messages, and moves all of them into an empty vector.
     pub(crate) async fn take(&self, into: &mut Vec<T>) {
         loop {
             std::mem::swap(&mut self.queue().messages, into);
@@ -52,12 +52,12 @@ impl<T: Send + 'static> Outbox<T> {
                 return;
             }
             self.filled.notified().await;
-            // Those that were woken together say something together: one message would be alone on its way.
+            // Tasks that were woken together usually write together: so their messages are sent together.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Tells that bytes have been sent.
+    /// Notes that bytes have been sent.
     pub(crate) fn sent(&self, bytes: usize) {
         let mut queue = self.queue();
         queue.bytes = queue.bytes.saturating_sub(bytes);
@@ -68,7 +68,7 @@ impl<T: Send + 'static> Outbox<T> {
         }
     }
 
-    /// How many bytes wait to be sent.
+    /// Number of bytes that wait to be sent.
     pub(crate) fn bytes(&self) -> usize {
         self.queue().bytes
     }
@@ -82,7 +82,7 @@ impl<T: Send + 'static> Outbox<T> {
         self.wait(|outbox| outbox.queue().bytes == 0).await;
     }
 
-    /// What to wait for before more is queued; `None` if there is room.
+    /// What to await before more is queued; `None` if there is room.
     pub(crate) fn ready(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
         self.is_full().then(|| {
             let outbox = self.clone();

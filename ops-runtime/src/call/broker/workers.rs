@@ -1,4 +1,4 @@
-//! Who serves what, as workers have announced it to the broker.
+//! The workers that announced themselves to the broker, and the operations that they serve.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -8,18 +8,18 @@ use crate::call::Announcement;
 use crate::call::heard::Heard;
 use crate::{OperationSpec, SpecRef, Text};
 
-/// How many workers are known at a time.
+/// Limit of known workers.
 const MAX_WORKERS: usize = 10_000;
 
-/// How many times as much as one worker all of them may announce.
+/// The limit for all workers together, as a multiple of the limit for one.
 const ALL: usize = 4;
 
-/// The workers that are there.
+/// The known workers.
 pub(crate) struct Workers {
-    /// How much memory the specs of one worker may take.
+    /// Memory limit for the specs of one worker, in bytes.
     limit: usize,
     workers: Mutex<HashMap<Arc<str>, Worker>>,
-    /// What all of them serve. It is written while `workers` is held, and for no longer than a change takes.
+    /// What all of them serve. It is written while `workers` is locked, and only for the time of a change.
     served: RwLock<Served>,
 }
 
@@ -29,7 +29,7 @@ struct Worker {
 }
 
 impl Workers {
-    /// Makes the table, without workers; the specs of each worker may take `limit` bytes.
+    /// An empty table; `limit` is the memory limit for the specs of each worker, in bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, workers: Mutex::default(), served: RwLock::default() }
     }
@@ -42,7 +42,7 @@ impl Workers {
         self.served.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what a worker says; false if it was not known, so that it may have said more before.
+    /// Applies an announcement; false if the worker was unknown, so that earlier parts may be missing.
     pub(crate) fn announce(&self, id: &str, announcement: Announcement) -> bool {
         let mut workers = self.workers();
         let room = self.room(&workers, id);
@@ -58,7 +58,7 @@ impl Workers {
         true
     }
 
-    /// Takes over all that a worker serves.
+    /// Replaces all that a worker serves.
     pub(crate) fn replace(&self, id: &str, add: Vec<Arc<OperationSpec>>) {
         let mut workers = self.workers();
         if workers.len() >= MAX_WORKERS && !workers.contains_key(id) {
@@ -75,7 +75,7 @@ impl Workers {
         self.apply(change);
     }
 
-    /// How many bytes a worker may take beside what the others do.
+    /// How many bytes the worker may use, given what the others use.
     fn room(&self, workers: &HashMap<Arc<str>, Worker>, id: &str) -> usize {
         let others = workers.iter().filter(|(other, _)| ***other != *id).map(|(_, worker)| worker.specs.bytes());
         self.limit.saturating_mul(ALL).saturating_sub(others.sum())
@@ -89,7 +89,7 @@ impl Workers {
         }
     }
 
-    /// Forgets workers that have not been heard of for that long.
+    /// Forgets workers whose last heartbeat is older than that.
     pub(crate) fn expire(&self, after: Duration) {
         let mut workers = self.workers();
         for (_, worker) in workers.extract_if(|_, worker| worker.heard.elapsed() >= after) {
@@ -97,7 +97,7 @@ impl Workers {
         }
     }
 
-    /// Takes it that all workers have just been heard of: nobody could be.
+    /// Takes all workers as just seen, for a time in which no heartbeat could arrive.
     pub(crate) fn pardon(&self) {
         let now = Instant::now();
         self.workers().values_mut().for_each(|worker| worker.heard = now);
@@ -108,12 +108,12 @@ impl Workers {
         self.workers().keys().cloned().collect()
     }
 
-    /// The operation of that id, if somebody serves it.
+    /// The operation with this id, if a worker serves it.
     pub(crate) fn spec(&self, operation: &str) -> Option<SpecRef> {
         self.served().0.get(operation).and_then(Said::last_word).map(SpecRef::Shared)
     }
 
-    /// What is served, in the order of the ids.
+    /// The served operations, in the order of their ids.
     pub(crate) fn list(&self) -> Vec<SpecRef> {
         self.served().0.values().filter_map(Said::last_word).map(SpecRef::Shared).collect()
     }
@@ -123,7 +123,7 @@ impl Workers {
             return;
         }
         let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
-        // In this order, what is said again stays what it is.
+        // In this order, a spec that is announced again stays the same object.
         for spec in change.said {
             served.0.entry(spec.id.clone()).or_default().say(spec);
         }
@@ -138,7 +138,7 @@ impl Workers {
     }
 }
 
-/// What one worker says now, and what it no longer does.
+/// What one worker serves now, and what it no longer serves.
 #[derive(Default)]
 struct Change {
     said: Vec<Arc<OperationSpec>>,
@@ -146,12 +146,12 @@ struct Change {
 }
 
 impl Change {
-    /// A worker is no longer there.
+    /// The change of a worker that is gone.
     fn end(worker: &Worker) -> Self {
         Self { said: Vec::new(), unsaid: worker.specs.specs().cloned().collect() }
     }
 
-    /// Adds to what a worker serves, as much as there is room for.
+    /// Adds to what a worker serves, up to the limits.
     fn admit(&mut self, specs: &mut Heard, add: Vec<Arc<OperationSpec>>, limit: usize, room: usize) {
         for spec in add {
             let (before, taken) = (specs.get(&spec.id).cloned(), specs.bytes());
@@ -163,17 +163,19 @@ impl Change {
     }
 }
 
-/// What is served, changed in place: workers may announce one operation after another, so no change may cost what there is.
+/// The served operations, changed in place: workers may announce their operations one by one, so a change must not copy
+/// the table.
 #[derive(Default)]
 struct Served(BTreeMap<Text, Said>);
 
-/// What workers say of one operation, each with how many say so. The last word counts, as long as one still says so.
+/// The specs of one operation, each with the number of workers that announce it. The latest counts while a worker has
+/// it.
 #[derive(Default)]
 struct Said(Vec<(Arc<OperationSpec>, usize)>);
 
 impl Said {
     fn say(&mut self, spec: Arc<OperationSpec>) {
-        // What was said before keeps its place in memory, by which callers know what they have read already.
+        // An earlier equal spec keeps its address, by which callers know what they have already read.
         let word = match self.0.iter().position(|(known, _)| *known == spec) {
             Some(at) => {
                 let (known, count) = self.0.remove(at);

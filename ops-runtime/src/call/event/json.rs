@@ -1,8 +1,8 @@
 //! The JSON of call events and transport frames.
 //!
-//! A frame is read in one go: `type` comes first in all that we write, so that the payload is read as what it is. Where it
-//! comes later, the payload is kept as text until then. Data are never parsed on the way: they stay JSON text until
-//! somebody gives them a type.
+//! A frame is read in one pass: we write `type` first, so the type of the payload is known when it is read. If `type`
+//! comes later, the payload is kept as text until then. Data are not parsed here: they stay JSON text until they are
+//! read into a type.
 
 mod read;
 
@@ -27,13 +27,13 @@ impl Serialize for RequestId {
 
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        // Before it is kept: an id is in tables, and in all that is said about its request.
+        // Checked before it is stored: an id is in tables, and in all messages about its request.
         let id = read_text(d, "the id of a request", |id| (id.len() <= Self::LONGEST).then(|| Self::from(id)))?;
         id.ok_or_else(|| de::Error::custom(format_args!("the id of a request has more than {} bytes", Self::LONGEST)))
     }
 }
 
-/// Text is passed on as it is, once it has turned out to be JSON.
+/// Text is written as it is, once it has been checked to be JSON.
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -89,7 +89,7 @@ struct Failed {
     code: ErrorCode,
     message: Text,
     details: Option<Aside>,
-    /// Whether a subscription goes on after it.
+    /// True if the subscription goes on.
     more: bool,
 }
 
@@ -111,7 +111,7 @@ fields!(Credit {
     "items" => items: number,
 });
 
-/// How many values the schemas of a message may hold; beyond, specs are read without their schemas.
+/// Limit of the values in the schemas of a message; beyond it, specs are read without their schemas.
 const MAX_VALUES: usize = 400_000;
 
 /// Specs that are shared.
@@ -154,7 +154,7 @@ impl<'de> Deserialize<'de> for Specs {
     }
 }
 
-/// How many values a JSON text holds, at most.
+/// Upper bound of the number of values in a JSON text.
 fn values_in(text: &str) -> usize {
     text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
@@ -186,7 +186,7 @@ impl Bare {
     }
 }
 
-/// A value that counts only if it is not too large to be read: what goes with a message, but is not its data.
+/// A value that is ignored if it is too large to be read: it accompanies the data of a message.
 #[derive(Default)]
 struct Aside(Option<Value>);
 
@@ -196,7 +196,7 @@ impl<'de> Deserialize<'de> for Aside {
         if values_in(text.get()) > MAX_VALUES {
             return Ok(Self(None));
         }
-        // Exact, as the data of an answer are.
+        // Exact, like the data of a response.
         record::parse(text.get().as_bytes()).map(|value| Self(Some(value))).map_err(de::Error::custom)
     }
 }
@@ -207,7 +207,7 @@ impl Serialize for Aside {
     }
 }
 
-/// As it is read; it is written from the announcement itself.
+/// An announcement as it is read; it is written from `Announcement` itself.
 struct Announced {
     add: Specs,
     remove: Vec<Text>,
@@ -237,7 +237,7 @@ fields!(Running {
     "requestIds" => request_ids: required,
 });
 
-/// What `type` says.
+/// The values of `type`.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Requested,
@@ -361,7 +361,7 @@ impl Serialize for Frame {
 
 impl Serialize for CallEvent {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        // A copy, where it is no frame already: nothing on the way of a call writes an event by itself.
+        // Copied only if it is not a frame already: calls themselves never write a bare event.
         Frame::Event(self.clone()).serialize(s)
     }
 }

@@ -1,17 +1,17 @@
-//! Who has asked a worker what it serves, and was not answered yet.
+//! The callers that have asked a worker for its operations and have no response yet.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// How many askers wait for an answer; those beyond are not answered, and ask again.
+/// Limit of waiting callers; further ones get no response, and ask again.
 const MOST: usize = 4_096;
 
-/// The askers, in the order in which they came.
+/// The waiting callers, in order.
 ///
-/// An answer is far larger than its question. An asker who asks again before the answer has one answer; the next answer is made
-/// when there is room for it.
+/// A response is far larger than its request. A caller that asks again before it has a response gets one response. The
+/// next response is made when there is room for it.
 #[derive(Default)]
 pub(super) struct Asked {
     askers: Mutex<Askers>,
@@ -29,7 +29,7 @@ impl Asked {
         self.askers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an asker, by the subject of the answer.
+    /// Adds a caller, by the subject of its response.
     pub(super) fn add(&self, asker: &str) {
         let mut askers = self.askers();
         if askers.queue.len() < MOST && askers.known.insert(asker.to_owned()) {
@@ -39,7 +39,7 @@ impl Asked {
         }
     }
 
-    /// Waits for an asker, who is answered from here on.
+    /// Waits for a caller, and removes it.
     pub(super) async fn next(&self) -> String {
         loop {
             let next = {

@@ -19,10 +19,10 @@ use crate::call::directory::{gone, not_served};
 use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
 use crate::{BoxFuture, CallError, SpecRef};
 
-/// For how long no more workers have to answer until it is known what is served.
+/// The list of operations counts as complete when no further worker has responded for so long.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// A caller of what workers serve.
+/// A caller for the operations of the workers.
 pub(super) struct NatsCaller {
     shared: Arc<Shared>,
     _tasks: [AbortOnDropHandle<()>; 3],
@@ -35,7 +35,7 @@ struct Shared {
     liveness: Arc<Liveness>,
     workers: Workers,
     versions: Versions,
-    /// Told whenever a worker has said all that it serves, or nobody was there to say so.
+    /// Notified when a worker has sent all that it serves, or there was no worker to respond.
     heard: watch::Sender<()>,
 }
 
@@ -61,7 +61,7 @@ impl NatsCaller {
             tokio::spawn(watch(shared.clone())),
         ]
         .map(AbortOnDropHandle::new);
-        // Whoever does not wait for it leaves nothing behind.
+        // If the future is dropped, nothing remains.
         let caller = Self { shared, _tasks: tasks };
         caller.shared.settle().await;
         Ok(caller)
@@ -70,7 +70,7 @@ impl NatsCaller {
 
 impl Transport for NatsCaller {
     fn route(&self, _: &str) -> Result<Route, CallError> {
-        // Whether somebody serves it, the server knows best.
+        // The server knows best if a worker subscribes to it.
         let connection = &self.shared.connection;
         if *connection.up.borrow() {
             return Ok(Route::To(self.shared.pending.clone()));
@@ -102,12 +102,12 @@ impl Drop for NatsCaller {
 }
 
 impl Shared {
-    /// Asks all workers, or one, what they serve.
+    /// Asks all workers, or one, for their operations.
     fn ask(&self, subject: String) {
         self.connection.publish(subject, Some(format!("{}.discover", self.inbox)), "");
     }
 
-    /// Finds out what is served: all that workers say until they have been quiet for a while.
+    /// Learns the operations: reads what workers send until none has responded for a while.
     async fn settle(&self) {
         let mut heard = self.heard.subscribe();
         self.ask(subject::discovery(&self.connection.prefix));
@@ -117,13 +117,13 @@ impl Shared {
         }
     }
 
-    /// The worker that says something, with its connection and the number of what it says.
+    /// The worker of a message, with its connection and the number of the message.
     fn worker_of<'a>(&self, message: &'a Message) -> Option<(&'a str, u64)> {
         let parsed = subject::parse_control(&self.connection.prefix, message.reply.as_ref()?.as_str());
         parsed.map(|(worker, number, _)| (worker, number))
     }
 
-    /// Takes an answer, or what a worker says about requests.
+    /// Handles a response, or a worker's report of requests.
     fn receive(&self, request: &str, message: &Message) {
         let frame = match decode(&message.payload) {
             Ok(Some(frame)) => frame,
@@ -152,7 +152,7 @@ impl Shared {
     }
 }
 
-/// Takes what comes to the caller's inbox.
+/// Reads the caller's inbox.
 async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
     let mut parts = Parts::default();
     while let Some(message) = inbox.next().await {
@@ -185,7 +185,7 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
     }
 }
 
-/// Takes the announcements that go to everybody.
+/// Reads the announcements to all callers.
 async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) {
     while let Some(message) = announcements.next().await {
         let (Some((worker, number)), Ok(Some(Frame::Announce(said)))) =
@@ -198,14 +198,14 @@ async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) 
         if !is_beat {
             shared.versions.changed(worker, number);
         }
-        // With a heartbeat, so that those who have missed something ask once for all of it.
+        // Asked at the heartbeat, so that a caller that has missed several changes asks once for all of them.
         if !is_known || is_beat && !shared.versions.is_current(worker, number) {
             shared.ask(subject::control(&shared.connection.prefix, worker, 0, "discover"));
         }
     }
 }
 
-/// Gives up what has been silent for too long.
+/// Gives up workers and requests that have been silent for too long.
 async fn watch(shared: Arc<Shared>) {
     let (connection, mut up) = (&shared.connection, shared.connection.up.clone());
     let mut beat = tokio::time::interval(connection.pace.heartbeat);
@@ -235,14 +235,14 @@ async fn watch(shared: Arc<Shared>) {
     }
 }
 
-/// The error of a request for which the server knows nobody.
+/// The error of a request for which the server has no subscriber.
 fn nobody(headers: Option<&HeaderMap>, prefix: &str) -> CallError {
     let subject = headers.and_then(|headers| headers.get("Nats-Subject"));
     let operation = subject.and_then(|subject| subject::operation_of(prefix, subject.as_str()));
     not_served(operation.as_deref().unwrap_or("unknown"))
 }
 
-/// The link to whoever serves an operation.
+/// The link to the workers.
 struct ToWorkers {
     connection: Arc<Connection>,
     inbox: String,
@@ -257,7 +257,8 @@ impl Link for ToWorkers {
                 let reply = format!("{}.{}", self.inbox, &*request.request_id);
                 self.connection.send(subject, Some(reply), &frame)
             }
-            // Who runs a request that was given up early is not known yet: it will be told when it says so.
+            // The worker of a request that was aborted early is not known yet: it gets the abort when it reports the
+            // request.
             frame => match frame.request_id().and_then(|id| self.liveness.worker_of(id)) {
                 Some(worker) => self.connection.send(
                     subject::control(&self.connection.prefix, &worker, 0, &self.inbox),

@@ -1,4 +1,4 @@
-//! How to connect to a NATS server.
+//! The configuration of a connection to a NATS server.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::call::broker::Pace;
 use crate::call::heard::MAX_ANNOUNCED;
 use crate::nats::{Access, Login};
 
-/// How to connect, and what to believe.
+/// How to connect, and which callers to trust.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct NatsConfig {
 }
 
 impl NatsConfig {
-    /// Connects without credentials, or with those of the URL, and knows no caller.
+    /// Connects without credentials, or with those of the URL; callers are anonymous.
     pub fn new() -> Self {
         Self {
             prefix: "ops".to_owned(),
@@ -38,7 +38,7 @@ impl NatsConfig {
         }
     }
 
-    /// Begins all subjects with these tokens; `ops` by default.
+    /// Sets the first tokens of all subjects; `ops` by default.
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
@@ -76,39 +76,41 @@ impl NatsConfig {
         self
     }
 
-    /// Who callers are for the workers of this process, for all that can reach the broker: nobody known by default.
+    /// Sets the identity that the workers of this process give to every caller that can reach the broker; anonymous by
+    /// default.
     ///
-    /// [`PeerAuth::trusted`] believes callers in whose name they call; the server's permissions have to see to it that only
-    /// those publish requests that may.
+    /// [`PeerAuth::trusted`] believes the identity in each request. Then the server's permissions must ensure that only
+    /// trusted callers can publish requests.
     #[must_use]
     pub fn with_peer_auth(mut self, auth: PeerAuth) -> Self {
         self.auth = auth;
         self
     }
 
-    /// How often workers say that they are there, and what they run; every second by default.
+    /// Sets how often workers send heartbeats, with the requests that they run; every second by default.
     #[must_use]
     pub fn with_heartbeat(mut self, interval: Duration) -> Self {
         self.pace.heartbeat = interval.max(Duration::from_millis(10));
         self
     }
 
-    /// After how much silence a worker, a caller or a request is given up; 5 s by default. At least three heartbeats.
+    /// Sets after how much silence a worker, a caller or a request is given up; 5 s by default. At least three
+    /// heartbeats.
     #[must_use]
     pub fn with_lost_after(mut self, silence: Duration) -> Self {
         self.pace.lost_after = silence;
         self
     }
 
-    /// How long a call waits for a connection; 10 s by default.
+    /// Sets how long a call waits for a connection; 10 s by default.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.pace.patience = patience;
         self
     }
 
-    /// Limits how much memory the specs take that one worker announces, in bytes, and a quarter of what all of them do;
-    /// 32 MiB by default. Those beyond are kept without their schemas, as is one of more than 1 MiB.
+    /// Limits the memory for the specs that one worker announces, in bytes; 32 MiB by default. All workers together may
+    /// take four times as much. Specs beyond the limit, and any spec above 1 MiB, are kept without their schemas.
     #[must_use]
     pub fn with_max_announced(mut self, bytes: usize) -> Self {
         self.max_announced = bytes;

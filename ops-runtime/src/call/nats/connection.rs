@@ -1,4 +1,4 @@
-//! The connection to the server: what goes out, in order, and whether it is there.
+//! The connection to the server: its outgoing messages, in order, and its state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +18,10 @@ use crate::call::broker::{Outbox, Pace, backoff};
 use crate::call::{Frame, Unsent};
 use crate::nats::servers;
 
-/// How many messages of one subscription wait for their reader, before more are lost.
+/// Limit of unread messages of one subscription; further messages are lost.
 const WAITING: usize = 65_536;
 
-/// A message on its way to the server.
+/// An outgoing message.
 struct Message {
     subject: String,
     reply: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Connection {
     pub(super) pace: Pace,
     pub(super) max_announced: usize,
     pub(super) up: watch::Receiver<bool>,
-    /// Counts the connections, so that others see that one was lost.
+    /// Counts the connections that were made, so that users see that one was lost.
     connections: Arc<AtomicU64>,
     outbox: Arc<Outbox<Message>>,
     _writer: AbortOnDropHandle<()>,
@@ -51,7 +51,7 @@ impl Connection {
             .access
             .options(url)?
             .connection_timeout(pace.patience)
-            // A server that is silent for that long is lost.
+            // A server that is silent for that long counts as lost.
             .ping_interval((pace.lost_after / 2).max(Duration::from_millis(100)))
             .subscription_capacity(WAITING)
             .reconnect_delay_callback(backoff)
@@ -78,7 +78,8 @@ impl Connection {
         Ok(Self { client, prefix, pace, max_announced, up, connections, outbox, _writer: writer })
     }
 
-    /// Where a worker hears from a caller, who can tell by it over which connection something was said.
+    /// The subject on which a worker listens to a caller. It contains the connection, so that the caller notices a
+    /// reconnect.
     pub(super) fn control(&self, worker: &str, number: u64, caller: &str) -> String {
         let connection = self.connections.load(Ordering::Relaxed);
         subject::control(&self.prefix, &format!("{worker}.{connection}"), number, caller)
@@ -107,14 +108,15 @@ impl Connection {
         self.outbox.ready()
     }
 
-    /// Waits until the server has all that was queued.
+    /// Waits until the server has received all that was queued.
     pub(super) async fn delivered(&self) {
         self.outbox.flushed().await;
-        // What is written may still be lost on its way when the connection is closed; what is echoed has come after it.
+        // When the connection is closed, what was written may still be lost. An echo shows that everything before it
+        // has arrived.
         self.round_trip().await;
     }
 
-    /// Sends a message to itself, and waits until it has come: so has all that the server sent before.
+    /// Sends a message to itself and waits for it: all that the server sent before has arrived then.
     pub(super) async fn round_trip(&self) {
         let inbox = self.client.new_inbox();
         if let Ok(mut echo) = self.client.subscribe(inbox.clone()).await
@@ -133,9 +135,9 @@ impl Connection {
     }
 }
 
-/// Gives what is queued to the client, and has it flushed so that the queue tells how much is under way.
+/// Passes queued messages to the client, and flushes it so that the queue knows how many bytes are in flight.
 async fn write(client: Client, outbox: Arc<Outbox<Message>>) {
-    /// How many bytes the client may hold back.
+    /// How many bytes the client may buffer.
     const UNFLUSHED: usize = 256 << 10;
     let (mut batch, mut held) = (Vec::new(), 0);
     loop {
@@ -147,7 +149,7 @@ async fn write(client: Client, outbox: Arc<Outbox<Message>>) {
                 Some(reply) => client.publish_with_reply(subject, reply, payload).await,
                 None => client.publish(subject, payload).await,
             };
-            // Whoever waits for it finds out that it was lost.
+            // The requests in it are found to be lost by their callers.
             if let Err(error) = published {
                 tracing::warn!(%error, "a message can't be published");
             }

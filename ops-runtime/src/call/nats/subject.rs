@@ -15,7 +15,7 @@ fn push_token(subject: &mut String, text: &str) {
     }
 }
 
-/// Where requests for an operation go: `PREFIX.call.NAMESPACE.NAME`.
+/// The subject of requests for an operation: `PREFIX.call.NAMESPACE.NAME`.
 pub(super) fn of_operation(prefix: &str, operation: &str) -> String {
     let (namespace, name) = operation.split_once('.').unwrap_or((operation, ""));
     let mut subject = String::with_capacity(prefix.len() + operation.len() + 16);
@@ -48,18 +48,18 @@ fn token(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Where workers say what they serve.
+/// The subject of announcements.
 pub(super) fn announcements(prefix: &str) -> String {
     format!("{prefix}.announce")
 }
 
-/// Where callers ask all workers what they serve.
+/// The subject on which callers ask all workers for their operations.
 pub(super) fn discovery(prefix: &str) -> String {
     format!("{prefix}.discover")
 }
 
-/// Where a worker hears from whom it answers: `PREFIX.worker.WORKER.CONNECTION.NUMBER.CALLER`. The worker is given with
-/// its connection, the number is that of the event that says so.
+/// The subject on which a worker listens to a caller: `PREFIX.worker.WORKER.CONNECTION.NUMBER.CALLER`. `worker`
+/// includes its connection; the number is that of the event that has this reply subject.
 pub(super) fn control(prefix: &str, worker: &str, number: u64, caller: &str) -> String {
     format!("{prefix}.worker.{worker}.{number}.{caller}")
 }
@@ -78,21 +78,20 @@ pub(super) fn name(worker: &str) -> &str {
     worker.split('.').next().unwrap_or(worker)
 }
 
-/// What a caller's inbox ends with that hears more than answers.
+/// The end of the inbox of a caller that reads more than responses.
 const LISTENS: &str = ".ops";
 
-/// The inbox of a caller: answers come to `INBOX.REQUEST`, the rest to `INBOX.link` and `INBOX.discover`.
+/// The inbox of a caller: responses come to `INBOX.REQUEST`, the rest to `INBOX.link` and `INBOX.discover`.
 pub(super) fn inbox(unique: &str) -> String {
     format!("{unique}{LISTENS}")
 }
 
-/// Whether a caller hears more than answers.
+/// True if a caller reads more than responses.
 pub(super) fn listens(caller: &str) -> bool {
     caller.ends_with(LISTENS)
 }
 
-/// Whose request it is that is to be answered there: its inbox, or the subject itself if the caller knows no more than to
-/// read an answer.
+/// The caller of a request, by its reply subject: its inbox, or the subject itself if the caller reads only responses.
 pub(super) fn caller_of<'a>(reply: &'a str, request_id: &RequestId) -> &'a str {
     match reply.rsplit_once('.') {
         Some((inbox, token)) if listens(inbox) && *token == **request_id => inbox,
@@ -100,7 +99,7 @@ pub(super) fn caller_of<'a>(reply: &'a str, request_id: &RequestId) -> &'a str {
     }
 }
 
-/// Where a caller hears a frame.
+/// The subject of a frame to a caller.
 pub(super) fn at_caller(caller: &str, frame: &Frame) -> String {
     match frame.request_id() {
         _ if !listens(caller) => caller.to_owned(),

@@ -1,14 +1,14 @@
-//! Which announcements of workers have come, so that it is noticed if one has not.
+//! Detects missed announcements of workers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::subject;
 
-/// The last announcement of each worker that is known with all before it: the worker's connection, and its number.
+/// The last complete version of each worker's announcements: the worker's connection, and a number.
 ///
-/// The server keeps nothing for those who are not there, and a connection that breaks loses what is on its way. So a
-/// worker numbers its announcements, and says with each heartbeat which was the last.
+/// The server stores nothing for disconnected clients, and a lost connection loses messages in flight. So a worker
+/// numbers its announcements, and each heartbeat has the latest number.
 #[derive(Default)]
 pub(super) struct Versions(Mutex<HashMap<String, (String, u64)>>);
 
@@ -17,12 +17,12 @@ impl Versions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that all is known that a worker has announced up to a number. The worker is given with its connection.
+    /// Notes that all announcements of a worker up to a number are known. `worker` includes its connection.
     pub(super) fn know(&self, worker: &str, number: u64) {
         self.last().insert(subject::name(worker).to_owned(), (worker.to_owned(), number));
     }
 
-    /// Notes a change that a worker has announced, if none before it is missing.
+    /// Notes an announced change, if none before it is missing.
     pub(super) fn changed(&self, worker: &str, number: u64) {
         if let Some((connection, last)) = self.last().get_mut(subject::name(worker))
             && *connection == worker
@@ -32,7 +32,7 @@ impl Versions {
         }
     }
 
-    /// Whether all is known that a worker has announced, now that it says which was the last.
+    /// True if all announcements of a worker are known, given its latest number.
     pub(super) fn is_current(&self, worker: &str, number: u64) -> bool {
         let last = self.last();
         let known = last.get(subject::name(worker));

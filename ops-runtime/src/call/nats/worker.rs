@@ -24,10 +24,10 @@ use crate::call::broker::{Callers, FIRST_WORD, Post, decode, unique_id};
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, PeerAuth, RequestId, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec, Text};
 
-/// From how many bytes on a request is read beside the others.
+/// A request of at least so many bytes is read in a task of its own.
 const LARGE: usize = 64 << 10;
 
-/// Counts a request as long as it is read.
+/// Counts the bytes of a request while it is read.
 struct Reading {
     of: Arc<AtomicUsize>,
     bytes: usize,
@@ -39,20 +39,20 @@ impl Drop for Reading {
     }
 }
 
-/// Operations that are being served over NATS.
+/// A worker, which serves the operations of a handler over NATS.
 ///
-/// Dropping it aborts what is running; [`stop`](Self::stop) lets it finish.
+/// Dropping it aborts the running requests; [`stop`](Self::stop) lets them finish.
 #[must_use = "a worker that is dropped serves no more"]
 pub struct NatsWorker {
     shared: Arc<Shared>,
     /// One announcement at a time.
     operations: tokio::sync::Mutex<HashMap<Text, Listening>>,
-    /// Tells those who ask what is served.
+    /// Responds to callers that ask for the operations.
     answering: AbortOnDropHandle<()>,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
-/// Requests for one operation are being taken.
+/// The subscription to the requests of one operation.
 struct Listening {
     stop: CancellationToken,
     task: AbortOnDropHandle<()>,
@@ -69,7 +69,8 @@ struct Shared {
     changes: AtomicU64,
     /// How many bytes of requests are being read.
     reading: Arc<AtomicUsize>,
-    /// Who may read a large request. One processor is left to the connection: a server ends one that takes too little.
+    /// Permits for reading large requests. One processor is left to the connection, since a server disconnects slow
+    /// readers.
     readers: Semaphore,
 }
 
@@ -97,21 +98,21 @@ impl NatsWorker {
         Ok(worker)
     }
 
-    /// Announces operations that the registry has got or lost since.
+    /// Announces operations that were added to the registry or removed since.
     ///
     /// # Errors
-    /// If the server cannot be used any more. Then, and if the future is dropped, the next announcement tells all of it.
+    /// If the connection is closed. Then, or if the future is dropped, the next announcement includes the change.
     pub async fn announce(&self) -> Result<(), CallError> {
         let shared = &self.shared;
         let mut operations = self.operations.lock().await;
-        // Before the change is known: as long as there is no room for another, those that come are told together.
+        // Before the change is computed: changes that come while there is no room are announced together.
         if let Some(ready) = shared.connection.ready() {
             ready.await;
         }
-        // Known as announced only when it is: this may end before.
+        // Stored only when it was announced, since the future may be dropped before.
         let mut announced = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let change = announced.change(shared.handler.announced());
-        // Announced when requests are taken, and withdrawn before they are not.
+        // An operation is announced after its subscription has begun, and withdrawn before it ends.
         for spec in &change.add {
             if !operations.contains_key(&spec.id) {
                 let subscriber = shared
@@ -128,21 +129,21 @@ impl NatsWorker {
             operations.extract_if(|id, _| !announced.has(id)).map(|(_, listening)| listening).collect();
         *shared.announced.lock().unwrap_or_else(PoisonError::into_inner) = announced;
         shared.say(change);
-        // Until then, so that changes are told in the order in which they came.
+        // Held until here, so that changes are announced in order.
         drop(operations);
         shared.finish(removed).await;
         Ok(())
     }
 
-    /// How many requests are being run.
+    /// Number of running requests.
     pub fn running(&self) -> usize {
         self.shared.callers.running()
     }
 
-    /// Takes no more requests, and returns when those that are running are done, and their answers sent.
+    /// Accepts no more requests, and returns when the running ones have ended and their responses were sent.
     pub async fn stop(self) {
         let shared = &self.shared;
-        // What is withdrawn is not told again to somebody who has asked before.
+        // So that a withdrawn operation is not announced again to a caller that has asked before.
         self.answering.abort();
         let announced = std::mem::take(&mut *shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
         shared.say(announced.withdrawal());
@@ -171,7 +172,7 @@ impl fmt::Debug for NatsWorker {
 }
 
 impl Shared {
-    /// Announces a change, in as many parts as it takes; nothing if there is none.
+    /// Announces a change, in as many parts as needed; nothing if there is no change.
     fn say(&self, change: Announcement) {
         if change.add.is_empty() && change.remove.is_empty() {
             return;
@@ -189,23 +190,23 @@ impl Shared {
         }
     }
 
-    /// All that is served now.
+    /// All served operations.
     fn served(&self) -> Vec<Arc<OperationSpec>> {
         self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
     }
 
-    /// Takes no more requests for operations; those that have come are run.
+    /// Accepts no more requests for operations; those that have arrived are run.
     async fn finish(&self, operations: impl IntoIterator<Item = Listening>) {
         let ends = operations.into_iter().map(|Listening { stop, task }| {
             stop.cancel();
             task
         });
-        // A server that does not answer sends no more requests either.
+        // A server that does not respond sends no more requests either.
         let _ = tokio::time::timeout(self.connection.pace.lost_after, join_all(ends)).await;
     }
 
-    /// Takes a request. One that takes long to read is read beside the others: what waits in the client is counted, but
-    /// not weighed, so it is taken out of there as fast as it comes.
+    /// Takes a request. A large one is read in a task of its own: the client limits the number of waiting messages, but
+    /// not their bytes, so they are taken out of it as fast as they arrive.
     fn take(self: &Arc<Self>, operation: &Text, message: Message) {
         let bytes = message.payload.len();
         if bytes < LARGE {
@@ -226,7 +227,7 @@ impl Shared {
         tokio::spawn(async move {
             let _read = Reading { of: shared.reading.clone(), bytes };
             let _turn = shared.readers.acquire().await;
-            // What has come over the network comes first.
+            // Messages that have arrived are taken first.
             tokio::task::yield_now().await;
             shared.request(&operation, &message);
         });
@@ -262,7 +263,7 @@ impl Shared {
     }
 }
 
-/// Takes the requests for one operation, until it is told to stop and has got all that the server sent before.
+/// Takes the requests for one operation, until it is stopped and has read all that the server sent before.
 async fn take(shared: Arc<Shared>, operation: Text, mut requests: Subscriber, stop: CancellationToken) {
     loop {
         tokio::select! {
@@ -274,9 +275,9 @@ async fn take(shared: Arc<Shared>, operation: Text, mut requests: Subscriber, st
             () = stop.cancelled() => break,
         }
     }
-    // The client's own `drain` forgets the subscription before the server has, and with it requests that are on their way.
-    // A number that no server can count to ends it there at once and keeps it here; what follows a message of our own
-    // that has been around comes no more.
+    // The client's own `drain` forgets the subscription before the server does, and loses requests in flight. A limit
+    // of `u64::MAX` messages ends the subscription at the server at once and keeps it here. The round trip shows that
+    // no further request follows.
     if requests.unsubscribe_after(u64::MAX).await.is_ok() {
         shared.connection.round_trip().await;
         let _ = requests.unsubscribe().await;
@@ -286,7 +287,7 @@ async fn take(shared: Arc<Shared>, operation: Text, mut requests: Subscriber, st
     }
 }
 
-/// Hears what callers say about their requests, and who asks what is served.
+/// Handles what callers send about their requests, and requests for the list of operations.
 async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber) {
     let mut messages = select(control, discovery);
     let prefix = &shared.connection.prefix;
@@ -311,11 +312,11 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
     }
 }
 
-/// Tells those who have asked what is served.
+/// Responds to callers that have asked for the operations.
 async fn answer(shared: Arc<Shared>) {
     loop {
         let asker = shared.asked.next().await;
-        // Before: what has changed meanwhile may be said twice, but is not missed.
+        // Read first: a change in between may be announced twice, but is not missed.
         let number = shared.changes.load(Ordering::Acquire);
         let all = Announcement { add: shared.served(), ..Announcement::new() };
         for part in all.in_parts(shared.connection.client.max_payload()) {
@@ -327,7 +328,7 @@ async fn answer(shared: Arc<Shared>) {
     }
 }
 
-/// Says what is run, and that this worker is there.
+/// Sends heartbeats, and reports running requests.
 async fn pulse(shared: Arc<Shared>) {
     let connection = &shared.connection;
     let mut up = connection.up.clone();
@@ -340,7 +341,7 @@ async fn pulse(shared: Arc<Shared>) {
             if up.wait_for(|up| *up).await.is_err() {
                 return;
             }
-            // Whoever came meanwhile, or has given this worker up, hears of it.
+            // For callers that came meanwhile, or have given this worker up.
             let all = Announcement { add: shared.served(), ..Announcement::new() };
             shared.say(all);
             beat = tokio::time::Instant::now();
@@ -356,7 +357,7 @@ async fn pulse(shared: Arc<Shared>) {
     }
 }
 
-/// The way to callers: their inboxes, with a subject at which this worker hears from them.
+/// Sends to the inboxes of callers, with a reply subject of this worker.
 struct ToCallers {
     connection: Arc<Connection>,
     id: Arc<str>,

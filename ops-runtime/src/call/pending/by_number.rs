@@ -5,10 +5,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::model::request_id::Number;
 
-/// What is known of requests of this process.
+/// A table of requests of this process, by number.
 pub(in crate::call) type ByNumber<T> = HashMap<Number, T, BuildHasherDefault<NumberHasher>>;
 
-/// Spreads numbers that follow each other.
+/// A hash that spreads consecutive numbers.
 #[derive(Default)]
 pub(in crate::call) struct NumberHasher(u64);
 

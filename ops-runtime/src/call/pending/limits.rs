@@ -1,4 +1,4 @@
-//! When requests are given up that were made without a registry.
+//! Deadline and idle timeout of requests that were made without a registry.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn silent(idle: Duration) -> CallError {
     CallError::new(ErrorCode::Timeout, format!("the subscription stayed silent for {idle:?}")).with_details(details)
 }
 
-/// The items of a subscription until its deadline, given with what was said of it, or until it is silent for too long.
+/// Ends the items of a subscription at its deadline, or when none has arrived for its idle timeout.
 pub(super) fn limited(
     items: impl Stream<Item = Answer> + Unpin + Send + 'static,
     deadline: Option<(Instant, u64)>,

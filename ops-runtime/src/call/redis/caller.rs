@@ -22,17 +22,17 @@ use crate::call::directory::{gone, not_served};
 use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
 
-/// How many entries are read at a time.
+/// Limit of entries per read.
 const BATCH: usize = 512;
 
-/// After how many entries, or bytes, those that were read are removed.
+/// After how many entries, or bytes, read entries are removed.
 const TRIM: usize = 100;
 const TRIM_BYTES: usize = 4 << 20;
 
-/// How many fields the hash of a worker may have.
+/// Limit of fields in a worker's hash.
 const MAX_FIELDS: usize = 20_001;
 
-/// A caller of what workers serve.
+/// A caller for the operations of the workers.
 pub(super) struct RedisCaller {
     shared: Arc<Shared>,
     _tasks: [AbortOnDropHandle<()>; 4],
@@ -41,13 +41,13 @@ pub(super) struct RedisCaller {
 struct Shared {
     config: RedisConfig,
     id: Arc<str>,
-    /// For commands that do not wait.
+    /// For commands that do not block.
     line: Connection,
     pending: PendingRequests,
     outbox: Arc<Outbox<Message>>,
     liveness: Arc<Liveness>,
     workers: Workers,
-    /// One look at what a worker serves at a time: the last to come is what counts.
+    /// Locked while a worker's operations are read: the latest read counts.
     looking: tokio::sync::Mutex<()>,
     places: Arc<Places>,
     up: watch::Sender<bool>,
@@ -133,7 +133,7 @@ impl Transport for RedisCaller {
 impl Drop for RedisCaller {
     fn drop(&mut self) {
         self.shared.pending.close(&gone("the caller's connection is gone"));
-        // Its workers will find nobody, and stop; without this they would in a while.
+        // Its workers would notice its absence only after a while; this stops them at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (line, key) = (self.shared.line.clone(), self.shared.config.keys.caller(&self.shared.id));
             runtime.spawn(async move {
@@ -143,20 +143,20 @@ impl Drop for RedisCaller {
     }
 }
 
-/// How far the caller has read.
+/// The positions up to which the caller has read.
 struct At {
     answers: String,
-    /// `None` if there is something else in the place of the stream.
+    /// `None` if the key of the stream has another type.
     changes: Option<String>,
     sequences: Sequences,
 }
 
 impl Shared {
-    /// Makes sure that there is a stream for the answers, and finds out what is served.
+    /// Creates the stream for responses, and learns the operations.
     async fn begin(&self, line: &Connection) -> RedisResult<At> {
         let keys = &self.config.keys;
         let answers = self.renew(line).await?.unwrap_or_else(|| "0-0".to_owned());
-        // Before the look at the workers, so that no change in between is missed.
+        // Before the workers are read, so that no change in between is missed.
         let last = line
             .command::<Vec<Entry>>(cmd("XREVRANGE").arg(keys.changes()).arg("+").arg("-").arg("COUNT").arg(1))
             .await;
@@ -172,7 +172,7 @@ impl Shared {
         Ok(At { answers, changes, sequences: Sequences::default() })
     }
 
-    /// Keeps the stream for the answers; if it was lost, makes it anew and says where it begins.
+    /// Renews the stream for responses. If it was lost, creates it again and returns where it begins.
     async fn renew(&self, line: &Connection) -> RedisResult<Option<String>> {
         let key = self.config.keys.caller(&self.id);
         let time = self.config.answers_survive.as_millis().to_string();
@@ -187,11 +187,11 @@ impl Shared {
         Ok(Some(begins))
     }
 
-    /// Learns of workers that have come or gone; of all of them, or of those that are not known.
+    /// Learns which workers have come or gone, and reads the operations of all of them, or of the unknown ones.
     async fn look_for_workers(&self, line: &Connection, all: bool) -> RedisResult<()> {
         let keys = &self.config.keys;
         let there: Vec<Vec<u8>> = line.command(cmd("SMEMBERS").arg(keys.workers())).await?;
-        // What is no id was not written by a worker.
+        // Other members of the set were not written by a worker.
         let there: Vec<String> = there
             .into_iter()
             .filter_map(|id| String::from_utf8(id).ok().filter(|id| is_id(id)))
@@ -217,7 +217,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Learns what a worker serves.
+    /// Reads the operations of a worker.
     async fn look_at(&self, line: &Connection, worker: &str) -> RedisResult<()> {
         let _one = self.looking.lock().await;
         let key = self.config.keys.serves(worker);
@@ -228,7 +228,7 @@ impl Shared {
         };
         let said = match said {
             Err(error) if is_lost(&error) => return Err(error),
-            // The key is not a worker's, and stops nobody.
+            // A key of another type is ignored.
             said => said.unwrap_or_default(),
         };
         if said.is_empty() {
@@ -253,12 +253,12 @@ impl Shared {
         Ok(())
     }
 
-    /// What became of a message.
+    /// Handles the outcome of writing a message.
     fn told(&self, message: Message, told: Told) {
         match (message, told) {
             (Message::Request { key, number, .. }, Told::Stored(entry)) => match self.places.all().get_mut(&number) {
                 Some(place) => place.entry = Some(entry),
-                // Given up while it was written, unless it is answered already: nobody needs to start it.
+                // Aborted while it was written, or it has a response already: no worker need start it.
                 None => push(&self.outbox, Message::Withdraw { key, entry }),
             },
             (Message::Request { number, .. }, told) => {
@@ -270,7 +270,7 @@ impl Shared {
                 };
                 self.pending.emit_error(&RequestId::of(number), error);
             }
-            // It is gone, or the server has lost what it was told.
+            // The worker is gone, or the server has lost its stream.
             (Message::Frame { to, .. }, Told::Nobody) => {
                 let error = gone("the worker cannot be told anything any more");
                 for id in self.liveness.of(&to) {
@@ -285,7 +285,7 @@ impl Shared {
         }
     }
 
-    /// Takes an entry of the caller's stream.
+    /// Handles an entry of the caller's stream.
     fn receive(&self, entry: &Entry, sequences: &mut Sequences) {
         let (Some(frame), Some(author)) = (field(entry, FRAME), Author::of(entry)) else { return };
         if !sequences.is_new(author) {
@@ -323,7 +323,7 @@ impl Shared {
     }
 }
 
-/// Reads the answers, and what workers say that have changed.
+/// Reads the responses, and which workers have changed.
 async fn read(shared: Arc<Shared>, line: Connection, mut at: At, changed: Arc<Changed>) {
     let keys = &shared.config.keys;
     let (answers, changes) = (keys.caller(&shared.id), keys.changes());
@@ -331,7 +331,7 @@ async fn read(shared: Arc<Shared>, line: Connection, mut at: At, changed: Arc<Ch
     let mut appetite = Appetite::new(BATCH);
     loop {
         let mut commands = pipe();
-        // What has been read is not kept.
+        // Read entries are removed.
         if read >= TRIM || bytes >= TRIM_BYTES {
             commands.cmd("XTRIM").arg(&answers).arg("MINID").arg(&at.answers).ignore();
             (read, bytes) = (0, 0);
@@ -373,7 +373,7 @@ async fn read(shared: Arc<Shared>, line: Connection, mut at: At, changed: Arc<Ch
                     attempts += 1;
                     if let Ok(begun) = shared.begin(&line).await {
                         at.changes = begun.changes;
-                        // What came meanwhile is still to be read, unless the stream is another one.
+                        // Entries that arrived meanwhile are still to be read, unless the stream is a new one.
                         if begun.answers != "0-0" {
                             at.answers = begun.answers;
                         }
@@ -386,7 +386,7 @@ async fn read(shared: Arc<Shared>, line: Connection, mut at: At, changed: Arc<Ch
     }
 }
 
-/// Keeps what has to be kept, and gives up what has been silent for too long.
+/// Renews the keys, and gives up requests and workers that have been silent for too long.
 async fn watch(shared: Arc<Shared>) {
     let mut beat = tokio::time::interval(shared.config.pace.heartbeat);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -412,7 +412,7 @@ impl Shared {
     }
 }
 
-/// The link to whoever serves an operation.
+/// The link to the workers.
 struct ToWorkers {
     config: RedisConfig,
     outbox: Arc<Outbox<Message>>,
@@ -440,7 +440,7 @@ impl Link for ToWorkers {
                 Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0, credit, refused: 0 },
             );
         } else if let Frame::Event(CallEvent::Aborted { .. }) = frame {
-            // Nobody needs to start it. Who has done so already is told when it says so.
+            // No worker need start it. A worker that has started it gets the abort when it reports the request.
             let place = id.number().and_then(|number| self.places.all().remove(&number));
             if let Some(Place { operation, entry: Some(entry), .. }) = place {
                 push(&self.outbox, Message::Withdraw { key: keys.requests(&operation), entry });

@@ -1,4 +1,4 @@
-//! How to use a Redis server.
+//! The configuration of a Redis server.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::call::broker::Pace;
 use crate::call::heard::MAX_ANNOUNCED;
 use crate::call::tls::Trust;
 
-/// How to use a server, and what to believe.
+/// How to use a server, and which callers to trust.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct RedisConfig {
 }
 
 impl RedisConfig {
-    /// Keys that begin with `ops`, and callers of whom nothing is known.
+    /// Keys begin with `ops`; callers are anonymous.
     pub fn new() -> Self {
         Self {
             keys: Keys("ops".to_owned()),
@@ -48,7 +48,7 @@ impl RedisConfig {
         }
     }
 
-    /// Begins all keys with this; `ops` by default.
+    /// Sets the first part of all keys; `ops` by default.
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.keys = Keys(prefix.into());
@@ -64,75 +64,77 @@ impl RedisConfig {
         self
     }
 
-    /// Who callers are for the workers of this process, for all that can reach the server: nobody known by default.
+    /// Sets the identity that the workers of this process give to every caller that can reach the server; anonymous by
+    /// default.
     ///
-    /// [`PeerAuth::trusted`] believes callers in whose name they call.
+    /// [`PeerAuth::trusted`] believes the identity in each request.
     #[must_use]
     pub fn with_peer_auth(mut self, auth: PeerAuth) -> Self {
         self.auth = auth;
         self
     }
 
-    /// How often workers say that they are there, and what they run; every second by default.
+    /// Sets how often workers send heartbeats, with the requests that they run; every second by default.
     #[must_use]
     pub fn with_heartbeat(mut self, interval: Duration) -> Self {
         self.pace.heartbeat = interval.max(Duration::from_millis(10));
         self
     }
 
-    /// After how much silence a worker or a request is given up; 5 s by default. At least three heartbeats.
+    /// Sets after how much silence a worker or a request is given up; 5 s by default. At least three heartbeats.
     #[must_use]
     pub fn with_lost_after(mut self, silence: Duration) -> Self {
         self.pace.lost_after = silence;
         self
     }
 
-    /// How long a call waits for a connection; 10 s by default.
+    /// Sets how long a call waits for a connection; 10 s by default.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.pace.patience = patience;
         self
     }
 
-    /// For how long answers wait for a caller that has lost its connection, and calls for their answers; 30 s by default.
+    /// Sets how long responses wait for a disconnected caller, and calls for their responses; 30 s by default.
     #[must_use]
     pub fn with_answers_survive(mut self, time: Duration) -> Self {
         self.answers_survive = time.max(Duration::from_millis(100));
         self
     }
 
-    /// The largest message, in bytes; 4 MiB by default.
+    /// Sets the largest message, in bytes; 4 MiB by default.
     #[must_use]
     pub fn with_max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
         self
     }
 
-    /// How many requests for one operation wait for a worker; 100,000 by default, about. Those that have waited longest
-    /// are lost beyond that, and their calls fail with `ABORTED`.
+    /// Limits how many requests for one operation wait for a worker, approximately; 100,000 by default. Beyond, the
+    /// oldest are removed, and their calls fail with `ABORTED`.
     #[must_use]
     pub fn with_max_waiting(mut self, requests: usize) -> Self {
         self.max_waiting = requests;
         self
     }
 
-    /// How much memory of the server the answers may take that a caller has not read, in bytes; 256 MiB by default. The
-    /// stream of a caller that lets more pile up is removed by a worker, and its calls fail with `ABORTED`.
+    /// Limits the unread responses of a caller in the server's memory, in bytes; 256 MiB by default. Beyond it, a
+    /// worker deletes the caller's stream, and its calls fail with `ABORTED`.
     #[must_use]
     pub fn with_max_unread(mut self, bytes: usize) -> Self {
         self.max_unread = bytes;
         self
     }
 
-    /// Limits how much memory the specs take that one worker announces, in bytes, and a quarter of what all of them do;
-    /// 32 MiB by default. Those beyond are kept without their schemas, as is one of more than 1 MiB.
+    /// Limits the memory for the specs that one worker announces, in bytes; 32 MiB by default. All workers together may
+    /// take four times as much. Specs beyond the limit, and any spec above 1 MiB, are kept without their schemas.
     #[must_use]
     pub fn with_max_announced(mut self, bytes: usize) -> Self {
         self.max_announced = bytes;
         self
     }
 
-    /// How many requests a worker runs at a time, about; 1,024 by default. Others wait for it, or for another worker.
+    /// Sets how many requests a worker runs at a time, approximately; 1,024 by default. Further requests wait for a
+    /// worker.
     #[must_use]
     pub fn with_concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests.max(1);

@@ -1,4 +1,4 @@
-//! Connections to the server that are made again, and the one task that writes.
+//! Connections to the server, with reconnecting, and the one task that writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::call::broker::{Outbox, backoff};
 use crate::call::{CallEvent, Frame, RequestId};
 use crate::model::request_id::Number;
 
-/// How long a read waits for something to come.
+/// How long a blocking read waits.
 pub(super) const BLOCK: Duration = Duration::from_millis(500);
 
 /// A connection, made when it is needed. A clone is the same.
@@ -27,7 +27,7 @@ struct Inner {
 }
 
 impl Connection {
-    /// A connection that is given up when an answer takes longer than the patience, beyond what a read waits.
+    /// A connection that is closed when a response takes longer than `patience`, beyond the time that a read blocks.
     pub(super) fn new(server: &Server, patience: Duration) -> Self {
         Self(Arc::new(Inner { server: server.clone(), patience, connection: Mutex::default() }))
     }
@@ -68,7 +68,7 @@ impl Connection {
     }
 }
 
-/// Whether an error is about the connection, not about a command.
+/// True if an error is about the connection, not about a command.
 pub(super) fn is_lost(error: &RedisError) -> bool {
     !matches!(
         error.kind(),
@@ -76,13 +76,13 @@ pub(super) fn is_lost(error: &RedisError) -> bool {
     )
 }
 
-/// Whether an error says that the server cannot answer now, and may later.
+/// True if the server cannot respond now, but may be able to later.
 pub(super) fn may_pass(error: &RedisError) -> bool {
     let states = ["LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "NOREPLICAS", "MISCONF"];
     is_lost(error) || error.code().is_some_and(|code| states.contains(&code))
 }
 
-/// Whether an error says that a key is of another type: another program's.
+/// True if a key has another type: it is another program's.
 pub(super) fn is_foreign(error: &RedisError) -> bool {
     error.code() == Some("WRONGTYPE")
 }
@@ -93,7 +93,7 @@ pub(super) fn refused(error: &RedisError) -> CallError {
                        choose another prefix (`RedisConfig::with_prefix`) or remove it";
         return CallError::execution(message);
     }
-    // Its detail may hold what was sent, unless it is about a connection that could not be made.
+    // Its detail may contain what was sent, unless it is about a connection that could not be made.
     let why = match (error.category(), error.code()) {
         (category, None) if error.is_io_error() => error.detail().unwrap_or(category).to_owned(),
         (category, None) => category.to_owned(),
@@ -103,14 +103,14 @@ pub(super) fn refused(error: &RedisError) -> CallError {
     CallError::execution(format!("the Redis server can't be used: {why}"))
 }
 
-/// Something to be written.
+/// A message to be written.
 pub(super) enum Message {
-    /// A request, to whoever serves the operation. Tried once.
+    /// A request, for the workers of the operation. Tried once.
     Request { key: String, text: String, number: Number },
-    /// A frame for a caller or a worker, tried until it arrives; with the subscription that it gives credit to, if any, and how
-    /// often the server has refused it.
+    /// A frame for a caller or a worker, retried until it arrives; with the subscription that it gives credit to, if
+    /// any, and how often the server has refused it.
     Frame { key: String, text: String, to: Arc<str>, number: u64, credit: Option<RequestId>, refused: u32 },
-    /// A request that nobody need start any more.
+    /// Withdraws a request that no worker need start any more.
     Withdraw { key: String, entry: String },
 }
 
@@ -123,13 +123,13 @@ impl Message {
     }
 }
 
-/// What became of a message.
+/// The outcome of writing a message.
 pub(super) enum Told {
-    /// It is in the stream, as that entry.
+    /// It is in the stream, with this entry id.
     Stored(String),
-    /// There is no such stream: nobody reads it.
+    /// There is no such stream, so there is no reader.
     Nobody,
-    /// The server does not take it.
+    /// The server refuses it.
     Refused(CallError),
     /// It may be there or not.
     Lost,
@@ -148,9 +148,9 @@ impl Told {
     }
 }
 
-/// The request that a frame is about which the server does not take, if its caller can be told so by an error.
+/// The request of a refused frame, if its caller can be sent an error in its place.
 pub(super) fn unanswered(text: &str) -> Option<RequestId> {
-    /// How long the error may be that takes its place. One that is no longer is not told in the place of another.
+    /// Limit of the bytes of that error; a larger one is not replaced by another error.
     const SHORT: usize = 16 << 10;
     match Frame::decode(text) {
         Ok(Some(Frame::Event(CallEvent::Error { request_id, .. }))) if text.len() > SHORT => Some(request_id),
@@ -163,12 +163,12 @@ pub(super) fn unanswered(text: &str) -> Option<RequestId> {
     }
 }
 
-/// How often an error is tried again that the server does not take, and after how long at first: a server whose memory is full
-/// has more in a moment, as the answer that was too large is gone.
+/// How often a refused error is retried, and after how long at first: a server whose memory is full has more in a
+/// moment, since the response that was too large is gone.
 const TRIES: u32 = 5;
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// Queues a refused message once more after a while, if it is an error that its caller waits for.
+/// Queues a refused message again after a while, if it is an error that its caller waits for.
 pub(super) fn push_later(outbox: &Arc<Outbox<Message>>, mut message: Message) {
     let Message::Frame { text, refused, .. } = &mut message else { return };
     let tries = *refused;
@@ -189,14 +189,14 @@ pub(super) fn push(outbox: &Outbox<Message>, message: Message) {
     outbox.push(message, bytes);
 }
 
-/// How many bytes are written at a time, about: an answer takes no longer than the connection is given for it, also where
-/// little passes in a second.
+/// Approximate number of bytes written at a time, so that a write ends within the connection's timeout even if the
+/// network is slow.
 const PART: usize = 1 << 20;
 
-/// Down to how many, where that has failed.
+/// The smallest such number, after timeouts.
 const LEAST: usize = 4 << 10;
 
-/// Writes what is queued: all that there is in one go, or in parts.
+/// Writes what is queued: all of it at once, or in parts.
 pub(super) async fn write(
     line: Connection,
     outbox: Arc<Outbox<Message>>,
@@ -228,7 +228,8 @@ pub(super) async fn write(
                 Err(error) => {
                     tracing::debug!(error = error.category(), "messages can't be written now");
                     most = (most.min(bytes) / 2).max(LEAST);
-                    // Requests may be there, and would be started twice; frames are told apart by their numbers.
+                    // A request may have arrived, and would be started twice; repeated frames are recognised by their
+                    // numbers.
                     let is_frame = |(_, message): &(u64, Message)| matches!(message, Message::Frame { .. });
                     let lost: Vec<_> = batch.extract_if(..count, |message| !is_frame(message)).collect();
                     outbox.sent(lost.iter().map(|(_, message)| message.bytes()).sum());
@@ -241,7 +242,7 @@ pub(super) async fn write(
     }
 }
 
-/// How many of the messages are written at once, and their bytes: up to so many bytes, or one.
+/// How many of the messages are written at once, and their bytes: up to `most` bytes, or one message.
 fn part(batch: &[(u64, Message)], most: usize) -> (usize, usize) {
     let (mut count, mut bytes) = (0, 0_usize);
     for (_, message) in batch {
@@ -255,9 +256,9 @@ fn part(batch: &[(u64, Message)], most: usize) -> (usize, usize) {
 }
 
 fn add(pipeline: &mut Pipeline, message: &Message, number: u64, from: &str, max_waiting: usize) {
-    // With room for all: a command that grows is copied again and again.
+    // Allocated at once: a growing command would be copied again and again.
     let mut command = Cmd::with_capacity(12, message.bytes() + from.len() + 128);
-    // A stream that is not there has no reader, and would never be removed.
+    // A stream that does not exist has no reader, and would never be removed.
     match message {
         Message::Request { key, text, .. } => {
             command.arg("XADD").arg(key).arg("NOMKSTREAM").arg("MAXLEN").arg("~").arg(max_waiting);

@@ -1,4 +1,4 @@
-//! The entries of streams: who has written them, which are new, and how many are read at a time.
+//! The entries of streams: their authors, which of them are new, and how many are read at a time.
 
 use super::keys::FROM;
 
@@ -16,15 +16,15 @@ pub(super) fn field<'a>(entry: &'a Entry, name: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// Who has written an entry: `ID`, `ID SEQ` or `ID SEQ N`.
+/// The author of an entry: `ID`, `ID SEQ` or `ID SEQ N`.
 ///
-/// One field and not three, because each costs the server and both sides, for every call.
+/// One field, not three, because each field costs the server and both sides, for every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Author<'a> {
     pub(super) id: &'a str,
-    /// The number that the entry has among those of its author.
+    /// The number of the entry among those of its author.
     pub(super) sequence: Option<u64>,
-    /// The number that an event has among those about its request.
+    /// The number of the event among those of its request.
     pub(super) number: Option<u64>,
 }
 
@@ -38,28 +38,28 @@ impl<'a> Author<'a> {
     }
 }
 
-/// Whether that may be the id of a caller or a worker: others are kept nowhere.
+/// True if the text may be the id of a caller or a worker; others are not stored.
 pub(super) fn is_id(id: &str) -> bool {
     (1..=LONGEST_ID).contains(&id.len()) && !id.contains(char::is_whitespace)
 }
 
-/// How long the id of a caller or a worker may be.
+/// Limit of the bytes of an id.
 const LONGEST_ID: usize = 256;
 
-/// How many bytes are read from streams at a time, about.
+/// Approximate number of bytes to read at a time.
 const BYTES: usize = 4 << 20;
 
-/// How many entries are read at a time: few to begin with, and fewer if they are large.
+/// How many entries to read at a time: few at first, and fewer if they are large.
 pub(super) struct Appetite {
     entries: usize,
     most: usize,
 }
 
-/// How many entries are read to begin with.
+/// How many entries are read at first.
 const FIRST: usize = 8;
 
 impl Appetite {
-    /// Up to so many.
+    /// Reads up to so many entries.
     pub(super) fn new(most: usize) -> Self {
         Self { entries: most.min(FIRST), most }
     }
@@ -68,7 +68,7 @@ impl Appetite {
         self.entries
     }
 
-    /// Learns from what was read: so many entries, with so many bytes in all.
+    /// Adapts to a read of so many entries, with so many bytes in all.
     pub(super) fn learn(&mut self, entries: usize, bytes: usize) {
         if bytes > BYTES {
             self.entries = (self.entries / 4).max(1);
@@ -77,24 +77,24 @@ impl Appetite {
         }
     }
 
-    /// A read has failed: perhaps it took longer than a read may, so that less is asked for. What has piled up meanwhile may
-    /// be larger than what came before.
+    /// Notes that a read has failed. It may have timed out, so less is read next time: the entries that have piled up
+    /// may be larger than those before.
     pub(super) fn fail(&mut self) {
         self.entries = (self.entries / 4).clamp(1, FIRST);
     }
 }
 
-/// How many bytes are in an entry.
+/// Number of bytes in an entry.
 pub(super) fn size(entry: &Entry) -> usize {
     entry.0.len() + entry.1.iter().map(Vec::len).sum::<usize>()
 }
 
-/// Knows which entries of a sender have been read already: those that were written a second time have their old number.
+/// Recognises entries that were read before: an entry that is written again has its old number.
 #[derive(Default)]
 pub(super) struct Sequences(std::collections::HashMap<String, u64>);
 
 impl Sequences {
-    /// Whether an author's entry is new; one without a number always is.
+    /// True if an entry is new; one without a number always is.
     pub(super) fn is_new(&mut self, author: Author<'_>) -> bool {
         let Some(number) = author.sequence else { return true };
         match self.0.get_mut(author.id) {
@@ -104,7 +104,7 @@ impl Sequences {
                 true
             }
             None => {
-                // Senders come and go.
+                // A limit, since authors come and go.
                 if self.0.len() >= 100_000 {
                     self.0.clear();
                 }

@@ -1,6 +1,6 @@
 //! The keys that are used; see the module's page.
 
-/// Makes keys that begin alike.
+/// Makes keys with a prefix.
 #[derive(Debug, Clone)]
 pub(super) struct Keys(pub(super) String);
 
@@ -10,17 +10,17 @@ impl Keys {
         [&self.0, ":call:", operation].concat()
     }
 
-    /// The stream of what a caller is told.
+    /// The stream of frames to a caller.
     pub(super) fn caller(&self, id: &str) -> String {
         [&self.0, ":caller:", id].concat()
     }
 
-    /// The stream of what a worker is told.
+    /// The stream of frames to a worker.
     pub(super) fn worker(&self, id: &str) -> String {
         [&self.0, ":worker:", id].concat()
     }
 
-    /// The hash of what a worker serves, which is there as long as the worker is.
+    /// The hash of a worker's operations, which expires with the worker.
     pub(super) fn serves(&self, worker: &str) -> String {
         [&self.0, ":serves:", worker].concat()
     }
@@ -30,7 +30,7 @@ impl Keys {
         [&self.0, ":workers"].concat()
     }
 
-    /// The stream of the workers that have changed what they serve.
+    /// The stream of the workers whose operations have changed.
     pub(super) fn changes(&self) -> String {
         [&self.0, ":changes"].concat()
     }
@@ -42,5 +42,5 @@ pub(super) const GROUP: &str = "workers";
 /// The field of a frame, as JSON.
 pub(super) const FRAME: &str = "frame";
 
-/// The field of who has written an entry, with its numbers: an [`Author`](super::entry::Author).
+/// The field of an entry's author, with its numbers: an [`Author`](super::entry::Author).
 pub(super) const FROM: &str = "from";

@@ -1,4 +1,4 @@
-//! Where the server is, and how connections to it are made.
+//! The address of the server, and how connections to it are made.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,33 +17,33 @@ pub(super) struct Server {
     tls: Option<Settings>,
 }
 
-/// A connection that has been made. A clone is the same; it is closed when the last is dropped, also while the server has
+/// An open connection. A clone is the same; it is closed when the last clone is dropped, even if the server still runs
 /// commands of it.
 #[derive(Clone)]
 pub(super) struct Made {
     pub(super) connection: MultiplexedConnection,
-    /// What moves an encrypted one; the client moves others itself.
+    /// The task that drives an encrypted one; the client drives others itself.
     _driver: Option<Arc<AbortOnDropHandle<()>>>,
 }
 
 impl Server {
     /// The server at an address, with settings if that asks for encryption.
     pub(super) fn new(url: &str, tls: Option<Settings>) -> RedisResult<Self> {
-        // The client is given the address without encryption, which is ours: its own would read all that the system trusts
-        // for each connection, and refuse it if one certificate of these is bad.
+        // The client gets the address without encryption, since we encrypt: the client would read all certificates of
+        // the system for each connection, and fail if one of them is invalid.
         let plain = match url.split_once("://") {
             Some((scheme, rest)) if tls.is_some() => {
                 format!("{}://{rest}", scheme.strip_suffix(['s', 'S']).unwrap_or(scheme))
             }
             _ => url.to_owned(),
         };
-        // What is written is whole, so nothing is gained by waiting for more of it.
+        // Writes are complete messages, so waiting for more gains nothing.
         let settings = TcpSettings::default().set_nodelay(true);
         let to = plain.into_connection_info()?.set_tcp_settings(settings);
         Ok(Self { client: Client::open(to)?, tls })
     }
 
-    /// Makes a connection within a time; it is given up when an answer takes longer than another.
+    /// Connects within a time; the connection is closed when a response takes longer than `answer`.
     pub(super) async fn connect(&self, within: Duration, answer: Duration) -> RedisResult<Made> {
         let config =
             AsyncConnectionConfig::new().set_connection_timeout(Some(within)).set_response_timeout(Some(answer));

@@ -29,29 +29,29 @@ use crate::{BoxFuture, CallError, Text};
 /// How many requests are read at a time: few, so that other workers get some.
 const BATCH: usize = 64;
 
-/// How often is looked whether those that are run still hold much memory.
+/// How often the memory of running requests is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long no requests are taken because those that are run hold much memory.
+/// How long no requests are taken because running ones hold much memory.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// How many requests are taken over at a time, of each operation.
 const CLAIMED: usize = 16;
 
-/// For how many times as long as silence means loss, a stream of requests outlives its last worker.
+/// How long a stream of requests outlives its last worker, in multiples of `lost_after`.
 const LEASES: u32 = 12;
 
-/// Operations that are being served over Redis.
+/// A worker, which serves the operations of a handler over Redis.
 ///
-/// Dropping it aborts what is running; [`stop`](Self::stop) lets it finish.
+/// Dropping it aborts the running requests; [`stop`](Self::stop) lets them finish.
 #[must_use = "a worker that is dropped serves no more"]
 pub struct RedisWorker {
     shared: Arc<Shared>,
     taking: Option<AbortOnDropHandle<()>>,
-    /// Writes what callers are told.
+    /// The task that writes to callers.
     writing: Option<AbortOnDropHandle<()>>,
     _tasks: [AbortOnDropHandle<()>; 2],
-    /// True if all is said, and nothing runs.
+    /// True if everything was sent, and nothing runs.
     stopped: bool,
 }
 
@@ -63,17 +63,17 @@ struct Shared {
     callers: Arc<Callers>,
     outbox: Arc<Outbox<Message>>,
     announced: Mutex<Announced>,
-    /// One announcement at a time.
+    /// Locked while a change is announced.
     announcing: tokio::sync::Mutex<()>,
-    /// True if an announcement has failed: then all is told again.
+    /// True if an announcement has failed: then everything is announced again.
     untold: AtomicBool,
     /// The streams of requests that are read.
     streams: watch::Sender<Vec<String>>,
     /// Operations whose key is not a stream: another program uses it.
     foreign: Mutex<HashSet<Text>>,
-    /// How many bytes callers were sent since it was last looked how much they leave unread.
+    /// Bytes that callers were sent since their unread responses were last measured.
     sent: Arc<Mutex<HashMap<Arc<str>, usize>>>,
-    /// How far the clock of the server is ahead of ours, in milliseconds.
+    /// How far the server's clock is ahead of ours, in milliseconds.
     ahead: AtomicI64,
     stop: CancellationToken,
 }
@@ -109,7 +109,7 @@ impl RedisWorker {
             }
             (Message::Frame { to, text, .. }, Told::Stored(_)) => {
                 let mut sent = lock(&sent);
-                // Callers come and go.
+                // A limit, since callers come and go.
                 if sent.len() >= 100_000 {
                     sent.clear();
                 }
@@ -118,7 +118,7 @@ impl RedisWorker {
             (Message::Frame { key, text, to, number, credit, refused }, Told::Refused(error)) => {
                 match unanswered(&text) {
                     Some(request_id) => {
-                        // What still runs has nobody to answer to.
+                        // The caller of what still runs is gone.
                         callers.receive(&to, CallEvent::Aborted { request_id: request_id.clone() }.into());
                         let error =
                             CallError::execution(format!("the answer cannot be delivered: {}", error.message()));
@@ -142,10 +142,10 @@ impl RedisWorker {
         Ok(worker)
     }
 
-    /// Announces operations that the registry has got or lost since.
+    /// Announces operations that were added to the registry or removed since.
     ///
     /// # Errors
-    /// If the server cannot be reached, or refuses; it is told again with the next heartbeats.
+    /// If the server cannot be reached, or refuses; then the next heartbeats retry.
     pub async fn announce(&self) -> Result<(), CallError> {
         let shared = &self.shared;
         let _one = shared.announcing.lock().await;
@@ -153,17 +153,17 @@ impl RedisWorker {
         shared.publish(change, false).await.map_err(|error| refused(&error))
     }
 
-    /// How many requests are being run.
+    /// Number of running requests.
     pub fn running(&self) -> usize {
         self.shared.callers.running()
     }
 
-    /// Takes no more requests, and returns when those that are running are done, and their answers written.
+    /// Accepts no more requests, and returns when the running ones have ended and their responses were written.
     pub async fn stop(mut self) {
         let shared = &self.shared;
         shared.stop.cancel();
         {
-            // Given back at once: what still runs is named to its callers until it is done.
+            // Released at once: heartbeats report what still runs until it ends.
             let _one = shared.announcing.lock().await;
             let _ = shared.leave().await;
         }
@@ -184,8 +184,8 @@ impl Drop for RedisWorker {
             return;
         }
         self.shared.stop.cancel();
-        // What it had to say last is said as long as there is somebody to do so, and by whoever has said the rest: numbers
-        // of another writer would be taken for repetitions.
+        // Its last frames are still sent if there is a runtime, and by the same writer: numbers of another writer would
+        // be taken for repetitions.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (shared, writing) = (self.shared.clone(), self.writing.take());
             runtime.spawn(async move {
@@ -207,7 +207,7 @@ impl fmt::Debug for RedisWorker {
 }
 
 impl Shared {
-    /// Makes the stream at which callers tell this worker something, and says where it begins.
+    /// Creates the stream of frames to this worker, and returns where it begins.
     async fn control(&self, line: &Connection) -> RedisResult<String> {
         let key = self.config.keys.worker(&self.id);
         let mut commands = pipe();
@@ -218,24 +218,25 @@ impl Shared {
         Ok(begins)
     }
 
-    /// Learns how far the clock of the server is ahead, by the id of an entry that it has just made.
+    /// Learns how far the server's clock is ahead, by the id of an entry that it has just made.
     fn note_time(&self, id: &str) {
         if let Some(theirs) = milliseconds_of(id) {
             self.ahead.store(theirs.saturating_sub(now()), Ordering::Relaxed);
         }
     }
 
-    /// How long keys last that nobody renews, in milliseconds.
+    /// How long keys last that are not renewed, in milliseconds.
     fn lease(&self) -> String {
         (self.config.pace().lost_after * LEASES).as_millis().to_string()
     }
 
-    /// Starts those requests that nobody else has started, and runs one more command with what that takes.
+    /// Starts the requests that no other worker has started, and runs one more command in the same round trip.
     ///
-    /// An entry can be removed once. Whoever removes it starts the request, however many have been given it.
+    /// An entry can be removed once. A worker starts the requests that it has removed, even if others were given them,
+    /// too.
     async fn begin(&self, line: &Connection, given: Given, more: Option<Cmd>) -> RedisResult<Option<Value>> {
         let mut commands = pipe();
-        // One that fails keeps no request from being started that was removed.
+        // A failed removal must not keep the removed requests from being started.
         commands.ignore_errors();
         for (key, entries) in &given {
             for (id, _) in entries {
@@ -266,7 +267,7 @@ impl Shared {
         answers.next().transpose()
     }
 
-    /// Asks for requests, so many at most; waits for one if there is none.
+    /// Reads up to so many requests; waits for one if there is none.
     fn ask(&self, streams: &[String], room: usize, waits: bool) -> Cmd {
         let mut command = cmd("XREADGROUP");
         command.arg("GROUP").arg(GROUP).arg(&*self.id).arg("COUNT").arg(room.min(BATCH));
@@ -299,7 +300,7 @@ impl Shared {
                 if request.time_left.is_some()
                     && let Some(came) = milliseconds_of(&entry.0)
                 {
-                    // By the server's clock, which has seen both.
+                    // By the server's clock, for both times.
                     let waited = now().saturating_add(self.ahead.load(Ordering::Relaxed)).saturating_sub(came);
                     request.has_waited(Duration::from_millis(u64::try_from(waited).unwrap_or(0)));
                 }
@@ -310,7 +311,7 @@ impl Shared {
         }
     }
 
-    /// Takes over requests that somebody else was given and has not started.
+    /// Takes over requests that another worker was given and has not started.
     async fn take_over(&self) -> RedisResult<()> {
         let streams = self.streams.borrow().clone();
         if streams.is_empty() || self.stop.is_cancelled() {
@@ -358,7 +359,7 @@ fn fields(map: std::collections::HashMap<String, Value>) -> Vec<Vec<u8>> {
     map.into_iter().flat_map(|(field, value)| [field.into_bytes(), bytes(value)]).collect()
 }
 
-/// Takes requests, as long as there is room for more to run.
+/// Takes requests while there is room for more to run.
 async fn take(shared: Arc<Shared>, line: Connection) {
     let mut streams = shared.streams.subscribe();
     let mut attempts = 0;
@@ -370,13 +371,13 @@ async fn take(shared: Arc<Shared>, line: Connection) {
         let from = streams.borrow_and_update().clone();
         let begun: usize = given.iter().map(|(_, entries)| entries.len()).sum();
         let mut room = shared.config.concurrency.saturating_sub(shared.callers.running() + begun);
-        // Requests wait in their streams while others hold much memory, but not for ever: then those are refused that are
-        // too large, so that small ones go on.
+        // Requests wait in their streams while running ones hold much memory, but not for ever: then those that are too
+        // large are refused, so that small ones go on.
         spent = shared.callers.is_spent().then(|| spent.unwrap_or_else(Instant::now));
         let waits = spent.is_some_and(|since| since.elapsed() < PAUSE);
         room = if waits { 0 } else { room.min(appetite.entries()) };
         let result = if begun > 0 {
-            // What was given is begun and more is read in one go, which does not wait: the next one does.
+            // Requests are started and more are read in one round trip, which does not block; the next read does.
             let more = (!stopping && room > 0 && !from.is_empty()).then(|| shared.ask(&from, room, false));
             let read = shared.begin(&shared.line, std::mem::take(&mut given), more).await;
             read.and_then(|read| read.map_or(Ok(None), |read| Ok(from_redis_value::<Entries>(read)?)))
@@ -391,7 +392,7 @@ async fn take(shared: Arc<Shared>, line: Connection) {
         } else if room == 0 {
             tokio::select! {
                 () = shared.callers.until_fewer(shared.config.concurrency) => {}
-                // Memory comes back when answers are written, not when requests end.
+                // Memory is released when responses are written, not when requests end.
                 () = tokio::time::sleep(LOOK), if shared.callers.is_spent() => {}
                 () = shared.stop.cancelled() => {}
             }
@@ -407,7 +408,7 @@ async fn take(shared: Arc<Shared>, line: Connection) {
                 let (count, bytes) = entries.fold((0, 0), |(n, bytes), entry| (n + 1, bytes + size(entry)));
                 appetite.learn(count, bytes);
             }
-            // What can't be started now is taken over in a while, by this worker or another.
+            // What cannot be started now is taken over later, by this worker or another.
             Err(error) => {
                 tracing::debug!(error = error.category(), "requests can't be read now");
                 appetite.fail();
@@ -425,7 +426,7 @@ async fn take(shared: Arc<Shared>, line: Connection) {
     }
 }
 
-/// Hears what callers say about their requests.
+/// Handles what callers send about their requests.
 async fn listen(shared: Arc<Shared>, line: Connection, mut at: String) {
     let key = shared.config.keys.worker(&shared.id);
     let (mut attempts, mut read, mut sequences) = (0, 0, Sequences::default());
@@ -470,7 +471,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The way to callers: their streams.
+/// Sends to the streams of callers.
 struct ToCallers {
     config: RedisConfig,
     outbox: Arc<Outbox<Message>>,

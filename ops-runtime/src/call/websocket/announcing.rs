@@ -1,4 +1,4 @@
-//! What a peer is told of what is served here: as soon as there is room for it, and no more than that.
+//! Announcements to a peer: sent as soon as there is room for them, and not before.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,26 +11,26 @@ use crate::call::{Announcement, Frame, Unsent};
 
 /// The announcements of a connection.
 ///
-/// A peer that does not read has one change at most waiting for it, in parts. All that changes meanwhile is told as one change
-/// once those parts have gone out, so what waits never grows beyond what is served.
+/// For a peer that does not read, one change at most is queued, in parts. All changes meanwhile are announced as one
+/// change after those parts, so the queue never grows beyond the served operations.
 pub(super) struct Announcing {
     state: Mutex<State>,
-    /// Whether something waits for room.
+    /// True if an announcement waits for room.
     waits: AtomicBool,
-    /// Whether the peer has said something, and so how large messages may be: before that, no parts can be made.
+    /// True if the peer has announced its largest message: before that, no parts can be made.
     begun: AtomicBool,
 }
 
 struct State {
-    /// What the peer was told, the parts included; `None` when nothing more is announced.
+    /// What was announced to the peer, including the parts; `None` when nothing more is announced.
     told: Option<Announced>,
-    /// The parts of a change that have not been queued yet.
+    /// The parts of a change that are not queued yet.
     parts: VecDeque<Announcement>,
-    /// True if what is served may have changed since the parts were made.
+    /// True if the served operations may have changed since the parts were made.
     changed: bool,
-    /// True if the peer was told that another part follows.
+    /// True if the last part said that another follows.
     more: bool,
-    /// How many operations were too large to be told of to this peer, and whether the log has been told that.
+    /// How many operations were too large to be announced to this peer, and whether that was logged.
     left_out: usize,
     warned: bool,
 }
@@ -52,8 +52,8 @@ impl Announcing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prepares what is to be said first: the largest message that is taken here, and whether anything is served. What it
-    /// is follows when the peer has told its largest message, too.
+    /// Prepares the first announcement: our largest message, and whether any operations are served. The operations
+    /// follow when the peer has announced its largest message, too.
     pub(super) fn open(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>, max_message: usize) {
         let mut state = self.state();
         if state.told.is_none() {
@@ -65,7 +65,7 @@ impl Announcing {
         self.note(outbox);
     }
 
-    /// Prepares what is served, once: the peer has said its first word.
+    /// Prepares the served operations, once, after the peer's first frame.
     pub(super) fn begin(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>) {
         if self.begun.load(Ordering::Relaxed) {
             return;
@@ -83,7 +83,7 @@ impl Announcing {
         self.note(outbox);
     }
 
-    /// Prepares what has changed. While another change waits for room, this is only noted.
+    /// Prepares what has changed. While another change waits for room, it is only noted.
     pub(super) fn change(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>) {
         let mut state = self.state();
         if !self.begun.load(Ordering::Relaxed) {
@@ -104,7 +104,7 @@ impl Announcing {
         outbox.wake();
     }
 
-    /// Queues what waits, as long as there is room: a peer that does not read is told no more.
+    /// Queues waiting parts while there is room; a peer that does not read gets no more.
     pub(super) fn refill(&self, outbox: &Outbox, served: impl Fn() -> Vec<SpecRef>) {
         while self.waits() && !outbox.is_full() {
             let mut state = self.state();
@@ -116,18 +116,18 @@ impl Announcing {
                 state.warn(outbox.limit());
                 return;
             };
-            // Under the lock, so that parts are told in order.
+            // Under the lock, so that parts are sent in order.
             state.more = part.more;
             state.left_out += say(outbox, part);
         }
     }
 
-    /// Whether something waits for room.
+    /// True if an announcement waits for room.
     pub(super) fn waits(&self) -> bool {
         self.waits.load(Ordering::Acquire)
     }
 
-    /// Takes back all that was announced, and announces nothing more.
+    /// Withdraws everything, and announces nothing more.
     pub(super) fn end(&self, outbox: &Outbox) {
         let mut state = self.state();
         state.parts.clear();
@@ -139,8 +139,7 @@ impl Announcing {
     }
 }
 
-/// Says a part. One that is too large for the peer is said in smaller parts, and without what fits into none: returns how much
-/// that is.
+/// Sends a part. One that is too large for the peer is split; returns how many operations are too large by themselves.
 fn say(outbox: &Outbox, part: Announcement) -> usize {
     let (mut parts, mut left_out) = (vec![part], 0);
     while let Some(part) = parts.pop() {
@@ -163,14 +162,14 @@ fn say(outbox: &Outbox, part: Announcement) -> usize {
 }
 
 impl State {
-    /// Tells the log, once for a connection: the peer says how much it takes, and may take nothing.
+    /// Logs it once per connection: the peer sets the limit, and may accept nothing.
     fn warn(&mut self, limit: usize) {
         if self.left_out > 0 && !std::mem::replace(&mut self.warned, true) {
             tracing::warn!(operations = self.left_out, limit, "operations are too large to be announced to this peer");
         }
     }
 
-    /// Makes the parts of what has changed since the peer was told, which may be none.
+    /// Makes the parts of what has changed since the last announcement; there may be none.
     fn prepare(&mut self, limit: usize, served: &impl Fn() -> Vec<SpecRef>) {
         self.changed = false;
         let Some(told) = self.told.as_mut() else { return };

@@ -1,4 +1,4 @@
-//! A spoke: a connection to a hub that is made again when it is lost.
+//! A spoke: a connection to a hub, with reconnecting.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,12 +25,12 @@ use crate::call::tls::{self, Settings};
 use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
 use crate::{BoxFuture, CallError, ErrorCode, SpecRef};
 
-/// How long a connection has to hold at least, so that the next one is tried soon when it is lost.
+/// How long a connection has to last so that the next attempt after its loss is soon.
 const HELD: Duration = Duration::from_secs(1);
 
 type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// A connection to a hub, which connects again when it is lost.
+/// A connection to a hub, with reconnecting.
 ///
 /// A clone is the same client. The connection lasts as long as a clone, or a [`Remote`] of it.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ struct Inner {
     pending: PendingRequests,
     directory: Directory,
     connection: Mutex<Option<Arc<Connection>>>,
-    /// Whether there is a connection, and what the hub serves is known.
+    /// True if there is a connection, and the operations of the hub are known.
     up: watch::Sender<bool>,
     stop: CancellationToken,
 }
@@ -61,8 +61,8 @@ impl WebSocketClient {
     /// clear.
     ///
     /// # Errors
-    /// If the configuration is invalid, if TLS is needed and cannot be set up, if nobody answers within the
-    /// [patience](WebSocketConfig::with_patience), or if the hub refuses: `ACCESS_DENIED` for its status 401 or 403.
+    /// If the configuration is invalid, if TLS is required and cannot be set up, if the connection is not established
+    /// [in time](WebSocketConfig::with_patience), or if the hub refuses: `ACCESS_DENIED` for its status 401 or 403.
     pub fn connect(url: &str, config: WebSocketConfig) -> BoxFuture<'_, Result<Self, CallError>> {
         Box::pin(async move {
             if let Some(mistake) = &config.mistake {
@@ -95,29 +95,29 @@ impl WebSocketClient {
         })
     }
 
-    /// A caller of what the hub serves.
+    /// A caller for the operations of the hub.
     pub fn remote(&self) -> Remote {
         Remote::new(self.clone())
     }
 
-    /// Announces operations that the registry has got or lost since.
+    /// Announces operations that were added to the registry or removed since.
     pub fn announce(&self) {
         if let Some(connection) = &*self.0.inner.connection() {
             connection.announce();
         }
     }
 
-    /// How many requests of the hub are being run.
+    /// Number of running requests of the hub.
     pub fn running(&self) -> usize {
         self.0.inner.connection().as_ref().map_or(0, |connection| connection.running())
     }
 
-    /// Whether there is a connection now.
+    /// True if the connection is up.
     pub fn is_connected(&self) -> bool {
         *self.0.inner.up.borrow()
     }
 
-    /// Takes no more requests, finishes those that are there, and closes the connection. Requests of this side fail with
+    /// Accepts no more requests, finishes the running ones, and closes the connection. Requests of this side fail with
     /// `ABORTED`.
     pub async fn stop(self) {
         let inner = &self.0.inner;
@@ -209,7 +209,7 @@ impl Inner {
         }
     }
 
-    /// Runs a connection until it ends; whether it had got so far that it could be used.
+    /// Runs a connection until it ends; true if the connection was usable.
     async fn run(&self, mut stream: Stream) -> bool {
         let budget = match &self.config.handler {
             Some(handler) => handler.budget().clone(),
@@ -222,7 +222,7 @@ impl Inner {
             pending: self.pending.clone(),
             handler: self.config.handler.clone(),
             directory: self.directory.clone(),
-            // It is the hub that this client was told to use.
+            // It is the hub that this client was configured to use.
             auth: auth.serving(true),
             max_message: self.config.max_message,
             gauge: Gauge::new(share.clone()),
@@ -264,7 +264,7 @@ impl Inner {
     }
 }
 
-/// Keeps a connection, until the client is stopped.
+/// Keeps a connection until the client is stopped.
 async fn supervise(inner: Arc<Inner>, first: Stream) {
     let (least, most) = inner.config.backoff;
     let (mut delay, mut stream) = (least, Some(first));
@@ -282,7 +282,7 @@ async fn supervise(inner: Arc<Inner>, first: Stream) {
         };
         if let Some(stream) = connected {
             let began = Instant::now();
-            // One that was lost at once is as good as none.
+            // A connection that was lost at once does not reset the delay.
             if inner.run(stream).await && began.elapsed() >= HELD.max(delay * 2) {
                 delay = least;
             }
@@ -307,11 +307,11 @@ async fn open(request: Request, settings: protocol::WebSocketConfig, _: Option<S
     Ok(stream)
 }
 
-/// Why the hub can't be reached; nothing of the request is in it.
+/// Why the hub cannot be reached; the error contains nothing of the request.
 fn refused(error: &Error) -> CallError {
     match error {
         Error::Http(response) => {
-            // A line of text is the hub's reason; a proxy may have sent anything.
+            // One line of text is the hub's reason; a proxy may have sent anything.
             let is_line =
                 |said: &&str| said.len() <= 300 && said.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
             let said = response.body().as_deref().and_then(|body| std::str::from_utf8(body).ok()).filter(is_line);

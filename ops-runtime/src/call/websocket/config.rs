@@ -1,4 +1,4 @@
-//! How a client connects, and what both ends of a connection may be told.
+//! The configuration of a client, and defaults for both ends.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::call::CallHandler;
 use crate::call::heard::MAX_ANNOUNCED;
 use crate::call::tls::Trust;
 
-/// The largest message, unless somebody says otherwise.
+/// Default of the largest message, in bytes.
 pub(super) const MAX_MESSAGE: usize = 4 << 20;
 
 /// How long a peer may be silent before it is pinged.
@@ -35,7 +35,7 @@ const LEAST_BACKOFF: Duration = Duration::from_millis(10);
 pub struct WebSocketConfig {
     pub(super) headers: HeaderMap,
     pub(super) trust: Trust,
-    /// What is wrong with what was given, told when the client connects.
+    /// The first error in the configuration, returned when the client connects.
     pub(super) mistake: Option<CallError>,
     pub(super) handler: Option<CallHandler>,
     pub(super) trusts_hub: bool,
@@ -48,7 +48,7 @@ pub struct WebSocketConfig {
 }
 
 impl WebSocketConfig {
-    /// A client that serves nothing, without credentials.
+    /// A client without operations and credentials.
     pub fn new() -> Self {
         Self {
             headers: HeaderMap::new(),
@@ -65,7 +65,7 @@ impl WebSocketConfig {
         }
     }
 
-    /// Sends a header with the handshake; its value never shows.
+    /// Sends a header with the handshake; its value is never shown.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
@@ -100,30 +100,31 @@ impl WebSocketConfig {
         self
     }
 
-    /// Believes the hub in whose name it calls, as a hub that passes on calls needs to be; otherwise nobody is known to
-    /// call.
+    /// Trusts the hub to name the caller of each request, which a hub that forwards calls needs. Without it, callers
+    /// are anonymous.
     #[must_use]
     pub fn trusting_hub(mut self) -> Self {
         self.trusts_hub = true;
         self
     }
 
-    /// The largest message that is taken, in bytes; 4 MiB by default. The hub tells its own.
+    /// Sets the largest accepted message, in bytes; 4 MiB by default. The hub announces its own.
     #[must_use]
     pub fn with_max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
         self
     }
 
-    /// Pings a hub that has been silent for that long, and gives it up after three times as long; 15 s by default.
+    /// Sets after how much silence the hub is pinged; 15 s by default. After three times as long the connection is
+    /// closed.
     #[must_use]
     pub fn with_heartbeat(mut self, interval: Duration) -> Self {
         self.heartbeat = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// How long to wait before connecting again: at first, and at most; 100 ms and 10 s by default, and no less than
-    /// 10 ms. The wait doubles each time, until a connection has held for a second and for twice as long as the wait.
+    /// Sets the first and the longest delay before reconnecting; 100 ms and 10 s by default, and at least 10 ms. The
+    /// delay doubles each time, until a connection has lasted for a second and for twice the delay.
     #[must_use]
     pub fn with_backoff(mut self, first: Duration, most: Duration) -> Self {
         let first = first.max(LEAST_BACKOFF);
@@ -131,24 +132,24 @@ impl WebSocketConfig {
         self
     }
 
-    /// Limits how much memory the specs take that the hub announces, in bytes; 32 MiB by default. Those beyond are kept
-    /// without their schemas, as is one of more than 1 MiB.
+    /// Limits the memory for the specs that the hub announces, in bytes; 32 MiB by default. Specs beyond the limit, and
+    /// any spec above 1 MiB, are kept without their schemas.
     #[must_use]
     pub fn with_max_announced(mut self, bytes: usize) -> Self {
         self.max_announced = bytes;
         self
     }
 
-    /// How long a call waits for a connection; 10 s by default.
+    /// Sets how long a call waits for a connection; 10 s by default.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Asks again for subscriptions whose connection was lost.
+    /// Requests subscriptions again whose connection was lost.
     ///
-    /// Their streams give an `ABORTED` with the details `{ "resubscribed": true }` then, and go on.
+    /// Their streams then yield an `ABORTED` with the details `{ "resubscribed": true }`, and go on.
     #[must_use]
     pub fn with_resubscription(mut self) -> Self {
         self.resubscribes = true;

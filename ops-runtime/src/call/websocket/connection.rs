@@ -1,4 +1,4 @@
-//! One connection: what is said over it, and what it means. The same at both ends.
+//! One connection and its frames; the same at both ends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,17 +16,17 @@ use crate::call::{
 };
 use crate::{CallError, ErrorCode, SpecRef};
 
-/// How many messages of a peer may be unreadable before it is disconnected.
+/// How many malformed messages a peer may send before it is disconnected.
 const MAX_FAULTS: usize = 100;
 
-/// How far a connection has come.
+/// The stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// The peer has not said yet what it serves.
+    /// The peer has not announced its operations yet.
     Opening,
-    /// Both sides know what the other serves.
+    /// Both sides have announced their operations.
     Open,
-    /// The peer asked for no more requests, on its way out.
+    /// The peer is stopping and has asked for no more requests.
     Draining,
     /// The peer has sent its last request.
     Drained,
@@ -40,25 +40,25 @@ pub(super) struct Connection {
     session: Option<Session>,
     handler: Option<CallHandler>,
     directory: Directory,
-    /// Whether what the peer announces counts.
+    /// True if announcements of the peer count.
     may_serve: bool,
     own_limit: usize,
     /// What the peer may hold.
     pub(super) share: Arc<Share>,
-    /// What has come of a message that is not whole.
+    /// What has arrived of an incomplete message.
     pub(super) gauge: Arc<Gauge>,
-    /// How much memory the specs of the peer may take.
+    /// Memory limit for the specs of the peer.
     max_announced: usize,
     /// How many connections there are.
     company: Arc<AtomicUsize>,
     announcing: Announcing,
     heard: Mutex<Heard>,
-    /// Messages that could not be read.
+    /// Number of malformed messages.
     faults: AtomicUsize,
     stage: watch::Sender<Stage>,
 }
 
-/// What a connection is made of.
+/// The parts of a connection.
 pub(super) struct Parts {
     pub(super) outbox: Arc<Outbox>,
     pub(super) pending: PendingRequests,
@@ -98,18 +98,18 @@ impl Connection {
         }
     }
 
-    /// Begins: says what is served here.
+    /// Begins: announces the operations of this side.
     pub(super) fn open(&self) {
         self.outbox.open(self.share.clone());
         self.announcing.open(&self.outbox, || self.served(), self.own_limit);
     }
 
-    /// The peer has said its first word, which says how large messages it takes, if it does as it should.
+    /// Handles the peer's first frame, which should have its largest message.
     fn begin(&self) {
         self.announcing.begin(&self.outbox, || self.served());
     }
 
-    /// Says what has changed about what is served here.
+    /// Announces changes of the operations of this side.
     pub(super) fn announce(&self) {
         self.announcing.change(&self.outbox, || self.served());
     }
@@ -123,28 +123,28 @@ impl Connection {
         self.handler.as_ref().map(CallHandler::announced).unwrap_or_default()
     }
 
-    /// Whether all that was said has gone out.
+    /// True if all frames have been sent.
     pub(super) fn has_said_all(&self) -> bool {
         self.outbox.is_empty() && !self.announcing.waits()
     }
 
-    /// How many connections there are beside this, and this.
+    /// Number of connections, including this one.
     pub(super) fn company(&self) -> usize {
         self.company.load(Ordering::Relaxed).max(1)
     }
 
-    /// Notes a message that cannot be read.
+    /// Notes a malformed message.
     pub(super) fn note_fault(&self, what: &str) {
         self.faults.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(what, "a peer sent a message that can't be read");
     }
 
-    /// Whether the peer has sent too much that cannot be read.
+    /// True if the peer has sent too many malformed messages.
     pub(super) fn is_hopeless(&self) -> bool {
         self.faults.load(Ordering::Relaxed) >= MAX_FAULTS
     }
 
-    /// Takes a message of the peer's.
+    /// Handles a message of the peer.
     pub(super) fn receive(&self, text: &str) {
         match Frame::decode(text) {
             Ok(Some(frame)) => self.take(frame),
@@ -169,7 +169,7 @@ impl Connection {
                 }
             }
             Frame::Event(CallEvent::Aborted { request_id }) => {
-                // Of a request of theirs, or of ours: they have different ids.
+                // Of a request of either side: their ids differ.
                 if let Some(session) = &self.session {
                     let _ = session.receive(CallEvent::Aborted { request_id: request_id.clone() }.into());
                 }
@@ -188,7 +188,7 @@ impl Connection {
                 self.advance(Stage::Draining);
             }
             Frame::Drained => self.advance(Stage::Drained),
-            // A connection tells of itself when it is lost.
+            // A lost connection is noticed without it.
             Frame::Running { .. } => {}
         }
     }
@@ -201,7 +201,7 @@ impl Connection {
         let more = announcement.more;
         if self.may_serve {
             let mut heard = self.heard();
-            // What is not known need not be forgotten.
+            // Unknown ids need not be removed.
             announcement.remove.retain(|id| heard.remove(id).is_some());
             self.share.keep(heard.bytes());
             let mut kept = Vec::with_capacity(announcement.add.len());
@@ -222,7 +222,7 @@ impl Connection {
         }
     }
 
-    /// Tells whoever waits that a message cannot be read.
+    /// Fails the request of a malformed message.
     fn complain(&self, malformed: Malformed) {
         self.note_fault(malformed.kind.as_deref().unwrap_or("a message without a type"));
         let Some(request_id) = malformed.request_id.clone() else { return };
@@ -254,17 +254,17 @@ impl Connection {
         });
     }
 
-    /// Tells how far the connection has come.
+    /// The stage of the connection, as it changes.
     pub(super) fn stage(&self) -> watch::Receiver<Stage> {
         self.stage.subscribe()
     }
 
-    /// The operation of that id, if the peer serves it.
+    /// The operation with this id, if the peer serves it.
     pub(super) fn spec(&self, operation: &str) -> Option<SpecRef> {
         self.heard().get(operation).cloned().map(SpecRef::Shared)
     }
 
-    /// What the peer serves, in the order of the ids.
+    /// The operations of the peer, in the order of their ids.
     pub(super) fn specs(&self) -> Vec<SpecRef> {
         self.heard().specs().cloned().map(SpecRef::Shared).collect()
     }
@@ -273,41 +273,41 @@ impl Connection {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what the peer serves.
+    /// Forgets the operations of the peer.
     fn forget(&self) {
         let mut heard = self.heard();
         *heard = Heard::default();
         self.share.keep(0);
     }
 
-    /// How many requests of the peer are being run.
+    /// Number of running requests of the peer.
     pub(super) fn running(&self) -> usize {
         self.session.as_ref().map_or(0, Session::running)
     }
 
-    /// Answers a peer that wants no more requests, when the last has been sent.
+    /// Responds to a peer that wants no more requests, when the last has been sent.
     pub(super) async fn quiesce(&self) {
         self.pending.quiesce().await;
         let _ = self.outbox.send(Frame::Drained);
     }
 
-    /// Asks the peer for no more requests, and finishes those that are there.
+    /// Asks the peer for no more requests, and finishes the running ones.
     pub(super) async fn drain(&self, patience: Duration) {
         self.announcing.end(&self.outbox);
         let _ = self.outbox.send(Frame::Drain);
         let mut stage = self.stage();
-        // A peer that does not know what is asked of it will see the connection close.
+        // A peer that does not know the frame sees the connection close.
         let drained = stage.wait_for(|stage| *stage >= Stage::Drained);
         let _ = tokio::time::timeout(patience, drained).await;
         if let Some(session) = &self.session {
-            // Whoever asks for more all the same keeps nobody from coming to an end.
+            // A peer that goes on sending requests must not delay the end.
             session.refuse_more();
             session.drain().await;
         }
     }
 
-    /// The connection is lost: nobody is served over it any more. What is said about the caller's requests is somebody
-    /// else's to decide.
+    /// The connection is lost: the peer's requests end. What happens to requests of this side is decided by the caller
+    /// of this function.
     pub(super) fn close(&self) {
         self.outbox.close();
         self.directory.withdraw(&self.pending);

@@ -1,7 +1,7 @@
-//! What moves the messages of a connection: one task, which reads and writes side by side.
+//! Reads and writes the messages of a connection in one task.
 //!
-//! Neither waits for the other, so that two peers that both have much to say do not block each other. What was queued
-//! meanwhile is written in one go.
+//! Reading and writing do not wait for each other, so two peers that both send much do not block each other. Queued
+//! messages are written together.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,26 +14,26 @@ use super::connection::Connection;
 use super::socket::{End, Incoming, Outgoing, Socket};
 use crate::run::pace::Turns;
 
-/// How many messages are read before others get their turn, where there are few others.
+/// How many messages are read before other connections get their turn, if there are few.
 const BATCH: usize = 256;
 
-/// The same where there are many, and how many messages all of them together are read in a round.
+/// The same if there are many connections, and how many messages all of them read in a round.
 const SMALL_BATCH: usize = 16;
 const ROUND: usize = 2_048;
 
-/// How many bytes are read before others get their turn.
+/// How many bytes are read before other connections get their turn.
 const TURN: usize = 256 << 10;
 
-/// For how long a peer is read before others get their turn.
+/// For how long a peer is read before other connections get their turn.
 const TIME: Duration = Duration::from_micros(500);
 
-/// How many bytes are on their way before it is told that they have left.
+/// How many bytes are in flight before they are reported as sent.
 const PART: usize = 256 << 10;
 
-/// How long a peer that holds as much as it may is not read: what it says may be what makes it hold less.
+/// How long a peer that has reached its limit is not read: its next frames may be those that release memory.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Moves the messages of a connection until it ends; tells why it did.
+/// Moves the messages of a connection until it ends; returns why it ended.
 pub(super) async fn drive(
     socket: &mut impl Socket,
     connection: &Connection,
@@ -61,7 +61,7 @@ pub(super) async fn drive(
             stopping = true;
         }
         match ready!(turns.poll(connection.share.cost(), task, |task| Poll::Ready(driver.poll(task)))) {
-            // All that was said has gone out.
+            // Everything has been sent.
             Poll::Pending if stopping && driver.connection.has_said_all() => Poll::Ready(End::normal("it was closed")),
             polled => polled,
         }
@@ -69,7 +69,7 @@ pub(super) async fn drive(
     .await
 }
 
-/// Tells the peer that the connection ends, as far as it still listens.
+/// Tells the peer that the connection ends, if it still reads.
 pub(super) async fn close(socket: &mut impl Socket, code: u16) {
     let closing = async {
         poll_fn(|task| socket.poll_ready(task)).await?;
@@ -82,18 +82,18 @@ pub(super) async fn close(socket: &mut impl Socket, code: u16) {
 struct Driver<'a, S> {
     socket: &'a mut S,
     connection: &'a Connection,
-    /// What was taken out of the queue and is not with the socket yet.
+    /// Messages that were taken out of the queue and not yet passed to the socket.
     writing: std::vec::IntoIter<String>,
-    /// An empty vector for the queue to go on with.
+    /// An empty vector for the queue.
     spare: Vec<String>,
-    /// The bytes that the socket has, and that have not left yet.
+    /// Bytes that were passed to the socket and have not been sent yet.
     unflushed: usize,
     dirty: bool,
-    /// When the peer was last heard of, or has shown that it is there.
+    /// When the peer last sent something, or was known to read.
     heard: Instant,
-    /// Whether the socket has taken no more: then it is the peer that makes room, by reading.
+    /// True if the socket accepts no more: then the peer makes room by reading.
     blocked: bool,
-    /// Until when the peer is not read because it holds as much as it may.
+    /// Until when the peer is not read because it has reached its limit.
     pause: Option<Pin<Box<Sleep>>>,
     heartbeat: Duration,
     beat: Pin<Box<Sleep>>,
@@ -131,10 +131,10 @@ impl<S: Socket> Driver<'_, S> {
         Poll::Pending
     }
 
-    /// Whether the peer is read now; if not, the task is woken when that may have changed.
+    /// True if the peer is read now; if not, the task is woken when that may have changed.
     fn may_read(&mut self, task: &mut Task<'_>) -> bool {
         let (share, outbox) = (&self.connection.share, &self.connection.outbox);
-        // Whoever does not read is not read: what it asks for would only pile up.
+        // A peer that does not read is not read: its responses would only pile up.
         if outbox.is_stalled() {
             share.wake_reader(task.waker());
             return !outbox.is_stalled();
@@ -147,13 +147,13 @@ impl<S: Socket> Driver<'_, S> {
         if pause.as_mut().poll(task).is_ready() {
             return true;
         }
-        // It is not its silence.
+        // We did not read, so the peer was not silent.
         self.heard = Instant::now();
         share.wake_reader(task.waker());
         !share.is_spent()
     }
 
-    /// Reads one message; `Some` if that was the last.
+    /// Reads one message; `Some` if the connection has ended.
     fn read(&mut self, task: &mut Task<'_>, bytes: &mut usize) -> Poll<Option<End>> {
         let message = ready!(self.socket.poll_receive(task));
         self.heard = Instant::now();
@@ -166,7 +166,7 @@ impl<S: Socket> Driver<'_, S> {
             Some(Err(error)) => Some(error),
             Some(Ok(Incoming::Close)) => Some(End::normal("the peer closed it")),
             Some(Ok(Incoming::Heartbeat(_))) => {
-                // The answer to a ping is written with whatever comes next.
+                // The response to a ping is written with the next message.
                 self.dirty = true;
                 None
             }
@@ -186,7 +186,7 @@ impl<S: Socket> Driver<'_, S> {
         })
     }
 
-    /// Writes all that there is to write, as far as the peer takes it.
+    /// Writes what is queued, as far as the peer accepts it.
     fn write(&mut self, task: &mut Task<'_>) -> Poll<End> {
         loop {
             if self.writing.as_slice().is_empty() {
@@ -200,7 +200,7 @@ impl<S: Socket> Driver<'_, S> {
                 self.writing = batch.into_iter();
             }
             while !self.writing.as_slice().is_empty() {
-                // In parts, so that room comes back as they leave.
+                // In parts, so that the queue has room as they are sent.
                 if self.unflushed >= PART
                     && let Some(end) = ready!(self.flush(task))
                 {
@@ -230,7 +230,7 @@ impl<S: Socket> Driver<'_, S> {
         Poll::Pending
     }
 
-    /// Waits until what the socket has been given has left; `Some` if the connection has ended.
+    /// Waits until the socket has sent what it was given; `Some` if the connection has ended.
     fn flush(&mut self, task: &mut Task<'_>) -> Poll<Option<End>> {
         match self.socket.poll_flush(task) {
             Poll::Ready(Ok(())) => self.unblock(),
@@ -245,15 +245,15 @@ impl<S: Socket> Driver<'_, S> {
         Poll::Ready(None)
     }
 
-    /// Notes that the socket takes something. If it did not before, the peer has read: it is there, however long its words
-    /// wait behind what it has to read first.
+    /// Notes that the socket accepts more. If it did not before, the peer has read, so it is alive, however long its
+    /// own frames wait behind what it has to read first.
     fn unblock(&mut self) {
         if std::mem::take(&mut self.blocked) {
             self.heard = Instant::now();
         }
     }
 
-    /// Pings a silent peer, and gives it up in the end.
+    /// Pings a silent peer, and ends the connection if the silence lasts.
     fn pulse(&mut self, task: &mut Task<'_>) -> Poll<End> {
         while self.beat.as_mut().poll(task).is_ready() {
             let silent = self.heard.elapsed();

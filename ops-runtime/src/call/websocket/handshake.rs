@@ -5,10 +5,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, Method, Response, StatusCode, Version, header};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-/// Answers a request for a WebSocket (RFC 6455, section 4.2; RFC 8441 for HTTP/2).
+/// The response to a WebSocket handshake (RFC 6455, section 4.2; RFC 8441 for HTTP/2).
 ///
 /// # Errors
-/// The status for a request that is none.
+/// The status for a request that is not a handshake.
 pub(super) fn upgrade(parts: &Parts) -> Result<Response<Body>, StatusCode> {
     let has = |name: HeaderName, word: &str| {
         let words = parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());

@@ -40,29 +40,29 @@ use crate::call::{CallHandler, Directory, PeerAuth, PendingRequests, Remote};
 use crate::model::futures::BoxFuture;
 use crate::run::door::Door;
 
-/// How long a spoke has to send its last request when the hub stops.
+/// How long the hub waits for the last request of a spoke when it stops.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long changes of what is served are collected before spokes are told.
+/// How long changes of the operations are collected before they are announced.
 const AT_ONCE: Duration = Duration::from_millis(5);
 
-/// What a request is told that does not get as far as authentication. Only the hub's program can do something about it.
+/// The response to a request that is refused before authentication. Only the hub's own program can mend the cause.
 const NOT_OURS: &str = "no connections by this `Host`, or for pages of this `Origin`: `Hub::with_hosts` and \
                         `Hub::with_origins` say which the hub takes";
 
 type Authenticate = Arc<dyn Fn(RequestParts) -> BoxFuture<'static, Result<PeerAuth, StatusCode>> + Send + Sync>;
 
-/// How many connections a hub has, unless it is told otherwise.
+/// Default limit of connections.
 const MAX_CONNECTIONS: usize = 4_096;
 
-/// Where spokes connect: it runs what they ask for, and calls what they serve.
+/// A server that spokes connect to: it runs their requests, and calls the operations that they serve.
 ///
-/// Requests must name this host in `Host`, and a page that sends them must be of this host (`Origin`); both are the local
-/// host unless said otherwise ([`with_hosts`](Self::with_hosts)), so that no page of the web reaches a hub on its reader's
-/// machine. What a spoke announces that did not say who it is does not count, unless an option says so
+/// Requests must name this host in `Host`, and a page that sends them must be of this host (`Origin`). Both are the
+/// local host by default ([`with_hosts`](Self::with_hosts)), so no page on the web can reach a hub on its reader's
+/// machine. Announcements of an anonymous spoke are ignored, unless an option allows them
 /// ([`with_anonymous_serving`](Self::with_anonymous_serving)).
 ///
-/// A clone is the same hub. It is a service for a router of axum's, or a server of its own ([`listen`](Self::listen)).
+/// A clone is the same hub. It is a service for an axum router, or a server of its own ([`listen`](Self::listen)).
 #[derive(Clone)]
 pub struct Hub {
     handler: CallHandler,
@@ -74,13 +74,13 @@ pub struct Hub {
     door: Arc<Door>,
     handshakes: Handshakes,
     max_announced: usize,
-    /// Connections that there is room for.
+    /// Permits for connections.
     room: Arc<Semaphore>,
     shared: Arc<Shared>,
 }
 
 impl Hub {
-    /// Makes a hub that admits requests for this host, gives no peer an identity, and takes no announcements.
+    /// A hub that admits requests for this host, gives no peer an identity, and ignores announcements.
     pub fn new(handler: CallHandler) -> Self {
         Self {
             handler,
@@ -107,7 +107,7 @@ impl Hub {
         }
     }
 
-    /// Decides at the handshake who a spoke is, by the head of its request, or refuses it with a status.
+    /// Authenticates each spoke by the head of its handshake request, or refuses it with an HTTP status.
     ///
     /// ```
     /// use axum::http::StatusCode;
@@ -133,25 +133,26 @@ impl Hub {
         self
     }
 
-    /// Calls the operations of anonymous spokes, too. For a hub that only trusted programs can reach.
+    /// Also calls the operations of anonymous spokes. For a hub that only trusted programs can reach.
     ///
-    /// A spoke is anonymous if [authentication](Self::with_authentication) lets it in as [`PeerAuth::anonymous`]; without
-    /// authentication, each is.
+    /// A spoke is anonymous if [authentication](Self::with_authentication) admits it as [`PeerAuth::anonymous`], or if
+    /// the hub has no authentication.
     #[must_use]
     pub fn with_anonymous_serving(mut self) -> Self {
         self.anonymous_serves = true;
         self
     }
 
-    /// Says under which hosts the hub is reached, with or without a port, such as `hub.example.com`. Pages of these hosts
-    /// may connect. `localhost`, `127.0.0.1` and `[::1]` by default.
+    /// Sets the hosts of the hub, with or without a port, such as `hub.example.com`; `localhost`, `127.0.0.1` and
+    /// `[::1]` by default. Pages of these hosts may connect.
     #[must_use]
     pub fn with_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
         Arc::make_mut(&mut self.door).set_hosts(hosts.into_iter().map(Into::into));
         self
     }
 
-    /// Allows pages of other origins, too, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
+    /// Also allows pages of other origins, such as `https://app.example.com`, or `https://app.example.com:*` for any
+    /// port.
     #[must_use]
     pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         let door = Arc::make_mut(&mut self.door);
@@ -159,34 +160,35 @@ impl Hub {
         self
     }
 
-    /// Limits how many connections there are at a time, 4,096 by default; those beyond are refused with the status 503.
+    /// Limits the number of connections; 4,096 by default. Further ones are refused with the status 503.
     #[must_use]
     pub fn with_max_connections(mut self, connections: usize) -> Self {
         self.room = Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS)));
         self
     }
 
-    /// Limits, for a server of its own ([`listen`](Self::listen)), how many connections have not become one of the hub's
-    /// yet, and how long that may take; 256 and 10 s by default. The oldest beyond are closed.
+    /// Limits the number and duration of handshakes in progress for [`listen`](Self::listen); 256 and 10 s by default.
+    /// Beyond the limit, the oldest are closed.
     #[must_use]
     pub fn with_handshakes(mut self, most: usize, time: Duration) -> Self {
         self.handshakes = Handshakes { most: most.max(1), time };
         self
     }
 
-    /// Limits how much memory the specs take that one spoke announces, in bytes; 32 MiB by default. Those beyond are kept
-    /// without their schemas, as is one of more than 1 MiB. A spoke announces up to 20,000 operations.
+    /// Limits the memory for the specs that one spoke announces, in bytes; 32 MiB by default. Specs beyond the limit,
+    /// and any spec above 1 MiB, are kept without their schemas. A spoke announces up to 20,000 operations.
     #[must_use]
     pub fn with_max_announced(mut self, bytes: usize) -> Self {
         self.max_announced = bytes;
         self
     }
 
-    /// Passes on what the hub's own registry does not have to spokes that serve it, in the name of whoever called.
+    /// Forwards calls of operations that the hub's own registry does not have to spokes that serve them, on behalf of
+    /// the caller.
     ///
-    /// Those spokes have to trust the hub to say who calls
-    /// ([`WebSocketConfig::trusting_hub`](super::WebSocketConfig::trusting_hub)). Spokes are told of each other's
-    /// operations.
+    /// Those spokes have to trust the hub to name the caller
+    /// ([`WebSocketConfig::trusting_hub`](super::WebSocketConfig::trusting_hub)). Each spoke learns of the operations
+    /// of the others.
     #[must_use]
     pub fn with_forwarding(mut self) -> Self {
         let remote = self.remote();
@@ -195,7 +197,7 @@ impl Hub {
         self
     }
 
-    /// The largest message that is taken, in bytes; 4 MiB by default. Spokes tell their own.
+    /// Sets the largest accepted message, in bytes; 4 MiB by default. Spokes announce their own.
     #[must_use]
     pub fn with_max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
@@ -203,14 +205,15 @@ impl Hub {
         self
     }
 
-    /// Pings a spoke that has been silent for that long, and gives it up after three times as long; 15 s by default.
+    /// Sets after how much silence a spoke is pinged; 15 s by default. After three times as long the connection is
+    /// closed.
     #[must_use]
     pub fn with_heartbeat(mut self, interval: Duration) -> Self {
         self.heartbeat = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// The service, for a route of axum's. A clone is the same hub.
+    /// The service, for a route of an axum router. A clone is the same hub.
     pub fn into_service<S: Clone + Send + Sync + 'static>(self) -> MethodRouter<S> {
         let hub = self;
         any(move |request: Request| {
@@ -219,12 +222,12 @@ impl Hub {
         })
     }
 
-    /// Serves on an address of this machine, such as `127.0.0.1:9000`; port 0 is any that is free.
+    /// Serves on an address of this machine, such as `127.0.0.1:9000`; port 0 is any free port.
     ///
-    /// Under which names it is reached from other machines, [`with_hosts`](Self::with_hosts) says.
+    /// [`with_hosts`](Self::with_hosts) sets the names by which other machines reach it.
     ///
     /// # Errors
-    /// If the address cannot be had.
+    /// If the address cannot be bound.
     pub fn listen<'a>(&'a self, address: &'a str) -> BoxFuture<'a, io::Result<Listening>> {
         Box::pin(async move {
             let listener = tokio::net::TcpListener::bind(address).await?;
@@ -242,7 +245,7 @@ impl Hub {
         self.enter(request).await.into_response()
     }
 
-    /// Begins a connection; the response for one that is refused.
+    /// Begins a connection; the error is the response of a refused one.
     async fn enter(self, request: Request) -> response::Result<Response> {
         let (mut parts, _) = request.into_parts();
         self.door.check(&parts.uri, &parts.headers).map_err(|status| (status, NOT_OURS))?;
@@ -295,11 +298,11 @@ impl Hub {
         let peer = Peer { connection: connection.clone(), identity };
         let registered = Registered { shared: self.shared.clone(), id };
         self.shared.peers().insert(id, peer);
-        // Before the spoke is told what there is, so that no change in between is missed.
+        // Before the spoke is told of the operations, so that no change in between is missed.
         let changes = self.shared.directory.changes();
         connection.open();
         let end = if self.shared.draining.load(Ordering::SeqCst) {
-            // It came too late to be among those that are asked to send no more.
+            // It connected too late to be asked to send no more.
             Some(End { why: "the hub stops".to_owned(), code: 1001 })
         } else {
             let watching = std::pin::pin!(self.watch(&connection, changes));
@@ -313,7 +316,7 @@ impl Hub {
             }
         };
         drop(registered);
-        // The outbox gives back what it held.
+        // The outbox releases what it held.
         drop(connection);
         if let Some(end) = end {
             tracing::debug!(why = end.why, "a connection has ended");
@@ -321,7 +324,7 @@ impl Hub {
         }
     }
 
-    /// Does what is due beside reading and writing.
+    /// Does the work of a connection beside reading and writing.
     async fn watch(&self, connection: &Connection, mut changes: watch::Receiver<()>) {
         let mut stage = connection.stage();
         let draining = std::pin::pin!(async {
@@ -335,8 +338,8 @@ impl Hub {
             }
             let mut pause = AT_ONCE;
             while changes.changed().await.is_ok() {
-                // Those that come together are told together, and a spoke that changes what it serves without end costs
-                // the others a part of the time only.
+                // Changes within that time are announced together. A spoke that changes its operations without end
+                // costs the others only a part of the time.
                 tokio::time::sleep(pause).await;
                 changes.mark_unchanged();
                 let began = Instant::now();
@@ -348,28 +351,28 @@ impl Hub {
         select(draining, announcing).await;
     }
 
-    /// A caller of what the spokes serve.
+    /// A caller for the operations of the spokes.
     pub fn remote(&self) -> Remote {
         Remote::new(Spokes(self.shared.clone()))
     }
 
-    /// The spokes that are connected, in the order in which they came.
+    /// The connected spokes, in the order in which they connected.
     pub fn peers(&self) -> Vec<Peer> {
         self.shared.peers().values().cloned().collect()
     }
 
-    /// Announces operations that the registry has got or lost since.
+    /// Announces operations that were added to the registry or removed since.
     pub fn announce(&self) {
         self.peers().iter().for_each(|peer| peer.connection.announce());
     }
 
-    /// How many requests of spokes are being run.
+    /// Number of running requests of spokes.
     pub fn running(&self) -> usize {
         self.peers().iter().map(|peer| peer.connection.running()).sum()
     }
 
-    /// Takes no more connections and requests, finishes those requests that are there, and closes all connections when
-    /// their answers have gone out: within 10 s, for a spoke may not read.
+    /// Accepts no more connections and requests, finishes the running requests, and closes all connections when the
+    /// responses have been sent: within 10 s, since a spoke may not read.
     pub async fn stop(&self) {
         self.shared.draining.store(true, Ordering::SeqCst);
         let peers = self.peers();
@@ -382,7 +385,7 @@ impl Hub {
         }
     }
 
-    /// Ends all connections where they stand.
+    /// Closes all connections at once.
     pub fn close(&self) {
         self.shared.draining.store(true, Ordering::SeqCst);
         self.shared.stop.cancel();
@@ -396,7 +399,7 @@ impl fmt::Debug for Hub {
     }
 }
 
-/// Counts a connection as long as it lasts.
+/// Counts a connection while it lasts.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
@@ -412,7 +415,7 @@ impl Drop for Counted {
     }
 }
 
-/// A hub that is a server of its own; dropping it ends its connections where they stand.
+/// A hub that is a server of its own; dropping it closes its connections at once.
 pub struct Listening {
     hub: Hub,
     address: SocketAddr,
@@ -425,13 +428,13 @@ impl Listening {
         self.address
     }
 
-    /// Where to connect, `ws://HOST:PORT/`.
+    /// The URL to connect to, `ws://HOST:PORT/`.
     pub fn url(&self) -> String {
         format!("ws://{}/", self.address)
     }
 
-    /// Takes no more connections and requests, finishes those requests that are there, and closes all connections when
-    /// their answers have gone out: see [`Hub::stop`].
+    /// Accepts no more connections and requests, finishes the running requests, and closes all connections when the
+    /// responses have been sent: see [`Hub::stop`].
     pub async fn stop(mut self) {
         self.hub.stop().await;
         let _ = (&mut self.task).await;

@@ -1,4 +1,4 @@
-//! The stream under a socket of the hub: what has come of a message that is not whole counts as held by its peer.
+//! The stream under a socket of the hub: the bytes of an incomplete message count for its peer.
 
 use std::future::Future;
 use std::io;
@@ -13,16 +13,16 @@ use tokio::time::{Instant, Sleep};
 
 use crate::call::budget::{Share, Spent};
 
-/// Up to how many bytes of a message do not count: the buffer that every connection has.
+/// Bytes of a message that do not count: the buffer that every connection has.
 const FREE: usize = 64 << 10;
 
-/// How long to wait before it is looked again whether there is room.
+/// How long to wait before checking for room again.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// How long a message may wait for room.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Counts what has come since the last message that was whole.
+/// Counts the bytes of the incomplete message.
 pub(super) struct Gauge {
     share: Arc<Share>,
     come: AtomicUsize,
@@ -34,7 +34,7 @@ impl Gauge {
         Arc::new(Self { share, come: AtomicUsize::new(0), counted: AtomicUsize::new(0) })
     }
 
-    /// A message is whole: it counts as what it is from now on.
+    /// Called when the message is complete: it is counted as a message from now on.
     pub(super) fn settle(&self) {
         self.come.store(0, Ordering::Relaxed);
         if self.counted.load(Ordering::Relaxed) > 0 {
@@ -42,7 +42,7 @@ impl Gauge {
         }
     }
 
-    /// So many bytes were no part of a message, such as a ping: those of a message that is not whole go on counting.
+    /// So many bytes were not part of a message, such as a ping; those of an incomplete message still count.
     pub(super) fn pass(&self, bytes: usize) {
         let take = |of: &AtomicUsize| {
             let before = of.load(Ordering::Relaxed);
@@ -60,10 +60,10 @@ impl Gauge {
         }
     }
 
-    /// Whether more may be read of a message that counts already.
+    /// True if more may be read of a message that counts already.
     ///
-    /// One message of a peer that holds as much as it may comes all the same: it has a limit of its own, and what it asks
-    /// for is refused when it is known. So the peer loses that request, and not its connection.
+    /// One message of a peer that has reached its limit is read all the same: its size is limited, and its request is
+    /// refused when it is known. So the peer loses that request, and not its connection.
     fn has_room(&self) -> bool {
         self.counted.load(Ordering::Relaxed) == 0
             || match self.share.take(FREE) {
@@ -86,7 +86,7 @@ impl Drop for Gauge {
 pub(super) struct Gauged<S> {
     stream: S,
     gauge: Arc<Gauge>,
-    /// Since when there is no room, and when to look again.
+    /// Since when there is no room, and when to check again.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 

@@ -1,4 +1,4 @@
-//! The hub as a server of its own: connections that have not said yet what they want are few, and soon gone.
+//! The hub as a server of its own: connections that are not WebSockets yet are few, and have little time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-/// How many bytes the head of a request may have.
+/// Limit of the bytes of a request head.
 const MAX_HEAD: usize = 32 << 10;
 
-/// What a server of its own allows.
+/// The limits of a server of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Handshakes {
-    /// How many connections are on their way to be one of the hub's.
+    /// Limit of handshakes in progress.
     pub(super) most: usize,
-    /// How long that may take.
+    /// How long a handshake may take.
     pub(super) time: Duration,
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn serve(listener: TcpListener, router: axum::Router, limits: H
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // There may be no more files: connections that end make room.
+                // The limit of open files may be reached; connections that end make room.
                 tracing::warn!(%error, "a connection can't be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -51,16 +51,16 @@ pub(super) async fn serve(listener: TcpListener, router: axum::Router, limits: H
         if begun.len() >= limits.most
             && let Some(oldest) = begun.pop_front()
         {
-            // Whoever is honest needs less time than it takes for that many to come.
+            // A valid handshake takes less time than so many connections need to arrive.
             oldest.abort();
         }
         begun.push_back(tokio::spawn(handshake(stream, router.clone(), limits.time)).abort_handle());
     }
 }
 
-/// Answers requests until one has become a WebSocket, or the time is up.
+/// Serves requests until one has become a WebSocket, or the time is up.
 async fn handshake(stream: TcpStream, router: axum::Router, time: Duration) {
-    // What is written is whole, so nothing is gained by waiting for more of it.
+    // Writes are complete messages, so waiting for more gains nothing.
     let _ = stream.set_nodelay(true);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

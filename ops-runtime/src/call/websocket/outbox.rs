@@ -1,4 +1,4 @@
-//! What is to be sent over a connection: encoded by whoever says it, written by the connection in one go.
+//! The outgoing frames of a connection: encoded by the sender, written together by the connection.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use crate::call::budget::{FLOOR, Share};
 use crate::call::{CallEvent, Frame, Link, Unsent};
 use crate::{BoxFuture, CallError};
 
-/// From how many bytes on the queue has no room for another item or request.
+/// Number of queued bytes from which the queue has no room for another item or request.
 const FULL: usize = 1 << 20;
 
-/// From how many bytes on nothing more is read from a peer that reads nothing itself.
+/// Number of queued bytes from which a peer that does not read is not read either.
 const STALLED: usize = 8 << 20;
 
-/// Up to how many bytes a message is queued whatever the peer holds already: it tells of what is refused.
+/// A message of up to so many bytes is always queued, since it may report a refusal.
 const SHORT: usize = 4 << 10;
 
 const UNREAD: &str = "answers that this peer has not read";
@@ -25,17 +25,17 @@ const UNREAD: &str = "answers that this peer has not read";
 /// The queue of a connection.
 pub(super) struct Outbox {
     queue: Mutex<Queue>,
-    /// Whether there is no room for another item or request.
+    /// True if there is no room for another item or request.
     full: AtomicBool,
     driver: AtomicWaker,
     room: Notify,
-    /// The largest message that the peer takes.
+    /// The largest message that the peer accepts.
     limit: AtomicUsize,
 }
 
 struct Queue {
     texts: Vec<String>,
-    /// Of these, and of those that are being written.
+    /// Bytes of the queue, and of what is being written.
     bytes: usize,
     open: bool,
     /// What the peer may hold.
@@ -58,13 +58,13 @@ impl Outbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to queue for a peer that may hold so much.
+    /// Begins to queue for a peer with this share.
     pub(super) fn open(&self, share: Arc<Share>) {
         let mut queue = self.queue();
         (queue.open, queue.share) = (true, Some(share));
     }
 
-    /// Takes nothing more, and forgets what is there.
+    /// Accepts nothing more, and drops the queue.
     pub(super) fn close(&self) {
         let mut queue = self.queue();
         if let Some(share) = queue.share.take() {
@@ -77,7 +77,7 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    /// The largest message that the peer takes.
+    /// The largest message that the peer accepts.
     pub(super) fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
@@ -92,7 +92,7 @@ impl Outbox {
         }
         let mut text = frame.encode_within(self.limit()).map_err(Unsent::Refused)?;
         if text.len() > SHORT && text.capacity() - text.len() > text.len() / 4 {
-            // What waits should take no more room than is counted.
+            // A queued text must not take more memory than is counted.
             text.shrink_to_fit();
         }
         let mut queue = self.queue();
@@ -100,7 +100,7 @@ impl Outbox {
             return Err(Unsent::Gone(frame));
         }
         if let Some(share) = &queue.share {
-            // Requests are of this side, or held by the share of whoever made them.
+            // Requests are of this side, or count for the share of their caller.
             let is_answer = matches!(
                 frame,
                 Frame::Event(CallEvent::Responded { .. } | CallEvent::Error { .. } | CallEvent::ItemError { .. })
@@ -126,20 +126,21 @@ impl Outbox {
         Ok(())
     }
 
-    /// Why no answer is made for a peer that reads nothing: writing it would cost what it is refused for.
+    /// Why no response is queued for a peer that does not read: encoding it would cost the memory for which it is
+    /// refused.
     fn refuses(&self) -> Option<CallError> {
         let queue = self.queue();
         let share = queue.share.as_ref().filter(|_| queue.bytes >= STALLED)?;
         share.refused().map(|spent| share.refusal(spent, UNREAD))
     }
 
-    /// Moves what is queued into an empty vector, and has the driver woken when there is more.
+    /// Moves the queue into an empty vector, and registers the driver to be woken.
     pub(super) fn take(&self, into: &mut Vec<String>, waker: &Waker) {
         self.driver.register(waker);
         std::mem::swap(&mut self.queue().texts, into);
     }
 
-    /// Tells that bytes are on their way.
+    /// Notes that bytes have been sent.
     pub(super) fn written(&self, bytes: usize) {
         let mut queue = self.queue();
         let was_full = queue.bytes >= FULL;
@@ -155,12 +156,12 @@ impl Outbox {
         drop(queue);
         if was_full && has_room {
             self.room.notify_waiters();
-            // What is announced waits for room, too, and it is the driver that queues it.
+            // Announcements wait for room, too, and the driver queues them.
             self.driver.wake();
         }
     }
 
-    /// Whether the peer reads so little that it should be read no further.
+    /// True if the peer reads so little that it should not be read.
     pub(super) fn is_stalled(&self) -> bool {
         let queue = self.queue();
         let is_refused = || queue.share.as_ref().is_some_and(|share| share.refused().is_some());
@@ -175,7 +176,7 @@ impl Outbox {
         self.full.load(Ordering::Acquire)
     }
 
-    /// Wakes the driver, which has something to do.
+    /// Wakes the driver.
     pub(super) fn wake(&self) {
         self.driver.wake();
     }
@@ -193,7 +194,7 @@ impl Outbox {
     }
 }
 
-/// The link to whoever is connected.
+/// The link to the connected peer.
 #[derive(Clone)]
 pub(super) struct ToPeer(pub(super) Arc<Outbox>);
 

@@ -1,4 +1,4 @@
-//! The socket of either end: messages as text, and why there are no more.
+//! The socket of either end: text messages, and the reason for the end.
 
 use std::pin::Pin;
 use std::task::{Context as Task, Poll};
@@ -10,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite as ts;
 
-/// How many bytes a ping or a pong has before its payload: two, and the mask of a client.
+/// Number of bytes of a ping or a pong before its payload: two, and the mask of a client.
 const CONTROL: usize = 6;
 
-/// What came from a peer.
+/// A message from a peer.
 pub(super) enum Incoming<T> {
     Text(T),
     Binary(Bytes),
@@ -22,7 +22,7 @@ pub(super) enum Incoming<T> {
     Close,
 }
 
-/// What goes to a peer.
+/// A message to a peer.
 pub(super) enum Outgoing {
     Text(String),
     Ping,
@@ -37,12 +37,12 @@ pub(super) struct End {
 }
 
 impl End {
-    /// It ended as it should.
+    /// A normal end.
     pub(super) fn normal(why: &str) -> Self {
         Self { why: why.to_owned(), code: 1000 }
     }
 
-    /// The peer says too much that means nothing.
+    /// The peer has sent too many malformed messages.
     pub(super) fn hopeless() -> Self {
         Self { why: "the peer sent too many messages that can't be read".to_owned(), code: 1008 }
     }

@@ -32,12 +32,12 @@ const NAMES: &[&str] = &[
     "webhooks",
 ];
 
-/// Whether a member holds parts by name.
+/// True if a member has parts by name.
 fn holds_names(key: &str) -> bool {
     matches!(holds(key), Holds::Named | Holds::Definitions) || NAMES.contains(&key)
 }
 
-/// Whether a member holds values, in which a `$ref` is data.
+/// True if a member has values, in which a `$ref` is data.
 fn holds_values(key: &str) -> bool {
     holds(key) == Holds::Value || key == "value"
 }

@@ -1,4 +1,4 @@
-//! How documents are read, and what they may take.
+//! How documents are read, and the limits.
 
 /// How a document is read.
 #[derive(Debug, Clone)]
@@ -6,9 +6,9 @@
 pub struct ReadOptions {
     /// The namespace of the operations; by default the name of the document's file, or its title.
     pub namespace: Option<String>,
-    /// How many documents are requested for one description, unreadable ones included; 2000 by default.
+    /// How many documents are requested for one description: the first one and unreadable ones count; 2000 by default.
     pub max_documents: usize,
-    /// How many bytes all documents of one description may have together; 512 MB by default.
+    /// Limit of all documents of one description together, in bytes; 512 MB by default.
     pub max_bytes: usize,
     /// True if schemas keep the extension `x-rust-type`, by which documents name Rust types; `false` by default. Of all
     /// extensions, only the names and descriptions of the values of an `enum` are kept otherwise.
@@ -36,14 +36,14 @@ impl ReadOptions {
         self
     }
 
-    /// Sets how many documents are read for one description, the first included.
+    /// Sets how many documents are requested for one description: the first one and unreadable ones count.
     #[must_use]
     pub fn with_max_documents(mut self, documents: usize) -> Self {
         self.max_documents = documents;
         self
     }
 
-    /// Sets how many bytes all documents of one description may have together.
+    /// Sets the limit of all documents of one description together, in bytes.
     #[must_use]
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;

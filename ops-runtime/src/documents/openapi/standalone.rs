@@ -23,7 +23,7 @@ const BUDGET: (usize, usize) = (1_000_000, 2);
 
 /// A schema that stands on its own.
 pub(crate) struct Standalone<'v> {
-    /// The owner's name, a prefix for definitions whose name has another meaning elsewhere.
+    /// The owner's name, a prefix for definitions whose name has another meaning in the API.
     pub(crate) owner: &'v str,
     /// Its name, if it refers to itself as a whole.
     pub(crate) name: String,

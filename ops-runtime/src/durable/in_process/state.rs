@@ -1,4 +1,4 @@
-//! The jobs of the engine in this process.
+//! The state of the in-memory engine.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -11,20 +11,20 @@ use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, ScheduleRecord, Stored, Tries};
 use crate::registry::{Progress, ProgressSink, ProgressStream};
 
-/// All that the engine keeps.
+/// Everything that the engine stores.
 #[derive(Default)]
 pub(super) struct State {
     jobs: BTreeMap<JobId, Kept>,
     queues: HashMap<String, Queue>,
     steps: BTreeMap<(JobId, String), String>,
-    /// What is forgotten at what time.
+    /// What expires, by time.
     ends: BTreeSet<(u64, Forgotten)>,
     pub(super) schedules: BTreeMap<String, ScheduleRecord>,
-    /// Who waits for the end of a job.
+    /// The waiters for the end of a job.
     waiting: HashMap<JobId, Vec<oneshot::Sender<()>>>,
-    /// Who wants to know how far a job is.
+    /// The subscribers to the progress of a job.
     listening: HashMap<JobId, Vec<ProgressSink>>,
-    /// Numbers leases, and jobs in the order in which they came.
+    /// Numbers leases, and jobs in the order in which they were submitted.
     number: u64,
 }
 
@@ -35,7 +35,7 @@ enum Kept {
 
 struct Open {
     job: JobRecord,
-    /// Leases with lower numbers are of an earlier life of the job, which was submitted again or retried.
+    /// Leases with lower numbers are of an earlier job with this id, which was submitted again or retried.
     since: u64,
     tries: Tries,
     deliveries: u64,
@@ -49,7 +49,7 @@ impl Open {
     }
 }
 
-/// Where an open job is.
+/// The place of an open job.
 #[derive(Clone)]
 enum Place {
     /// In its lane.
@@ -58,10 +58,10 @@ enum Place {
     Leased { until: u64, receipt: u64 },
 }
 
-/// The jobs of a queue that are open.
+/// The open jobs of a queue.
 #[derive(Default)]
 struct Queue {
-    /// By when they are due, and in the order in which they came.
+    /// By due time, then in the order in which they were submitted.
     lanes: BTreeMap<u16, BTreeSet<(u64, u64, JobId)>>,
     /// The lane from which a job was taken last.
     last: u16,
@@ -76,20 +76,20 @@ enum Forgotten {
     Step(JobId, String),
 }
 
-/// What there is for a worker.
+/// The result of taking jobs.
 pub(super) enum Taken {
     Jobs(Vec<Delivery>),
-    /// Nothing, until then if something is due later.
+    /// None; something may be due at that time.
     Until(Option<u64>),
 }
 
 impl State {
-    /// Removes what is no longer kept.
+    /// Removes what has expired.
     pub(super) fn forget(&mut self, now: u64) {
         while self.ends.first().is_some_and(|(at, _)| *at <= now) {
             match self.ends.pop_first() {
                 Some((at, Forgotten::Job(id))) => {
-                    // A dead letter that was retried may have ended anew, and is kept for longer then.
+                    // A dead letter that was retried may have ended again, and then expires later.
                     let is_due = |ended: &Ended| ended.at.saturating_add(ended.retention) <= at;
                     if matches!(self.jobs.get(&id), Some(Kept::Ended(ended)) if !ended.is_dead() && is_due(ended)) {
                         self.jobs.remove(&id);
@@ -121,7 +121,7 @@ impl State {
     }
 
     fn queue(&mut self, name: &str) -> &mut Queue {
-        // Looked up first, so that the name is copied once.
+        // Looked up first, so that the name is copied only once.
         if !self.queues.contains_key(name) {
             self.queues.insert(name.to_owned(), Queue::default());
         }
@@ -157,7 +157,7 @@ impl State {
         }
     }
 
-    /// Moves an open job; what it was is changed with it.
+    /// Moves an open job to another place, and changes it.
     fn shift(&mut self, id: &JobId, place: Place, change: impl FnOnce(&mut Open)) {
         let Some(Kept::Open(open)) = self.jobs.get_mut(id) else { return };
         let before = std::mem::replace(&mut open.place, place.clone());
@@ -173,7 +173,7 @@ impl State {
         })
     }
 
-    /// What is told when the job ends; `None` if there is nothing to wait for.
+    /// A receiver of the end of a job; `None` if there is nothing to wait for.
     pub(super) fn watch(&mut self, id: &JobId) -> Option<oneshot::Receiver<()>> {
         if !matches!(self.jobs.get(id)?, Kept::Open(_)) {
             return None;
@@ -214,7 +214,7 @@ impl State {
         is_same && self.end(&delivery.job.id, end)
     }
 
-    /// Takes jobs that are due, one of each lane in turn.
+    /// Takes due jobs, one of each lane in turn.
     pub(super) fn take(&mut self, name: &str, most: usize, now: u64, lease: u64) -> Taken {
         self.reclaim(name, now);
         let mut taken = Vec::new();
@@ -237,7 +237,7 @@ impl State {
         Taken::Until(due.into_iter().chain(lease).min())
     }
 
-    /// Takes jobs back whose lease is over.
+    /// Takes jobs back whose lease has expired.
     fn reclaim(&mut self, name: &str, now: u64) {
         while let Some((_, id)) = self.queue(name).leased.first().filter(|(until, _)| *until <= now).cloned() {
             self.number += 1;
@@ -246,7 +246,7 @@ impl State {
         }
     }
 
-    /// The lease with this receipt, if it is the last one of its job and was not ended.
+    /// The lease with this receipt, if it is the last one of its job and has not ended.
     fn is_held(&self, delivery: &Delivery) -> bool {
         let receipt = delivery.receipt.parse::<u64>().ok();
         matches!(self.jobs.get(&delivery.job.id), Some(Kept::Open(open))
@@ -273,14 +273,14 @@ impl State {
         listening.iter().for_each(|sink| sink.report(progress.clone()));
     }
 
-    /// What is told about a job until it ends; `None` if it is not open.
+    /// The progress reports of a job until it ends; `None` if it is not open.
     pub(super) fn listen(&mut self, id: &JobId) -> Option<ProgressStream> {
         if !matches!(self.jobs.get(id)?, Kept::Open(_)) {
             return None;
         }
         let (sink, stream) = Progress::channel();
         let listening = self.listening.entry(id.clone()).or_default();
-        // Those that were dropped since the last report.
+        // Removes those that were dropped since the last report.
         listening.retain(ProgressSink::is_heard);
         listening.push(sink);
         Some(stream)
@@ -370,7 +370,7 @@ impl State {
 }
 
 impl Queue {
-    /// The next job that is due, from the lane after the one that was taken from last.
+    /// The next due job, from the lane after the one that was taken from last.
     fn next(&mut self, now: u64) -> Option<JobId> {
         let after = self.lanes.range(self.last.saturating_add(1)..).chain(self.lanes.range(..=self.last));
         let due = |lane: &BTreeSet<(u64, u64, JobId)>| lane.first().filter(|(due, ..)| *due <= now).cloned();

@@ -1,9 +1,9 @@
-//! Whether a job that the server delivered is to be run.
+//! Decides if a job that the server delivered is to be run.
 //!
-//! The common job was submitted a moment ago and never delivered before: nothing is read for it. What could have been run
-//! before is looked up first. The server's count of deliveries does not tell: a single server that is killed forgets
-//! those of its last moments, and delays (tried with nats-server 2.15, `sync_interval: always`: messages that were
-//! delivered and delayed came again at once, as delivered once). With replicas both survive their leader.
+//! Usually a job was submitted a moment ago and never delivered before: then nothing is read. A job that may have run
+//! before is looked up first. The server's count of deliveries is not reliable: a single server that is killed forgets
+//! its most recent deliveries and delays (tried with nats-server 2.15, `sync_interval: always`: messages that were
+//! delivered and delayed came again at once, as delivered once). With replicas, both survive the loss of the leader.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -21,16 +21,16 @@ use crate::durable::record::{JobRecord, Tries};
 use crate::durable::retry::LONGEST;
 use crate::nats::unusable;
 
-/// A job of that age in milliseconds may have been delivered by a server that does not know it any more: no server is
-/// back, and no leader elected, within that time without a connection lost.
+/// A job older than this, in milliseconds, may have been delivered by a server that does not know it any more. No
+/// server restarts, and no leader is elected, within that time without a lost connection.
 const FRESH: u64 = 250;
-/// How far the clocks of two servers may be apart, in milliseconds.
+/// The largest assumed difference between the clocks of two servers, in milliseconds.
 const APART: u64 = 1_000;
-/// For how long a job is left alone that cannot be read.
+/// After how long a job that cannot be read is delivered again.
 const UNREADABLE: Duration = Duration::from_secs(60);
-/// After how long a job is delivered again that could not be looked up.
+/// After how long a job that could not be looked up is delivered again.
 const BEHIND: Duration = Duration::from_millis(500);
-/// How often a job is looked up that is not there yet, and how long it is left alone.
+/// How often a job that is not there yet is looked up, and at which interval.
 const READS: usize = 10;
 const SETTLE: Duration = Duration::from_millis(50);
 /// How much too early a job may be, in milliseconds.
@@ -44,7 +44,7 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// The job is a worker's from here on. `None` if it was closed meanwhile.
+    /// Gives the job to a worker. `None` if it was closed meanwhile.
     pub(super) fn claim(self, core: &Core) -> Option<Delivery> {
         let id = &self.delivery.job.id;
         if core.held.is_closed(id, self.lease.sequence) {
@@ -55,16 +55,16 @@ impl Admitted {
     }
 }
 
-/// What a message says by itself.
+/// The information in a message itself.
 struct Seen {
     job: JobRecord,
-    /// Its place in the stream.
+    /// Its sequence in the stream.
     sequence: u64,
     /// How often the server has delivered it.
     delivered: u64,
     /// True if its schedule sent it.
     is_scheduled: bool,
-    /// True if something may be kept of the job beside this.
+    /// True if something else may be stored of the job.
     may_be_known: bool,
     since: Instant,
 }
@@ -87,11 +87,11 @@ fn see(core: &Core, message: &Message) -> Result<Seen, CallError> {
     Ok(Seen { job, sequence, delivered, is_scheduled, may_be_known, since })
 }
 
-/// What a first look at a message gives, for which nothing is asked of the server.
+/// The result of a first look at a message, without a request to the server.
 pub(super) enum Look {
     /// A job that is to be run.
     Job(Box<Admitted>),
-    /// Nothing is to be done with it.
+    /// Ignored.
     Nothing,
     /// It is to be [admitted](admit).
     Further(Box<Message>),
@@ -104,17 +104,17 @@ pub(super) fn look(core: &Core, message: Message) -> Look {
             let place = seen.sequence;
             admitted(&message, seen, place, (1, Tries::default())).map_or(Look::Nothing, Look::Job)
         }
-        // Errors are told there.
+        // Errors are reported there.
         Ok(_) | Err(_) => Look::Further(Box::new(message)),
     }
 }
 
-/// True if it came twice to this process: what runs here keeps it, and its acknowledgement is that of both.
+/// True if it was delivered twice to this process: the running one keeps it, and its acknowledgement counts for both.
 fn is_here(core: &Core, seen: &Seen) -> bool {
     core.held.came_again(&seen.job, seen.sequence, seen.delivered, core.config.limits.lease)
 }
 
-/// The job of a message, what was last kept of it at a place, how often it was delivered, and what its tries came to.
+/// The job of a message, the sequence of the last message about it, the number of its deliveries, and its tries.
 fn admitted(message: &Message, seen: Seen, last: u64, (deliveries, tries): (u64, Tries)) -> Option<Box<Admitted>> {
     let receipt = message.reply.clone()?;
     let Seen { job, sequence, delivered, since, .. } = seen;
@@ -139,7 +139,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
     }
     let Seen { ref job, sequence, delivered, is_scheduled, may_be_known, .. } = seen;
     let now = core.clock.now();
-    // Its schedule may have fired while the job was cancelled, and then stands behind the ending.
+    // Its schedule may have fired while the job was cancelled, and is then behind the ending.
     if is_scheduled {
         match core.has_ended(job, sequence).await {
             Ok(false) => {}
@@ -161,7 +161,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
         let mut reads = 0;
         let last = loop {
             match core.last(queue, &core.subjects.of(&job.id, ">")).await {
-                // Here rather than by another delivery, which would count as if a worker had died with this one.
+                // Retried here: another delivery would count as if a worker had died with this one.
                 Ok(last) if reads < READS && last.as_ref().is_none_or(|last| last.sequence < sequence) => {
                     reads += 1;
                     tokio::time::sleep(SETTLE).await;
@@ -192,7 +192,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
             }
             // The message itself.
             Some(last) if last.sequence == sequence => {}
-            // It has ended since then: what is left of it goes.
+            // It has ended since then: the rest of it is removed.
             Some(last) if last.sequence > sequence && last.subject.contains(".end.") => {
                 let _ = message.ack().await;
                 core.remove_open(&job.id, last.sequence).await?;
@@ -203,8 +203,8 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
                 let _ = message.ack().await;
                 return Ok(None);
             }
-            // The server that reads is behind the one that delivered: a leader may not have applied all of what it leads.
-            // To take the job for gone would lose it. If it is gone, it does not come again.
+            // The server that reads is behind the one that delivered: a leader may not have applied all of its log. To
+            // treat the job as gone would lose it. If it is gone, it is not delivered again.
             _ => {
                 give_up(&message, BEHIND).await;
                 return Ok(None);

@@ -8,19 +8,19 @@ use async_nats::jetstream::Context;
 use chrono::{DateTime, SecondsFormat};
 use serde::Deserialize;
 
-/// An answer that took less is taken however quick others were.
+/// A response that took less than this is used even if others were faster.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The server's time, counted on by this process's monotonic clock.
+/// The server's time, advanced by this process's monotonic clock.
 pub(super) struct Clock {
     at: Mutex<Known>,
 }
 
-/// What the server's time was at a moment.
+/// The server's time at a moment.
 struct Known {
     at: Instant,
     time: u64,
-    /// How long the quickest answer of the server took. `None` if it was not asked yet.
+    /// How long the fastest response took. `None` before the first.
     best: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ impl Clock {
         time.saturating_add(millis(at.elapsed()))
     }
 
-    /// Asks the server: every answer about a stream has its time.
+    /// Asks the server: every response about a stream has its time.
     pub(super) async fn ask(&self, context: &Context, stream: &str) -> Result<(), async_nats::Error> {
         let asked = Instant::now();
         let answer: Answer = context.request(format!("STREAM.INFO.{stream}"), &()).await?;
@@ -49,8 +49,8 @@ impl Clock {
         Ok(())
     }
 
-    /// Takes the time that the server answered just now. It may be wrong by half of the time that the answer took, so one that
-    /// took long is refused if there was a quicker one; the first is always better than the system's time.
+    /// Uses a time that the server sent. It may be wrong by half of the response time, so a slow response is ignored if
+    /// there was a faster one. The first is always used, since it is better than the system's time.
     fn hear(&self, time: u64, took: Duration) {
         let mut known = self.at.lock().unwrap_or_else(PoisonError::into_inner);
         if known.best.is_none_or(|best| took < SLOW.max(best * 2)) {
@@ -69,7 +69,7 @@ pub(super) fn millis_of(time: datetime::DateTime) -> u64 {
     u64::try_from(time.unix_timestamp_nanos() / 1_000_000).unwrap_or_default()
 }
 
-/// The time as the server's schedules want it.
+/// The time in the format of the server's schedules.
 pub(super) fn rfc3339(millis: u64) -> Option<String> {
     let time = DateTime::from_timestamp_millis(i64::try_from(millis).ok()?)?;
     Some(time.to_rfc3339_opts(SecondsFormat::Millis, true))

@@ -1,4 +1,4 @@
-//! What may be set for the engine on NATS `JetStream`.
+//! The configuration of the engine on NATS `JetStream`.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::CallError;
 use crate::durable::engine::EngineLimits;
 use crate::nats::{Access, Login};
 
-/// The settings of [`JetStream`](super::JetStream); the defaults are on the safe side.
+/// The settings of [`JetStream`](super::JetStream); the defaults favour safety.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct JetStreamConfig {
@@ -22,8 +22,8 @@ pub struct JetStreamConfig {
 }
 
 impl JetStreamConfig {
-    /// Three replicas in files, four lanes, a lease of 30 seconds, inputs and results of up to 512 KiB, credentials of the
-    /// URL if it has some.
+    /// Three replicas in files, four lanes, a lease of 30 seconds, inputs and results of up to 512 KiB, the credentials
+    /// of the URL if it has any.
     pub fn new() -> Self {
         Self {
             prefix: "ops".to_owned(),
@@ -36,7 +36,7 @@ impl JetStreamConfig {
         }
     }
 
-    /// Begins all subjects and the names of all streams with this; `ops` by default.
+    /// Sets the first part of all subjects and names of streams; `ops` by default.
     ///
     /// Engines that share jobs have the same prefix. It may have several tokens, joined by dots.
     #[must_use]
@@ -76,26 +76,27 @@ impl JetStreamConfig {
         self
     }
 
-    /// Sets how many servers keep each job; 3 by default, 1 to 5.
+    /// Sets how many servers store each job; 3 by default, 1 to 5.
     ///
-    /// A single server takes 1 only, which has to be said: then a job lasts as long as the disk of that server.
+    /// A single server requires 1, which must be set explicitly: then a job is lost with the disk of that server.
     #[must_use]
     pub fn with_replicas(mut self, replicas: usize) -> Self {
         self.replicas = replicas;
         self
     }
 
-    /// Keeps jobs in the memory of the servers in place of files. Jobs are lost with a majority of the replicas.
+    /// Stores jobs in the memory of the servers instead of files. Jobs are lost with a majority of the replicas.
     #[must_use]
     pub fn with_memory_storage(mut self) -> Self {
         self.in_memory = true;
         self
     }
 
-    /// Takes the streams as they are: makes none, and compares no settings.
+    /// Uses the streams as they are: makes none, and compares no settings.
     ///
-    /// For tools that look at jobs and change their fate, and need not know how the system is configured. Connecting fails if
-    /// nothing has been kept under the prefix. Workers and submitters say what they rely on instead.
+    /// For tools that inspect and manage jobs without knowing the configuration of the system. Connecting fails if
+    /// nothing is stored under the prefix. Workers and submitters should not use it, and state the settings that they
+    /// rely on.
     #[must_use]
     pub fn with_streams_as_found(mut self) -> Self {
         self.as_found = true;
@@ -104,16 +105,16 @@ impl JetStreamConfig {
 
     /// Sets the number of lanes of a queue; 4 by default, at least 1.
     ///
-    /// A lane is a consumer on the server, and with replicas a Raft group of its own. Engines that share jobs have the same
-    /// number; it can grow, but not shrink while there are jobs. The lane of a tenant depends on it and is part of the ids of
-    /// jobs, so a key that was submitted before the number grew may make another job after it.
+    /// A lane is a consumer on the server, and with replicas a Raft group of its own. Engines that share jobs have the
+    /// same number. It can grow, but not shrink while there are jobs. The lane of a tenant depends on it and is part of
+    /// the ids of jobs, so a key that was submitted before the number grew may make another job afterwards.
     #[must_use]
     pub fn with_lanes(mut self, lanes: u16) -> Self {
         self.limits = self.limits.with_lanes(lanes);
         self
     }
 
-    /// Sets for how long a worker that is not heard of keeps a job; 30 seconds by default, at least 1 second.
+    /// Sets how long a worker keeps a job without extending its lease; 30 seconds by default, at least 1 second.
     #[must_use]
     pub fn with_lease(mut self, lease: Duration) -> Self {
         self.limits = self.limits.with_lease(lease.max(Duration::from_secs(1)));
@@ -122,28 +123,29 @@ impl JetStreamConfig {
 
     /// Sets the maximum size in bytes of an input as JSON; 512 KiB by default.
     ///
-    /// The server's `max_payload` (1 MiB unless it is configured) has to be twice as much.
+    /// The server's `max_payload` (1 MiB by default) has to be twice as much.
     #[must_use]
     pub fn with_max_input(mut self, bytes: usize) -> Self {
         self.limits = self.limits.with_max_input(bytes);
         self
     }
 
-    /// Sets the maximum size in bytes of a result as JSON; 512 KiB by default. The server's limit is that of inputs.
+    /// Sets the maximum size in bytes of a result as JSON; 512 KiB by default. The server's limit applies as for
+    /// inputs.
     #[must_use]
     pub fn with_max_result(mut self, bytes: usize) -> Self {
         self.limits = self.limits.with_max_result(bytes);
         self
     }
 
-    /// Sets for how long a request is repeated while the server cannot be used; 30 seconds by default.
+    /// Sets how long a request is retried while the server cannot be used; 30 seconds by default.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// What is wrong with the settings.
+    /// Checks the settings.
     pub(super) fn check(&self) -> Result<(), CallError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let is_token = |token: &str| !token.is_empty() && token.bytes().all(is_plain);

@@ -1,4 +1,4 @@
-//! The connection, and the requests that all parts make: each is repeated while the server cannot be used.
+//! The connection, and the requests that all parts make: each is retried while the server cannot be used.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -34,17 +34,17 @@ use crate::durable::engine::EngineResult;
 use crate::durable::error::UNREADABLE;
 use crate::nats::{refused, servers, unusable};
 
-/// How long one request to the server may take.
+/// Timeout of one request to the server.
 const REQUEST: Duration = Duration::from_secs(5);
-/// For how long a stream takes nothing before it is looked whether it is gone.
+/// After how long without an accepted write it is checked if the stream is gone.
 const GONE: Duration = Duration::from_millis(500);
-/// How often the server's clock is asked for.
+/// How often the server's clock is read.
 const CLOCK: Duration = Duration::from_secs(30);
 
-/// When tries are written: how often the server said that it had delivered the job, and how often it was delivered in all.
+/// Header of stored tries: the server's count of deliveries, and the total count of deliveries.
 pub(super) const DELIVERED: HeaderName = HeaderName::from_static("Ops-Delivered");
 
-/// What all parts of the engine use.
+/// State shared by all parts of the engine.
 pub(super) struct Core {
     pub(super) client: Client,
     pub(super) context: Context,
@@ -55,7 +55,7 @@ pub(super) struct Core {
     pub(super) notes: Notes,
     /// Cancelled when the last clone of the engine is dropped.
     pub(super) dropped: CancellationToken,
-    /// When the connection was lost for the last time, by the server's clock.
+    /// When the connection was last lost, by the server's clock.
     pub(super) lost: Arc<AtomicU64>,
     queues: Mutex<HashMap<String, Arc<OnceCell<Arc<Queue>>>>>,
     _clock: AbortOnDropHandle<()>,
@@ -66,7 +66,7 @@ pub(super) struct Queue {
     pub(super) consumers: Vec<Consumer<pull::Config>>,
 }
 
-/// When it is looked whether a stream that takes nothing is gone: a cluster without a leader takes nothing either.
+/// When to check if a stream that accepts no writes is gone: a cluster without a leader accepts none either.
 struct Gone {
     next: Instant,
 }
@@ -86,9 +86,9 @@ impl Gone {
     }
 }
 
-/// What became of a conditional write.
+/// The outcome of a conditional write.
 pub(super) enum Put {
-    /// It is stored, under this sequence.
+    /// It is stored, with this sequence.
     Stored(u64),
     /// The condition does not hold.
     Refused,
@@ -147,7 +147,7 @@ impl Core {
         }))
     }
 
-    /// The queue, whose stream and consumers are made if they are missing.
+    /// The queue; its stream and consumers are made if they are missing.
     pub(super) async fn queue(&self, name: &str) -> Result<Arc<Queue>, CallError> {
         let cell = {
             let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,7 +159,7 @@ impl Core {
         if let Some(queue) = cell.get() {
             return Ok(queue.clone());
         }
-        // In a box, as all that is rare: what is left of the future of each job is small enough to cost little.
+        // Boxed, since all of that is rare: the rest of each job's future is small enough to cost little.
         Box::pin(cell.get_or_try_init(|| self.open(name))).await.cloned()
     }
 
@@ -171,8 +171,9 @@ impl Core {
         Ok(Arc::new(Queue { consumers: try_join_all(consumers).await? }))
     }
 
-    /// Makes the stream of a queue again, or the consumers of its lanes, and that of schedules, if they are gone: with a server
-    /// that kept them in memory, or removed by an operator. Returns `false` if all are there, or can't be asked for now.
+    /// Makes the stream of a queue, the consumers of its lanes, and the stream of schedules again if they are gone:
+    /// lost with a server that had them in memory, or removed by an operator. Returns `false` if all exist, or cannot
+    /// be checked now.
     pub(super) fn mend<'a>(&'a self, queue: Option<&'a str>) -> EngineResult<'a, bool> {
         Box::pin(async move {
             if self.config.as_found {
@@ -194,7 +195,7 @@ impl Core {
         })
     }
 
-    /// True if there is no such stream, or if it lacks one of its lanes.
+    /// True if the stream does not exist, or lacks one of its lanes.
     async fn is_gone(&self, stream: &str, lanes: u16) -> bool {
         let stream = match self.context.get_stream(stream).await {
             Ok(stream) => stream,
@@ -212,9 +213,9 @@ impl Core {
         false
     }
 
-    /// Returns when the server has what was published so far.
+    /// Returns when the server has received everything that was published so far.
     pub(super) async fn settle(&self) -> Result<(), CallError> {
-        // It answers in turn; that a buffer was flushed says only that its bytes are on their way.
+        // It responds in order. A flushed buffer only means that its bytes have been sent.
         let asked = self.clock.ask(&self.context, &self.subjects.schedules_stream()).await;
         asked.map_err(|error| unusable("what was told last may not have reached the server", &*error))
     }
@@ -247,7 +248,8 @@ impl Core {
                 (PublishErrorKind::WrongLastSequence, _) => return Ok(Put::Refused),
                 // Another write under the same condition has not been decided yet.
                 (_, Some(source)) if source.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => true,
-                // Without a leader nobody answers ("stream not found"), or the server says that it has no quorum.
+                // Without a leader there is no response ("stream not found"), or the server reports that it has no
+                // quorum.
                 (_, Some(source)) => source.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE,
                 (PublishErrorKind::MaxPayloadExceeded, _) => false,
                 _ => true,
@@ -258,7 +260,7 @@ impl Core {
         }
     }
 
-    /// The last message of a subject, which may have wildcards, by the leader of the stream.
+    /// The last message of a subject, which may have wildcards, read from the leader of the stream.
     pub(super) async fn last(&self, queue: &str, subject: &str) -> Result<Option<StreamMessage>, CallError> {
         self.last_in(self.subjects.stream(queue), subject).await
     }
@@ -327,7 +329,7 @@ impl Core {
         })
     }
 
-    /// Sends a message that nobody waits for, and that may be lost.
+    /// Sends a message without waiting; it may be lost.
     pub(super) async fn send(&self, subject: String, payload: Bytes) {
         if let Err(error) = self.client.publish(subject, payload).await {
             tracing::debug!(%error, "a notice is lost");
@@ -362,7 +364,7 @@ pub(super) fn from_json<T: DeserializeOwned>(json: &[u8], subject: &str) -> Resu
         CallError::execution(format!("the message at {subject} can't be read as a record: {error}"))
             .with_details(serde_json::json!({ UNREADABLE: true }))
     };
-    // Once for all, which is faster than string by string.
+    // All of it at once, which is faster than string by string.
     let text = std::str::from_utf8(json).map_err(|error| failed(&error))?;
     serde_json::from_str(text).map_err(|error| failed(&error))
 }

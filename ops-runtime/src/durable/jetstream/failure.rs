@@ -1,12 +1,12 @@
-//! Failures of the server and of the way to it: how long requests are repeated.
+//! Retrying requests after failures of the server or of the connection.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How long a request is repeated.
+/// How long a request is retried.
 pub(super) struct Patience {
-    /// Unset if it is repeated for ever.
+    /// `None` if it is retried for ever.
     until: Option<Instant>,
     next: Duration,
 }
@@ -28,7 +28,7 @@ impl Patience {
     }
 }
 
-/// Half of a wait to all of it, at random.
+/// A random time between half of a delay and all of it.
 pub(super) fn jitter(wait: Duration) -> Duration {
     wait / 2 + wait / 1024 * fastrand::u32(..512)
 }

@@ -1,4 +1,4 @@
-//! The jobs that this process has.
+//! The jobs that this process holds.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,26 +9,26 @@ use async_nats::Subject;
 use crate::durable::JobId;
 use crate::durable::record::JobRecord;
 
-/// For how long it is at least known that a job was closed.
+/// How long a closed job is remembered at least.
 const CLOSED: Duration = Duration::from_secs(5);
 
-/// A job that was delivered to this process and that it has not given back.
+/// A job that was delivered to this process and not given back.
 #[derive(Debug, Clone)]
 pub(super) struct Lease {
-    /// Where its acknowledgements go. All that count in it are the stream, the consumer and the sequence: those of an
-    /// earlier delivery of the message hold for a later one.
+    /// The subject of its acknowledgements. Only the stream, the consumer and the sequence in it count: the receipt of
+    /// an earlier delivery of the message is valid for a later one.
     pub(super) receipt: Subject,
-    /// Its place in the stream.
+    /// Its sequence in the stream.
     pub(super) sequence: u64,
     /// When the job was submitted: one that is submitted again, or retried, has another time.
     pub(super) submitted: u64,
-    /// The place of the last that was kept of the job when it was delivered: the job itself, or its tries.
+    /// The sequence of the last message about the job when it was delivered: the job itself, or its tries.
     pub(super) last: u64,
     /// How often the server has delivered it, as far as this process knows.
     pub(super) delivered: u64,
-    /// Where the submitter hears of its end.
+    /// The inbox of its submitter.
     pub(super) note: Option<String>,
-    /// When the lease began for the last time.
+    /// When the lease was last renewed.
     pub(super) since: Instant,
 }
 
@@ -38,14 +38,14 @@ impl Lease {
     }
 }
 
-/// All of them.
+/// The leases of this process.
 #[derive(Default)]
 pub(super) struct Held {
     jobs: Mutex<HashMap<JobId, Lease>>,
     closed: Mutex<Closed>,
 }
 
-/// The jobs that were closed a moment ago, and at which place their endings are. Some may be on their way to this process.
+/// Recently closed jobs, with the sequences of their endings. Deliveries of them may still arrive.
 #[derive(Default)]
 struct Closed {
     now: HashMap<JobId, u64>,
@@ -62,7 +62,7 @@ impl Held {
         self.jobs().insert(id, lease);
     }
 
-    /// The lease that a delivery knows by its receipt; none if the job was delivered again since then.
+    /// The lease of a delivery, by its receipt; `None` if the job was delivered again since then.
     pub(super) fn get(&self, id: &JobId, receipt: &str) -> Option<Lease> {
         self.jobs().get(id).filter(|lease| lease.receipt.as_str() == receipt).cloned()
     }
@@ -80,7 +80,8 @@ impl Held {
         }
     }
 
-    /// Forgets a job that was closed by an ending at a place. False if it was submitted again since then, and is here again.
+    /// Removes a job that was closed by an ending with a sequence. `false` if it was submitted again since, and is here
+    /// again.
     pub(super) fn close(&self, id: &JobId, end: u64) -> bool {
         let mut jobs = self.jobs();
         match jobs.get(id).map(|lease| lease.sequence < end) {
@@ -98,20 +99,21 @@ impl Held {
         true
     }
 
-    /// True if the job with this place was closed a moment ago.
+    /// True if the job with this sequence was closed recently.
     pub(super) fn is_closed(&self, id: &JobId, sequence: u64) -> bool {
         let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         [&closed.now, &closed.before].iter().any(|closed| closed.get(id).is_some_and(|end| sequence < *end))
     }
 
-    /// True if this process has the job, and its lease is not over, nor about to be: the server counts from when it sent
-    /// the job, which is a little earlier.
+    /// True if this process holds the job, and its lease has not expired and is not about to: the server counts from
+    /// when it sent the job, which is a little earlier.
     pub(super) fn has(&self, id: &JobId, lease: Duration) -> bool {
         self.jobs().get(id).is_some_and(|held| held.is_live(lease))
     }
 
-    /// True if this process [has](Self::has) the job, which was delivered once more: that delivery counts no more than the one
-    /// before. It may be a copy at another place, of a start that a server fired twice; a job that was submitted again is another.
+    /// True if this process [holds](Self::has) the job and it was delivered once more: that delivery does not count on
+    /// its own. It may be a copy with another sequence, if a server fired a start twice; a job that was submitted again
+    /// is a different one.
     pub(super) fn came_again(&self, job: &JobRecord, sequence: u64, delivered: u64, lease: Duration) -> bool {
         let mut jobs = self.jobs();
         let is_same = |held: &&mut Lease| held.sequence == sequence || held.submitted == job.submitted;
@@ -122,8 +124,8 @@ impl Held {
         true
     }
 
-    /// How many jobs of a queue this process has. Those of a worker that was dropped are no longer its own when their leases
-    /// are over.
+    /// Number of jobs of a queue that this process holds. Those of a dropped worker stop counting when their leases
+    /// expire.
     pub(super) fn count(&self, queue: &str, lease: Duration) -> usize {
         self.jobs().iter().filter(|(id, held)| id.queue() == queue && held.since.elapsed() < lease).count()
     }

@@ -1,4 +1,4 @@
-//! The life of a job: submitted, tried, ended.
+//! Writing the states of a job: submitted, tried, ended.
 
 use std::time::{Duration, Instant};
 
@@ -22,19 +22,19 @@ use crate::durable::retry::LONGEST;
 use crate::model::random;
 use crate::nats::unusable;
 
-/// In the notice of a closed job, the place of its ending.
+/// Header of the notice of a closed job: the sequence of its ending.
 const PLACE: HeaderName = HeaderName::from_static("Ops-Place");
 /// How often a state is read that changes while it is read.
 const READS: usize = 20;
-/// How often a job is read again that a cluster does not show.
+/// How often an acknowledged job is read again that a cluster does not show.
 const BEHIND: usize = 10;
-/// How long a state is left alone that changes while it is read.
+/// Interval between these reads.
 const SETTLE: Duration = Duration::from_millis(20);
 /// For how many leases an ending is kept at least.
 const LEASES: u32 = 3;
 
 impl Core {
-    /// Keeps a job. `None` if it is new.
+    /// Stores a job. `None` if it is new.
     pub(super) async fn submit(&self, job: &JobRecord) -> Result<Option<Stored>, CallError> {
         let id = &job.id;
         self.queue(id.queue()).await?;
@@ -47,7 +47,7 @@ impl Core {
                 Put::Refused => {}
             }
             match self.newest(id).await? {
-                // The first write had come through, and its acknowledgement was lost.
+                // The first write succeeded, and its acknowledgement was lost.
                 Some((last, _)) if write.is(&last) => return Ok(None),
                 Some((last, job)) => {
                     self.notes.forget(id, &expected);
@@ -55,17 +55,17 @@ impl Core {
                 }
                 None => {}
             }
-            // What was refused may not be there to be read yet.
+            // The message that refused the write may not be readable yet.
             tokio::time::sleep(SETTLE).await;
         }
         self.notes.forget(id, &expected);
         Err(changes(id))
     }
 
-    /// The write of a job: a delay is a schedule of the server's.
+    /// The write of a job: a delay is a schedule of the server.
     ///
-    /// Delays by refusing the delivery for so long (NAK) are forgotten by a single server that is killed, and all of them
-    /// are part of the consumer's state, which is written as a whole. A schedule is a message like others.
+    /// A single server that is killed forgets delays by refusing the delivery for a time (NAK), and all of them are
+    /// part of the consumer's state, which is written as a whole. A schedule is a message like others.
     fn write(&self, job: &JobRecord) -> Result<Write, CallError> {
         let payload = signed(job, random::unique(), Some(self.notes.inbox()))?;
         let subject = self.subjects.of(&job.id, "job");
@@ -77,25 +77,25 @@ impl Core {
             .with(NATS_SCHEDULE_TARGET, subject))
     }
 
-    /// What is kept of a job.
+    /// The stored state of a job.
     pub(super) async fn read(&self, id: &JobId) -> Result<Option<Stored>, CallError> {
         self.newest(id).await?.map(|(last, job)| stored(last, job)).transpose()
     }
 
-    /// What is kept of a job that was acknowledged.
+    /// The stored state of an acknowledged job.
     pub(super) async fn read_known(&self, id: &JobId) -> Result<Option<Stored>, CallError> {
         self.known(id).await?.map(|(last, job)| stored(last, job)).transpose()
     }
 
-    /// The [newest](Self::newest) of a job that was acknowledged. A server that has just become the leader may not show
-    /// that yet, so nothing is read again before it is believed. A single server shows all.
+    /// The [newest](Self::newest) message of an acknowledged job. A server that has just become the leader may not show
+    /// it yet, so a missing message is read again. A single server shows all.
     async fn known(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
         let mut reads = if self.config.replicas > 1 { BEHIND } else { 0 };
         loop {
             match self.newest(id).await? {
                 None if reads > 0 => {
                     reads -= 1;
-                    // Half a second in all.
+                    // Half a second in total.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 newest => return Ok(newest),
@@ -103,7 +103,7 @@ impl Core {
         }
     }
 
-    /// The last message of a job; if these are its tries, with the job itself.
+    /// The last message of a job; if that is its tries, with the job itself.
     pub(super) async fn newest(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
         for _ in 0..READS {
             let Some(last) = self.last(id.queue(), &self.subjects.of(id, ">")).await? else { return Ok(None) };
@@ -113,14 +113,15 @@ impl Core {
             if let Some(job) = self.last(id.queue(), &self.subjects.of(id, "job")).await? {
                 return Ok(Some((last, Some(job))));
             }
-            // Its job has gone meanwhile, or they were left behind. The job may be there again by now.
+            // Its job is gone meanwhile, or the tries were left behind. The job may be there again by now.
             self.delete(id.queue(), last.sequence).await?;
         }
         Err(changes(id))
     }
 
-    /// Ends a job that this process has, or had: after an outage of a lease, the result must not be lost with the lease. By then
-    /// others may have ended the job, and it may have been submitted again or retried, which is looked up.
+    /// Ends a job that this process holds, or held: if the lease has expired during an outage, the result must not be
+    /// lost. By then another worker may have ended the job, and it may have been submitted again or retried, so it is
+    /// looked up.
     pub(super) async fn end(&self, delivery: &Delivery, end: &Ended) -> Result<bool, CallError> {
         let id = &delivery.job.id;
         let held = self.held.get(id, &delivery.receipt);
@@ -133,11 +134,11 @@ impl Core {
         let Some((job, inbox)) = open else { return Ok(false) };
         let payload = signed(end, random::unique(), None)?;
         let (is_ended, place) = self.write_end(id, end, payload.clone(), job).await?;
-        // Before the job is acknowledged, and is not delivered again: tries have no end of their own.
+        // Before the job is acknowledged, after which it is not delivered again: tries do not expire by themselves.
         if !is_held || delivery.tries != Tries::default() {
             self.remove_open(id, place).await?;
         }
-        // What comes now is a service: a job that is delivered again is found to have ended.
+        // The rest is optional: a job that is delivered again is found to have ended.
         self.acknowledge(delivery.receipt.as_str().into(), AckKind::Ack).await;
         self.held.remove(id, &delivery.receipt);
         if let Some(inbox) = inbox.filter(|_| is_ended) {
@@ -146,8 +147,8 @@ impl Core {
         Ok(is_ended)
     }
 
-    /// The place of a job that is open, and where its submitter hears of its end. `None` if it has ended, also if it was
-    /// submitted again or retried since then, and so has another place.
+    /// The sequence of an open job, and the inbox of its submitter. `None` if it has ended, even if it was submitted
+    /// again or retried since, and so has another sequence.
     async fn open_place(&self, delivery: &Delivery) -> Result<Option<(u64, Option<String>)>, CallError> {
         let Some((last, open)) = self.known(&delivery.job.id).await? else { return Ok(None) };
         let open = open.unwrap_or(last);
@@ -162,7 +163,7 @@ impl Core {
     pub(super) async fn close(&self, id: &JobId, end: &Ended) -> Result<bool, CallError> {
         let Some((last, job)) = self.newest(id).await? else { return Ok(false) };
         if last.subject.contains(".end.") {
-            // What is left of it, should who ended it have died before it was removed: a delay would run out and start it.
+            // If the process that ended it died before it removed the rest: a delay would expire and start the job.
             self.remove_open(id, last.sequence).await?;
             return Ok(false);
         }
@@ -180,16 +181,16 @@ impl Core {
         Ok(true)
     }
 
-    /// Writes an ending, unless there is one. `job` is a sequence of this life of the job: what is before it is of an earlier
-    /// one, such as a dead letter that was left behind when it was retried, unless [`is_end_of`] knows it. Returns whether
-    /// this ending counts, and the place of the one that does.
+    /// Writes an ending, unless there is one. `job` is a sequence of this job: a message before it belongs to an
+    /// earlier job with the same id, such as a dead letter that was left behind when it was retried, unless
+    /// [`is_end_of`] recognises it. Returns true if this ending counts, and the sequence of the one that does.
     async fn write_end(&self, id: &JobId, end: &Ended, payload: Bytes, job: u64) -> Result<(bool, u64), CallError> {
         let all = self.subjects.of(id, "end.*");
         let subject = self.subjects.of(id, if end.is_dead() { "end.dead" } else { "end.done" });
         let mut write = Write::new(subject, payload).after(all.clone(), 0);
         if !end.is_dead() {
-            // Until the job itself is gone for sure: its acknowledgement may get lost, and then it is delivered once more
-            // when the lease is over, which must find the ending.
+            // Until the job itself is certainly gone: its acknowledgement may get lost. Then it is delivered once more
+            // when the lease has expired, and the ending must still be there.
             write = write.keep(end.retention.max(millis(self.config.limits.lease.saturating_mul(LEASES))));
         }
         for _ in 0..READS {
@@ -208,18 +209,18 @@ impl Core {
         Err(changes(id))
     }
 
-    /// True if the job at a place has ended.
+    /// True if the job with a sequence has ended.
     pub(super) async fn has_ended(&self, job: &JobRecord, place: u64) -> Result<bool, CallError> {
         let ended = self.last(job.id.queue(), &self.subjects.of(&job.id, "end.*")).await?;
         Ok(ended.is_some_and(|ended| is_end_of(&ended, place, job.submitted)))
     }
 
-    /// Removes what a job had while it was open, after it ended at this place: a dead letter may be a job again by now.
+    /// Removes what an open job had, after it ended with this sequence: a dead letter may be a job again by now.
     pub(super) async fn remove_open(&self, id: &JobId, end: u64) -> Result<(), CallError> {
         self.purge(self.subjects.stream(id.queue()), &self.subjects.of(id, "*"), Some(end)).await.map(drop)
     }
 
-    /// Tells workers of a job that was closed by the ending at a place.
+    /// Notifies workers of a job that was closed by the ending with a sequence.
     async fn tell_closed(&self, id: &JobId, place: u64) {
         let mut headers = HeaderMap::new();
         headers.insert(PLACE, HeaderValue::from(place));
@@ -229,7 +230,7 @@ impl Core {
         }
     }
 
-    /// Hears of a closed job: it is not begun here any more.
+    /// Handles the notice of a closed job: it is not begun here any more.
     pub(super) fn hear_closed(&self, notice: &async_nats::Message) -> Option<JobId> {
         let id = std::str::from_utf8(&notice.payload).ok()?.parse().ok()?;
         let place = notice.headers.as_ref().and_then(|headers| headers.get(PLACE));
@@ -239,19 +240,20 @@ impl Core {
         Some(id)
     }
 
-    /// Tells the submitter. Others who wait hear the write of the ending itself.
+    /// Notifies the submitter. Other waiters receive the write of the ending itself.
     ///
-    /// Of a dead letter only that there is one: who retries it may do so before the submitter asks for the result.
+    /// For a dead letter, the notice has no content: the letter may be retried before the submitter asks for the
+    /// result.
     fn tell_ended(&self, inbox: &str, id: &JobId, end: &Ended, payload: Bytes) -> impl Future<Output = ()> + Send + '_ {
         let is_told = payload.len() <= WITH_ENDING && !end.is_dead();
         let payload = if is_told { payload } else { Bytes::new() };
         self.send([inbox, ".", id.as_str()].concat(), payload)
     }
 
-    /// Keeps what the tries came to, and has the job delivered again.
+    /// Stores the tries, and has the job delivered again.
     pub(super) async fn give_back(&self, delivery: &Delivery, tries: &Tries, wait: Duration) -> Result<(), CallError> {
         let id = &delivery.job.id;
-        // A job that was lost is with another already, or has ended.
+        // A job that was lost is with another worker already, or has ended.
         let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(()) };
         self.write_tries(id, tries, (lease.delivered, delivery.deliveries), lease.last).await?;
         self.held.remove(id, &delivery.receipt);
@@ -259,10 +261,10 @@ impl Core {
         Ok(())
     }
 
-    /// Writes tries, if what was last kept of the job is still that. If not, another worker has it, or it has ended, and tries
-    /// that came late would stand behind its end.
+    /// Writes tries, if the last message about the job is still the same. If not, another worker has it, or it has
+    /// ended, and late tries would stand behind its end.
     ///
-    /// They are kept as long as the job: without them, what the server has delivered would count as attempts.
+    /// They are kept as long as the job: without them, the server's deliveries would count as attempts.
     pub(super) async fn write_tries(
         &self,
         id: &JobId,
@@ -277,19 +279,19 @@ impl Core {
         self.put(&write).await.map(drop)
     }
 
-    /// Tells the server about a delivery. What gets lost is as if the worker had died.
+    /// Acknowledges a delivery. If it is lost, the job counts as one whose worker died.
     async fn acknowledge(&self, receipt: Subject, kind: AckKind) {
         if let Err(error) = self.client.publish(receipt, kind.into()).await {
             tracing::debug!(%error, "an acknowledgement is lost");
         }
     }
 
-    /// Starts a lease anew.
+    /// Renews a lease.
     pub(super) async fn extend(&self, delivery: &Delivery) -> Result<bool, CallError> {
         let id = &delivery.job.id;
         let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(false) };
         let since = Instant::now();
-        // The server answers, also for jobs that it does not count as delivered any more.
+        // The server responds even for jobs that it no longer counts as delivered.
         let asked = self.client.request(lease.receipt.clone(), AckKind::Progress.into()).await;
         let is_over = lease.since.elapsed() >= self.config.limits.lease;
         if !is_over {
@@ -313,7 +315,7 @@ impl Core {
         }
         self.remove_open(id, dead.sequence).await?;
         let expected = self.notes.expect(id);
-        // Only if the dead letter is still the last that there is of the job.
+        // Only if the dead letter is still the last message about the job.
         let write = self.write(job)?.after(all.clone(), dead.sequence);
         if let Put::Refused = self.put(&write).await? {
             let last = self.last(id.queue(), &all).await?;
@@ -322,12 +324,12 @@ impl Core {
                 return Ok(false);
             }
         }
-        // If this is not reached, the job's next ending finds the letter older than the job, and removes it.
+        // If this is not reached, the job's next ending finds the letter to be older than the job, and removes it.
         self.delete(id.queue(), dead.sequence).await?;
         Ok(true)
     }
 
-    /// Removes a dead letter. Before it, what may be left of the job: without an ending, that would be delivered and run.
+    /// Removes a dead letter. First the rest of the job: without an ending, it would be delivered and run.
     pub(super) async fn discard(&self, id: &JobId) -> Result<bool, CallError> {
         match self.newest(id).await? {
             Some((dead, _)) if dead.subject.ends_with(".end.dead") => {
@@ -364,13 +366,13 @@ impl Core {
         })
     }
 
-    /// What a step gave.
+    /// The stored result of a step.
     pub(super) async fn step(&self, id: &JobId, name: &str) -> Result<Option<String>, CallError> {
         let Some(last) = self.last(id.queue(), &self.subjects.step(id, name)).await? else { return Ok(None) };
         text(last).map(Some)
     }
 
-    /// Keeps what a step gave, unless there is something.
+    /// Stores the result of a step, unless there is one.
     pub(super) async fn keep_step(
         &self,
         id: &JobId,
@@ -396,10 +398,10 @@ impl Core {
     }
 }
 
-/// True if an ending is that of the job at a place, which was submitted at that time.
+/// True if an ending is that of the job with a sequence, which was submitted at that time.
 ///
-/// It may stand before it: the schedule of a delayed job may fire while that is cancelled. A dead letter before it may have
-/// been made this job again; any other ending is of the same life if it tells the same time.
+/// It may have a smaller sequence: the schedule of a delayed job may fire while that is cancelled. A dead letter before
+/// it may have been retried as this job; any other ending belongs to this job if it has the same submit time.
 fn is_end_of(ending: &StreamMessage, job: u64, submitted: u64) -> bool {
     #[derive(Deserialize)]
     struct Told {
@@ -411,7 +413,7 @@ fn is_end_of(ending: &StreamMessage, job: u64, submitted: u64) -> bool {
     ending.sequence > job || (ending.subject.ends_with(".end.done") && is_same())
 }
 
-/// What the last message of a job says, with the job itself if these are its tries.
+/// The state in the last message of a job; `job` is the job itself if that message is its tries.
 pub(super) fn stored(last: StreamMessage, job: Option<StreamMessage>) -> Result<Stored, CallError> {
     if last.subject.contains(".end.") {
         return Ok(Stored::Ended(Box::new(from_json(&last.payload, &last.subject)?)));
@@ -423,9 +425,9 @@ pub(super) fn stored(last: StreamMessage, job: Option<StreamMessage>) -> Result<
     Ok(Stored::Open { job: Box::new(from_json(&job.payload, &job.subject)?), tries })
 }
 
-/// What the tries of a job came to. What can't be read of them is left out: the job must not stay in its queue for ever.
+/// The tries of a job. Tries that cannot be read are left out: the job must not stay in its queue for ever.
 ///
-/// Earlier versions kept errors however deep they were nested, and no reader of JSON takes more than 128 levels.
+/// Earlier versions stored errors of any depth, and readers of JSON stop at 128 levels.
 pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
     #[derive(Deserialize)]
     struct Counted {
@@ -448,7 +450,7 @@ pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
     Tries { attempts, passes, gone, next, ..Tries::default() }
 }
 
-/// The place in the stream of the message that a receipt is for, as subjects of acknowledgements name it: with a domain and an
+/// The stream sequence of the message of a receipt, from the subject of the acknowledgement: with a domain and an
 /// account before the stream (ADR-15), or without.
 fn place_in(receipt: &str) -> Option<u64> {
     let parts: Vec<&str> = receipt.split('.').collect();

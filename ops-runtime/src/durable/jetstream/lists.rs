@@ -1,4 +1,4 @@
-//! What is asked about many jobs: dead letters, schedules, numbers; and who runs what.
+//! Requests about many jobs: dead letters, schedules, counts, and which process runs a job.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -24,10 +24,10 @@ use crate::nats::unusable;
 
 /// How many messages are read at a time.
 const READ: usize = 16;
-/// How long workers have to answer what they run.
+/// How long workers have to respond.
 const ANSWERS: Duration = Duration::from_millis(300);
 
-/// What is read of the information about a stream.
+/// The part of the information about a stream that is read.
 #[derive(Deserialize)]
 struct Counted {
     /// The number of subjects; left out if there are none.
@@ -92,7 +92,7 @@ impl Core {
     ) -> Result<bool, CallError> {
         let (stream, subject) = (self.subjects.schedules_stream(), self.subjects.schedule(&schedule.name));
         let last = self.last_in(stream.clone(), &subject).await?;
-        // One that can't be read is known to nobody, and replaced.
+        // A schedule that cannot be read counts as missing, and is replaced.
         let kept = last.as_ref().and_then(|last| readable(from_json(&last.payload, &last.subject)));
         if !ScheduleRecord::is_same(kept.as_ref(), known) {
             return Ok(false);
@@ -102,7 +102,7 @@ impl Core {
         if let Put::Stored(_) = self.put(&write).await? {
             return Ok(true);
         }
-        // The first write may have come through, and its acknowledgement was lost.
+        // The first write may have succeeded, and its acknowledgement was lost.
         let last = self.last_in(stream, &subject).await?;
         Ok(last.is_some_and(|last| last.payload == write.payload))
     }
@@ -172,9 +172,9 @@ impl Core {
         Ok(JobPage::new(stored.try_collect().await?, next))
     }
 
-    /// How many subjects of a stream match.
+    /// Number of matching subjects of a stream.
     async fn count(&self, stream: &str, filter: &str) -> Result<u64, CallError> {
-        // Beyond the last page of subjects, which could be as many as there are jobs, the server sends their number alone.
+        // Beyond the last page of subjects, of which there may be as many as jobs, the server sends only their number.
         let asked = json!({ "subjects_filter": filter, "offset": u32::MAX });
         let mut patience = Patience::new(self.config.patience);
         loop {
@@ -210,7 +210,7 @@ impl Core {
         Ok(QueueStats::new(open, running, dead).with_oldest(oldest))
     }
 
-    /// How many jobs workers say that they have.
+    /// Number of jobs that workers report to have.
     async fn ask_all(&self, queue: &str) -> Result<u64, CallError> {
         let inbox = self.client.new_inbox();
         let failed = |error: &dyn std::error::Error| unusable("workers can't be asked", error);
@@ -220,7 +220,7 @@ impl Core {
         let until = Instant::now() + ANSWERS;
         let mut running = 0_u64;
         while let Ok(Some(answer)) = timeout_at(until, answers.next()).await {
-            // Nobody is there to answer.
+            // No worker is there to respond.
             if answer.status == Some(async_nats::StatusCode::NO_RESPONDERS) {
                 break;
             }
@@ -230,7 +230,7 @@ impl Core {
         Ok(running)
     }
 
-    /// True if a worker says that it has the job.
+    /// True if a worker reports that it has the job.
     pub(super) async fn is_running(&self, id: &JobId) -> Result<bool, CallError> {
         if self.held.has(id, self.config.limits.lease) {
             return Ok(true);
@@ -246,12 +246,12 @@ impl Core {
     }
 }
 
-/// What was read, if it could be: one record that can't keeps no others out of a list.
+/// The record, if it could be read: an unreadable one must not keep the others out of a list.
 fn readable<T>(read: Result<T, CallError>) -> Option<T> {
     read.inspect_err(|error| tracing::warn!(%error, "a record is left out of a list")).ok()
 }
 
-/// Answers what this process runs of a queue.
+/// Responds with what this process runs of a queue.
 pub(super) async fn answer(core: Weak<Core>, queue: String) {
     let questions = {
         let Some(core) = core.upgrade() else { return };

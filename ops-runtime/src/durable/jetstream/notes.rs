@@ -1,8 +1,8 @@
 //! How a waiter learns that a job has ended: a notice, which may be lost, beside a slow poll.
 //!
-//! A job names an inbox of its submitter, at which the worker sends what it has stored. So a result is there with the
-//! notice, without a subscription for each job. Who waits for a job of another's subscribes to the subject of its ending,
-//! which is heard when it is sent, perhaps before it is stored, and reads.
+//! A job names an inbox of its submitter, to which the worker sends the ending that it has stored. So the result
+//! arrives with the notice, without a subscription for each job. A process that waits for another process's job
+//! subscribes to the subject of its end. The message may arrive before it is stored, so the process then reads the job.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -17,14 +17,14 @@ use crate::CallError;
 use crate::durable::JobId;
 use crate::nats::unusable;
 
-/// Of how many jobs that were submitted here the notices are kept in mind.
+/// Number of submitted jobs whose notices are expected.
 const SUBMITTED: usize = 16_384;
-/// How many of the oldest are looked at when there are more.
+/// Number of the oldest entries that are checked when there are more.
 const EVICTED: usize = 8;
-/// Up to how many bytes a notice has the ending itself.
+/// Up to how many bytes a notice contains the ending itself.
 pub(super) const WITH_ENDING: usize = 64 << 10;
 
-/// What is heard of one job: its ending, or nothing if that has to be read. Not set as long as the job is open.
+/// The notice of one job: its ending, or empty if the ending has to be read. Not set while the job is open.
 pub(super) type News = Arc<SetOnce<Bytes>>;
 
 /// The notices for this process.
@@ -34,19 +34,19 @@ pub(super) struct Notes {
     _reader: AbortOnDropHandle<()>,
 }
 
-/// Which entry of the table a submit expects its news by.
+/// The entry of the table that a submit has made.
 pub(super) type Expected = Weak<SetOnce<Bytes>>;
 
 #[derive(Default)]
 struct Table {
     jobs: HashMap<Arc<str>, Entry>,
-    /// The oldest first. An entry may be gone by now, and the job have another.
+    /// The oldest first. An entry may be gone by now, and the job may have another.
     order: VecDeque<(Arc<str>, Expected)>,
 }
 
 struct Entry {
     news: News,
-    /// How many submits there were, less those that did not make the job.
+    /// Number of submits, less those that did not make the job.
     submits: usize,
 }
 
@@ -55,14 +55,15 @@ impl Entry {
         std::ptr::eq(Arc::as_ptr(&self.news), expected.as_ptr())
     }
 
-    /// True if a waiter still holds the news.
+    /// True if a waiter still holds the notice.
     fn is_heard(&self) -> bool {
         Arc::strong_count(&self.news) > 1
     }
 }
 
 impl Table {
-    /// Returns the news of a job to wait for. A repeated submit shares the news of the earlier one until they have come.
+    /// The entry of a job to wait for. A repeated submit shares the entry of the earlier one until its notice has
+    /// arrived.
     fn expect(&mut self, id: Arc<str>) -> Expected {
         if let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !entry.news.initialized()) {
             entry.submits += 1;
@@ -114,27 +115,27 @@ impl Notes {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Below which subject the ends of jobs are told that are submitted here, with their ids.
+    /// The subject under which the ends of jobs that are submitted here arrive, followed by their ids.
     pub(super) fn inbox(&self) -> &str {
         &self.inbox
     }
 
-    /// Expects the end of a job that is submitted now.
+    /// Expects the end of a job that is being submitted.
     pub(super) fn expect(&self, id: &JobId) -> Expected {
         self.table().expect(id.text())
     }
 
-    /// What is heard of a job that was submitted here.
+    /// The notice of a job that was submitted here.
     pub(super) fn listen(&self, id: &JobId) -> Option<News> {
         self.table().jobs.get(id.as_str()).map(|entry| entry.news.clone())
     }
 
-    /// Forgets a job that this submit did not make after all, unless another submit of this process may have made it.
+    /// Removes a job that this submit did not make after all, unless another submit of this process may have made it.
     pub(super) fn forget(&self, id: &JobId, expected: &Expected) {
         self.table().forget(id.as_str(), expected);
     }
 
-    /// Forgets what was told of a job, unless it was submitted again since then.
+    /// Removes the notice of a job, unless the job was submitted again since.
     pub(super) fn forget_told(&self, id: &JobId, told: &News) {
         let mut table = self.table();
         if table.jobs.get(id.as_str()).is_some_and(|entry| Arc::ptr_eq(&entry.news, told)) {
@@ -148,9 +149,9 @@ async fn read(mut notices: Subscriber, skip: usize, table: Arc<Mutex<Table>>) {
         let Some(id) = notice.subject.get(skip..) else { continue };
         let table = table.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = table.jobs.get(id) {
-            // What nobody waits for is not kept here: it can be read.
+            // Without a waiter, the ending is not stored here: it can be read.
             let ending = if entry.is_heard() { notice.payload } else { Bytes::new() };
-            // If it was told before, that says the same.
+            // If it was set before, it has the same content.
             let _ = entry.news.set(ending);
         }
     }

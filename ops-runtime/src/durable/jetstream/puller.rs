@@ -1,8 +1,9 @@
-//! Taking jobs from the lanes of a queue in turn.
+//! Takes jobs from the lanes of a queue in turn.
 //!
-//! Each lane has requests waiting at the server, by which jobs come without being asked for one by one. A lane that uses its
-//! requests up is asked for more at a time, as far as workers have room; the others for a few. What comes while no worker
-//! has room is given back after a second, for other workers; and when the last worker ends, all that still comes.
+//! Each lane has requests waiting at the server, so that jobs arrive without being requested one by one. A lane that
+//! uses up its requests gets larger ones, as far as workers have room; the others get small ones. Jobs that arrive
+//! while no worker has room are given back after a second, for other workers. When the last worker ends, all that still
+//! arrive are given back.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,17 +27,17 @@ use crate::durable::engine::Delivery;
 use crate::durable::retry::after;
 use crate::nats::unusable;
 
-/// How long a request waits at the server, at most. A leader that dies takes its requests with it, so they are short. The
-/// server gives a job to the oldest request, so the length is random: with one length, jobs that come at regular times
-/// would all go to the same worker.
+/// How long a request waits at the server, at most. Requests are short because a leader that dies takes its requests
+/// with it. The length is random because the server gives a job to the oldest request: with one length, jobs that
+/// arrive at regular times would all go to the same worker.
 const WAITING: Duration = Duration::from_millis(1_500);
-/// How many jobs a lane is asked for that has few, at most.
+/// Limit of jobs per request for a lane that has few.
 const FEW: usize = 16;
-/// After how long no more is expected of a request.
+/// How long after its end a request counts as lost.
 const LOST: Duration = Duration::from_secs(1);
-/// How long a lane is left alone that could not be asked.
+/// How long a lane is paused whose request failed.
 const PAUSE: Duration = Duration::from_millis(200);
-/// After how long it is looked whether a lane that can't be asked is still there; how often this is looked for.
+/// After how long it is checked if a lane that cannot be asked still exists; how often this is considered.
 const BROKEN: Duration = Duration::from_secs(3);
 /// How long a job waits in this process for a worker with room, at most; and no longer than a quarter of its lease.
 const UNCLAIMED: Duration = Duration::from_secs(1);
@@ -48,33 +49,33 @@ pub(super) struct Puller {
 
 struct Shared {
     queue: String,
-    /// How many workers ask for jobs now.
+    /// Number of workers that are asking for jobs.
     pulls: AtomicUsize,
-    /// Held by who reads what the server sends.
+    /// Locked by the task that reads what the server sends.
     lanes: tokio::sync::Mutex<Vec<Lane>>,
     ready: Mutex<VecDeque<Box<Admitted>>>,
-    /// What the server has sent that has to be looked up before it is ready.
+    /// Messages that have to be looked up before they are ready.
     further: Mutex<Vec<jetstream::Message>>,
-    /// Held by who gives back what was ready.
+    /// Locked by the task that gives back what was ready.
     giving: tokio::sync::Mutex<()>,
 }
 
 struct Lane {
     consumer: Consumer<Config>,
     inbox: Subject,
-    /// What comes to the inbox, once it is subscribed to.
+    /// The messages of the inbox, once it is subscribed to.
     messages: Option<Subscriber>,
-    /// How many jobs were asked for that have not come.
+    /// Number of requested jobs that have not arrived.
     asked: usize,
-    /// For how many it is asked at a time.
+    /// Number of jobs per request.
     share: usize,
-    /// Until when they may come.
+    /// Until when they may arrive.
     until: Instant,
-    /// When the connection was lost for the last time, as far as its requests have noticed.
+    /// When the connection was last lost, as far as its requests have noticed.
     lost: u64,
-    /// Until when it is left alone.
+    /// Until when it is paused.
     paused: Option<Instant>,
-    /// When it could not be asked for the first and for the last time, since it last could.
+    /// The first and the last failed request since the last success.
     broken: Option<(Instant, Instant)>,
 }
 
@@ -88,7 +89,7 @@ impl Puller {
             further: Mutex::default(),
             giving: tokio::sync::Mutex::default(),
         });
-        // They end by themselves.
+        // The task ends by itself.
         tokio::spawn(keep(core.clone(), shared.clone()));
         tokio::spawn(mend(Arc::downgrade(core), Arc::downgrade(&shared)));
         Self { shared }
@@ -109,8 +110,9 @@ impl Puller {
         Ok(ready.drain(..few).filter_map(|admitted| admitted.claim(core)).collect())
     }
 
-    /// Gives back what no worker took, and what still comes of the requests that wait at the server. Those are not taken back,
-    /// as a job that the server sends at that moment would be lost until its lease is over; they end soon.
+    /// Gives back what no worker took, and what still arrives for the requests that wait at the server. Requests are
+    /// not cancelled, since a job that the server sends at that moment would be lost until its lease has expired; they
+    /// end soon.
     ///
     /// Ends at once if another worker asks for jobs: it takes what there is.
     pub(super) async fn release(&self, core: &Arc<Core>) -> Result<(), CallError> {
@@ -135,7 +137,7 @@ impl Puller {
 }
 
 impl Shared {
-    /// Counts a worker that asks for jobs, until what this gives is dropped.
+    /// Counts a worker that asks for jobs, until the returned guard is dropped.
     fn pulls(&self) -> impl Drop + '_ {
         self.pulls.fetch_add(1, Ordering::AcqRel);
         Pulls(self)
@@ -149,8 +151,8 @@ impl Shared {
         self.further.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts what is to be run among what is ready, as far as a look at it tells. Does not wait, so that no message is lost with a
-    /// future that is dropped.
+    /// Adds what is to be run to what is ready, if a first look shows that. Does not wait, so no message is lost with a
+    /// dropped future.
     fn look(&self, core: &Core, messages: Vec<jetstream::Message>) {
         for message in messages {
             match look(core, message) {
@@ -161,7 +163,7 @@ impl Shared {
         }
     }
 
-    /// Puts what is to be run of the rest among what is ready.
+    /// Looks up the rest, and adds what is to be run to what is ready.
     async fn look_up(self: &Arc<Self>, core: &Arc<Core>) -> Result<(), CallError> {
         let messages = std::mem::take(&mut *self.further());
         if messages.is_empty() {
@@ -193,11 +195,11 @@ impl Drop for Pulls<'_> {
     }
 }
 
-/// Reads what the server sends until something is ready, or time is up. What was read is kept if this is dropped.
+/// Reads what the server sends until something is ready, or time is up. If this is dropped, what was read is kept.
 async fn fill(shared: &Arc<Shared>, core: &Arc<Core>, most: usize, until: Instant) -> Result<(), CallError> {
     let Ok(mut lanes) = timeout_at(until, shared.lanes.lock()).await else { return Ok(()) };
     loop {
-        // What has come already is room that is taken.
+        // What has arrived already takes up room.
         shared.look(core, come(core, &mut lanes));
         let room = most.saturating_sub(shared.further().len() + shared.ready().len());
         ask(core, &mut lanes, room).await;
@@ -210,9 +212,9 @@ async fn fill(shared: &Arc<Shared>, core: &Arc<Core>, most: usize, until: Instan
     }
 }
 
-/// What the server has sent. Waits until there is something, or something has to be asked for anew, but not beyond `until`.
+/// Reads what the server sends. Waits until there is something, or a request has to be renewed, but not beyond `until`.
 async fn read(core: &Core, lanes: &mut [Lane], until: Instant) -> Vec<jetstream::Message> {
-    // A request may be lost without a word.
+    // A request may be lost without notice.
     let until = until.min(Instant::now() + PAUSE);
     let mut messages = Vec::new();
     let _ = timeout_at(until, poll_fn(|cx| poll(core, lanes, cx, &mut messages))).await;
@@ -226,7 +228,7 @@ fn come(core: &Core, lanes: &mut [Lane]) -> Vec<jetstream::Message> {
     messages
 }
 
-/// What the server has sent of what it was asked for: as [`read`], while nothing is asked anew.
+/// What the server still sends for earlier requests: like [`read`], without new requests.
 async fn rest(core: &Core, lanes: &mut [Lane]) -> Vec<jetstream::Message> {
     let mut messages = Vec::new();
     let wait = poll_fn(|cx| {
@@ -237,7 +239,7 @@ async fn rest(core: &Core, lanes: &mut [Lane]) -> Vec<jetstream::Message> {
     messages
 }
 
-/// True if nothing more comes of what was asked for.
+/// True if nothing more arrives for the requests.
 fn is_quiet(lanes: &[Lane]) -> bool {
     lanes.iter().all(|lane| lane.asked == 0)
 }
@@ -250,7 +252,7 @@ fn poll(core: &Core, lanes: &mut [Lane], cx: &mut Context<'_>, messages: &mut Ve
     if is_over || !messages.is_empty() { Poll::Ready(()) } else { Poll::Pending }
 }
 
-/// Asks each lane for its share, and all that have many jobs together for no more than there is room.
+/// Asks each lane for its share; lanes with many jobs together ask for no more than there is room.
 async fn ask(core: &Core, lanes: &mut [Lane], room: usize) {
     if room == 0 {
         return;
@@ -280,19 +282,19 @@ impl Lane {
         }
     }
 
-    /// How many jobs a request may be for, if an operator has set that.
+    /// Limit of jobs per request, if an operator has set one.
     fn limit(&self) -> usize {
         let limit = usize::try_from(self.consumer.cached_info().config.max_batch).unwrap_or_default();
         if limit == 0 { usize::MAX } else { limit }
     }
 
-    /// Asks for what is missing, if that is half of the share or more.
+    /// Requests what is missing, if that is half of the share or more.
     async fn ask(&mut self, core: &Core) {
         if self.asked > self.share / 2 || self.paused.is_some_and(|until| Instant::now() < until) {
             return;
         }
         self.paused = None;
-        // In a box, as one request brings many jobs.
+        // Boxed, since one request brings many jobs.
         if let Err(error) = Box::pin(self.request(core)).await {
             tracing::debug!(%error, "a lane can't be asked");
             self.pause();
@@ -305,7 +307,7 @@ impl Lane {
         }
         let (missing, expires) = (self.share - self.asked, jitter(WAITING));
         let batch = BatchConfig { batch: missing, expires: Some(expires), ..BatchConfig::default() };
-        // Before it is sent: this may be dropped when it was.
+        // Before it is sent: the future may be dropped after the sending.
         (self.asked, self.until) = (self.share, Instant::now() + expires + LOST);
         self.lost = core.lost.load(Ordering::Relaxed);
         self.consumer.request_batch(batch, self.inbox.clone()).await?;
@@ -316,7 +318,7 @@ impl Lane {
         (self.asked, self.share, self.paused) = (0, 0, Some(Instant::now() + PAUSE));
     }
 
-    /// Takes what has come. Returns `true` if it should be asked anew.
+    /// Takes what has arrived. Returns `true` if a new request should be made.
     fn poll(&mut self, core: &Core, cx: &mut Context<'_>, messages: &mut Vec<jetstream::Message>) -> bool {
         while let Some(Poll::Ready(message)) = self.messages.as_mut().map(|messages| messages.poll_next_unpin(cx)) {
             let Some(message) = message else {
@@ -331,12 +333,12 @@ impl Lane {
                     messages.push(jetstream::Message { message, context: core.context.clone() });
                     self.asked = self.asked.saturating_sub(1);
                     if self.asked <= self.share / 2 {
-                        // It has many.
+                        // The lane has many jobs.
                         self.share = self.share.saturating_mul(2);
                     }
                 }
                 Some(StatusCode::IDLE_HEARTBEAT) => {}
-                // A request has waited long enough, and says what has not come of it.
+                // A request has timed out; the message has the number of jobs that did not arrive.
                 Some(StatusCode::TIMEOUT) => {
                     self.broken = None;
                     let headers = message.headers.as_ref();
@@ -345,7 +347,7 @@ impl Lane {
                     self.asked = left.map_or(0, |left| self.asked.saturating_sub(left));
                     self.share = 0;
                 }
-                // 503: the lane has no leader now. 409: it has another, or is no more.
+                // 503: the lane has no leader now. 409: it has another leader, or no longer exists.
                 Some(status) => {
                     tracing::debug!(%status, description = message.description, "a lane can't be waited for");
                     let now = Instant::now();
@@ -363,7 +365,7 @@ impl Lane {
     }
 }
 
-/// Gives back what no worker has room for. When the engine is dropped, it ends as soon as nothing more can come.
+/// Gives back what no worker has room for. When the engine is dropped, it ends as soon as nothing more can arrive.
 async fn keep(core: Arc<Core>, shared: Arc<Shared>) {
     let unclaimed = UNCLAIMED.min(core.config.limits.lease / 4);
     loop {
@@ -407,7 +409,7 @@ async fn give_back(core: &Core, jobs: impl IntoIterator<Item = Box<Admitted>>) -
     join_all(given).await.into_iter().collect()
 }
 
-/// Makes again what is gone of the queue, if one of its lanes can't be asked for longer than a leader is elected.
+/// Makes missing parts of the queue again, if one of its lanes cannot be asked for longer than an election takes.
 async fn mend(core: Weak<Core>, shared: Weak<Shared>) {
     loop {
         sleep(BROKEN).await;

@@ -1,4 +1,4 @@
-//! The streams of queues and of schedules: made on first use, and refused if somebody made them otherwise.
+//! The streams of queues and of schedules: made on first use, and refused if they have other settings.
 
 use std::error::Error;
 
@@ -16,11 +16,12 @@ use crate::nats::unusable;
 
 /// The stream of a queue.
 ///
-/// - A work queue: what is acknowledged is removed. Messages that no consumer asks for stay until their TTL; that of a
-///   message below a consumer's acknowledgements too, over restarts and new leaders (tried with nats-server 2.15).
+/// - A work queue: what is acknowledged is removed. Messages that no consumer requests stay until their TTL; a message
+///   below a consumer's acknowledgements keeps its TTL too, over restarts and new leaders (tried with nats-server
+///   2.15).
 /// - `DiscardPolicy::New` is refused together with message schedules ("message scheduling cannot use discard new"). The
 ///   default discards old messages, but only at a limit, and there is none: a full account or disk refuses new ones.
-/// - No direct gets: any replica answers those, also one that lags. What is read here decides.
+/// - No direct gets: any replica responds to those, even one that lags. What is read here is decisive.
 pub(super) fn queue(subjects: &Subjects, config: &JetStreamConfig, queue: &str) -> Config {
     Config {
         retention: RetentionPolicy::WorkQueue,
@@ -52,7 +53,7 @@ fn base(name: String, subject: String, config: &JetStreamConfig) -> Config {
     }
 }
 
-/// The stream, which is made if there is none. Waits for a leader that is being elected, and for servers that are away.
+/// The stream; it is made if there is none. Waits for the election of a leader, and for servers that are away.
 pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: Config) -> Result<Stream, CallError> {
     let mut patience = Patience::new(config.patience);
     loop {
@@ -73,12 +74,12 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
             match context.create_stream(wanted.clone()).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => match error.kind() {
-                    // Another engine made it meanwhile, perhaps otherwise: it is compared.
+                    // Another engine has made it meanwhile, perhaps with other settings: it is compared.
                     CreateStreamErrorKind::JetStream(inner) if inner.error_code() == ErrorCode::STREAM_NAME_EXIST => {
                         error.into()
                     }
                     CreateStreamErrorKind::TimedOut => error.into(),
-                    // A cluster that has just started, or has a new leader, does not know yet where all its servers are.
+                    // A cluster that has just started, or has a new leader, may not know yet where all its servers are.
                     CreateStreamErrorKind::JetStream(inner)
                         if [ErrorCode::CLUSTER_NOT_AVAILABLE, ErrorCode::CLUSTER_NO_PEERS]
                             .contains(&inner.error_code()) =>
@@ -99,7 +100,7 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
     }
 }
 
-/// The error of a prefix under which nothing is kept, with those that have something.
+/// The error of a prefix under which nothing is stored, with the prefixes that are in use.
 async fn nothing_kept(context: &Context, wanted: &str) -> CallError {
     const SCHEDULES: &str = "-schedules";
     let streams: Vec<String> = context.stream_names().try_collect().await.unwrap_or_default();
@@ -121,8 +122,8 @@ fn cannot_make(wanted: &Config) -> String {
     format!("the stream {} can't be made{few}", wanted.name)
 }
 
-/// Fails with what differs. The settings that the promises rest on are compared; limits, tags and descriptions are the
-/// operator's.
+/// Fails with the differences. Only settings on which the promises rest are compared; limits, tags and descriptions are
+/// up to the operator.
 fn same(wanted: &Config, found: &Config) -> Result<(), CallError> {
     let mut differences = Vec::new();
     let mut compare = |name: &str, wanted: String, found: String| {
@@ -158,7 +159,7 @@ pub(super) fn lane(lane: u16) -> String {
     format!("lane-{lane}")
 }
 
-/// The consumer of a lane, which is made if there is none.
+/// The consumer of a lane; it is made if there is none.
 pub(super) async fn consumer(
     stream: &Stream,
     subjects: &Subjects,
@@ -172,7 +173,7 @@ pub(super) async fn consumer(
         filter_subject: subjects.jobs(queue, lane),
         ack_policy: AckPolicy::Explicit,
         ack_wait: config.limits.lease,
-        // Attempts are counted above; a delayed job must not hold up others; every worker may have a request waiting.
+        // Attempts are counted above; a delayed job must not delay others; every worker may have a request waiting.
         max_deliver: -1,
         max_ack_pending: -1,
         max_waiting: 100_000,

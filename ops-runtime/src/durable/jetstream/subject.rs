@@ -1,20 +1,20 @@
-//! The names that are used on the server.
+//! The names of subjects and streams on the server.
 //!
-//! | subject | in the stream | what |
+//! | subject | in the stream | content |
 //! |---|---|---|
 //! | `PREFIX.queue.QUEUE.LANE.TOKEN.job` | yes | a job that waits or runs |
 //! | `PREFIX.queue.QUEUE.LANE.TOKEN.later` | yes | a job that starts later: a message schedule, whose target is `job` |
-//! | `PREFIX.queue.QUEUE.LANE.TOKEN.try` | yes | what its tries came to |
-//! | `PREFIX.queue.QUEUE.LANE.TOKEN.end.done` | yes | how it ended |
-//! | `PREFIX.queue.QUEUE.LANE.TOKEN.end.dead` | yes | how it ended: a dead letter |
-//! | `PREFIX.queue.QUEUE.LANE.TOKEN-step.HASH` | yes | what a step gave |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN.try` | yes | its tries |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN.end.done` | yes | its ending |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN.end.dead` | yes | its ending: a dead letter |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN-step.HASH` | yes | the result of a step |
 //! | `PREFIX.schedule.HASH` | of schedules | a schedule |
-//! | `PREFIX.progress.QUEUE.LANE.TOKEN` | no | how far a job is |
+//! | `PREFIX.progress.QUEUE.LANE.TOKEN` | no | a progress report |
 //! | `PREFIX.closed.QUEUE` | no | the id of a job that was closed from outside |
-//! | `PREFIX.ask.QUEUE` | no | who has the job of this id, or, if empty, how many jobs |
+//! | `PREFIX.ask.QUEUE` | no | a request: which process has the job with this id, or, if empty, how many jobs each has |
 //!
 //! All of a job but its steps is below `TOKEN.`, so that one condition (`Nats-Expected-Last-Subject-Sequence: 0` on
-//! `TOKEN.>`) keeps a second submit out. What it has while it is open is one token below, so that one purge removes it.
+//! `TOKEN.>`) refuses a second submit. What an open job has is one token below, so that one purge removes it.
 
 use crate::durable::JobId;
 use crate::durable::id::hash;
@@ -50,24 +50,24 @@ impl Subjects {
         format!("{}-schedules", self.prefix.replace('.', "_"))
     }
 
-    /// All of a queue.
+    /// All subjects of a queue.
     pub(super) fn queue(&self, queue: &str) -> String {
         format!("{}.queue.{queue}.>", self.prefix)
     }
 
-    /// What a lane's consumer gets.
+    /// The subject of a lane's consumer.
     pub(super) fn jobs(&self, queue: &str, lane: u16) -> String {
         format!("{}.queue.{queue}.{lane}.*.job", self.prefix)
     }
 
-    /// Of each job of a queue the part of a kind.
+    /// One part of all jobs of a queue.
     pub(super) fn each(&self, queue: &str, kind: &str) -> String {
         format!("{}.queue.{queue}.*.*.{kind}", self.prefix)
     }
 
-    /// A part of a job, or several: `job`, `later`, `try`, `end.done`, `end.dead`; `*`, `end.*`, `>`.
+    /// One or several parts of a job: `job`, `later`, `try`, `end.done`, `end.dead`; `*`, `end.*`, `>`.
     pub(super) fn of(&self, id: &JobId, kind: &str) -> String {
-        // Not `format!`, which finds out piece by piece how long it is: each job has several of these.
+        // Not `format!`, which grows the text piece by piece: each job has several of these.
         [&self.prefix, ".queue.", id.as_str(), ".", kind].concat()
     }
 

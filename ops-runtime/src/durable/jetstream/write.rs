@@ -1,8 +1,8 @@
-//! A write of a message, with its condition. It is made once and sent as often as it takes.
+//! A conditional write of a message. It is made once and sent as often as necessary.
 //!
-//! A record is signed: its first member is `by`, which tells by whom it was written, so that a repeated write knows its own, and
-//! after a space, for a job, where its submitter hears of its end. It is no header, as a server looks through all headers of
-//! a message for each of those that it knows.
+//! The first member of a record is `by`: a number that no other write has, by which a repeated write recognises its own
+//! record. For a job, a space and the submitter's inbox follow. It is not a header, because the server scans all
+//! headers of a message once for each header that it knows.
 
 use std::io::Write as _;
 
@@ -19,13 +19,13 @@ use crate::durable::retry::LONGEST;
 const BY: &[u8] = br#"{"by":""#;
 const EXPECTED_SUBJECT: HeaderName = HeaderName::from_static("Nats-Expected-Last-Subject-Sequence-Subject");
 
-/// A message that is to be written.
+/// A message to be written.
 pub(super) struct Write {
     pub(super) subject: String,
     pub(super) payload: Bytes,
-    /// Of which subjects which message is the last if the write goes through; 0 if there is none.
+    /// The condition: the sequence of the last message of these subjects; 0 if there must be none.
     after: Option<(String, u64)>,
-    /// For how many seconds it is kept.
+    /// Its time to live, in seconds.
     keep: Option<u64>,
     more: Vec<(HeaderName, String)>,
 }
@@ -36,12 +36,13 @@ impl Write {
         Self { subject, payload, after: None, keep: None, more: Vec::new() }
     }
 
-    /// Only goes through if that message is the last of these subjects, which may have wildcards; 0 if there must be none.
+    /// Succeeds only if that message is the last of these subjects, which may have wildcards; 0 if there must be none.
     pub(super) fn after(self, subjects: String, sequence: u64) -> Self {
         Self { after: Some((subjects, sequence)), ..self }
     }
 
-    /// Keeps the message for that many milliseconds, in whole seconds: at least one, and as many as the server can count.
+    /// Sets the time to live in milliseconds, rounded up to seconds: at least one, and at most what the server can
+    /// represent.
     pub(super) fn keep(self, millis: u64) -> Self {
         Self { keep: Some(millis.div_ceil(1_000).clamp(1, LONGEST.as_secs())), ..self }
     }
@@ -69,18 +70,18 @@ impl Write {
         PublishMessage::build().payload(self.payload.clone()).headers(headers)
     }
 
-    /// True if the message is the signed record that this wrote.
+    /// True if the message is the record that this wrote.
     pub(super) fn is(&self, message: &StreamMessage) -> bool {
         signature(&message.payload).is_some_and(|by| signature(&self.payload) == Some(by))
     }
 }
 
-/// A record as JSON, which is an object with members, signed by a writer that is that of no other write.
+/// A record as JSON, which must be an object with members, with the number of its write.
 pub(super) fn signed(value: &impl Serialize, writer: u64, inbox: Option<&str>) -> Result<Bytes, CallError> {
-    // Most records are smaller. Beyond 1,000 bytes, the allocator of glibc tidies up at each request.
+    // Most records are smaller. For blocks of more than 1,000 bytes, glibc's allocator does additional work.
     let mut json = Vec::with_capacity(960);
     json.extend_from_slice(BY);
-    // Neither has anything that JSON escapes. Writing to memory does not fail.
+    // Neither contains anything that JSON escapes. Writing to memory does not fail.
     let _ = write!(json, "{writer:x}");
     if let Some(inbox) = inbox {
         json.push(b' ');
@@ -100,7 +101,7 @@ fn signature(payload: &[u8]) -> Option<&[u8]> {
     payload.strip_prefix(BY)?.split(|byte| *byte == b'"').next()
 }
 
-/// Where the submitter of a job that was written hears of its end.
+/// The inbox of the submitter of a job that was written.
 pub(super) fn note(payload: &[u8]) -> Option<&str> {
     std::str::from_utf8(signature(payload)?).ok()?.split_once(' ').map(|(_, inbox)| inbox)
 }

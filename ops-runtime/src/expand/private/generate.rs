@@ -49,7 +49,7 @@ impl<T> Sink<T> {
                 return Poll::Pending;
             }
             match stream.as_mut().poll_next(context) {
-                // Pending, although nothing will wake the task: whoever polled finds the item and polls again.
+                // Pending, although nothing will wake the task: the poller finds the item and polls again.
                 Poll::Ready(Some(item)) => {
                     self.0.put(Signal::Item(convert(item)));
                     Poll::Pending

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::OperationKind;
 use crate::gateway::CallerId;
 
-/// A call, as the audit log has it.
+/// A call in the audit log.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AuditEntry {
@@ -16,7 +16,7 @@ pub struct AuditEntry {
     pub time: SystemTime,
     /// The id of the request.
     pub request: String,
-    /// Who called; `None` if that is not known.
+    /// The caller; `None` if unknown.
     pub caller: Option<CallerId>,
     /// The id of the operation.
     pub operation: String,
@@ -26,34 +26,34 @@ pub struct AuditEntry {
     pub outcome: String,
     /// How long the call took.
     pub duration: Duration,
-    /// The size of the input as JSON, in bytes. Files that are sent beside it count as far as their sizes are known.
+    /// The size of the input as JSON, in bytes. Files beside it are included if their sizes are known.
     pub input_bytes: Option<usize>,
-    /// The size of the result as JSON, or that of a file, in bytes; `None` for an error, or if it is not known.
+    /// The size of the result as JSON, or that of a file, in bytes; `None` for an error, or if unknown.
     pub output_bytes: Option<usize>,
-    /// What became of asking for approval; `None` if nobody was asked.
+    /// The outcome of asking for approval; `None` if it was not required.
     pub approval: Option<Approval>,
-    /// The input, without secrets, if the log is to have it.
+    /// The input, without secrets, if the log includes inputs.
     pub input: Option<Value>,
-    /// True if the log is to have the input, but it is too long.
+    /// True if the log includes inputs, but this one is too long.
     pub input_omitted: bool,
     /// How many entries were lost before this one.
     pub dropped: u64,
 }
 
-/// What became of asking for approval of a call.
+/// The outcome of asking for approval of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approval {
-    /// It was asked for; there is no answer yet.
+    /// It was asked for, without an answer yet.
     Asked,
-    /// It was given.
+    /// It was approved.
     Approved {
-        /// Who gave it.
+        /// By whom.
         by: String,
     },
-    /// It was refused.
+    /// It was denied.
     Denied {
-        /// Who refused it: a person, or a rule.
+        /// By whom: a person, or a rule.
         by: String,
     },
 }
@@ -78,14 +78,14 @@ impl AuditEntry {
         }
     }
 
-    /// Sets who called.
+    /// Sets the caller.
     #[must_use]
     pub fn with_caller(mut self, caller: &CallerId) -> Self {
         self.caller = Some(caller.clone());
         self
     }
 
-    /// The entry as JSON, as [`AuditLog`](super::AuditLog) describes it.
+    /// The entry as JSON, described at [`AuditLog`](super::AuditLog).
     pub fn to_json(&self) -> Value {
         let mut json = Map::new();
         let mut put = |name: &str, value: Value| drop(json.insert(name.to_owned(), value));
@@ -126,7 +126,7 @@ impl AuditEntry {
 
     /// The entry as one line of JSON, without the line break.
     ///
-    /// Whatever some program takes for the end of a line, or a terminal for a command, is escaped.
+    /// Characters that some program takes for the end of a line, or a terminal for a command, are escaped.
     pub fn to_line(&self) -> String {
         let json = self.to_json().to_string();
         let is_special = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
@@ -136,7 +136,7 @@ impl AuditEntry {
         let mut line = String::with_capacity(json.len());
         for c in json.chars() {
             if is_special(c) {
-                // Such characters stand in texts only, where JSON lets them be escaped.
+                // Such characters occur only in strings, where JSON allows escapes.
                 let _ = write!(line, "\\u{:04x}", u32::from(c));
             } else {
                 line.push(c);
@@ -152,7 +152,7 @@ fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years begin in March here, so that the day that leap years add is their last; eras have 400 of them.
+    // Years begin in March here, so that a leap day is the last day of its year; eras have 400 years.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

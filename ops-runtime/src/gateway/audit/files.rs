@@ -1,4 +1,4 @@
-//! Files in inputs, as the log tells them: their names, types and sizes, and never what is in them.
+//! Files in inputs, as they are logged: names, types and sizes, but no contents.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::gateway::size::size_of;
 use crate::run::registry::Entry;
 use crate::{Body, Context};
 
-/// The size of an input: that of its JSON, and of the bodies beside it as far as they are known.
+/// The size of an input: that of its JSON, and of the bodies beside it if known.
 pub(in crate::gateway) fn size(input: &Value, context: Option<&Context>) -> Option<usize> {
     let size = size_of(input, usize::MAX)?;
     let Some(bodies) = bodies(context) else { return Some(size) };
@@ -17,7 +17,8 @@ pub(in crate::gateway) fn size(input: &Value, context: Option<&Context>) -> Opti
     Some(size.saturating_sub(placeholders).saturating_add(usize::try_from(beside).unwrap_or(usize::MAX)))
 }
 
-/// An input in which each file is told: a body beside it, or a string that the operation describes as bytes.
+/// An input in which each file is replaced by its description: a body beside it, or a string that is described as
+/// bytes.
 pub(in crate::gateway) fn told<'v>(entry: &Entry, input: &'v Value, context: Option<&Context>) -> Cow<'v, Value> {
     let (bodies, files) = (bodies(context), entry.schemas.files(&entry.spec));
     if bodies.is_none() && files.is_none() {
@@ -50,7 +51,7 @@ fn bodies(context: Option<&Context>) -> Option<&Bodies> {
     context?.extension::<Bodies>().filter(|bodies| !bodies.is_empty())
 }
 
-/// What is known of a body.
+/// The description of a body.
 fn facts(body: &Body) -> Value {
     let facts = [
         ("fileName", body.file_name().map(Value::from)),

@@ -1,27 +1,27 @@
-//! Inputs without what looks like a secret.
+//! Removes what looks like a secret from inputs.
 
 use serde_json::Value;
 
 use crate::model::secrets::NAMES;
 
-/// What stands in the place of a secret.
+/// The replacement for a secret.
 const REDACTED: &str = "[redacted]";
 
-/// The members that name what another member of their object holds, as in `{ "name": "Authorization", "value": ".." }`.
+/// Members that contain the name of another member, as in `{ "name": "Authorization", "value": ".." }`.
 const NAMING: [&str; 4] = ["name", "key", "header", "field"];
 
-/// The members that hold what others name.
+/// Members that contain the value for such a name.
 const HOLDING: [&str; 4] = ["value", "values", "content", "data"];
 
-/// How deep an input is looked at; what is deeper is left out.
+/// How deep an input is searched; deeper values are left out.
 const MAX_DEPTH: usize = 64;
 
 /// How inputs are written to the audit log.
 ///
-/// A member is left out (`"[redacted]"`) if its name has one of these in it, in any case, whatever its separators:
+/// A member is replaced (`"[redacted]"`) if its name contains one of these words, in any case and with any separators:
 /// `password`, `passwd`, `passphrase`, `secret`, `token`, `key`, `authorization`, `credential`, `cookie`, `session`,
-/// `bearer`. So is what a pair of such a name and a value holds, and a text that begins with `Bearer` or `Basic`. Other texts
-/// are written as they are.
+/// `bearer`. So is the value in a pair of such a name and a value, and a text that begins with `Bearer` or `Basic`.
+/// Other texts are written unchanged.
 ///
 /// ```
 /// use ops_runtime::gateway::AuditInputs;
@@ -35,8 +35,8 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AuditInputs {
-    /// The size of the longest input that is written, as JSON in bytes. Of a longer one the entry has only the size. What is
-    /// in files does not count: it is not written.
+    /// The size of the longest input that is written, as JSON in bytes. Of a longer one, only the size is written. The
+    /// contents of files do not count, since they are not written.
     pub max_bytes: usize,
     names: Vec<String>,
 }
@@ -61,7 +61,7 @@ impl AuditInputs {
         self
     }
 
-    /// Leaves out members whose names have one of these in them, too.
+    /// Also redacts members whose names contain one of these words.
     #[must_use]
     pub fn with_redacted<N: AsRef<str>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names.extend(names.into_iter().map(|name| plain(name.as_ref())).filter(|name| !name.is_empty()));
@@ -106,12 +106,12 @@ impl AuditInputs {
     }
 }
 
-/// A name without its case and its separators.
+/// A name in lower case without separators.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// True for credentials as they stand in a header.
+/// True for credentials in the form of a header.
 fn is_authorization(text: &str) -> bool {
     let scheme = text.trim_start().split(' ').next().unwrap_or_default();
     text.contains(' ') && ["bearer", "basic"].iter().any(|known| scheme.eq_ignore_ascii_case(known))

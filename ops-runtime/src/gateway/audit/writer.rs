@@ -12,15 +12,15 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::AuditEntry;
 
-/// How long to wait before an entry that could not be written is tried again.
+/// How long to wait before an entry that could not be written is retried.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Where entries of an audit log go. A closure of `&AuditEntry` is one.
+/// The destination of an audit log. A closure of `&AuditEntry` is a sink.
 pub trait AuditSink: Send + 'static {
-    /// Writes an entry. It may block: it runs in a thread of its own.
+    /// Writes an entry. It may block, since it runs in a thread of its own.
     ///
     /// # Errors
-    /// If the entry is not written. It is tried again.
+    /// If the entry is not written. It is retried.
     fn write(&mut self, entry: &AuditEntry) -> io::Result<()>;
 }
 
@@ -33,7 +33,7 @@ impl<F: FnMut(&AuditEntry) -> io::Result<()> + Send + 'static> AuditSink for F {
 /// JSON lines.
 pub(super) struct Lines<W> {
     to: W,
-    /// True if the last line has no end.
+    /// True if the last line was not completed.
     is_torn: bool,
 }
 
@@ -45,7 +45,8 @@ impl<W> Lines<W> {
 
 impl<W: Write + Send + 'static> AuditSink for Lines<W> {
     fn write(&mut self, entry: &AuditEntry) -> io::Result<()> {
-        // In one piece, so that lines of several processes do not mix. A line that a full disk tore is ended first.
+        // In one write, so that lines of several processes do not mix. A line that was cut off by a full disk is ended
+        // first.
         let line = format!("{}{}\n", if self.is_torn { "\n" } else { "" }, entry.to_line());
         let mut rest = line.as_bytes();
         while !rest.is_empty() {
@@ -63,21 +64,21 @@ impl<W: Write + Send + 'static> AuditSink for Lines<W> {
     }
 }
 
-/// What goes through the queue.
+/// A message in the queue.
 #[derive(Debug)]
 pub(super) enum Message {
     Entry(Box<AuditEntry>),
     Flush(oneshot::Sender<()>),
 }
 
-/// What the log and its thread know of each other.
+/// State shared by the log and its thread.
 #[derive(Default)]
 pub(super) struct State {
-    /// The entries that found the queue full since one was written.
+    /// Number of entries that found the queue full since one was written.
     dropped: AtomicU64,
-    /// The entries that are in the queue, or with the sink.
+    /// Number of entries in the queue, or with the sink.
     queued: AtomicU64,
-    /// Why the sink fails now.
+    /// The present error of the sink.
     failure: Mutex<Option<String>>,
 }
 
@@ -97,7 +98,7 @@ impl State {
         self.queued.load(Ordering::Relaxed).saturating_add(self.dropped.load(Ordering::Relaxed))
     }
 
-    /// Why the log cannot be written; `None` if it can.
+    /// The reason why the log cannot be written; `None` if it can.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -139,7 +140,7 @@ fn run(mut sink: Box<dyn AuditSink>, mut queue: Receiver<Message>, state: &State
             };
             state.set_failure(Some(why));
             if queue.is_closed() {
-                // Nobody makes calls any more, and the process must be able to end.
+                // No more calls are made, and the process must be able to end.
                 return;
             }
             thread::sleep(RETRY);
@@ -147,7 +148,7 @@ fn run(mut sink: Box<dyn AuditSink>, mut queue: Receiver<Message>, state: &State
     }
 }
 
-/// Writes an entry, or says why it could not.
+/// Writes an entry; the error is a text.
 fn write(sink: &mut dyn AuditSink, entry: &AuditEntry) -> Result<(), String> {
     match catch_unwind(AssertUnwindSafe(|| sink.write(entry))) {
         Ok(written) => written.map_err(|error| error.to_string()),

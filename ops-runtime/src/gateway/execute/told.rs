@@ -1,4 +1,4 @@
-//! What a model is told of a program that has ended, or that waits.
+//! The text for a model about a program that has ended, or that waits.
 
 use std::fmt::Write;
 
@@ -13,30 +13,30 @@ use crate::gateway::summary::name;
 use crate::program::{Ask, Failure, Outcome, Reason, Report};
 use crate::{CallError, ContentBlock, Payload, ResponseEnvelope};
 
-/// What to say of a program that seems to have done nothing.
+/// The text for a program that seems to have done nothing.
 const NOTHING: &str = "The program returned nothing. It is the body of a function itself: what it gives stands behind `return`, and a \
                        function in it does nothing unless it is called.";
 
-/// Whether a program can go on where it was.
+/// Tells if a program can go on from where it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stays {
     /// It has ended.
     No,
     /// The code is that of another program.
     Other,
-    /// It may wait: its journal could not be taken up.
+    /// It may wait: its journal could not be read.
     Perhaps,
-    /// It waits as before: there was no room for it, or no time, before it went on.
+    /// It still waits: there was no room for it, or no time, before it went on.
     Waits,
 }
 
 impl Stays {
-    /// Whether the program of a journal can go on after a run that did not end in questions.
+    /// Tells if the program of a journal can go on after a run that did not end with questions.
     pub(super) fn of(report: &Report, has_waited: bool) -> Self {
         match &report.outcome {
             Outcome::Failed(failure) if has_waited => match failure.reason {
                 Reason::Differs if report.calls == 0 => Self::Other,
-                // One that has begun, and then does something else than before, tells so itself.
+                // A program that has begun, and then behaves differently, reports that itself.
                 Reason::Differs | Reason::Journal => Self::Perhaps,
                 Reason::Time | Reason::Memory | Reason::Engine if !report.has_called => Self::Waits,
                 _ => Self::No,
@@ -46,7 +46,7 @@ impl Stays {
     }
 }
 
-/// The answer of a program that has ended, or that did not go on under its key.
+/// The result of a program that has ended, or that could not go on with its key.
 pub(super) fn ended(
     core: &Core,
     caller: &CallerId,
@@ -100,7 +100,7 @@ pub(super) fn ended(
     blocks(is_error, content)
 }
 
-/// What a program has changed that has not come to its end.
+/// The changes made by a program that did not complete.
 fn changed(noted: &Noticed) -> String {
     if noted.changed.is_empty() {
         return String::new();
@@ -109,7 +109,7 @@ fn changed(noted: &Noticed) -> String {
     format!("\nBefore, it called what changes something, and what was done stays done: {}.", all.join(", "))
 }
 
-/// The answer of a program that waits because its client could not be asked this time.
+/// The result of a program that still waits because its client could not be asked this time.
 pub(super) fn unasked(key: &str, ask: &Ask, error: &CallError, noted: &Noticed) -> ResponseEnvelope<Payload> {
     let text = format!(
         "{}: {}\nThe program asks for `{}`, and waits until the user answers: call `execute` again with the same code and \
@@ -133,7 +133,7 @@ fn failed(failure: &Failure) -> String {
     text
 }
 
-/// The answer of a program that waits, where the client can't be asked.
+/// The result of a waiting program, if the client can't be asked.
 pub(super) fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> ResponseEnvelope<Payload> {
     let mut text = String::from("The program waits.\n");
     for ask in asks {

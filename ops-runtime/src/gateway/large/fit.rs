@@ -1,4 +1,4 @@
-//! What fits of a value.
+//! Shortens a value.
 
 use serde_json::{Map, Value};
 
@@ -6,32 +6,32 @@ use super::part::{Part, Unit};
 use crate::gateway::size::{size_of, size_of_byte, size_of_text};
 use crate::pointer;
 
-/// How many parts are listed.
+/// Limit of listed parts.
 const MAX_PARTS: usize = 20;
 
-/// The longest pointer of a part that is listed after two others, in bytes. Two are always listed, so that there is one that
+/// The longest pointer of a part that is listed after two others, in bytes. Two are always listed, so that one of them
 /// leads deeper than the place that is read.
 const MAX_POINTER: usize = 512;
 
-/// How many members of an object are cut, so that all of them are shown.
+/// How many members of an object are shortened, so that all of them are shown.
 const MAX_CUT: usize = 16;
 
-/// The least room for a member that is cut, in bytes. With less, fewer members are shown.
+/// The least room for a shortened member, in bytes. With less, fewer members are shown.
 const MIN_ROOM: usize = 128;
 
-/// How deep a value is cut inside values that are cut.
+/// How deep a value is shortened inside shortened values.
 const MAX_DEPTH: usize = 64;
 
-/// The places that are shown in part.
+/// The shortened places.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) list: Vec<Part>,
-    /// How many are not listed.
+    /// The number of unlisted ones.
     pub(super) more: usize,
 }
 
 impl Parts {
-    /// Adds a part, before those inside it; its number of shown ones is set later.
+    /// Adds a part, before those inside it; its number of shown elements is set later.
     fn begin(&mut self, pointer: &str, unit: Unit, from: usize, total: usize) -> Option<usize> {
         if self.list.len() >= MAX_PARTS || (pointer.len() > MAX_POINTER && self.list.len() >= 2) {
             self.more = self.more.saturating_add(1);
@@ -48,14 +48,14 @@ impl Parts {
     }
 }
 
-/// What fits of a value into that many bytes of JSON, from a part of it on.
+/// As much of a value as fits into so many bytes of JSON, beginning at an offset.
 pub(super) fn fit(value: &Value, pointer: &str, from: usize, room: usize, parts: &mut Parts) -> Value {
     let mut fitting = Fitting { pointer: pointer.to_owned(), parts };
     if from == 0 { fitting.value(value, room, MAX_DEPTH) } else { fitting.cut(value, from, room, MAX_DEPTH) }
 }
 
 struct Fitting<'a> {
-    /// The place of the value that is at hand.
+    /// The pointer of the current value.
     pointer: String,
     parts: &'a mut Parts,
 }
@@ -139,10 +139,10 @@ impl Fitting<'_> {
         shown
     }
 
-    /// All members, the large ones cut; `None` if there is too little room for that.
+    /// All members, the large ones shortened; `None` if there is too little room for that.
     fn shared(&mut self, members: &Map<String, Value>, room: usize, depth: usize) -> Option<Map<String, Value>> {
         let mut room = room.checked_sub(2)?;
-        // Every member is measured up to that, so that the work is bounded by the room.
+        // Every member is measured up to that, so that the work is limited by the room.
         let small = room / MAX_CUT;
         let mut large = Vec::new();
         for (index, (name, value)) in members.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Fitting<'_> {
                 return None;
             }
         }
-        // The smallest first, so that what they leave is for the others.
+        // The smallest first, so that the room that they leave is for the others.
         let mut large: Vec<_> =
             large.into_iter().map(|(index, value)| (size_of(value, room).unwrap_or(usize::MAX), index)).collect();
         large.sort_unstable();

@@ -6,11 +6,11 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ResultLimits {
-    /// The size of what is shown, as JSON text in bytes; at least 256.
+    /// Size of the shown part, as JSON text in bytes; at least 256.
     pub max_shown: usize,
-    /// The memory that the kept results of one caller take, in bytes. A result that takes more is not kept.
+    /// Memory limit for the kept results of one caller, in bytes. A result above it is not kept.
     pub max_caller_bytes: usize,
-    /// The memory that all kept results take, in bytes.
+    /// Memory limit for all kept results, in bytes.
     pub max_bytes: usize,
     /// How long a result is kept after it was last read.
     pub keep: Duration,
@@ -34,14 +34,14 @@ impl ResultLimits {
         Self::default()
     }
 
-    /// Sets the size of what is shown, as JSON text in bytes.
+    /// Sets the size of the shown part, as JSON text in bytes.
     #[must_use]
     pub fn with_max_shown(mut self, bytes: usize) -> Self {
         self.max_shown = bytes;
         self
     }
 
-    /// Sets the memory that kept results take: those of one caller, and all of them. Zero keeps none.
+    /// Sets the memory limits for kept results: of one caller, and of all. With zero, none are kept.
     #[must_use]
     pub fn with_max_bytes(mut self, of_caller: usize, in_all: usize) -> Self {
         (self.max_caller_bytes, self.max_bytes) = (of_caller, in_all);

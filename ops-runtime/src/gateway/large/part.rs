@@ -1,24 +1,24 @@
-//! Places that are shown in part, and how they are told.
+//! Shortened places of a result.
 
 use std::fmt;
 
-/// A place of a result that is shown in part.
+/// A shortened place of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Part {
     /// The JSON pointer of the place in the whole result.
     pub pointer: String,
-    /// What it is counted in.
+    /// The unit of the counts.
     pub unit: Unit,
-    /// How many are left out before those that are shown.
+    /// How many are skipped before those that are shown.
     pub from: usize,
     /// How many are shown.
     pub shown: usize,
-    /// How many there are.
+    /// The total.
     pub total: usize,
 }
 
-/// What the parts of a value are counted in.
+/// The elements of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// The items of a list.
@@ -30,12 +30,12 @@ pub enum Unit {
 }
 
 impl Part {
-    /// How many come after those that are shown.
+    /// How many follow those that are shown.
     pub fn rest(&self) -> usize {
         self.total.saturating_sub(self.from).saturating_sub(self.shown)
     }
 
-    /// Where to read on; `None` at the end. What cannot be shown at all is left out.
+    /// Where to read on; `None` at the end. An element that cannot be shown at all is skipped.
     pub(super) fn next(&self) -> Option<usize> {
         Some(self.from.saturating_add(self.shown.max(1))).filter(|next| *next < self.total)
     }
@@ -48,7 +48,7 @@ impl fmt::Display for Part {
             Unit::Members => "members",
             Unit::Characters => "characters",
         };
-        // Names are foreign text. As they stand, they can be given back.
+        // Names are foreign text. Unchanged, they can be passed back.
         match self.pointer.as_str() {
             "" => {}
             pointer if pointer.contains(char::is_control) => write!(f, "{}: ", pointer.escape_debug())?,

@@ -1,4 +1,4 @@
-//! The results that are kept.
+//! The kept results.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::options::ResultLimits;
 use crate::gateway::CallerId;
 use crate::model::random;
 
-/// What a result takes beside its value, in bytes.
+/// Memory of a result beside its value, in bytes.
 const OVERHEAD: usize = 512;
 
 /// Kept results, by their ids.
@@ -30,12 +30,12 @@ struct Kept {
     value: Arc<Value>,
     bytes: usize,
     read: Instant,
-    /// The place in `order`.
+    /// The key in `order`.
     place: u64,
 }
 
 impl Store {
-    /// Keeps a result, and gives its id; `None` if it is too large.
+    /// Keeps a result, and returns its id; `None` if it is too large.
     pub(super) fn keep(
         &mut self,
         caller: &CallerId,
@@ -67,7 +67,7 @@ impl Store {
         Some(id)
     }
 
-    /// The result of that id, if it is the caller's.
+    /// The result with this id, if it is the caller's.
     pub(super) fn get(
         &mut self,
         caller: &CallerId,
@@ -84,7 +84,7 @@ impl Store {
         Some(kept.value.clone())
     }
 
-    /// Removes what was not read for too long.
+    /// Removes results that were not read for too long.
     fn expire(&mut self, now: Instant, limits: &ResultLimits) {
         while let Some((_, id)) = self.order.first_key_value() {
             let is_old = |kept: &Kept| now.saturating_duration_since(kept.read) >= limits.keep;
@@ -96,7 +96,7 @@ impl Store {
         }
     }
 
-    /// Removes the caller's result that was not read for longest; `None` if there is none.
+    /// Removes the caller's least recently read result; `None` if there is none.
     fn remove_oldest(&mut self, caller: &CallerId) -> Option<()> {
         let is_own = |id: &&String| self.kept.get(*id).is_some_and(|kept| kept.caller == *caller);
         let id = self.order.values().find(is_own)?.clone();
@@ -116,7 +116,7 @@ impl Store {
         }
     }
 
-    /// The bytes that are kept, and for how many callers.
+    /// The bytes that are kept, and the number of callers.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {
         assert_eq!(self.kept.len(), self.order.len());

@@ -1,4 +1,4 @@
-//! Credentials from environment variables, by the security schemes that operations ask for.
+//! Credentials from environment variables, for the security schemes of operations.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -6,7 +6,7 @@ use std::env;
 use super::{Auth, Secret};
 use crate::{SecurityKind, SecurityScheme};
 
-/// The variables that begin with a prefix, as they were when they were read.
+/// The variables with a prefix, as they were when they were read.
 #[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Environment {
     prefix: String,
@@ -24,7 +24,7 @@ impl Environment {
         let start = format!("{prefix}_");
         let own = variables.filter_map(|(name, value)| {
             let rest = name.strip_prefix(&start)?;
-            // What was read from a file ends with a line feed. Blanks alone are no credentials.
+            // A value from a file ends with a line feed. A blank value is not a credential.
             match value.trim() {
                 "" => None,
                 value => Some((rest.to_owned(), Secret::from(value))),
@@ -34,7 +34,7 @@ impl Environment {
         Self { prefix, variables }
     }
 
-    /// The credentials for a scheme, with the name of the variable that has them.
+    /// The credentials for a scheme, with the name of their variable.
     pub(in crate::http) fn auth(&self, scheme: &SecurityScheme) -> Option<(String, Auth)> {
         if self.variables.is_empty() {
             return None;
@@ -67,7 +67,8 @@ impl Environment {
         (!self.prefix.is_empty()).then(|| format!("{}_{}", self.prefix, variable(scheme)))
     }
 
-    /// The variables of which one would do for a scheme, as a message lists them; empty if no environment was read.
+    /// The variables of which one is sufficient for a scheme, in the form for a message; empty if no environment was
+    /// read.
     pub(super) fn variables_of(&self, scheme: &SecurityScheme) -> Vec<String> {
         let plain = match &scheme.kind {
             _ if self.prefix.is_empty() => return Vec::new(),

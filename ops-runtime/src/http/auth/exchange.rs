@@ -22,13 +22,13 @@ const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 const REFRESH_TOKEN: &str = "urn:ietf:params:oauth:token-type:refresh_token";
 
-/// How many tokens a client caches. The least recently used one makes room for another.
+/// Number of cached tokens; beyond, the least recently used one is dropped.
 const MAX_TOKENS: usize = 4_096;
 
-/// The longest token that is accepted, in bytes: no server takes a longer header.
+/// The longest accepted token, in bytes: no server accepts a longer header.
 const MAX_TOKEN: usize = 16 * 1024;
 
-/// How long a token is cached whose lifetime the server does not say.
+/// How long a token is cached if the server does not state its lifetime.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(300);
 
 /// How the token of a caller is exchanged for one that a service accepts (RFC 8693).
@@ -65,7 +65,7 @@ pub struct TokenExchange {
 
 impl fmt::Debug for TokenExchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // URLs and parameters may hold secrets, too.
+        // URLs and parameters may contain secrets, too.
         f.debug_struct("TokenExchange")
             .field("audiences", &self.audiences)
             .field("scopes", &self.scopes)
@@ -124,15 +124,15 @@ impl TokenExchange {
         self
     }
 
-    /// Sets what the caller's token is (`subject_token_type`), such as `urn:ietf:params:oauth:token-type:jwt`; an access
-    /// token by default.
+    /// Sets the type of the caller's token (`subject_token_type`), such as `urn:ietf:params:oauth:token-type:jwt`; an
+    /// access token by default.
     #[must_use]
     pub fn with_subject_token_type(mut self, kind: impl Into<String>) -> Self {
         self.subject_token_type = kind.into();
         self
     }
 
-    /// Sets what is requested (`requested_token_type`). A token of any other type is not accepted then. By default the
+    /// Sets the requested type (`requested_token_type`). A token of any other type is then not accepted. By default the
     /// endpoint decides.
     #[must_use]
     pub fn with_requested_token_type(mut self, kind: impl Into<String>) -> Self {
@@ -159,7 +159,7 @@ impl TokenExchange {
         Ok(())
     }
 
-    /// Adds what the token endpoint is sent that may be secret, beside the caller's token.
+    /// Adds the secrets that are sent to the token endpoint, beside the caller's token.
     pub(super) fn collect(&self, secrets: &mut Secrets) {
         self.client.iter().for_each(|client| client.collect(secrets));
         collect_parameters(&self.parameters, secrets);
@@ -189,7 +189,7 @@ impl TokenExchange {
         }
     }
 
-    /// The token of an answer (RFC 8693, section 2.2.1).
+    /// The token in a response (RFC 8693, section 2.2.1).
     fn token(&self, answer: &Answer) -> Result<Token, CallError> {
         let mut faults = Vec::new();
         let value = answer.text("access_token").filter(|token| !token.is_empty());
@@ -226,7 +226,7 @@ impl TokenExchange {
 
 /// The error of an exchange that the token endpoint refuses.
 fn refused(refusal: &Refusal) -> CallError {
-    // The codes for a subject token that is not accepted: that of RFC 8693, section 2.2.2, and those that servers use.
+    // The codes for a rejected subject token: that of RFC 8693, section 2.2.2, and others that servers use.
     const OF_CALLERS: [&str; 4] = ["invalid_request", "invalid_grant", "invalid_token", "access_denied"];
     let words = refusal.words();
     if (400..500).contains(&refusal.status) && refusal.code.as_deref().is_some_and(|code| OF_CALLERS.contains(&code)) {
@@ -236,7 +236,7 @@ fn refused(refusal: &Refusal) -> CallError {
     refusal.error(format!("the token endpoint did not exchange the caller's token: {words}"))
 }
 
-/// The tokens that a client got for its callers.
+/// The tokens that a client has obtained for its callers.
 #[derive(Default)]
 pub(super) struct Exchanged(Mutex<Table>);
 
@@ -270,7 +270,7 @@ impl Table {
 }
 
 impl Exchanged {
-    /// A token for this caller that is valid as far as is known; `rejected` is the token that the server rejected.
+    /// A token for this caller that is valid as far as known; `rejected` is the token that the server rejected.
     pub(super) async fn get(
         &self,
         exchange: &TokenExchange,

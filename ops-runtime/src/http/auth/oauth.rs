@@ -1,4 +1,4 @@
-//! Tokens: from an OAuth 2 server for client credentials (RFC 6749, section 4.4), or from a function of the user's.
+//! Tokens: from an OAuth 2 server for client credentials (RFC 6749, section 4.4), or from a function of the program.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::http::settings::Settings;
 use crate::model::secrets::Secrets;
 use crate::{BoxFuture, CallError};
 
-/// Client credentials of OAuth 2, and where they are exchanged for tokens.
+/// Client credentials of OAuth 2, and the endpoint that exchanges them for tokens.
 ///
 /// A token is cached until 30 seconds before it expires, or until the server rejects it with 401. Calls that need a token at
 /// the same time wait for one request, and get its error if it fails. The request takes at most 30 seconds, and goes on if
@@ -70,7 +70,7 @@ impl ClientCredentials {
         self
     }
 
-    /// Allows the secret to be sent to the token URL that the document names, wherever that is.
+    /// Allows the secret to be sent to the token URL in the document, on any host.
     #[must_use]
     pub fn with_token_url_of_document(mut self) -> Self {
         self.trusts_document = true;
@@ -102,7 +102,7 @@ impl ClientCredentials {
         self.token_url.as_deref().map_or(Ok(()), |url| parse_url(url).map(|_| ()))
     }
 
-    /// Adds what the token endpoint is sent that may be secret.
+    /// Adds the secrets that are sent to the token endpoint.
     pub(super) fn collect(&self, secrets: &mut Secrets) {
         self.client.collect(secrets);
         self.token_url.iter().for_each(|url| secrets.add_url(url));
@@ -115,7 +115,7 @@ impl ClientCredentials {
         self.token_url.is_some()
     }
 
-    /// Where the secret may be sent.
+    /// The URL to which the secret may be sent.
     fn url(&self, settings: &Settings, of_document: Option<&str>) -> Result<Url, CallError> {
         if let Some(url) = &self.token_url {
             return parse_url(url);
@@ -146,7 +146,7 @@ impl ClientCredentials {
 pub(super) struct Tokens(Mutex<BTreeMap<(String, String), Slot>>);
 
 impl Tokens {
-    /// A token that is valid as far as is known; `rejected` is the token that the server rejected.
+    /// A token that is valid as far as known; `rejected` is the token that the server rejected.
     pub(super) async fn get(
         &self,
         credentials: &ClientCredentials,
@@ -203,11 +203,11 @@ async fn fetch(
     Ok(Token { value: Secret::from(value), expires: answer.expires() })
 }
 
-/// What a [`TokenSource`] is asked for.
+/// The request to a [`TokenSource`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenRequest {
-    /// The name of the scheme in the document, if the operation asks for one.
+    /// The name of the scheme in the document, if the operation requires one.
     pub scheme: Option<String>,
     /// The scopes that the operation needs.
     pub scopes: Vec<String>,
@@ -230,7 +230,7 @@ impl TokenSource {
         Self(Arc::new(move |request| Box::pin(source(request))))
     }
 
-    /// A token for this request, which says that the last one was rejected if that is noted.
+    /// A token for this request. If `noted` has the request, it says that the last token was rejected.
     pub(super) async fn get(&self, mut request: TokenRequest, noted: &Rejected) -> Result<Secret, CallError> {
         let at_last = TokenRequest { rejected: true, ..request.clone() };
         request.rejected |= noted.lock().contains(&at_last);
@@ -245,7 +245,7 @@ impl TokenSource {
 pub(super) struct Rejected(Mutex<Vec<TokenRequest>>);
 
 impl Rejected {
-    /// Notes a request as it is to be made next.
+    /// Notes a request for the next time.
     pub(super) fn note(&self, request: TokenRequest) {
         let mut noted = self.lock();
         if !noted.contains(&request) {

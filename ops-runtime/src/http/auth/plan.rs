@@ -1,4 +1,4 @@
-//! Which credentials a request carries, and where: those that the operation asks for, from those that the user set.
+//! Which credentials a request carries, and where: those that the operation requires, if the user has set them.
 
 mod applied;
 mod lacking;
@@ -33,16 +33,16 @@ pub(in crate::http) struct Credentials {
     default: Option<Arc<Source>>,
     named: BTreeMap<String, Named>,
     environment: Environment,
-    /// The credentials of the environment that were used already, by the variable that has them.
+    /// The credentials of the environment that were used already, by variable.
     found: Mutex<BTreeMap<String, Arc<Source>>>,
 }
 
 /// Credentials for a security scheme.
 struct Named {
     source: Arc<Source>,
-    /// True if an operation that the client has met names the scheme.
+    /// True if a known operation of the client names the scheme.
     is_known: AtomicBool,
-    /// True if the log has been told that they may be meant for a scheme for which others are sent.
+    /// True if it was logged that they may be meant for a scheme for which others are sent.
     is_told: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ struct Source {
     rejected: Rejected,
 }
 
-/// How many names a message proposes.
+/// How many names a message suggests.
 const PROPOSED: usize = 3;
 
 impl Source {
@@ -112,7 +112,7 @@ impl Credentials {
         Ok(Self { default, named, environment, found: Mutex::default() })
     }
 
-    /// Notes which schemes operations name, and logs the credentials for which there is no scheme.
+    /// Notes which schemes operations name, and logs the credentials without a scheme.
     pub(in crate::http) fn meet<'a>(&self, bindings: impl Iterator<Item = &'a HttpBinding>) {
         if self.named.is_empty() {
             return;
@@ -138,13 +138,13 @@ impl Credentials {
         })
     }
 
-    /// The schemes that have credentials, but that no operation names.
+    /// The schemes with credentials that no operation names.
     fn unknown(&self) -> impl Iterator<Item = &str> {
         let unknown = self.named.iter().filter(|(_, named)| !named.is_known.load(Ordering::Relaxed));
         unknown.map(|(name, _)| name.as_str())
     }
 
-    /// Credentials that no operation names, and those of these schemes without credentials of their own that may be meant.
+    /// Credentials that no operation names, and those of these schemes without credentials for which they may be meant.
     fn misspelt<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<(&str, String)> {
         let own = |name: &&str| self.named.contains_key(*name);
         self.unknown().find_map(|unknown| {
@@ -153,7 +153,7 @@ impl Credentials {
         })
     }
 
-    /// Logs once that the default credentials go to schemes for which others seem to be meant.
+    /// Logs once that the default credentials are sent for schemes for which others seem to be meant.
     fn tell_misspelt<'n>(&self, operation: &str, names: impl Iterator<Item = &'n str> + Clone) {
         let Some((unknown, meant)) = self.default.as_ref().and_then(|_| self.misspelt(names)) else { return };
         if self.named.get(unknown).is_some_and(|named| !named.is_told.swap(true, Ordering::Relaxed)) {
@@ -164,22 +164,23 @@ impl Credentials {
         }
     }
 
-    /// What a request of this operation carries.
+    /// The credentials of a request of this operation.
     ///
     /// Uses the first requirement whose schemes all have credentials: those set for the scheme by name, else the
-    /// default ones if they fit. Without such a requirement, nothing is sent if the operation can be called anonymously, too;
-    /// else the default credentials, if any, are sent as they are: documents are often wrong about what a server takes.
+    /// default ones if they fit. Without such a requirement, nothing is sent if the operation can also be called
+    /// anonymously. Otherwise the default credentials, if any, are sent unchanged, since documents are often wrong
+    /// about what a server accepts.
     ///
     /// # Errors
-    /// If nothing would be sent, but there are credentials for a scheme that no operation names, and that is called much
-    /// like one that this operation names: it is misspelt.
+    /// If nothing would be sent, but there are credentials for an unknown scheme whose name is similar to that of a
+    /// scheme of this operation: it is probably misspelt.
     pub(in crate::http) fn plan(&self, operation: &str, binding: &HttpBinding) -> Result<Plan, CallError> {
         let own = || Plan::of(self.default.iter().map(Step::own).collect());
         if binding.security.is_empty() {
             return Ok(own());
         }
         let names: Vec<&str> = self.schemes(binding).collect();
-        // The order of the requirements means nothing: anonymous access, which is always possible, comes last.
+        // The order of the requirements has no meaning: anonymous access, which is always possible, comes last.
         let (open, asking): (Vec<_>, Vec<_>) = binding.security.iter().partition(|way| way.schemes.is_empty());
         let satisfied = asking.into_iter().find_map(|requirement| {
             let steps = self.satisfy(requirement)?;
@@ -187,7 +188,7 @@ impl Credentials {
             Some(steps)
         });
         if !open.is_empty() {
-            // Credentials that cannot be used keep nobody from calling without.
+            // Unusable credentials do not prevent an anonymous call.
             let steps = satisfied.and_then(|steps| steps.into_iter().collect::<Result<_, _>>().ok());
             return Ok(Plan { is_optional: true, ..Plan::of(steps.unwrap_or_default()) });
         }
@@ -223,7 +224,7 @@ impl Credentials {
     pub(in crate::http) fn of_documents(&self) -> Plan {
         let usable = |source: &&Arc<Source>| match &source.auth {
             Auth::ClientCredentials(credentials) => credentials.knows_url(),
-            // No caller asks for the document.
+            // A document is not requested on behalf of a caller.
             auth => !auth.is_of_caller(),
         };
         Plan::of(self.default.iter().filter(usable).map(Step::own).collect())
@@ -246,7 +247,7 @@ impl Credentials {
         steps.filter(|steps| !steps.is_empty() || requirement.schemes.is_empty())
     }
 
-    /// The credentials that the environment has for a scheme, with the tokens that they were exchanged for.
+    /// The credentials in the environment for a scheme, with the tokens that they were exchanged for.
     fn of_environment(&self, scheme: &SecurityScheme) -> Option<Result<Arc<Source>, CallError>> {
         let (variable, auth) = self.environment.auth(scheme)?;
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -260,19 +261,19 @@ impl Credentials {
             }
             Err(error) => {
                 let message = format!("the environment variable `{variable}` cannot be used: {}", error.message());
-                // Not the fault of the input.
+                // The input is not the cause.
                 Err(CallError::execution(message))
             }
         })
     }
 }
 
-/// True for mutual TLS, whose certificate the engine holds, so that it is not known here if there is one.
+/// True for mutual TLS: the engine has its certificate, so it is unknown here if there is one.
 fn is_by_engine(scheme: &SecurityScheme) -> bool {
     matches!(&scheme.kind, SecurityKind::Other(kind) if kind == "mutualTLS")
 }
 
-/// What a request carries to prove who sends it.
+/// The credentials of a request.
 #[derive(Default)]
 pub(in crate::http) struct Plan {
     steps: Vec<Step>,
@@ -292,7 +293,7 @@ struct Step {
 }
 
 enum Place {
-    /// The place that the credentials name themselves.
+    /// The place that the credentials themselves name.
     Own,
     Header(HeaderName),
     Query(String),
@@ -325,7 +326,7 @@ impl Step {
         Ok(step)
     }
 
-    /// The credentials in the form that the scheme asks for.
+    /// The credentials in the form of the scheme.
     fn in_form<'a>(&self, auth: &'a Auth) -> Cow<'a, Auth> {
         match auth {
             Auth::Secret(text) if self.is_basic => Cow::Owned(Auth::basic_of(text)),
@@ -370,19 +371,19 @@ impl Step {
         }
     }
 
-    /// What a function of the user's is asked for.
+    /// The request to the program's function.
     fn request(&self, rejected: bool) -> TokenRequest {
         TokenRequest { scheme: self.scheme.clone(), scopes: self.scopes.clone(), rejected }
     }
 }
 
-/// A call needs its caller's token, and has none.
+/// The error of a call that needs its caller's token, and has none.
 fn no_token() -> CallError {
     let message = "the service is called with the token of the caller, who has none: authenticate with a bearer token";
     CallError::new(ErrorCode::AccessDenied, message)
 }
 
-/// The header in which a document wants a key; headers that frame the message are refused.
+/// The header for a key in a document; headers that frame the message are refused.
 fn header_of(name: &str) -> Result<HeaderName, CallError> {
     let header = HeaderName::from_bytes(name.as_bytes()).ok();
     let header = header.filter(|name| *name == AUTHORIZATION || !is_reserved_header(name.as_str()));
@@ -422,7 +423,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// The plan of a call that brings an `Authorization` of its own: no token is fetched in vain.
+    /// The plan of a call with an `Authorization` header of its own: no token is fetched unnecessarily.
     pub(in crate::http) fn without_authorization(mut self) -> Self {
         self.steps.retain(|step| match (&step.place, &step.source.auth) {
             (Place::Own, Auth::ApiKey { header, .. }) => !header.eq_ignore_ascii_case(AUTHORIZATION.as_str()),
@@ -440,7 +441,7 @@ impl Plan {
             .any(|step| matches!(step.source.auth, Auth::ClientCredentials(_) | Auth::Token(_) | Auth::Exchange(_)))
     }
 
-    /// Adds the credentials, and what tokens are fetched with.
+    /// Adds the credentials, including those for fetching tokens.
     pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
         self.caller.iter().for_each(|token| secrets.add(token.expose()));
         self.steps.iter().for_each(|step| step.source.auth.collect(secrets));
@@ -455,7 +456,7 @@ impl Plan {
         }
     }
 
-    /// Fetches the tokens that are needed; `rejected` are the credentials that the server has just rejected.
+    /// Fetches the required tokens; `rejected` are the credentials that the server has just rejected.
     pub(in crate::http) async fn apply(
         &self,
         settings: &Settings,

@@ -49,7 +49,7 @@ impl Client {
         secrets.add_basic(&self.id, self.secret.expose());
     }
 
-    /// Adds the id and the secret to a request for a token, in its headers or behind the rest of its form.
+    /// Adds the id and the secret to a request for a token, in its headers or at the end of its form.
     fn put<'a>(&'a self, headers: &mut HeaderMap, form: &mut Form<'a>) -> Result<(), CallError> {
         if self.in_body {
             form.extend([("client_id", self.id.as_str()), ("client_secret", self.secret.expose())]);
@@ -66,15 +66,15 @@ impl Client {
 /// The form of a request for a token.
 pub(super) type Form<'a> = Vec<(&'a str, &'a str)>;
 
-/// Adds the parameters of a request for a token whose names say that they are secret, such as `actor_token`.
+/// Adds the parameters of a request for a token whose names show that they are secret, such as `actor_token`.
 pub(super) fn collect_parameters(parameters: &[(String, String)], secrets: &mut Secrets) {
     let secret = parameters.iter().filter(|(name, _)| names_a_secret(name) || name.contains("assertion"));
     secret.for_each(|(name, value)| secrets.add_setting(name, value));
 }
 
-/// What a token endpoint answered.
+/// The response of a token endpoint.
 pub(super) struct Answer {
-    /// When the request was sent, from which lifetimes count.
+    /// When the request was sent; lifetimes count from then.
     started: Instant,
     json: Value,
 }
@@ -85,7 +85,7 @@ impl Answer {
         self.json.get(name).and_then(Value::as_str)
     }
 
-    /// When the token expires; `None` if the server does not say.
+    /// When the token expires; `None` if the server does not state it.
     pub(super) fn expires(&self) -> Option<Instant> {
         // Some servers send a number as text.
         let seconds = self.json.get("expires_in")?;
@@ -94,7 +94,7 @@ impl Answer {
         self.started.checked_add(time.saturating_sub(LEEWAY.min(time / 4)))
     }
 
-    /// When a lifetime that the server did not name ends.
+    /// When a lifetime ends that the server did not state.
     pub(super) fn expires_after(&self, lifetime: Duration) -> Option<Instant> {
         self.started.checked_add(lifetime)
     }
@@ -126,7 +126,7 @@ impl Refusal {
     }
 }
 
-/// Asks a token endpoint.
+/// Sends a request to a token endpoint.
 ///
 /// # Errors
 /// If the transport fails, or if the endpoint does not answer in time. What it refuses is the inner error.

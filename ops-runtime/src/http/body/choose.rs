@@ -1,4 +1,4 @@
-//! Which of several content types a body is for, where each describes bodies of its own and the input names none.
+//! Chooses one of several content types for a body, if each has its own schema and the input names none.
 
 mod judge;
 
@@ -10,8 +10,8 @@ use crate::{HttpBinding, HttpBody, OperationSpec};
 
 /// The endpoint's bodies in the order of the document, in which JSON comes first.
 ///
-/// A body whose description refuses the value goes behind the first one whose description takes it. If that cannot be
-/// told, the order stays.
+/// A body whose schema refuses the value is moved behind the first one whose schema accepts it. If that cannot be
+/// decided, the order stays.
 pub(super) fn by_value<'b>(
     spec: &OperationSpec,
     binding: &'b HttpBinding,
@@ -49,12 +49,12 @@ fn alternative<'s>(body: &HttpBody, binding: &HttpBinding, all: &'s [Value]) -> 
     match own.clone().count() {
         1 => own.next(),
         count if count == alike.len() => own.nth(at),
-        // Some of them share a schema, and nothing tells which.
+        // Some of them share a schema, so it is unclear which is meant.
         _ => None,
     }
 }
 
-/// The word that the reader of documents names the schema of a body after.
+/// The word after which the reader of documents names the schema of a body.
 fn word(kind: Media) -> &'static str {
     match kind {
         Media::Json => "Json",

@@ -55,7 +55,7 @@ pub(super) fn encode(
             }
         }
         value => {
-            // A value that is no object has parts of one name, that of the binding's only field.
+            // A value that is not an object has parts with one name, that of the binding's only field.
             let [field] = body.fields.as_ref() else { return Ok(None) };
             let name = Some(field.name.as_ref());
             parts.nameless = true;
@@ -71,7 +71,7 @@ pub(super) fn encode(
 
 struct Parts<'a> {
     pieces: Vec<Piece>,
-    /// Text to send before the next body.
+    /// Text before the next body.
     text: Vec<u8>,
     boundary: &'a str,
     body: &'a HttpBody,
@@ -91,7 +91,7 @@ impl Parts<'_> {
         if let Some((style, explode)) = style {
             let mut parameter = style::form_field(name, value);
             (parameter.style, parameter.explode) = (style, explode);
-            // The pairs of a form, unescaped: a part needs no escapes.
+            // The pairs of a form, unescaped, since parts need no escapes.
             for pair in style::query(&parameter, &*self.input.bodies.to_json(value)?) {
                 let (name, value) = pair.split_once('=').unwrap_or((&pair, ""));
                 let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -106,7 +106,7 @@ impl Parts<'_> {
         }
     }
 
-    /// True if a value is bytes, or a list that holds bytes: these are written as they are, whatever style is given.
+    /// True if a value is bytes, or a list with bytes: these are written unchanged, whatever the style.
     fn is_file(&mut self, name: &str, value: &Value) -> bool {
         let has_body = match value {
             Value::Array(items) => items.iter().any(|item| self.input.body(item).is_some()),
@@ -170,7 +170,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The content of a part that is text, in the charset that its type names.
+    /// The content of a text part, in the charset of its type.
     fn written(&mut self, name: Option<&str>, kind: &str, text: &str) -> Result<(), CallError> {
         let bytes = in_charset(kind, text).ok_or_else(|| {
             let message = format!("a part of type `{kind}` is written from text of that charset");
@@ -179,7 +179,7 @@ impl Parts<'_> {
         self.content(bytes.into())
     }
 
-    /// Where the input has what a part holds.
+    /// The place of a part in the input.
     fn pointer(&self, name: Option<&str>) -> String {
         let at = name.filter(|_| !self.nameless).map_or_else(String::new, pointer);
         format!("{}{at}", self.body.pointer())
@@ -267,7 +267,7 @@ fn quoted(name: &str) -> String {
             '"' => text.push_str("%22"),
             '\r' => text.push_str("%0D"),
             '\n' => text.push_str("%0A"),
-            // Nothing else ends a line, but no parser should have to think about it.
+            // Other control characters do not end a line, but parsers should not have to handle them.
             c if c.is_ascii_control() => text.push_str(&format!("%{:02X}", u32::from(c))),
             c => text.push(c),
         }

@@ -11,7 +11,7 @@ use crate::{Definitions, OperationSpec};
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 16;
 
-/// How many schemas are looked at.
+/// Limit of the visited schemas.
 const ROOM: usize = 1_000;
 
 /// True if the document describes the property `name` of the body as bytes: a string with the format `binary`.
@@ -24,7 +24,7 @@ pub(super) fn is_json_text(spec: &OperationSpec, property: &str, name: &str) -> 
     is_part(spec, property, name, &|walker, part| walker.json_text(part, DEPTH))
 }
 
-/// True if something holds for the schema of the property `name` of the body.
+/// True if a condition holds for the schema of the property `name` of the body.
 fn is_part(spec: &OperationSpec, property: &str, name: &str, holds: &dyn Fn(&Walker<'_>, &Value) -> bool) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
     let walker = Walker::new(&spec.definitions);
@@ -76,7 +76,7 @@ impl<'a> Walker<'a> {
         })
     }
 
-    /// True if something holds for a schema, or for one that it refers to or is made of.
+    /// True if a condition holds for a schema, or for one that it refers to or is composed of.
     fn any(&self, schema: &Value, depth: usize, holds: &dyn Fn(&Value) -> bool) -> bool {
         let (Some(depth), Some(room)) = (depth.checked_sub(1), self.room.get().checked_sub(1)) else { return false };
         self.room.set(room);

@@ -59,7 +59,7 @@ impl Checked {
         };
         let credentials = Credentials::new(auth, config.credentials, config.environment)?;
         let settings = Settings {
-            // As documents are read.
+            // In the form of the reader of documents.
             namespace: config.namespace.map(|name| name.replace('.', "_")).filter(|name| !name.is_empty()),
             base_url,
             headers,

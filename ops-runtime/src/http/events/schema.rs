@@ -1,4 +1,4 @@
-//! How the data of events is read, by the schema of a subscription's output.
+//! How the data of events are read, by the schema of a subscription's output.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -46,10 +46,10 @@ fn either(mut variants: impl Iterator<Item = Data>) -> Data {
     if variants.all(|variant| variant == first) { first } else { Data::Any }
 }
 
-/// Looks at each definition once: those of a document may lead to each other in very many ways.
+/// Visits each definition once: those of a document may refer to each other in very many ways.
 struct Look<'a> {
     definitions: &'a Definitions,
-    /// How definitions are read. One that leads to itself says nothing.
+    /// How definitions are read. A recursive one does not decide.
     known: RefCell<HashMap<String, Data>>,
     /// Those that were searched for a property.
     searched: RefCell<HashSet<String>>,
@@ -64,7 +64,7 @@ impl<'a> Look<'a> {
         self.definitions.get(name).and_then(|definition| Some(definition.schema.to_value().ok()?.into_owned()))
     }
 
-    /// Shows the schemas of a property of a schema.
+    /// Calls a function with the schemas of a property of a schema.
     fn inside(&self, schema: &Value, property: &str, depth: usize, show: &mut dyn FnMut(&Value)) {
         let Some(depth) = depth.checked_sub(1) else { return };
         if let Some(found) = schema.get("properties").and_then(|properties| properties.get(property)) {

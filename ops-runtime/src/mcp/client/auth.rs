@@ -1,7 +1,7 @@
 //! OAuth 2.1 for servers at a URL (MCP specification, "Authorization"), by rmcp.
 //!
-//! A request that is refused for lack of a token or a scope was not carried out: it is sent again once the user has
-//! agreed.
+//! A request that is refused for lack of a token or a scope was not carried out: it is repeated after the user has
+//! authorized it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::mcp::oauth::{McpOAuth, Prompt};
 use crate::model::text::readable;
 use crate::{CallError, ErrorCode};
 
-/// How many new authorizations a request may cause before its refusal counts.
+/// How many new authorizations a request may cause before its refusal is final.
 const ATTEMPTS: usize = 3;
 
 type Failure = StreamableHttpError<CallError>;
@@ -52,12 +52,12 @@ struct Inner {
     connected: AtomicBool,
 }
 
-/// What the user was asked last.
+/// The last question to the user.
 #[derive(Default)]
 struct Asked {
-    /// When the user has agreed; requests that were sent before may be sent again.
+    /// When the user has agreed; requests that were sent before may be repeated.
     granted: Option<Instant>,
-    /// When asking has failed, for which challenge, and why: that is not asked again for requests sent before.
+    /// When asking has failed, for which challenge, and why: it is not asked again for requests sent before.
     failed: Option<(Instant, String, CallError)>,
 }
 
@@ -121,11 +121,11 @@ impl Authorization {
             Ok(token) => return Ok(Some(token)),
             Err(error @ AuthError::CredentialStoreError(_)) => return Err(error),
             Err(AuthError::AuthorizationRequired) => {}
-            // Without anybody to ask, the reason tells more than a refusal.
+            // If there is no prompt, the reason is more helpful than a refusal.
             Err(error) if self.0.oauth.prompt.is_none() => return Err(error),
             Err(error) => tracing::debug!(%error, "an expired token can't be renewed"),
         }
-        // Without a token, a server might carry the request out for an anonymous user.
+        // Without a token, a server might carry out the request for an anonymous user.
         let kept = self.kept().await?.and_then(|kept| kept.token_response);
         Ok(serde_json::to_value(kept).ok().and_then(|tokens| Some(tokens.get("access_token")?.as_str()?.to_owned())))
     }
@@ -170,7 +170,7 @@ impl Authorization {
         store(&self.0.oauth, &self.0.url, &self.0.bound).load().await
     }
 
-    /// Asks the user for what the challenge demands; false if the user has agreed to something since the request was
+    /// Asks the user for what the challenge requires; false if the user has agreed to something since the request was
     /// sent, and is not asked. If asking has failed since then, that error is returned.
     pub(super) async fn authorize(&self, challenge: &str, sent: Instant) -> Result<bool, CallError> {
         let prompt = self
@@ -220,7 +220,7 @@ impl Authorization {
                  machine"
             )));
         }
-        // The user's time counts from when the question comes.
+        // The timeout for the user begins when the question is shown.
         let turn = match &oauth.turn {
             Some(turn) => Some(turn.lock().await),
             None => None,
@@ -281,13 +281,13 @@ async fn session(
     AuthorizationSession::new(manager, request).await.map_err(|(_, error)| failed(&error))
 }
 
-/// Gets the tokens for the code that the user came back with.
+/// Exchanges the code of the user's redirect for tokens.
 async fn exchange(manager: &AuthorizationManager, callback: &str) -> Result<(), AuthError> {
     let AuthorizationCallback { code, csrf_token, issuer, .. } = AuthorizationCallback::from_redirect_url(callback)?;
     manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref()).await.map(drop)
 }
 
-/// The error that the user was sent back with in place of a code (RFC 6749, section 4.1.2.1).
+/// The error in the user's redirect instead of a code (RFC 6749, section 4.1.2.1).
 fn refusal(callback: &str) -> Option<CallError> {
     let url = url::Url::parse(callback).ok()?;
     let told = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| readable(&value, 300));
@@ -329,12 +329,12 @@ fn store(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Store {
     }
 }
 
-/// True if the program brings a secret of its own.
+/// True if the program has a secret of its own.
 fn has_secret(oauth: &McpOAuth) -> bool {
     oauth.client.as_ref().is_some_and(|(_, secret)| secret.is_some())
 }
 
-/// Takes over the stored tokens, and the client that they were issued to.
+/// Loads the stored tokens, and the client that they were issued to.
 async fn restore(oauth: &McpOAuth, bound: &Bound, manager: &mut AuthorizationManager) -> Result<(), AuthError> {
     if manager.initialize_from_store().await? {
         let id = manager.get_credentials().await?.0;
@@ -351,7 +351,7 @@ async fn restore(oauth: &McpOAuth, bound: &Bound, manager: &mut AuthorizationMan
 }
 
 fn failed(error: &AuthError) -> CallError {
-    // It may hold the server's whole response.
+    // It may contain the server's whole response.
     let why = readable(CallError::from_error(error).message(), 2000);
     CallError::execution(format!("authorization failed: {why}"))
 }
@@ -396,14 +396,14 @@ impl Authorized {
                 StreamableHttpError::InsufficientScope(refused) => refused.www_authenticate_header.clone(),
                 _ => return Err(refused),
             };
-            // While the client connects, the timeout for that runs, so the user is not asked: see `Session::connect`.
-            // Nor is the user asked for streams of the server's that nobody waits for.
+            // While the client connects, its timeout runs, so the user is not asked: see `Session::connect`. Nor is the
+            // user asked for the server's own streams, for which no call waits.
             let interceptor = &self.http.interceptor;
             let meets = asks
                 && authorization.0.connected.load(Ordering::Acquire)
                 && authorization.0.oauth.prompt.is_some()
                 && interceptor.pending() > 0;
-            // What the user has just agreed to does not do.
+            // The user's last authorization was not enough.
             if !meets || attempts == ATTEMPTS || granted.as_ref() == Some(&challenge) {
                 return Err(refused);
             }

@@ -1,4 +1,4 @@
-//! The client as a caller on its own.
+//! The client as a caller by itself.
 
 use super::McpClient;
 use crate::run::caller::{Target, impl_caller};
@@ -9,7 +9,7 @@ impl McpClient {
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
         let registry = match target {
             Target::Type(own) => {
-                // Uses the operation's own spec, even if the client has another under that id.
+                // Uses the operation's own spec, even if the client has another with that id.
                 self.typed.admit(&own, || {
                     self.remote.0.expect(&own.spec.into())?;
                     Ok(Registration::new(own.spec, self.handler.clone()))

@@ -25,7 +25,7 @@ pub(super) struct Catalog {
     pub(super) operations: Vec<SpecRef>,
     /// The diagnostics from reading them.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// The names of those that run as tasks only (2025-11-25).
+    /// The names of those that run only as tasks (2025-11-25).
     pub(super) tasks: HashSet<String>,
 }
 
@@ -73,7 +73,7 @@ async fn list(session: &Session) -> Result<Vec<Value>, CallError> {
                 room = room.saturating_sub(bytes);
                 page
             }
-            // A server that says it has no tools need not know how to list them.
+            // A server without tools need not support listing them.
             Err(_) if session.info.capabilities.get("tools").is_none() && seen.is_empty() => return Ok(tools),
             Err(error) => return Err(error),
         };
@@ -85,7 +85,7 @@ async fn list(session: &Session) -> Result<Vec<Value>, CallError> {
                 )));
             }
         }
-        // An empty string is a cursor, too.
+        // An empty string is a valid cursor.
         let next = match page.get_mut("nextCursor").map(Value::take) {
             None | Some(Value::Null) => return Ok(tools),
             Some(Value::String(next)) => next,

@@ -1,4 +1,4 @@
-//! The delays before something is opened again.
+//! The delays before something is reopened.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ pub(super) const STABLE: Duration = Duration::from_secs(10);
 const DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// How long to wait after so many failures.
+/// The delay after so many failures.
 pub(super) fn delay(failures: u32) -> Duration {
     DELAY.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LONGEST_DELAY)
 }
 
-/// A stream that is opened again whenever it ends.
+/// A stream that is reopened whenever it ends.
 #[derive(Default)]
 pub(super) struct Reopening {
     failures: u32,
@@ -29,12 +29,12 @@ impl Reopening {
         self.opened = Some(Instant::now());
     }
 
-    /// Notes that something came, so that the stream has not failed.
+    /// Notes that data has arrived, so that the stream has not failed.
     pub(super) fn works(&mut self) {
         self.failures = 0;
     }
 
-    /// Waits before the stream is opened again: at least that long, and longer the more often it failed.
+    /// Waits before the stream is reopened: at least that long, and longer the more often it failed.
     pub(super) async fn wait(&mut self, least: Duration) {
         if self.opened.take().is_some_and(|opened| opened.elapsed() >= STABLE) {
             self.works();

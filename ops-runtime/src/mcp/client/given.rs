@@ -1,4 +1,4 @@
-//! The secrets that the server of a connection was given.
+//! The secrets that were sent to the server of a connection.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use crate::CallError;
 use crate::mcp::config::McpServerConfig;
 use crate::model::secrets::{KeepsSecrets, Kept, Secrets};
 
-/// How many tokens are remembered: that of now, and those that the server may still say again.
+/// How many tokens are remembered: the present one, and those that the server may still repeat.
 #[cfg(feature = "mcp-auth")]
 const TOKENS: usize = 4;
 
@@ -40,7 +40,7 @@ impl Given {
         }
     }
 
-    /// Itself, to be kept with an answer.
+    /// Itself, to be kept with a response.
     pub(super) fn kept(self: &Arc<Self>) -> Kept {
         Kept::by(self.clone())
     }
@@ -55,18 +55,18 @@ impl Given {
         Cow::Owned(secrets)
     }
 
-    /// The error without what the server was given.
+    /// The error without these secrets.
     pub(super) fn error(&self, error: CallError) -> CallError {
         error.without(&self.secrets())
     }
 
-    /// A server's words for the log.
+    /// A text of the server, for the log.
     pub(super) fn text<'t>(&self, words: &'t str) -> Cow<'t, str> {
         self.secrets().text(words)
     }
 
-    /// A message as rmcp is given it, which logs notifications, errors and what a server says of itself. Answers to calls and
-    /// lists of tools are data, and stay as they are.
+    /// A message for rmcp, which logs notifications, errors and the server's information. Responses to calls and lists
+    /// of tools are data, and stay unchanged.
     pub(super) fn heard<'m>(&self, message: &'m str) -> Cow<'m, str> {
         if matches!(self.text(message), Cow::Borrowed(_)) {
             return Cow::Borrowed(message);
@@ -81,7 +81,7 @@ impl Given {
         Cow::Owned(read.to_string())
     }
 
-    /// The message that tells rmcp a verdict.
+    /// The message that passes a verdict to rmcp.
     pub(super) fn decode(
         &self,
         verdict: Verdict,
@@ -93,7 +93,7 @@ impl Given {
         }
     }
 
-    /// The words of an error for the log, such as one that quotes the server.
+    /// The text of an error for the log; it may quote the server.
     pub(super) fn words(&self, error: &dyn std::fmt::Display) -> String {
         self.text(&error.to_string()).into_owned()
     }

@@ -1,4 +1,4 @@
-//! A server at a URL: streamable HTTP, under rmcp's transport, which knows sessions and resumes streams.
+//! A server at a URL: streamable HTTP, below rmcp's transport, which handles sessions and resumes streams.
 
 mod errors;
 mod events;
@@ -38,20 +38,20 @@ use crate::mcp::follow::follow;
 use crate::mcp::invalid;
 use crate::{CallError, http as engine};
 
-/// How long a server may take to say which revisions it knows.
+/// Timeout for the server's supported revisions.
 const DISCOVERY: Duration = Duration::from_secs(15);
 
-/// How long a server may take to open the stream for messages of its own.
+/// Timeout for opening the stream of the server's own messages.
 const OPENING: Duration = Duration::from_secs(3);
 
 /// How much of the body of an error is kept.
 const MAX_ERROR: usize = 64 * 1024;
 
-/// How long the server may take to accept a message that needs no answer, or to open a stream.
+/// Timeout for the acceptance of a message without a response, and for opening a stream.
 const ACCEPT_TIME: Duration = Duration::from_secs(60);
 
-/// How long a session may take to begin again, whatever is configured: before that, rmcp waits as long for the requests
-/// of the session that the server has forgotten, and sends no other.
+/// Upper limit of the time to restart a session, whatever is configured: rmcp waits as long for the requests of the
+/// forgotten session, and sends no others before.
 const LONGEST_RECOVERY: Duration = Duration::from_secs(15);
 
 /// How long the server may take to end a session, or to accept that a call is cancelled.
@@ -75,13 +75,13 @@ const OWN: [&str; 4] = ["accept", "content-type", SESSION, LAST_EVENT];
 
 type Failure = StreamableHttpError<CallError>;
 
-/// The HTTP client under rmcp's transport.
+/// The HTTP client below rmcp's transport.
 #[derive(Clone)]
 pub(super) struct Http {
     client: reqwest::Client,
     pub(super) interceptor: Arc<Interceptor>,
     pub(super) given: Arc<Given>,
-    /// True if tokens can be got for the server.
+    /// True if tokens can be obtained for the server.
     authorizes: bool,
     max_message: usize,
     /// True once the session's own stream is open, or is known not to open.
@@ -91,13 +91,13 @@ pub(super) struct Http {
 
 /// Limits how often streams are opened, in case a server ends each at once.
 struct Pace {
-    /// How many streams were opened, reduced as time passes.
+    /// Number of opened streams, reduced as time passes.
     opened: u32,
     since: Instant,
 }
 
 impl Pace {
-    /// How long to wait before the next stream.
+    /// The delay before the next stream.
     fn next(&mut self, calls: usize) -> Duration {
         let made_up = u32::try_from(self.since.elapsed().as_millis() / STREAM.as_millis()).unwrap_or(u32::MAX);
         if made_up > 0 {
@@ -110,8 +110,8 @@ impl Pace {
     }
 }
 
-/// The transport of a server at a URL, by a client that may add tokens. A session that the server has forgotten begins
-/// again within `recovery`.
+/// The transport of a server at a URL, over a client that may add tokens. A session that the server has forgotten is
+/// restarted within `recovery`.
 pub(super) fn transport<C>(
     config: &Config,
     recovery: Duration,
@@ -136,7 +136,7 @@ fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, Call
         value.set_sensitive(true);
         headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
     }
-    // A stream that broke off is resumed a few times; a call without a timeout must not wait for ever.
+    // A broken stream is resumed a few times; a call without a timeout must not wait for ever.
     let mut retries = ExponentialBackoff::default();
     (retries.max_times, retries.max_delay) = (Some(6), Some(Duration::from_secs(5)));
     let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str())
@@ -166,14 +166,14 @@ impl Http {
         })
     }
 
-    /// The client of a server for which tokens can be got.
+    /// The client of a server for which tokens can be obtained.
     #[cfg(feature = "mcp-auth")]
     pub(super) fn with_authorization(self) -> Self {
         Self { authorizes: true, ..self }
     }
 
-    /// Waits until the server can send messages of its own. Some servers lose what they ask before that, during the
-    /// first call.
+    /// Waits until the server can send messages of its own. Some servers lose questions that they ask before that,
+    /// during the first call.
     async fn opened(&self, message: &ClientJsonRpcMessage) {
         if matches!(message, ClientJsonRpcMessage::Request(_)) && !*self.opened.borrow() {
             let mut opened = self.opened.subscribe();
@@ -203,11 +203,11 @@ impl Http {
         let response = request.send().await.map_err(|error| broken(&error.without_url()))?;
         let status = response.status();
         let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-        // rmcp logs what went wrong, so it gets no error that a secret is in.
+        // rmcp logs errors, so it gets none that contains a secret.
         let challenge = challenge.map(|challenge| self.given.text(challenge));
         let challenge = challenge.as_deref();
         match (status, challenge) {
-            // Without a challenge, the authorization server is looked for where it is by default (2025-11-25).
+            // Without a challenge, the default location of the authorization server is used (2025-11-25).
             (StatusCode::UNAUTHORIZED, challenge) if challenge.is_some() || self.authorizes => {
                 let challenge = challenge.unwrap_or_default().to_owned();
                 Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
@@ -221,13 +221,13 @@ impl Http {
         }
     }
 
-    /// The answer to a message that was sent.
+    /// The response to a sent message.
     async fn answer(&self, response: Response, is_request: bool) -> Result<StreamableHttpPostResponse, Failure> {
         let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        // Some servers say "ok", or send an empty result or stream, where nothing is to be answered.
+        // Some servers send "ok", or an empty result or stream, if there is nothing to respond to.
         if !is_request {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -259,11 +259,11 @@ impl Http {
         }
     }
 
-    /// Turns a response that is an error into what rmcp takes.
+    /// Converts an error response for rmcp.
     async fn refused(&self, response: Response, discovering: bool) -> Result<StreamableHttpPostResponse, Failure> {
         let (status, headers, is_json) = (response.status(), response.headers().clone(), is(&response, JSON));
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
-        // Many answer with a JSON-RPC error and a status that says the same.
+        // Many send a JSON-RPC error with a status of the same meaning.
         if is_json
             && let Ok(Some(message)) =
                 self.interceptor.inbound(&body).and_then(|verdict| self.given.decode(verdict, &body))
@@ -281,7 +281,7 @@ impl Http {
         Err(StreamableHttpError::Client(self.given.error(status_error(status, &headers, body))))
     }
 
-    /// The error of an answer that is no message, which may quote it.
+    /// The error of a response that is not a message; it may quote the response.
     fn unread(&self, error: serde_json::Error) -> Failure {
         match self.given.text(&error.to_string()) {
             Cow::Borrowed(_) => error.into(),
@@ -356,7 +356,7 @@ impl StreamableHttpClient for Http {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
         let sent = self.send(self.client.delete(&*uri), Some(&session_id), auth_header, custom_headers);
-        // Ending a connection does not wait long for the server.
+        // Closing a connection waits only a short time for the server.
         let response = soon(END_TIME, sent).await?;
         if !response.status().is_success() {
             tracing::debug!(server = %self.interceptor.server, status = response.status().as_u16(), "the session is not ended");
@@ -426,7 +426,7 @@ fn content_type(headers: &HeaderMap) -> String {
     headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
 }
 
-/// The body, if it is no longer than it may be.
+/// The body, within the size limit.
 async fn body(response: Response, max: usize) -> Result<String, Failure> {
     let mut bytes = response.bytes_stream();
     let mut body = Vec::new();

@@ -1,11 +1,11 @@
 //! Intercepts the messages between rmcp and the server, for both transports.
 //!
-//! rmcp decodes a result into one of many types, and drops what it does not know. So answers to calls and lists are
-//! taken out here unchanged, and rmcp only learns that there is an answer. Progress is taken out, too: rmcp hands each
-//! notification to a task of its own, which would mix up their order. Messages that rmcp cannot handle are kept from
-//! it: answers to no request, and the odd answers of old servers to `server/discover`.
+//! rmcp decodes a result into one of many types, and drops what it does not know. So responses to calls and lists are
+//! taken out here unchanged, and rmcp only learns that there is a response. Progress is taken out, too: rmcp passes
+//! each notification to a task of its own, which would change their order. Messages that rmcp cannot handle are
+//! removed: responses to no request, and invalid responses of old servers to `server/discover`.
 
-// Named by their places, so that a fuzz target can take this file as a module of its own.
+// With explicit paths, so that a fuzz target can include this file as a module.
 #[path = "interceptor/discovery.rs"]
 mod discovery;
 #[path = "interceptor/slot.rs"]
@@ -38,39 +38,39 @@ pub(super) const LAST_WORDS: usize = 10;
 /// How many characters of such a line are kept.
 const LAST_LINE: usize = 500;
 
-/// How many requests of the server's are answered at a time; others are dropped.
+/// How many requests of the server are handled at a time; others are dropped.
 const MAX_ASKED: usize = 128;
 
-/// How long the id of a request of the server's may be, in bytes.
+/// Limit of the id of a request of the server, in bytes.
 const MAX_ID: usize = 256;
 
-/// How many bytes a value of a list counts for at least: in memory it takes more than its text.
+/// The least number of bytes that a value of a list counts for: in memory it takes more than its text.
 const VALUE: usize = 32;
 
-/// How many bytes of an error of the server's are kept.
+/// Limit of the bytes of a kept error of the server.
 const MAX_ERROR: usize = 1024 * 1024;
 
 /// The connection to one server, as its transport sees it.
 pub(super) struct Interceptor {
-    /// Itself, for those whose end it has to hear of.
+    /// A weak reference to itself, for parts that have to report their end.
     me: Weak<Self>,
-    /// The server, as errors and logs call it.
+    /// The name of the server in errors and logs.
     pub(super) server: Arc<str>,
     pending: Mutex<HashMap<i64, Pending>>,
     /// Why the connection ended.
     end: OnceLock<String>,
     /// True if the server does not know the newest revision.
     is_old: AtomicBool,
-    /// True if the server says that it reports changes of its tools in the session.
+    /// True if the server declares that it reports changes of its tools in the session.
     reports_changes: AtomicBool,
     last_words: Mutex<VecDeque<String>>,
-    /// True if an answer to a ping is an HTTP request of its own.
+    /// True if the response to a ping is an HTTP request of its own.
     over_http: AtomicBool,
-    /// The requests of the server's that are not answered yet.
+    /// The requests of the server without a response.
     asked: Mutex<HashSet<NumberOrString>>,
-    /// The pings among them, where the queue for writing is bounded: pings are always answered.
+    /// The pings among them, if the queue for writing is bounded: every ping gets a response.
     pings: Mutex<HashSet<NumberOrString>>,
-    /// Notified when one of them is answered.
+    /// Notified when a ping gets its response.
     ponged: Notify,
     asking: Mutex<Asking>,
 }
@@ -78,22 +78,22 @@ pub(super) struct Interceptor {
 /// The server's questions to the user during calls.
 #[derive(Default)]
 struct Asking {
-    /// How many questions are not answered yet.
+    /// Number of unanswered questions.
     open: usize,
     /// When one was last answered.
     answered: Option<Instant>,
 }
 
-/// A request that the server has not answered yet, or that may still make progress.
+/// A request without a response, or whose call may still report progress.
 ///
 /// The slot of a call belongs to its caller: when that is gone, so are the call and its entry.
 enum Pending {
     Discover,
     Initialize,
-    /// A request whose answer only rmcp needs, such as a subscription.
+    /// A request whose response only rmcp needs, such as a subscription.
     Other,
     Call(Weak<Slot>),
-    /// A call that was answered. If the answer is a task, its progress goes on under the number of the call.
+    /// A call with a response. If the response is a task, its progress continues under the number of the call.
     Answered(Weak<Slot>),
 }
 
@@ -123,15 +123,15 @@ struct ProgressParams {
     message: Option<String>,
 }
 
-/// How much of a message rmcp is told.
+/// What rmcp gets of a message.
 pub(super) enum Verdict {
     /// All of it.
     Pass,
-    /// That the request is answered.
+    /// That the request has a response.
     Answered(i64),
     /// That the request failed.
     Failed(i64, ErrorData),
-    /// Nothing: it is a child's ping, which the transport answers.
+    /// Nothing: it is a child's ping, to which the transport responds.
     Ping(NumberOrString),
     /// Nothing.
     Drop,
@@ -155,28 +155,28 @@ impl Interceptor {
         })
     }
 
-    /// Every answer to the server is a request of its own from now on.
+    /// From now on, every response to the server is an HTTP request of its own.
     #[cfg(feature = "mcp-http")]
     pub(super) fn over_http(&self) {
         self.over_http.store(true, Ordering::Relaxed);
     }
 
-    /// How many calls and lists the server has not answered.
+    /// Number of calls and lists without a response.
     pub(super) fn pending(&self) -> usize {
         lock(&self.pending).values().filter(|pending| matches!(pending, Pending::Call(_))).count()
     }
 
-    /// Says why the connection ended; the first reason counts.
+    /// Sets why the connection ended; the first reason counts.
     pub(super) fn end(&self, reason: impl Into<String>) {
         let _ = self.end.set(reason.into());
     }
 
-    /// Why the connection ended, if it is known.
+    /// The reason why the connection ended, if known.
     pub(super) fn reason(&self) -> Option<&str> {
         self.end.get().map(String::as_str)
     }
 
-    /// Notes that the server asks the user something; timeouts of calls pause until it is answered.
+    /// Notes a question of the server to the user; timeouts of calls pause until it is answered.
     pub(super) fn asks(&self) -> impl Drop + use<'_> {
         struct Answered<'w>(&'w Interceptor);
         impl Drop for Answered<'_> {
@@ -210,12 +210,12 @@ impl Interceptor {
         Vec::from(lock(&self.last_words).clone()).join("\n")
     }
 
-    /// Forgets a request that is no longer waited for.
+    /// Forgets a request whose caller is gone.
     pub(super) fn forget(&self, id: i64) {
         lock(&self.pending).remove(&id);
     }
 
-    /// Forgets a request that will have no answer. One that has one may still make progress.
+    /// Forgets a request that will have no response. One that has one may still report progress.
     pub(super) fn give_up(&self, id: i64) {
         let mut pending = lock(&self.pending);
         if !matches!(pending.get(&id), Some(Pending::Answered(_))) {
@@ -260,12 +260,12 @@ impl Interceptor {
         }
     }
 
-    /// Notes that a request of the server's has ended.
+    /// Notes that a request of the server has ended.
     pub(super) fn finished(&self, id: &NumberOrString) {
         lock(&self.asked).remove(id);
     }
 
-    /// Notes that a message is being written to the server, and no longer queued.
+    /// Notes that a message is being written to the server, and is no longer queued.
     pub(super) fn sent(&self, message: &ClientJsonRpcMessage) {
         if let Some(id) = answers(message)
             && lock(&self.pings).remove(id)
@@ -274,19 +274,19 @@ impl Interceptor {
         }
     }
 
-    /// True if so many pings of the server are unanswered that reading from it must pause.
+    /// True if so many pings of the server have no response that reading from it must pause.
     pub(super) fn is_behind(&self) -> bool {
         lock(&self.pings).len() >= MAX_ASKED
     }
 
-    /// Waits until enough pings are answered to read on.
+    /// Waits until enough pings have a response.
     pub(super) async fn caught_up(&self) {
         while self.is_behind() {
             self.ponged.notified().await;
         }
     }
 
-    /// True unless the message is a request of ours that is no longer waited for.
+    /// True unless the message is a request of ours whose caller is gone.
     pub(super) fn is_wanted(&self, message: &ClientJsonRpcMessage) -> bool {
         match message {
             ClientJsonRpcMessage::Request(request) => match request.id {
@@ -297,7 +297,7 @@ impl Interceptor {
         }
     }
 
-    /// Passes on or drops a request or notification of the server's: too many requests at a time are dropped.
+    /// Passes on or drops a request or notification of the server: too many concurrent requests are dropped.
     fn heard(&self, id: Option<&RawValue>, method: &str, params: Option<&RawValue>) -> Verdict {
         #[derive(Deserialize)]
         struct Cancelled {
@@ -309,7 +309,7 @@ impl Interceptor {
                 && let Some(Ok(cancelled)) = params.map(|params| serde_json::from_str::<Cancelled>(params.get()))
                 && lock(&self.pings).contains(&cancelled.id)
             {
-                // A cancelled ping is answered anyway; rmcp would not tell that it is cancelled.
+                // A cancelled ping gets its response anyway; rmcp would not report the cancellation.
                 return Verdict::Drop;
             }
             return if method == "notifications/progress" { self.progress(params) } else { Verdict::Pass };
@@ -328,10 +328,10 @@ impl Interceptor {
         Verdict::Drop
     }
 
-    /// Takes our part out of a server's message, and returns what rmcp is told of it.
+    /// Takes our part out of a server's message, and returns what rmcp gets of it.
     ///
     /// # Errors
-    /// If it is no JSON object, or not one of JSON-RPC.
+    /// If it is not a JSON object, or not a JSON-RPC message.
     pub(super) fn inbound(&self, text: &str) -> Result<Verdict, serde_json::Error> {
         let frame: Frame<'_> = serde_json::from_str(text)?;
         if let Some(method) = &frame.method {
@@ -370,7 +370,7 @@ impl Interceptor {
         })
     }
 
-    /// What an answer is to. Those that may still make progress stay, and have no second answer.
+    /// The request of a response. Calls that may still report progress stay, and accept no second response.
     fn answered(&self, id: i64) -> Option<Pending> {
         let mut pending = lock(&self.pending);
         let found = pending.remove(&id)?;
@@ -380,7 +380,7 @@ impl Interceptor {
         Some(found)
     }
 
-    /// Gives up waiting for the answer to `server/discover`: old servers may send none.
+    /// Stops waiting for the response to `server/discover`: old servers may send none.
     pub(super) fn give_up_discovery(&self) -> Option<ServerJsonRpcMessage> {
         let mut pending = lock(&self.pending);
         let id = pending.iter().find(|(_, pending)| matches!(pending, Pending::Discover)).map(|(id, _)| *id)?;
@@ -389,19 +389,19 @@ impl Interceptor {
         Some(failed(id, legacy("no answer")))
     }
 
-    /// True if the server was found not to know the newest revision.
+    /// True if the server does not know the newest revision.
     #[cfg(feature = "mcp-http")]
     pub(super) fn is_old(&self) -> bool {
         self.is_old.load(Ordering::Acquire)
     }
 
-    /// True if the server says that it reports changes of its tools in the session.
+    /// True if the server declares that it reports changes of its tools in the session.
     #[cfg(feature = "mcp-http")]
     pub(super) fn reports_changes(&self) -> bool {
         self.reports_changes.load(Ordering::Acquire)
     }
 
-    /// True while the server has not said which revisions it knows.
+    /// True while the server has not sent its supported revisions.
     pub(super) fn discovering(&self) -> bool {
         lock(&self.pending).values().any(|pending| matches!(pending, Pending::Discover))
     }
@@ -442,12 +442,12 @@ impl Interceptor {
     }
 }
 
-/// How many bytes a text counts for: its length, or more if it has many small values.
+/// The number of bytes that a text counts for: its length, or more if it has many small values.
 pub(super) fn cost(text: &str) -> usize {
     text.len().max(separators(text.as_bytes()).saturating_mul(VALUE))
 }
 
-/// The request of the server's that a message answers.
+/// The server's request to which a message responds.
 fn answers(message: &ClientJsonRpcMessage) -> Option<&NumberOrString> {
     match message {
         ClientJsonRpcMessage::Response(response) => Some(&response.id),
@@ -456,7 +456,7 @@ fn answers(message: &ClientJsonRpcMessage) -> Option<&NumberOrString> {
     }
 }
 
-/// The message that tells rmcp a verdict.
+/// The message that passes a verdict to rmcp.
 pub(super) fn decode(verdict: Verdict, text: &str) -> Result<Option<ServerJsonRpcMessage>, serde_json::Error> {
     match verdict {
         Verdict::Pass => serde_json::from_str(text).map(Some),
@@ -468,7 +468,7 @@ pub(super) fn decode(verdict: Verdict, text: &str) -> Result<Option<ServerJsonRp
     }
 }
 
-/// A failed request, as rmcp takes it.
+/// A failed request, in the form of rmcp.
 pub(super) fn failed(id: i64, error: ErrorData) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(error, Some(RequestId::Number(id)))
 }
@@ -489,7 +489,7 @@ fn read_error(error: Option<&RawValue>) -> RpcError {
     })
 }
 
-/// An id of ours: a number, which some servers give back as text.
+/// An id of ours: a number, which some servers return as text.
 fn number(id: &RawValue) -> Option<i64> {
     let text = id.get();
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).parse().ok()

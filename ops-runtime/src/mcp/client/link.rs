@@ -1,4 +1,4 @@
-//! The connection as it comes and goes: one recovery for all calls that wait for it.
+//! The state of the connection, and one recovery for all calls that wait for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::session::{Session, timed_out};
 use super::{Inner, lock};
 use crate::{CallError, ErrorCode};
 
-/// The longest delay before an attempt to connect that calls wait for: before longer ones, they fail at once.
+/// The longest delay before an attempt to connect for which calls wait: during a longer one, they fail at once.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 type Recovery = Shared<BoxFuture<'static, Result<Arc<Session>, CallError>>>;
@@ -153,12 +153,12 @@ impl Inner {
     }
 }
 
-/// How long to wait before an attempt to connect, after so many failures.
+/// The delay before an attempt to connect, after so many failures.
 fn pause(failures: u32) -> Duration {
     if failures == 0 { Duration::ZERO } else { delay(failures) }
 }
 
-/// Connects again after that time, and once more after each failure as long as the delay is short.
+/// Connects again after that time, and retries as long as the delay is short.
 async fn recover(inner: Arc<Inner>, mut failures: u32, mut wait: Duration) -> Result<Arc<Session>, CallError> {
     let error = loop {
         sleep(wait).await;
@@ -186,7 +186,7 @@ async fn recover(inner: Arc<Inner>, mut failures: u32, mut wait: Duration) -> Re
                 tracing::warn!(server = %inner.name, %error, "cannot connect again");
                 failures = failures.saturating_add(1);
                 wait = pause(failures);
-                // A server that timed out will likely do so again, and callers have waited long enough.
+                // A server that timed out is likely to do so again, and callers have waited long enough.
                 if error.code() == &ErrorCode::Timeout || wait > PATIENCE {
                     break error;
                 }

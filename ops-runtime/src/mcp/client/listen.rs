@@ -19,8 +19,8 @@ use super::session::Session;
 const OPENING: Duration = Duration::from_secs(3);
 
 impl Session {
-    /// Asks the server to report changes of its tools, if it must be asked, and waits a moment for that to begin, so
-    /// that a list that is read afterwards misses no change. The task that listens does not keep the connection open.
+    /// Asks the server to report changes of its tools, if necessary, and waits a moment for that to begin, so that a
+    /// list that is read afterwards misses no change. The listening task does not keep the connection open.
     pub(super) async fn listen(&self, changed: Arc<Notify>) {
         let says = self.info.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true));
         if self.info.protocol_version != STATELESS || !says {
@@ -34,7 +34,7 @@ impl Session {
     }
 }
 
-/// What the subscription needs when it is opened again.
+/// The data for reopening the subscription.
 struct Listener {
     peer: Peer<RoleClient>,
     server: Arc<str>,
@@ -50,7 +50,7 @@ impl Listener {
             match self.peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
                 Ok(mut subscription) => {
                     reopening.opened();
-                    // Changes before that were not reported, unless the tools are yet to be listed.
+                    // Earlier changes were not reported, unless the tools are yet to be listed.
                     if begun.take().is_none_or(|begun| begun.send(()).is_err()) {
                         self.changed.notify_one();
                     }

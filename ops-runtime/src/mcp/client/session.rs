@@ -24,22 +24,22 @@ use crate::mcp::ask::Asks;
 use crate::mcp::config::McpServerConfig;
 use crate::{CallError, ErrorCode, ProgressSink};
 
-/// How often a server may ask for more before a call is given up.
+/// How often a server may ask further questions before a call fails.
 const ROUNDS: usize = 10;
 
-/// What a server says about itself.
+/// The server's information about itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct McpServerInfo {
-    /// The name that it gives itself; empty if it gives none.
+    /// Its name; empty if it sends none.
     pub name: String,
-    /// Its version; empty if it gives none.
+    /// Its version; empty if it sends none.
     pub version: String,
-    /// The revision of the protocol that is spoken with it, such as `2025-11-25`.
+    /// The negotiated revision of the protocol, such as `2025-11-25`.
     pub protocol_version: String,
-    /// How to use it, for a language model.
+    /// Instructions for a language model.
     pub instructions: Option<String>,
-    /// What it can do (MCP specification, `ServerCapabilities`).
+    /// Its capabilities (MCP specification, `ServerCapabilities`).
     pub capabilities: Value,
 }
 
@@ -53,21 +53,21 @@ pub(super) struct Session {
     runtime: Handle,
     asks: Asks,
     limits: CallLimits,
-    /// How many bytes a list may have in all.
+    /// Limit of the bytes of a list.
     pub(super) max_list: usize,
 }
 
 /// How long calls may take.
 #[derive(Clone, Copy)]
 struct CallLimits {
-    /// Without an answer or progress.
+    /// Without a response or progress.
     idle: Option<Duration>,
     /// In all.
     total: Option<Duration>,
 }
 
 impl Session {
-    /// Connects: by the newest revision if the server knows it, or else by `initialize`.
+    /// Connects: with the newest revision if the server knows it, otherwise by `initialize`.
     pub(super) async fn connect(
         config: &McpServerConfig,
         server: &str,
@@ -144,7 +144,7 @@ impl Session {
         &self.runtime
     }
 
-    /// Answers what a call asks, in the time that it has.
+    /// Answers the questions of a call, within its time.
     pub(super) async fn answers(
         &self,
         requests: &Map<String, Value>,
@@ -157,12 +157,13 @@ impl Session {
         }
     }
 
-    /// The error of a call that has used up its time.
+    /// The error of a call that has exceeded its time.
     pub(super) fn too_late(&self) -> CallError {
         timed_out(&self.interceptor.server, "did not answer", self.limits.total, "with_total_timeout")
     }
 
-    /// Calls a tool, and returns the raw result, and what hears of the progress: if the result is a task, that goes on.
+    /// Calls a tool. Returns the raw result, and the slot that receives progress: if the result is a task, progress
+    /// continues.
     pub(super) async fn call_tool(
         &self,
         tool: String,
@@ -178,7 +179,7 @@ impl Session {
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
                 return Ok((result, slot));
             }
-            // The server wants the call repeated, with the answers (2026-07-28, "Multi round-trip requests").
+            // The server requests that the call is repeated with the answers (2026-07-28, "Multi round-trip requests").
             let requests = result.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
             params.input_responses = Some(self.answers(&requests, until).await?.into_iter().collect());
             params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
@@ -186,8 +187,9 @@ impl Session {
         Err(CallError::execution(format!("the MCP server `{}` asked for more {ROUNDS} times", self.interceptor.server)))
     }
 
-    /// One page of the list of tools: the raw result, with its size in bytes, which may be up to `room`. Over HTTP, it
-    /// lacks tools with wrong `x-mcp-header` annotations, which must not be used (2026-07-28, "Custom headers").
+    /// One page of the list of tools: the raw result, with its size in bytes, which may be up to `room`. Over HTTP,
+    /// tools with invalid `x-mcp-header` annotations are left out, since they must not be used (2026-07-28, "Custom
+    /// headers").
     pub(super) async fn list_tools(&self, cursor: Option<String>, room: usize) -> Result<(Value, usize), CallError> {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
@@ -212,7 +214,7 @@ impl Session {
         self.request_shared(request, slot, until).await.map(|(result, ..)| result)
     }
 
-    /// Sends a request and waits for its result. If the caller stops waiting, the server is told.
+    /// Sends a request and waits for its result. If the caller stops waiting, the server is notified.
     async fn request_shared(
         &self,
         request: ClientRequest,
@@ -232,7 +234,7 @@ impl Session {
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = sent.map_err(|error| self.failure(error))?;
         let mut waiting = Waiting { handle: Some(handle), session: self };
-        // On an error here, dropping `waiting` tells the server.
+        // On an error here, dropping `waiting` notifies the server.
         let received = waiting.answer(&slot, until).await?;
         waiting.over();
         match (slot.take(), received) {
@@ -260,7 +262,7 @@ impl Session {
         ))
     }
 
-    /// Ends the connection, and the process or the session of the server.
+    /// Closes the connection, and ends the process or the session of the server.
     pub(super) async fn close(&self) {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(service) = service {
@@ -269,14 +271,14 @@ impl Session {
         }
     }
 
-    /// The error of a request that the server did not answer.
+    /// The error of a request without a response.
     fn failure(&self, error: ServiceError) -> CallError {
         let server = &self.interceptor.server;
         match error {
             ServiceError::TransportClosed => self.interrupted(None),
             ServiceError::TransportSend(_) if self.interceptor.reason().is_some() => self.interrupted(None),
             ServiceError::TransportSend(error) => transport_failure(server, &*error.error),
-            // Answers of the server never get here: this is rmcp's reason for having none.
+            // Responses of the server never get here: this is rmcp's reason for having none.
             ServiceError::McpError(error) => self.interrupted(Some(&error.message)),
             error => CallError::execution(format!("the MCP server `{server}`: {error}")),
         }
@@ -305,7 +307,7 @@ pub(super) fn transport_failure(server: &str, error: &(dyn std::error::Error + S
     CallError::execution(format!("the MCP server `{server}`: {}", CallError::from_error(error).message()))
 }
 
-/// A request that waits for its answer. If it is dropped before that, the server is told.
+/// A request that waits for its response. If it is dropped before that, the server is notified.
 struct Waiting<'s> {
     handle: Option<RequestHandle<RoleClient>>,
     session: &'s Session,
@@ -343,7 +345,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// Notes that the request is answered, or never will be.
+    /// Notes that the request has a response, or never will.
     fn over(&mut self) {
         if let Some(handle) = self.handle.take()
             && let NumberOrString::Number(id) = handle.id
@@ -373,7 +375,7 @@ pub(super) fn timed_out(server: &str, what: &str, limit: Option<Duration>, optio
     CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
 }
 
-/// The error that a server answers with.
+/// The error that a server responds with.
 pub(super) fn rpc_failure(server: &str, error: &RpcError) -> CallError {
     let message = match &error.message {
         Value::String(message) => message.clone(),
@@ -388,10 +390,10 @@ pub(super) fn rpc_failure(server: &str, error: &RpcError) -> CallError {
         .with_details(details)
 }
 
-/// What a server may ask of this side.
+/// The handler of requests of the server to this side.
 #[derive(Clone)]
 pub(super) struct Host {
-    /// The connection, held weakly: rmcp keeps this value as long as it likes.
+    /// The connection, held weakly: rmcp may keep this value for any time.
     interceptor: Weak<Interceptor>,
     given: Arc<Given>,
     asks: Asks,
@@ -414,7 +416,7 @@ impl Service<RoleClient> for Host {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
         let interceptor = self.interceptor.upgrade();
         let asking = interceptor.as_ref().map(|interceptor| interceptor.asks());
-        // What the server has cancelled is no longer waited for, and its answer is not sent.
+        // The result of a request that the server has cancelled is not sent.
         let answer = context.ct.run_until_cancelled(self.asks.answer(method, params)).await;
         let answer = answer.unwrap_or_else(|| Err((-32800, "the server has cancelled its question".to_owned())));
         drop(asking);

@@ -1,4 +1,4 @@
-//! How a connection starts: by the server's revision, and with the user's authorization if the server wants it.
+//! The start of a connection: with the server's revision, and with the user's authorization if required.
 
 use std::sync::Arc;
 
@@ -52,7 +52,8 @@ impl From<CallError> for StartError {
 
 type Started = Result<RunningService<RoleClient, Host>, StartError>;
 
-/// Connects within the configured time. If the server wants authorization, the user is asked, without that time limit.
+/// Connects within the configured time. If the server requires authorization, the user is asked, outside of that time
+/// limit.
 pub(super) async fn start(
     config: &McpServerConfig,
     interceptor: &Arc<Interceptor>,
@@ -85,7 +86,7 @@ async fn authorized(
             Err(StartError::Protocol(error)) => error.auth_challenge().map(str::to_owned),
             _ => None,
         };
-        // What the user has just agreed to does not do if the same is demanded again.
+        // The user's last authorization was not enough if the same is required again.
         let Some(challenge) = challenge.filter(|challenge| granted.as_ref() != Some(challenge)) else {
             authorization.connected(true);
             return Ok(started);
@@ -120,7 +121,7 @@ async fn once(
                 legacy_version: Some(ProtocolVersion::V_2025_11_25),
             };
             match host.clone().serve_with_lifecycle(spawn()?, lifecycle).await {
-                // It took long to start, was taken for an old one, and is none.
+                // It started slowly, was taken for an old server, and is not one.
                 Err(error) if knows_newest(&error) => {
                     let lifecycle = ClientLifecycleMode::Discover { preferred_versions };
                     Ok(host.clone().serve_with_lifecycle(spawn()?.patient(), lifecycle).await?)
@@ -149,7 +150,7 @@ async fn once(
     }
 }
 
-/// Connects to a server at a URL: by the newest revision, or else from the beginning by `initialize`.
+/// Connects to a server at a URL: with the newest revision, or otherwise from the start by `initialize`.
 #[cfg(feature = "mcp-http")]
 async fn serve<C>(
     config: &McpServerConfig,
@@ -174,7 +175,7 @@ where
     }
 }
 
-/// True if a server refuses `initialize` and names the newest revision as one that it knows.
+/// True if a server refuses `initialize` and lists the newest revision as one that it knows.
 fn knows_newest(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => knows_newest(fallback),

@@ -28,8 +28,8 @@ use super::given::Given;
 use super::interceptor::{Interceptor, Verdict};
 use crate::mcp::config::Stdio as Config;
 
-/// How long a server may take to say which revisions it knows; old ones may not answer at all. rmcp itself would wait
-/// for ten seconds, and fail on a later answer.
+/// Timeout for the server's supported revisions; old servers may not respond at all. rmcp itself would wait for ten
+/// seconds, and fail on a later response.
 const DISCOVERY: Duration = Duration::from_secs(8);
 
 /// How long to wait for the rest of a server's standard error after it has exited: a process that it left behind may
@@ -39,7 +39,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a server that has stopped reading may go on writing.
 const DEAF: Duration = Duration::from_secs(1);
 
-/// How long a server may read nothing while too many of its pings are unanswered.
+/// How long a server may read nothing while too many of its pings have no response.
 const STALLED: Duration = Duration::from_secs(10);
 
 /// The environment variables that a child inherits: those that programs need to run.
@@ -75,11 +75,11 @@ pub(super) struct Stdio {
     output: Lines<BufReader<ChildStdout>>,
     /// Reads standard error.
     log: JoinHandle<()>,
-    /// Messages of a batch that are not taken yet.
+    /// Messages of a batch that are not read yet.
     batch: VecDeque<String>,
-    /// Until when the server may say which revisions it knows, once it was asked.
+    /// The deadline for the server's supported revisions, once it was asked.
     discovery: Option<Instant>,
-    /// True if there is no such time.
+    /// True if there is no such deadline.
     is_patient: bool,
     /// When to stop reading from a server that has stopped reading itself.
     deaf: Option<Instant>,
@@ -88,7 +88,7 @@ pub(super) struct Stdio {
 }
 
 impl Stdio {
-    /// Starts the process: its lines may have `max_line` bytes, and `max_waiting` bytes may wait for it.
+    /// Starts the process. Its lines may have `max_line` bytes, and `max_waiting` bytes may wait to be read by it.
     pub(super) fn spawn(
         config: &Config,
         max_line: usize,
@@ -106,7 +106,7 @@ impl Stdio {
         if let Some(directory) = &config.cwd {
             command.current_dir(directory);
         }
-        // A group of its own, so that the processes that it starts end with it.
+        // A process group of its own, so that the processes that it starts end with it.
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn()?;
@@ -135,13 +135,13 @@ impl Stdio {
         })
     }
 
-    /// Waits for as long as it takes until the server says which revisions it knows.
+    /// Sets no timeout for the server's supported revisions.
     pub(super) fn patient(mut self) -> Self {
         self.is_patient = true;
         self
     }
 
-    /// The next line; `None` if the server has not said in time which revisions it knows.
+    /// The next line; `None` if the timeout for the supported revisions has passed.
     async fn line(&mut self) -> Result<Option<String>, LineError> {
         if self.interceptor.is_behind() {
             self.drained().await?;
@@ -156,8 +156,8 @@ impl Stdio {
         timeout_at(until, line).await.map_or(Ok(None), |line| line.map(Some))
     }
 
-    /// Waits until the server has read all but a few of the answers to its pings; an error if it stops reading. Can be
-    /// dropped.
+    /// Waits until the server has read all but a few of the responses to its pings; an error if it stops reading.
+    /// Cancel safe.
     async fn drained(&mut self) -> Result<(), LineError> {
         let Some(input) = &self.input else { return Ok(()) };
         while self.interceptor.is_behind() && !input.lines.is_closed() {
@@ -174,7 +174,7 @@ impl Stdio {
         Ok(())
     }
 
-    /// Takes a batch apart, if a line is one.
+    /// Splits a batch, if the line is one.
     fn unpack(&mut self, text: &str) -> Result<bool, LineError> {
         let messages = batch::unpack(text).map_err(LineError::Batch)?;
         let is_batch = messages.is_some();
@@ -182,7 +182,7 @@ impl Stdio {
         Ok(is_batch)
     }
 
-    /// Answers a ping. A server may ask without end, and rmcp would start a task for each.
+    /// Responds to a ping. A server may send any number, and rmcp would start a task for each.
     fn pong(&mut self, id: NumberOrString) {
         let mut sent = Box::pin(self.send(ClientJsonRpcMessage::response(ClientResult::empty(()), id)));
         if sent.as_mut().now_or_never().is_none() {
@@ -201,7 +201,7 @@ impl Stdio {
         match verdict.and_then(|verdict| self.given.decode(verdict, text)) {
             Ok(message) => message,
             Err(error) => {
-                // The text is not logged: it is not meant for us, and may be anything.
+                // The text is not logged: it is not a message, and may be anything.
                 let error = self.given.words(&error);
                 tracing::warn!(server = %self.interceptor.server, bytes = text.len(), error, "a line that is no message is skipped");
                 None
@@ -236,7 +236,7 @@ impl Stdio {
             LineError::Io(error) => format!("the MCP server `{server}` cannot be read: {error}"),
             LineError::End | LineError::Deaf => match timeout(Duration::from_secs(1), self.child.wait()).await {
                 Ok(Ok(status)) => {
-                    // What it wrote last may say why.
+                    // Its last output may explain it.
                     let _ = timeout(LAST_WORDS, &mut self.log).await;
                     format!("the MCP server `{server}` exited ({status})")
                 }
@@ -251,7 +251,7 @@ impl Stdio {
 impl Transport<RoleClient> for Stdio {
     type Error = io::Error;
 
-    /// Puts the message into the queue at once, so that messages go out in the order of their sending.
+    /// Queues the message at once, so that messages are written in order.
     fn send(&mut self, mut message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.interceptor.outbound(&mut message);
         let sent = serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
@@ -260,7 +260,7 @@ impl Transport<RoleClient> for Stdio {
             // If the server has stopped reading, `receive` finds out why.
             self.input.clone().map(|input| (input, line)).ok_or_else(closed)
         });
-        // What fits goes into the queue at once. If the server has stopped reading, `receive` finds out why.
+        // Queued at once if there is room. If the server has stopped reading, `receive` finds out why.
         let waits = sent.map(|(input, line)| input.put(line).map(|line| (input, line)));
         if let Ok(None) = &waits {
             self.interceptor.sent(&message);
@@ -278,7 +278,7 @@ impl Transport<RoleClient> for Stdio {
         }
     }
 
-    /// Can be dropped at any await: what was read stays in the buffers.
+    /// Cancel safe: what was read stays in the buffers.
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             if let Some(text) = self.batch.pop_front() {
@@ -314,23 +314,23 @@ impl Transport<RoleClient> for Stdio {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // Its input ends, which is how a server is told to exit (MCP specification, "Shutdown").
+        // Its input ends, which tells a server to exit (MCP specification, "Shutdown").
         self.input = None;
         self.child.end().await;
         Ok(())
     }
 }
 
-/// A line that waits to be written, and its share of the room for such lines.
+/// A line that waits to be written, and its permit for the queue.
 type Waiting = (Vec<u8>, OwnedSemaphorePermit);
 
-/// The queue of what is written to the server, bounded in bytes. Senders of what does not fit wait.
+/// The queue of lines for the server, bounded in bytes. Senders wait if there is no room.
 #[derive(Clone)]
 struct Input {
     lines: mpsc::UnboundedSender<Waiting>,
     room: Arc<Semaphore>,
     max: usize,
-    /// How many bytes the server has taken.
+    /// Number of bytes that the server has read.
     taken: Arc<AtomicU64>,
 }
 
@@ -340,7 +340,7 @@ impl Input {
         u32::try_from(bytes.min(self.max)).unwrap_or(u32::MAX)
     }
 
-    /// Puts a line into the queue, and gives it back if there is no room.
+    /// Queues a line, and returns it if there is no room.
     fn put(&self, line: Vec<u8>) -> Option<Vec<u8>> {
         match self.room.clone().try_acquire_many_owned(self.share(line.len())) {
             Ok(permit) => {
@@ -378,14 +378,14 @@ async fn heard(
     }
 }
 
-/// Writes lines in the order of their sending.
+/// Writes lines in order.
 async fn write(
     mut input: ChildStdin,
     mut lines: mpsc::UnboundedReceiver<Waiting>,
     taken: Arc<AtomicU64>,
     interceptor: Arc<Interceptor>,
 ) {
-    // The room is given back when the line is written.
+    // The permit is released when the line is written.
     while let Some((line, _room)) = lines.recv().await {
         let written = async {
             let mut rest = line.as_slice();
@@ -406,11 +406,12 @@ async fn write(
     }
 }
 
-/// Hands on what the server writes to standard error.
+/// Logs what the server writes to standard error.
 async fn log(errors: impl AsyncRead + Unpin, interceptor: Arc<Interceptor>, given: Arc<Given>) {
     let mut lines = Lines { inner: BufReader::new(errors), line: Vec::new(), max: 64 * 1024 };
     loop {
-        // A server may write millions of lines, and each takes its time. If nobody logs them, only the last ones count.
+        // A server may write millions of lines, and each takes time. If they are not logged, only the last ones are
+        // kept.
         if !tracing::enabled!(target: "ops_runtime::mcp::stderr", tracing::Level::INFO) {
             lines.skip_to_last(super::interceptor::LAST_WORDS);
         }
@@ -420,7 +421,7 @@ async fn log(errors: impl AsyncRead + Unpin, interceptor: Arc<Interceptor>, give
                 tracing::info!(target: "ops_runtime::mcp::stderr", server = %interceptor.server, "{line}");
                 interceptor.said(&line);
             }
-            // A line that is too long is left out, but the pipe must be read on, or else the server blocks.
+            // A line that is too long is skipped, but the pipe must be read on, or else the server blocks.
             Err(LineError::TooLong) => lines.line.clear(),
             Err(_) => return,
         }

@@ -1,7 +1,7 @@
-//! Calls that a server answers by a task: it is asked about it until the result is there.
+//! Calls that a server turns into a task: the task is polled until its result is available.
 //!
-//! A tool of 2025-11-25 that requires a task is called as one. Since 2026-07-28 any call may be answered by a task, if the
-//! client declares the extension, as this one does.
+//! A tool of 2025-11-25 that requires a task is called as one. Since 2026-07-28 the response to any call may be a task,
+//! if the client declares the extension, as this one does.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -23,12 +23,12 @@ use super::interceptor::{RpcError, Slot};
 use super::session::{Session, rpc_failure};
 use crate::{CallError, ErrorCode, ProgressSink};
 
-/// The revision in which clients say that a call is to be a task.
+/// The revision in which clients request that a call is a task.
 const EARLIER: &str = "2025-11-25";
 
-/// How often a server is asked that does not say how often.
+/// The default poll interval.
 const POLL: Duration = Duration::from_secs(1);
-/// How often a server may be asked, whatever it says.
+/// Limits of the poll interval that a server sets.
 const POLLS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(60));
 
 /// The call of a tool that is to be a task.
@@ -37,7 +37,7 @@ fn request(tool: &str, arguments: &Map<String, Value>) -> ClientRequest {
     ClientRequest::CustomRequest(CustomRequest::new("tools/call", Some(params)))
 }
 
-/// The task that a result is. `None` if it is the result of the tool.
+/// The task in a result. `None` if it is the result of the tool.
 fn task_of(result: &Value, is_earlier: bool) -> Option<Value> {
     let task = match is_earlier {
         true => result.get("task").filter(|_| result.get("content").is_none())?,
@@ -66,14 +66,14 @@ impl Session {
             false => self.call_tool(tool, arguments, progress, until).await?,
         };
         match task_of(&result, is_earlier) {
-            // In a box, so that other calls are not as large.
+            // Boxed, so that other calls are not as large.
             Some(task) => Box::pin(self.ended(task, &slot, is_earlier, until)).await,
             None => Ok(result),
         }
     }
 
-    /// Waits until a task has ended, and gives the result of its call. If the caller stops waiting, the task is cancelled.
-    /// Its progress comes under the number of the call, to the slot of that.
+    /// Waits until a task has ended, and returns the result of its call. If the caller stops waiting, the task is
+    /// cancelled. Its progress arrives under the number of the call, in the slot of the call.
     async fn ended(
         &self,
         mut task: Value,
@@ -87,7 +87,7 @@ impl Session {
         loop {
             match task.get("status").and_then(Value::as_str).unwrap_or_default() {
                 "working" => {}
-                // The server asks, and then answers, while its result is waited for.
+                // The server asks, and then responds, while its result is awaited.
                 "input_required" | "completed" | "failed" | "cancelled" if is_earlier => {
                     let result = self.result_of(task, &id, call, until).await;
                     // Whoever waits no longer has the task cancelled. An error that the server answers with is its end.
@@ -186,7 +186,7 @@ impl Session {
         self.request(request, Slot::new(None), until).await.map(drop)
     }
 
-    /// Waits for as long as the server asks for.
+    /// Waits for the server's poll interval.
     async fn pause(&self, task: &Value, until: Option<Instant>) -> Result<(), CallError> {
         let told = ["pollIntervalMs", "pollInterval"].iter().find_map(|name| task.get(*name)?.as_u64());
         let next = Instant::now() + told.map_or(POLL, Duration::from_millis).clamp(POLLS.0, POLLS.1);

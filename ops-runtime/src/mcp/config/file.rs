@@ -15,11 +15,11 @@ use crate::mcp::invalid;
 
 type LookUp<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The keys whose strings may hold variables; the rest stays as it is.
+/// The keys whose strings may contain variables; others are not substituted.
 const VARIABLE: [&str; 11] =
     ["command", "args", "env", "cwd", "url", "serverUrl", "baseUrl", "headers", "auth", "type", "transport"];
 
-/// What editors write and take: JSON with comments, and commas behind the last item.
+/// The JSON of editors: with comments, and commas after the last item.
 const EDITORS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -59,9 +59,9 @@ fn is_disabled(server: &Value) -> bool {
 /// The keys of one server that are not taken yet, with variables filled in.
 struct Keys {
     keys: Map<String, Value>,
-    /// The strings with variables as they are written, to be shown instead of the filled ones.
+    /// The strings with unsubstituted variables, to be shown instead.
     written: BTreeMap<String, String>,
-    /// The variables that were filled in.
+    /// The substituted variables.
     filled: Vec<(String, String)>,
 }
 
@@ -104,7 +104,7 @@ impl Keys {
         }
         let target = match (kind.as_deref(), command, url) {
             (None | Some("stdio"), Some(command), None) => Target::Stdio(self.stdio(command)?),
-            // `sse` is the older transport; today's servers with that setting speak streamable HTTP.
+            // `sse` is the older transport; today, servers with that setting use streamable HTTP.
             (
                 None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse"),
                 None,
@@ -202,7 +202,7 @@ fn scalar(value: Value) -> Option<String> {
     }
 }
 
-/// Fills in variables, in strings at any depth; the JSON parser bounds the depth.
+/// Substitutes variables, in strings at any depth; the JSON parser limits the depth.
 fn fill(value: &mut Value, look_up: LookUp<'_>) -> Result<(), String> {
     match value {
         Value::String(text) => *text = interpolate(text, look_up)?,

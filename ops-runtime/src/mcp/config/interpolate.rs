@@ -1,8 +1,8 @@
 //! Variables in the strings of a configuration: `${VAR}`, `${VAR:-default}`, `${env:VAR}`.
 
-/// Replaces variables by their values, which `look_up` gives.
+/// Replaces variables by their values, which `look_up` returns.
 ///
-/// Other text, such as a single dollar sign or an unclosed brace, stays as it is.
+/// Other text, such as a single dollar sign or an unclosed brace, stays unchanged.
 pub(super) fn interpolate(text: &str, look_up: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -27,7 +27,7 @@ fn value(reference: &str, look_up: &dyn Fn(&str) -> Option<String>) -> Result<St
             "`${{{reference}}}` is no variable: write `${{NAME}}`, `${{NAME:-default}}` or `${{env:NAME}}`"
         ));
     }
-    // As in a shell, a default stands in for an empty variable, too.
+    // As in a shell, an empty variable gets the default, too.
     match (look_up(name), default) {
         (Some(value), None) => Ok(value),
         (Some(value), Some(_)) if !value.is_empty() => Ok(value),

@@ -3,7 +3,7 @@
 use super::{Http, McpServerConfig, Stdio, Target};
 use crate::model::secrets::{KeepsSecrets, Secrets, names_a_secret};
 
-/// The ends of the names of variables that say where or how, and hold no secret; errors are hard to read without them.
+/// Suffixes of the names of variables that are not secret; errors are hard to read without their values.
 const PLAIN: [&str; 14] =
     ["PATH", "DIR", "HOME", "ROOT", "CWD", "FILE", "HOST", "PORT", "REGION", "ENV", "MODE", "LEVEL", "LANG", "TZ"];
 
@@ -41,7 +41,7 @@ impl Http {
     }
 }
 
-/// Adds the value of an environment variable, unless its name says that it is none.
+/// Adds the value of an environment variable, unless its name shows that it is not secret.
 fn add_variable(secrets: &mut Secrets, name: &str, value: &str) {
     let name = name.to_ascii_uppercase();
     if names_a_secret(&name) || !PLAIN.iter().any(|end| name.ends_with(end)) {

@@ -1,4 +1,4 @@
-//! Waiting for the browser that comes back from the authorization server.
+//! Waits for the browser that the authorization server redirects.
 
 use std::future::pending;
 use std::pin::pin;
@@ -35,7 +35,7 @@ pub(in crate::mcp) async fn listen(redirect: &str) -> Result<TcpListener, CallEr
         .map_err(|error| CallError::execution(format!("nobody can be waited for at `{redirect}`: {error}")))
 }
 
-/// The parameter `state` of the URL that the user is sent to, which comes back with the answer.
+/// The parameter `state` of the authorization URL, which comes back with the redirect.
 pub(in crate::mcp) fn state(url: &str) -> Option<String> {
     parameter(&Url::parse(url).ok()?, "state")
 }
@@ -46,8 +46,8 @@ fn parameter(url: &Url, name: &str) -> Option<String> {
 
 /// Waits for the browser at the redirect URL with that state, and returns the URL that it requested.
 ///
-/// Several connections are served at once. A request with another state belongs to another question: it is answered
-/// with 400 and ignored.
+/// Several connections are served at once. A request with another state belongs to another question: it gets the status
+/// 400 and is ignored.
 pub(in crate::mcp) async fn answer(
     listener: &TcpListener,
     redirect: &str,
@@ -81,7 +81,7 @@ pub(in crate::mcp) async fn answer(
                 let expected = &expected;
                 visits.push(async move { timeout(VISIT, visit(stream, expected, state)).await.unwrap_or_default() });
             }
-            // Such as too many open files, which passes.
+            // For example too many open files, which is temporary.
             Event::Connected(Err(error)) => {
                 tracing::debug!(%error, "a connection to the redirect URL could not be accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -90,7 +90,7 @@ pub(in crate::mcp) async fn answer(
     }
 }
 
-/// Answers one connection; returns its URL if that is the expected redirect.
+/// Serves one connection; returns its URL if that is the expected redirect.
 async fn visit(mut stream: TcpStream, expected: &Url, state: Option<&str>) -> Option<Url> {
     let mut line = String::new();
     BufReader::new((&mut stream).take(MAX_LINE)).read_line(&mut line).await.ok()?;

@@ -1,8 +1,8 @@
-//! The HTTP requests of OAuth: where they may go, how long they may take, and what they may carry.
+//! The HTTP requests of OAuth: their destinations, timeouts and contents.
 //!
 //! The server's authorization metadata is not trusted. Only `https`, and `http` on this machine, is requested, and
-//! private addresses only if [`Destinations`] allow them. A refresh token goes only to the token endpoint that issued
-//! it, a client's secret only to the first that got it.
+//! private addresses only if [`Destinations`] allow them. A refresh token is sent only to the token endpoint that
+//! issued it, and a client's secret only to the first one that received it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ use crate::CallError;
 use crate::http::{Destinations, Home, Resolver, Secret, builder, is_safe};
 use crate::model::secrets::{Secrets, names_a_secret};
 
-/// How many bytes a response may have.
+/// Limit of the bytes of a response.
 const MAX_ANSWER: usize = 1024 * 1024;
 
-/// The token endpoint that tokens and the client's secret belong to.
+/// The token endpoint to which tokens and the client's secret belong.
 #[derive(Debug, Default)]
 pub(in crate::mcp) struct Bound {
     endpoint: Mutex<Option<String>>,
-    /// The secrets that authorization servers gave when the program was registered, by the ids of the clients.
+    /// The secrets that authorization servers issued when the program was registered, by client id.
     registered: Mutex<BTreeMap<String, Secret>>,
 }
 
@@ -53,7 +53,7 @@ impl Bound {
     }
 }
 
-/// A response to the registration of a client, as far as it is needed again after a restart.
+/// The part of a registration response that is needed again after a restart.
 #[derive(Deserialize)]
 struct Registered {
     client_id: String,
@@ -67,7 +67,7 @@ pub(in crate::mcp) struct Steps {
     destinations: Destinations,
     home: Home,
     timeout: Duration,
-    /// True if the program brought its own secret, which no server issued.
+    /// True if the program has its own secret, which no server issued.
     has_secret: bool,
     bound: Arc<Bound>,
 }
@@ -138,7 +138,7 @@ impl Steps {
         if is_grant && answer.status().is_success() {
             self.bound.set(Some(url.into()));
         }
-        // rmcp keeps no secret of a client that it has registered.
+        // rmcp does not keep the secret of a client that it has registered.
         if is_post
             && !is_grant
             && answer.status().is_success()
@@ -192,7 +192,7 @@ fn grant(request: &http::Request<Vec<u8>>) -> Option<Cow<'_, str>> {
     form_urlencoded::parse(request.body()).find(|(name, _)| name == "grant_type").map(|(_, grant)| grant)
 }
 
-/// What a request for tokens holds that no error is to say again.
+/// The secrets in a request for tokens, which no error may repeat.
 fn secrets(request: &http::Request<Vec<u8>>) -> Secrets {
     let mut secrets = Secrets::default();
     for (name, value) in form_urlencoded::parse(request.body()) {

@@ -1,4 +1,4 @@
-//! Where tokens are kept between connections.
+//! Stores of tokens.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,21 +12,21 @@ use super::steps::Bound;
 use crate::http::Secret;
 use crate::{BoxFuture, CallError};
 
-/// Where tokens are kept, by the URL of the MCP server that they are for.
+/// A store of tokens, by the URL of the MCP server that they are for.
 ///
 /// They are secret text in a format that only this crate reads.
 pub trait TokenStore: Send + Sync + 'static {
     /// The tokens for a server, if there are any.
     fn load(&self, server: &str) -> BoxFuture<'static, Result<Option<Secret>, CallError>>;
 
-    /// Keeps the tokens for a server, replacing earlier ones.
+    /// Stores the tokens for a server, replacing earlier ones.
     fn save(&self, server: &str, tokens: Secret) -> BoxFuture<'static, Result<(), CallError>>;
 
-    /// Forgets the tokens for a server.
+    /// Removes the tokens for a server.
     fn clear(&self, server: &str) -> BoxFuture<'static, Result<(), CallError>>;
 }
 
-/// Keeps tokens as long as the program runs.
+/// An in-memory store: tokens are lost when the program ends.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryTokenStore(Arc<Mutex<BTreeMap<String, Secret>>>);
 
@@ -54,18 +54,18 @@ impl TokenStore for MemoryTokenStore {
     }
 }
 
-/// A store as rmcp sees it, for one server.
+/// A store in the form of rmcp, for one server.
 pub(in crate::mcp) struct Store {
     pub(in crate::mcp) inner: Arc<dyn TokenStore>,
     pub(in crate::mcp) server: String,
-    /// The token endpoint that the kept tokens are from.
+    /// The token endpoint of the stored tokens.
     pub(in crate::mcp) bound: Arc<Bound>,
     pub(in crate::mcp) has_secret: bool,
     pub(in crate::mcp) refreshes: Refreshes,
 }
 
-/// The locks under which tokens are refreshed, one for each server: authorization servers that rotate refresh tokens revoke all
-/// of them when one is used twice (RFC 9700, section 4.14.2).
+/// The locks for refreshing tokens, one per server: authorization servers that rotate refresh tokens revoke all of them
+/// when one is used twice (RFC 9700, section 4.14.2).
 #[derive(Clone, Default)]
 pub(in crate::mcp) struct Refreshes(Arc<Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>>);
 
@@ -76,11 +76,11 @@ impl Refreshes {
     }
 }
 
-/// What is kept for a server.
+/// The stored data for a server.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kept {
-    /// The token endpoint that issued the tokens: they go to no other.
+    /// The token endpoint that issued the tokens: they are sent to no other.
     token_endpoint: Option<String>,
     credentials: Option<StoredCredentials>,
     /// The secret of the client that the tokens were issued to, if the authorization server gave it one.
@@ -104,7 +104,7 @@ fn store_error(error: &dyn fmt::Display) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
 }
 
-// As `async_trait` writes it.
+// In the form that `async_trait` generates.
 impl CredentialStore for Store {
     fn load<'a, 'f>(&'a self) -> StoreFuture<'f, Option<StoredCredentials>>
     where
@@ -147,7 +147,7 @@ impl CredentialStore for Store {
         })
     }
 
-    // A client that waited here loads the tokens that the one before it got.
+    // A client that waited here loads the tokens that the one before it obtained.
     fn acquire_refresh_guard<'a, 'f>(&'a self) -> StoreFuture<'f, Option<CredentialRefreshGuard>>
     where
         'a: 'f,

@@ -1,4 +1,4 @@
-//! The bodies of the server's answers over HTTP, which hold the resources of their requests.
+//! The bodies of the server's HTTP responses, which hold the resources of their requests.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use http::{Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 
-/// The body of an answer: JSON, or a stream of events.
+/// The body of a response: JSON, or a stream of events.
 pub struct McpBody {
     body: BoxBody<Bytes, Infallible>,
     /// The resources of the request, held until this is read.
@@ -20,7 +20,7 @@ pub struct McpBody {
 }
 
 impl McpBody {
-    /// A body that holds something until it is read or dropped.
+    /// A body that holds a resource until it is read or dropped.
     pub(super) fn holding(body: BoxBody<Bytes, Infallible>, held: Arc<dyn Any + Send + Sync>) -> Self {
         Self { body, _held: Some(held) }
     }
@@ -52,7 +52,7 @@ impl fmt::Debug for McpBody {
     }
 }
 
-/// An answer in plain text.
+/// A response in plain text.
 pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<McpBody> {
     let body = Full::new(Bytes::from_static(text.as_bytes())).boxed();
     let mut response = Response::new(McpBody { body, _held: None });

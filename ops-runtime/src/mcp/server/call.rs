@@ -1,4 +1,4 @@
-//! Running a tool: the call of its operation, its items as they come, and its answer.
+//! Running a tool: the call of its operation, its items, and its result.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -39,7 +39,8 @@ const RESERVED: &str = "io.modelcontextprotocol/";
 /// Calls a tool. A failure of its operation is a result, too.
 ///
 /// # Errors
-/// If there is no such tool, if the state of the request is not of this server, or if the client lacks what the tool needs.
+/// If there is no such tool, if the state of the request is not of this server, or if the client lacks a capability that
+/// the tool needs.
 // Not an async fn: its future would hold the arguments twice, and the SDK moves it several times.
 pub(super) fn run(
     server: &Shared,
@@ -84,7 +85,7 @@ struct Call<'a> {
     token: Option<ProgressToken>,
 }
 
-/// The work that a call needs.
+/// The prepared work of a call.
 struct Work {
     invocation: Invocation,
     input: Result<Value, CallError>,
@@ -92,7 +93,7 @@ struct Work {
 }
 
 impl<'a> Call<'a> {
-    /// Does everything that needs no waiting.
+    /// Does everything that does not wait.
     fn begin(
         server: &'a Shared,
         mut params: CallToolRequestParams,
@@ -134,7 +135,7 @@ impl<'a> Call<'a> {
             Err(error) => return self.failure(error),
         };
         if self.tool.is_stream() {
-            // In a box, so that other calls are not as large.
+            // Boxed, so that other calls are not as large.
             return Box::pin(self.collected(invocation, input)).await;
         }
         let call = pin!(pipeline::answer(invocation, &self.tool.entry, input));
@@ -158,7 +159,7 @@ impl<'a> Call<'a> {
         result::collected(&self.tool, self.structure, items)
     }
 
-    /// What the transport knows of the request.
+    /// An extension that the transport added to the request.
     fn of_request<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.peer.request().extensions.get::<Parts>()?.extensions.get()
     }
@@ -172,8 +173,8 @@ impl<'a> Call<'a> {
         shown::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
     }
 
-    /// Collects items up to the limits, and sends each as progress if the caller asked for progress. A failed item does
-    /// not end the collection.
+    /// Collects items up to the limits, and sends each as progress if the caller asked for it. A failed item does not
+    /// end the collection.
     async fn collect(&self, mut stream: EnvelopeStream<Value>) -> Items {
         let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
         let mut room = self.options.max_bytes.saturating_sub(all.text.len());
@@ -199,7 +200,7 @@ impl<'a> Call<'a> {
                 Ok(data) => data.to_string(),
                 Err(error) => result::error_text(error),
             };
-            // With a comma before it, and the bracket behind all.
+            // With a comma before it, and the closing bracket.
             let cost = text.len().saturating_add(usize::from(count > 0));
             let Some(left) = room.checked_sub(cost).filter(|left| *left > 0) else {
                 all.complete = false;
@@ -231,7 +232,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Runs a call, and sends its reports before its answer.
+/// Runs a call, and sends its reports before its result.
 async fn reporting<T>(
     mut call: Pin<&mut impl Future<Output = T>>,
     mut reports: ProgressStream,
@@ -241,7 +242,7 @@ async fn reporting<T>(
     let done = loop {
         match select(call.as_mut(), reports.next()).await {
             Either::Left((done, _)) => break done,
-            // In a box, so that calls that report nothing are not as large as this.
+            // Boxed, so that calls without reports are not as large.
             Either::Right((Some(report), _)) => Box::pin(tell(report, token, peer)).await,
             Either::Right((None, _)) => break call.await,
         }

@@ -1,4 +1,4 @@
-//! What pages of other origins may read of the server's answers, for which their browsers ask (CORS).
+//! CORS: what pages of other origins may read of the server's responses.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 
@@ -10,7 +10,7 @@ const EXPOSED: HeaderValue = HeaderValue::from_static("mcp-session-id, retry-aft
 /// What a page may send, apart from what its browser asks for.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 
-/// The page that sends a request, if its origin is let in by name.
+/// The page that sends a request, if its origin is allowed by name.
 pub(super) struct Asking(HeaderValue);
 
 impl Asking {
@@ -19,7 +19,7 @@ impl Asking {
         door.lists(origin.to_str().ok()?).then(|| Self(origin.clone()))
     }
 
-    /// The answer to a browser that asks before it sends the request. It has no credentials.
+    /// The response to a preflight request, which has no credentials.
     pub(super) fn preflight(&self, method: &Method, headers: &HeaderMap) -> Option<Response<McpBody>> {
         let asked = |name: HeaderName| headers.get(name).cloned();
         if method != Method::OPTIONS || asked(header::ACCESS_CONTROL_REQUEST_METHOD).is_none() {
@@ -35,7 +35,7 @@ impl Asking {
         Some(response)
     }
 
-    /// Lets the page read a response with these headers.
+    /// Allows the page to read a response with these headers.
     pub(super) fn let_read(&self, headers: &mut HeaderMap) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0.clone());
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);

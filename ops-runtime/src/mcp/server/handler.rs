@@ -1,4 +1,4 @@
-//! The server's side of one connection: what `rmcp` asks of it.
+//! The server's side of one connection, as `rmcp` calls it.
 
 use std::future::{Future, ready};
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use super::tasks;
 use super::tool::{Served, StructuredContent};
 use crate::run::principal::Principal;
 
-/// What a cursor begins with; the rest is the name of the last tool of the page before.
+/// The prefix of a cursor; the rest is the name of the last tool of the page before.
 const CURSOR: &str = "after:";
 
 /// One connection to the server: a pipe, an HTTP session, or one request without a session.
 pub(super) struct Connection {
     server: Arc<Shared>,
-    /// The tools when the connection began, so that no change since is missed.
+    /// The tools at the start of the connection, so that no later change is missed.
     seen: Arc<ServedTools>,
     watched: AtomicBool,
     /// Ends the tasks of the connection, when it is dropped.
@@ -108,7 +108,7 @@ impl ServerHandler for Connection {
         {
             match tasks::route(&self.server, &request, &context) {
                 tasks::Route::Plain => Either::Left(call::run(&self.server, request, context)),
-                // In a box, so that other calls are not as large.
+                // Boxed, so that other calls are not as large.
                 tasks::Route::Task(began) => Either::Right(began.run(request, context).boxed()),
                 tasks::Route::Refused(error) => Either::Right(ready(Err(error)).boxed()),
             }
@@ -176,7 +176,7 @@ impl ServerHandler for Connection {
         Some(requested.intersection(&SubscriptionFilter::builder().tools_list_changed().build()))
     }
 
-    // In a box: the SDK moves the future of a request several times, and the largest counts for all.
+    // Boxed: the SDK moves the future of a request several times, and its size is that of the largest.
     fn listen(&self, context: SubscriptionContext) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
         Box::pin(async move {
             let mut changes = self.changes(&context.request_context().extensions);
@@ -193,7 +193,7 @@ impl ServerHandler for Connection {
         })
     }
 
-    // The SDK would answer with empty lists.
+    // The SDK would respond with empty lists.
 
     async fn complete(
         &self,
@@ -236,7 +236,7 @@ fn millis(duration: Duration) -> u64 {
 struct Changes {
     server: Arc<Shared>,
     caller: Principal,
-    /// The tools at the last look.
+    /// The tools at the last check.
     seen: Arc<ServedTools>,
 }
 

@@ -31,14 +31,14 @@ use crate::{BoxFuture, CancelToken, Identity};
 
 const SESSION: &str = "mcp-session-id";
 
-/// Finds out who sends a request.
+/// Returns the identity of the sender of a request.
 type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unauthorized>> + Send + Sync;
 
 /// A registry as an MCP server over streamable HTTP: a `tower` service, to be mounted at the server's path.
 ///
 /// It serves sessions, which begin with `initialize`, and single requests (2026-07-28). A session belongs to the
 /// identity that began it. `Host` must name this server's host, and so must `Origin` if a web page sends the request.
-/// By default that is the local host, so that no web page reaches a server on its reader's machine by DNS rebinding.
+/// By default that is the local host, so no web page can reach a server on its reader's machine by DNS rebinding.
 ///
 /// # Limits
 ///
@@ -51,8 +51,8 @@ type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unaut
 /// all are in use, the new one gets 503. Connections are limited by [`serve`](Self::serve), or by the server that the
 /// service is mounted on.
 ///
-/// Without an authenticator callers have no identity and may call what needs none, unless the server was given an
-/// identity.
+/// Without an authenticator, callers have no identity and may call only what requires none, unless the server was given
+/// an identity.
 #[derive(Clone)]
 pub struct McpService {
     inner: StreamableHttpService<Connection, Sessions>,
@@ -82,7 +82,7 @@ impl McpService {
         service.with_hosts(["localhost", "127.0.0.1", "[::1]"])
     }
 
-    /// Authenticates every request: the future finds out who sends it, from its head.
+    /// Sets the authenticator: the future returns the identity of the sender of a request, from its head.
     ///
     /// ```
     /// # use ops_runtime::Registry;
@@ -108,8 +108,8 @@ impl McpService {
         self
     }
 
-    /// Sets the hosts under which the server is reached, with or without a port, such as `api.example.com`. Pages of
-    /// these hosts may send requests.
+    /// Sets the hosts of the server, with or without a port, such as `api.example.com`. Pages of these hosts may send
+    /// requests.
     #[must_use]
     pub fn with_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
         self.inner.config.allowed_hosts = hosts.into_iter().map(Into::into).collect();
@@ -117,17 +117,17 @@ impl McpService {
         self
     }
 
-    /// Takes requests for any host, for a server that does not know by which names it is reached. It should
-    /// [authenticate](Self::with_authenticator) every caller: a page of the web could reach it by DNS rebinding. Pages may
-    /// send requests only if [`with_origins`](Self::with_origins) names their origin.
+    /// Accepts requests for any host, for a server that does not know its names. It should
+    /// [authenticate](Self::with_authenticator) every caller, since a web page could reach it by DNS rebinding. Pages
+    /// may send requests only if [`with_origins`](Self::with_origins) names their origin.
     #[must_use]
     pub fn with_any_host(self) -> Self {
         // For the SDK, no hosts are all hosts.
         self.with_hosts([] as [&str; 0])
     }
 
-    /// Allows pages of other origins, too, such as `https://app.example.com:443`, or `https://app.example.com:*` for
-    /// any port. Their scripts may send any header but cookies, and read the answers (CORS).
+    /// Also allows pages of other origins, such as `https://app.example.com:443`, or `https://app.example.com:*` for
+    /// any port. Their scripts may send any header but cookies, and read the responses (CORS).
     #[must_use]
     pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         for origin in origins.into_iter().map(Into::into) {
@@ -206,7 +206,7 @@ impl McpService {
         self.admitted(parts, body, caller).await.unwrap_or_else(|refused| refused)
     }
 
-    /// Answers a request if there is room for it.
+    /// Serves a request if there is room for it.
     async fn admitted<B>(
         self,
         mut parts: Parts,
@@ -279,9 +279,9 @@ impl McpService {
 
 #[cfg(feature = "durable")]
 impl McpService {
-    /// The body of a request about tasks of 2025-11-25, under a name that the SDK leaves to us.
+    /// The body of a request about tasks of 2025-11-25, with a method name that the SDK leaves to us.
     fn renamed(&self, parts: &Parts, body: Bytes) -> Bytes {
-        // Later revisions say in a header what the body asks for.
+        // Later revisions have the method in a header.
         let revision = parts.headers.get("mcp-protocol-version").and_then(|revision| revision.to_str().ok());
         if self.server.tasks.is_none() || revision.is_some_and(|revision| revision >= "2026-07-28") {
             return body;

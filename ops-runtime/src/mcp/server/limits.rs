@@ -1,6 +1,6 @@
 //! Limits for the clients of a server over HTTP: requests in flight, and bytes.
 
-// An error is the response that is sent, so nothing is gained by keeping it small.
+// An error is the response that is sent, so a small type would gain nothing.
 #![allow(clippy::result_large_err)]
 
 use std::pin::Pin;
@@ -20,10 +20,10 @@ use super::options::McpServerOptions;
 use super::sessions::Session;
 use crate::model::separators::separators;
 
-/// What a value of JSON takes in memory beside its text while it is read, in bytes: the SDK reads messages by trying.
+/// Memory of a JSON value beside its text while it is read, in bytes: the SDK tries several message types.
 const NODE: usize = 256;
 
-/// How many values of a request are not counted.
+/// Number of values of a request that are not counted.
 const SMALL: usize = 64;
 
 /// How many messages are read at a time for which there is no room, as they may end work that takes it.
@@ -32,7 +32,7 @@ const RESERVE: usize = 100;
 /// How long a request waits for room before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// What all requests share.
+/// State shared by all requests.
 pub(super) struct Limits {
     requests: Arc<Semaphore>,
     /// Messages that are read though there is no room for a request.
@@ -42,14 +42,14 @@ pub(super) struct Limits {
     /// Bytes of requests: those that are read, and what is made of them until they are answered.
     bytes: Arc<Semaphore>,
     max_bytes: usize,
-    /// Bytes of results that their clients have not read yet.
+    /// Bytes of results that clients have not read yet.
     unread: Arc<AtomicUsize>,
     max_unread: usize,
     pub(super) max_request: usize,
     read_timeout: Duration,
 }
 
-/// The resources of one request, given back when it is answered and its answer is read or dropped.
+/// The resources of one request, released when its response was read or dropped.
 #[derive(Default)]
 pub(super) struct Held {
     /// As what it counts: a request, a message of the reserve, or a stream.
@@ -67,7 +67,7 @@ pub(super) struct Held {
 impl Limits {
     pub(super) fn new(options: &McpServerOptions) -> Self {
         let semaphore = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
-        // The highest number of permits that can be taken at once.
+        // The highest number of permits that can be acquired at once.
         let max_bytes = options.max_request_bytes.clamp(1, u32::MAX as usize);
         Self {
             requests: semaphore(options.max_requests),
@@ -82,7 +82,7 @@ impl Limits {
         }
     }
 
-    /// Lets a request in.
+    /// Admits a request.
     ///
     /// # Errors
     /// The response if there is no room.
@@ -114,7 +114,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Reads the body of a request, and holds as many bytes for it as the server will need.
+    /// Reads the body of a request, and reserves as many bytes for it as the server will need.
     ///
     /// # Errors
     /// The response if the body is too large or too slow, or if there is no room.
@@ -135,7 +135,7 @@ impl Limits {
         if nodes > self.max_bytes / NODE {
             return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: too many values (max_request_bytes)"));
         }
-        // Counting is not worth it for a small request.
+        // Counting a small request costs more than it is worth.
         if nodes > SMALL {
             self.hold(held, nodes.saturating_mul(NODE)).await?;
         }
@@ -151,7 +151,7 @@ impl Limits {
         let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
         while let Some(data) = piece(body.as_mut(), self.max_request.saturating_sub(first.len() + rest.len())).await? {
             self.hold(held, data.len()).await?;
-            // Most bodies come in one piece, which is kept as it is.
+            // Most bodies arrive in one piece, which is used unchanged.
             if first.is_empty() && rest.is_empty() {
                 first = data;
             } else {
@@ -164,7 +164,7 @@ impl Limits {
         Ok(if rest.is_empty() { first } else { rest.freeze() })
     }
 
-    /// Holds more bytes for a request, as soon as there is room; one that needs more than the limit holds all.
+    /// Reserves more bytes for a request, when there is room; one that needs more than the limit reserves all.
     async fn hold(&self, held: &Held, bytes: usize) -> Result<(), Response<McpBody>> {
         let has = lock(&held.bytes).as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let more = bytes.min(self.max_bytes.saturating_sub(has));
@@ -212,7 +212,7 @@ impl Held {
         }
     }
 
-    /// Takes an id of the session's for the request; false if another request has it.
+    /// Reserves an id of the session for the request; false if another request has it.
     pub(super) fn take_id(&self, id: &RequestId) -> bool {
         let Some((session, _)) = self.session.get() else { return true };
         let taken = session.take(id);
@@ -260,7 +260,7 @@ where
     }
 }
 
-/// The response to a request for which there is no room now.
+/// The response to a request if there is no room now.
 pub(super) fn busy(text: &'static str) -> Response<McpBody> {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, text);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -10,16 +10,16 @@ use super::http::McpService;
 use crate::BoxFuture;
 use crate::run::listen::{self, Limits};
 
-/// How large the head of a request may be, in bytes.
+/// Limit of the head of a request, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
 
 impl McpService {
-    /// Serves a listener over HTTP/1.1, for as long as the future is polled, or until
-    /// [`with_cancel`](Self::with_cancel) says otherwise.
+    /// Serves a listener over HTTP/1.1, as long as the future is polled, or until the token of
+    /// [`with_cancel`](Self::with_cancel) is cancelled.
     ///
-    /// Use it for a server that serves nothing else; others mount the service beside the rest. The server's options
-    /// limit how many connections there are, how long the head of a request may take (an idle connection is closed
-    /// after that, too), and how long a client may read nothing.
+    /// Use it for a server that serves nothing else; otherwise mount the service beside the rest. The server's options
+    /// limit the number of connections, the time for the head of a request (an idle connection is closed after that,
+    /// too), and how long a client may read nothing.
     ///
     /// ```no_run
     /// # async fn run() -> std::io::Result<()> {

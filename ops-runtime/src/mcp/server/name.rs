@@ -1,7 +1,7 @@
 //! The names of tools.
 //!
 //! MCP allows letters, digits, `_`, `-` and `.`, up to 128 of them; the models of hosts allow 64, and no dots. So an id
-//! becomes a name that all of them accept: every other character is `_`, and `math.add` is `math_add`.
+//! becomes a name that all of them accept: every other character becomes `_`, so `math.add` is `math_add`.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use crate::model::text::hash;
 /// The longest name that hosts pass on to models.
 const MAX: usize = 64;
 
-/// Gives names to ids, no two the same.
+/// Assigns unique names to ids.
 #[derive(Default)]
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// The name of an operation, made of its id alone. It ends with a hash of the id if an earlier operation has that
+    /// The name of an operation, made from its id only. It ends with a hash of the id if an earlier operation has that
     /// name, or if it would be too long.
     pub(super) fn give(&mut self, id: &str) -> String {
         let plain: String = id.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();

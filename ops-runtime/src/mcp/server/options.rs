@@ -1,8 +1,8 @@
-//! What a server says of itself, and its limits.
+//! The server's information about itself, and its limits.
 
 use std::time::Duration;
 
-/// What a server says of itself, and its limits.
+/// The server's information about itself, and its limits.
 ///
 /// ```
 /// use ops_runtime::mcp::McpServerOptions;
@@ -17,26 +17,26 @@ pub struct McpServerOptions {
     pub name: String,
     /// The version of the server; that of this crate by default.
     pub version: String,
-    /// How to use the server, for the model.
+    /// Instructions for the model.
     pub instructions: Option<String>,
     /// How many tools a page of the list has; 1,000 by default, because not every client asks for more pages.
     pub page_size: usize,
-    /// How long clients may cache the list of tools; a minute by default. Clients that listen for changes are told of
-    /// each.
+    /// How long clients may cache the list of tools; a minute by default. Clients that listen for changes are notified
+    /// of each.
     pub list_ttl: Duration,
-    /// How long a call may take; by default as long as the operation allows.
+    /// Timeout of a call; by default only that of the operation.
     pub timeout: Option<Duration>,
     /// How many items of a subscription are collected; 1,000 by default.
     pub max_items: usize,
-    /// How long the JSON of the items of a subscription may be, in bytes; 1 MiB by default.
+    /// Limit of the JSON of the items of a subscription, in bytes; 1 MiB by default.
     pub max_bytes: usize,
     /// How long a client may take to answer a handler ([`McpPeer`](crate::mcp::McpPeer)), before 2026-07-28 and in tasks; 10 minutes
     /// by default.
     pub ask_timeout: Duration,
-    /// How many sessions there may be over HTTP; 1,000 by default. A further one ends the least recently used.
+    /// Limit of sessions over HTTP; 1,000 by default. Beyond, a new one ends the least recently used.
     pub max_sessions: usize,
-    /// How long a session over HTTP may be without a request in flight before it ends; 5 minutes by default. A stream of the
-    /// server's own messages (GET) is no such request.
+    /// How long a session over HTTP may be without a request in flight before it ends; 5 minutes by default. A stream
+    /// of the server's own messages (GET) does not count as such a request.
     pub session_idle: Duration,
     /// How many requests over HTTP may be in flight, streams not counted; 2,000 by default.
     pub max_requests: usize,
@@ -46,21 +46,22 @@ pub struct McpServerOptions {
     pub max_streams: usize,
     /// How many requests and streams a session over HTTP may have at a time; 200 by default.
     pub max_session_requests: usize,
-    /// How many bytes the requests in flight over HTTP may take in memory together; 128 MiB by default. A JSON value
-    /// counts for 256 bytes beside its text, so a request can have half a million of them.
+    /// Memory limit for the HTTP requests in flight, in bytes; 128 MiB by default. A JSON value counts for 256 bytes
+    /// beside its text, so a request can have half a million of them.
     pub max_request_bytes: usize,
-    /// How many bytes of results may wait for their clients to read them, before new requests over HTTP are refused; 64
-    /// MiB by default.
+    /// Limit of the bytes of unread results; beyond it, new HTTP requests are refused; 64 MiB by default.
     pub max_unread_bytes: usize,
-    /// How long the body of a request over HTTP may take; 30 seconds by default.
+    /// Timeout for the body of an HTTP request; 30 seconds by default.
     pub read_timeout: Duration,
-    /// How many connections [`McpService::serve`](crate::mcp::McpService::serve) has at a time; 1,000 by default. More wait to be accepted.
+    /// Limit of connections of [`McpService::serve`](crate::mcp::McpService::serve); 1,000 by default. Further ones
+    /// wait to be accepted.
     pub max_connections: usize,
     /// How long [`McpService::serve`](crate::mcp::McpService::serve) waits for the head of a request, and keeps an idle connection; 30 seconds by default.
     pub head_timeout: Duration,
-    /// How long a client of [`McpService::serve`](crate::mcp::McpService::serve) may read nothing before its connection is ended; a minute by default.
+    /// How long a client of [`McpService::serve`](crate::mcp::McpService::serve) may read nothing before its connection
+    /// is closed; a minute by default.
     pub stall_timeout: Duration,
-    /// True if callers see the messages of failures that have no code of their own, such as those of `io::Error`.
+    /// True if callers see the messages of failures without a code of their own, such as those of `io::Error`.
     pub expose_errors: bool,
 }
 
@@ -91,7 +92,7 @@ impl McpServerOptions {
         self
     }
 
-    /// Sets how long a call may take.
+    /// Sets the timeout of a call.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -105,7 +106,7 @@ impl McpServerOptions {
         self
     }
 
-    /// Sets how long the JSON of the items of a subscription may be, in bytes.
+    /// Sets the limit of the JSON of the items of a subscription, in bytes.
     #[must_use]
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
@@ -119,22 +120,22 @@ impl McpServerOptions {
         self
     }
 
-    /// Sets how many sessions there may be over HTTP.
+    /// Sets the limit of sessions over HTTP.
     #[must_use]
     pub fn with_max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
         self
     }
 
-    /// Sets how long a session over HTTP may be without a request in flight before it ends. A stream of the server's own
-    /// messages (GET) is no such request.
+    /// Sets how long a session over HTTP may be without a request in flight before it ends. A stream of the server's
+    /// own messages (GET) does not count as such a request.
     #[must_use]
     pub fn with_session_idle(mut self, idle: Duration) -> Self {
         self.session_idle = idle;
         self
     }
 
-    /// Sets how many requests over HTTP may be in flight.
+    /// Sets the limit of HTTP requests in flight.
     #[must_use]
     pub fn with_max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
@@ -155,29 +156,28 @@ impl McpServerOptions {
         self
     }
 
-    /// Sets how many bytes the requests in flight over HTTP may take in memory together.
+    /// Sets the memory limit for the HTTP requests in flight, in bytes.
     #[must_use]
     pub fn with_max_request_bytes(mut self, bytes: usize) -> Self {
         self.max_request_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes of results may wait for their clients to read them, before new requests over HTTP are
-    /// refused.
+    /// Sets the limit of the bytes of unread results; beyond it, new HTTP requests are refused.
     #[must_use]
     pub fn with_max_unread_bytes(mut self, bytes: usize) -> Self {
         self.max_unread_bytes = bytes;
         self
     }
 
-    /// Sets how long the body of a request over HTTP may take.
+    /// Sets the timeout for the body of an HTTP request.
     #[must_use]
     pub fn with_read_timeout(mut self, timeout: Duration) -> Self {
         self.read_timeout = timeout;
         self
     }
 
-    /// Sets how many connections [`McpService::serve`](crate::mcp::McpService::serve) has at a time.
+    /// Sets the limit of connections of [`McpService::serve`](crate::mcp::McpService::serve).
     #[must_use]
     pub fn with_max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections;
@@ -193,14 +193,14 @@ impl McpServerOptions {
     }
 
     /// Sets how long a client of [`McpService::serve`](crate::mcp::McpService::serve) may read nothing before its
-    /// connection is ended.
+    /// connection is closed.
     #[must_use]
     pub fn with_stall_timeout(mut self, timeout: Duration) -> Self {
         self.stall_timeout = timeout;
         self
     }
 
-    /// Shows callers the messages of failures that have no code of their own, such as those of `io::Error`.
+    /// Shows callers the messages of failures without a code of their own, such as those of `io::Error`.
     #[must_use]
     pub fn with_exposed_errors(mut self) -> Self {
         self.expose_errors = true;

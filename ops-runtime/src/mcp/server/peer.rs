@@ -1,9 +1,9 @@
-//! What a handler can ask of the client that called its tool.
+//! Questions of a handler to the client that called its tool.
 //!
 //! Before 2026-07-28 a question is a request of the server to the client. Since then servers send no requests: the call
 //! ends with the questions, and the client repeats it with the answers. So the handler is dropped where it asks, and
-//! runs again from its start with the answers at hand. Answers of earlier rounds are in the request's state, which the
-//! client echoes; it is signed, for one caller, tool and arguments.
+//! runs again from its start with the answers available. Answers of earlier rounds are in the request's state, which
+//! the client echoes; it is signed, for one caller, tool and arguments.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,10 +31,10 @@ use crate::{CallError, Context};
 /// How long a client may take to answer.
 const STATE_TTL: Duration = Duration::from_secs(3_600);
 
-/// The client that called a tool: what a handler can ask of it while the call lasts.
+/// The client that called a tool, which a handler can ask while the call lasts.
 ///
 /// A client of 2026-07-28 answers by calling the tool again, and the handler repeats everything that it did before it
-/// asked: ask first. An answer is found again by its key.
+/// asked: so ask first. An answer is found by its key.
 ///
 /// ```
 /// use ops_runtime::mcp::McpPeer;
@@ -88,7 +88,7 @@ impl McpPeer {
         }
     }
 
-    /// The answers that came with this call, by the keys of their questions; of a client of 2026-07-28.
+    /// The answers in this call, by the keys of their questions; from a client of 2026-07-28.
     #[cfg(all(feature = "gateway", feature = "program"))]
     pub(crate) fn answers(&self) -> impl Iterator<Item = (&str, &Value)> {
         let answers = match &self.0 {
@@ -113,7 +113,7 @@ impl McpPeer {
         };
         match &self.0 {
             Way::Request(peer) => peer.ask(key, method, capability, params).await,
-            // In a box, so that others are not as large.
+            // Boxed, so that others are not as large.
             #[cfg(feature = "durable")]
             Way::Task(peer) => Box::pin(peer.ask(key, method, capability, params)).await,
         }
@@ -132,7 +132,7 @@ impl fmt::Debug for McpPeer {
     }
 }
 
-/// The client of a request that is in flight.
+/// The client of a request in flight.
 #[derive(Clone)]
 pub(super) struct RequestPeer(Arc<Inner>);
 
@@ -142,11 +142,11 @@ struct Inner {
     /// How long to wait for an answer within the same call.
     patience: Duration,
     asked: Mutex<Asked>,
-    /// Wakes the call, to see what was asked.
+    /// Wakes the call to read the new question.
     call: AtomicWaker,
 }
 
-/// What a call waits for.
+/// A question of a call.
 #[derive(Default)]
 struct Asked {
     requests: InputRequests,
@@ -158,7 +158,7 @@ impl RequestPeer {
         Self(Arc::new(Inner { request, answers, patience, asked: Mutex::default(), call: AtomicWaker::new() }))
     }
 
-    /// The client as handlers see it.
+    /// The client for handlers.
     pub(super) fn shown(&self) -> McpPeer {
         McpPeer(Way::Request(self.clone()))
     }
@@ -207,7 +207,7 @@ impl RequestPeer {
         Ok(send(&self.0.request.peer, request, self.0.patience).await?)
     }
 
-    /// Runs a call until it is done, or until it waits for an answer that comes with another call.
+    /// Runs a call until it has ended, or until it waits for an answer that a later call will have.
     // Not an async fn, whose future would hold the call twice.
     pub(super) fn until_asked<T>(
         &self,
@@ -217,7 +217,7 @@ impl RequestPeer {
             if let Poll::Ready(done) = call.as_mut().poll(task) {
                 return Poll::Ready(Ok(done));
             }
-            // Registered before the look, so that any later question wakes the call.
+            // Registered before the check, so that any later question wakes the call.
             self.0.call.register(task.waker());
             let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
             let Asked { requests, missing } = std::mem::take(&mut *asked);
@@ -247,7 +247,7 @@ impl RequestPeer {
     }
 }
 
-/// What a call ends with, instead of a result, when it asks.
+/// The end of a call that asks, instead of a result.
 pub(super) enum Question {
     Requests(InputRequests),
     Unsupported(ClientCapabilities),
@@ -271,7 +271,7 @@ impl States {
         self.0.seal_json_with(answers, &options).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    /// The answers that come with a call: those of its state, and its own.
+    /// The answers in a call: those in its state, and its own.
     pub(super) fn answers(
         &self,
         request: &mut CallToolRequestParams,

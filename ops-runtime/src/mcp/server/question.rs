@@ -1,4 +1,4 @@
-//! What clients are asked.
+//! Questions to clients.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{CallError, ErrorCode};
 
-/// Why a client's answer is not there.
+/// The reason why there is no answer.
 pub(super) enum Unanswered {
     /// The client refused the request.
     Refused(CallError),
@@ -72,7 +72,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// A question as the protocol has it.
+/// A question in the form of the protocol.
 pub(super) fn input_request(method: &str, params: Value) -> Result<InputRequest, CallError> {
     InputRequest::deserialize(json!({ "method": method, "params": params })).map_err(|error| {
         CallError::execution(format!("the parameters of `{method}` are not what the protocol asks for: {error}"))
@@ -83,11 +83,11 @@ pub(super) fn unsupported(capability: &str) -> CallError {
     CallError::new("UNSUPPORTED", format!("the client does not support {capability}"))
 }
 
-/// What clients can be asked by, as handlers name it.
+/// The capabilities of clients, in the names for handlers.
 #[cfg(any(test, feature = "durable"))]
 pub(super) const CAPABILITIES: [&str; 6] = [FORM, URL, SAMPLING, TOOLS, "sampling.context", "roots"];
 
-/// Forms, which the protocol calls `elicitation.form`, and which are meant by `elicitation` alone.
+/// Forms, which are `elicitation.form` in the protocol, and implied by `elicitation` alone.
 const FORM: &str = "elicitation";
 const URL: &str = "elicitation.url";
 
@@ -123,12 +123,12 @@ pub(super) fn declares(all: &Value, capability: &str) -> bool {
     }
 }
 
-/// The capability as the protocol has it.
+/// The capability in the form of the protocol.
 pub(super) fn declared(capability: &str) -> Value {
     capability.rsplit('.').fold(json!({}), |below, name| json!({ name: below }))
 }
 
-/// True if a value is an answer to that method; if not, the question is asked again.
+/// True if a value is a valid answer for that method; if not, the question is asked again.
 pub(super) fn is_answer(method: &str, answer: &Value) -> bool {
     match method {
         "elicitation/create" => ElicitResult::deserialize(answer).is_ok(),

@@ -1,4 +1,4 @@
-//! Results and errors of operations as results of tools.
+//! Converts results and errors of operations to results of tools.
 
 use rmcp::model::{CallToolResult, ContentBlock as Block, MetaObject};
 use serde_core::Deserialize;
@@ -15,7 +15,7 @@ pub(super) fn success(
 ) -> CallToolResult {
     let ResponseEnvelope { data, meta, warnings } = envelope;
     let mut result = match meta {
-        // Another server's answer, or one that a handler made: its blocks are the answer.
+        // Another server's result, or one that a handler made: its blocks are the result.
         ResponseMeta::Mcp(meta) => {
             let mut result = CallToolResult::success(meta.content.iter().map(block).collect());
             result.is_error = Some(meta.is_error);
@@ -79,7 +79,7 @@ fn failed_item(index: usize, error: &CallError) -> Value {
 
 /// An error as text, with its details.
 pub(super) fn error_text(error: &CallError) -> String {
-    // Without what `Display` adds: the words of another server are for the operator of this one.
+    // Without what `Display` adds: the texts of another server are for the operator of this one.
     let mut text = error.plain();
     if !error.details().is_null() {
         text.push('\n');
@@ -88,16 +88,16 @@ pub(super) fn error_text(error: &CallError) -> String {
     text
 }
 
-/// The result of a call that failed: what the caller may know of the error, as text and for programs.
+/// The result of a failed call: the part of the error that the caller may see, as text and for programs.
 pub(super) fn failure(error: &CallError) -> CallToolResult {
-    // What another server's failed tool said is passed on.
+    // The content of another server's failed tool is passed on.
     let content = error.mcp_meta().map(|meta| meta.content.iter().map(block).collect());
     let mut result = CallToolResult::error(content.unwrap_or_else(|| vec![Block::text(error_text(error))]));
     note(&mut result, "ops/error", serde_json::to_value(error).unwrap_or_default());
     result
 }
 
-/// The text that mirrors data: a string as it is, all else as JSON.
+/// The text form of data: a string unchanged, everything else as JSON.
 pub(super) fn text(data: &Value) -> String {
     data.as_str().map_or_else(|| data.to_string(), str::to_owned)
 }
@@ -117,7 +117,7 @@ fn blocks(data: Value) -> Vec<Block> {
     }
 }
 
-/// A block as the SDK has it, which knows fewer members than ours; one that it can't read is sent as text.
+/// A block in the form of the SDK, which knows fewer members than ours; an unknown one is sent as text.
 fn block(block: &ContentBlock) -> Block {
     if let ContentBlock::Text(text) = block
         && text.annotations.is_none()
@@ -134,7 +134,7 @@ pub(super) struct Items {
     pub(super) items: Vec<Value>,
     /// Their JSON, as a list.
     pub(super) text: String,
-    /// The items that failed, each with its index among all. An error is not always the end.
+    /// The failed items, each with its index among all. An error need not be the last item.
     pub(super) errors: Vec<(usize, CallError)>,
     /// True if these are all items.
     pub(super) complete: bool,

@@ -1,4 +1,4 @@
-//! Schemas as tools declare them: one object each, with all that it refers to.
+//! Schemas in the form for tools: one object each, with all that it refers to.
 
 use crate::pointer;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ const CHAIN: usize = 16;
 /// How many parts of a schema are visited, in case they refer to each other in circles.
 const BUDGET: usize = 256;
 
-/// What kind of values a schema allows.
+/// The kind of values that a schema allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Objects only.
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What kind of values a whole schema allows, as far as its types say.
+/// The kind of values that a whole schema allows, as far as its types tell.
 pub(super) fn kind(schema: &Object) -> Kind {
     kind_of(schema, schema, &mut { BUDGET })
 }
@@ -95,7 +95,7 @@ fn target<'a>(schema: &Object, root: &'a Object) -> Option<&'a Value> {
     root.get("$defs")?.get(&*name)
 }
 
-/// Puts a definition in the place of the root's reference to it: hosts look for `type` and `properties` there.
+/// Replaces the root's reference by the definition: hosts look for `type` and `properties` there.
 pub(super) fn inline_root(mut schema: Object) -> Object {
     for step in 0..=CHAIN {
         let Some(Value::Object(target)) = target(&schema, &schema).cloned() else {
@@ -105,7 +105,7 @@ pub(super) fn inline_root(mut schema: Object) -> Object {
             break;
         };
         schema.remove("$ref");
-        // Members beside a reference count together with it; of two with one name, the nearer counts.
+        // Members beside a reference apply together with it; of two with the same name, the one beside it counts.
         for (name, value) in target {
             schema.entry(name).or_insert(value);
         }
@@ -113,7 +113,7 @@ pub(super) fn inline_root(mut schema: Object) -> Object {
     schema
 }
 
-/// Takes out definitions that nothing refers to any longer.
+/// Removes definitions without references.
 fn drop_unused(schema: &mut Object) {
     let Some(Value::Object(definitions)) = schema.remove("$defs") else { return };
     let mut used = Object::new();
@@ -157,7 +157,7 @@ fn visit(value: &Value, found: &mut impl FnMut(&str)) {
     }
 }
 
-/// Puts `type: object` first in a schema of objects, as the protocol demands.
+/// Puts `type: object` first in a schema of objects, as the protocol requires.
 pub(super) fn typed_as_object(mut schema: Object) -> Object {
     schema.remove("type");
     schema.shift_insert(0, "type".to_owned(), json!("object"));
@@ -190,8 +190,8 @@ pub(super) fn list_of(items: Option<Object>) -> Object {
     list
 }
 
-/// A schema to be put into another, and the definitions to be put at its root. A schema that refers to its own root
-/// becomes one of them.
+/// A schema to be nested in another, and the definition to be put at its root. A schema that refers to its own root
+/// becomes such a definition.
 fn nest(mut schema: Object) -> (Value, Option<Value>) {
     let definitions = schema.remove("$defs");
     let mut refers_to_root = false;

@@ -12,7 +12,7 @@ use crate::OperationSpec;
 /// Which operations are served.
 pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
 
-/// What the tool of an operation is called.
+/// The name of an operation's tool.
 pub(super) type Naming = Box<dyn Fn(&OperationSpec) -> String + Send + Sync>;
 
 /// All tools, in the order of their names.
@@ -38,7 +38,7 @@ impl ServedTools {
         Self { version: table.version, tools }
     }
 
-    /// The state of the registry that it was made of.
+    /// The version of the registry from which it was made.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
@@ -59,7 +59,7 @@ impl ServedTools {
         &self.tools
     }
 
-    /// The tools after that name: a page starts where the last one ended, even if tools have come or gone.
+    /// The tools after that name: a page starts where the last one ended, even if tools were added or removed.
     pub(super) fn after(&self, name: &str) -> &[Arc<Served>] {
         let start = self.tools.partition_point(|tool| tool.name.as_str() <= name);
         self.tools.get(start..).unwrap_or_default()
@@ -78,7 +78,7 @@ impl Cache {
         {
             return look(served);
         }
-        // Two threads may both make one; they are alike.
+        // Two threads may both make one; they are equal.
         let served = Arc::new(ServedTools::of(server));
         self.0.store(Some(served.clone()));
         look(&served)

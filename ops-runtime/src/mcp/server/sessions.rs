@@ -1,4 +1,4 @@
-//! The sessions of a server over HTTP: those of the SDK, with their owners and limits.
+//! The sessions of a server over HTTP: those of the SDK, with owners and limits.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,11 +24,11 @@ use crate::run::principal::Principal;
 /// How long a session must be idle before it may be ended for a new one.
 const SPARE: Duration = Duration::from_secs(1);
 
-/// How long a session may do nothing after it began: clients say at once that they are ready (MCP specification,
+/// How long a session may do nothing after it began: clients report at once that they are ready (MCP specification,
 /// "Lifecycle").
 const UNUSED: Duration = Duration::from_secs(30);
 
-/// The shortest time between two looks for idle sessions.
+/// The shortest interval between two checks for idle sessions.
 const SHORTEST: Duration = Duration::from_millis(50);
 
 /// The sessions of one service.
@@ -40,9 +40,9 @@ pub(super) struct Sessions {
     started: Instant,
     /// How long a session may be idle.
     idle: Duration,
-    /// Whether a task ends idle sessions.
+    /// True if a task ends idle sessions.
     is_swept: Arc<AtomicBool>,
-    /// Whether tasks are declared.
+    /// True if tasks are declared.
     #[cfg(feature = "durable")]
     has_tasks: bool,
 }
@@ -50,14 +50,15 @@ pub(super) struct Sessions {
 /// One session.
 pub(super) struct Session {
     owner: OnceLock<Principal>,
-    /// The requests that it may have in flight.
+    /// Permits for its requests in flight.
     requests: Arc<Semaphore>,
     max_requests: usize,
-    /// How many of those in flight are streams that the client listens on: they last as long as it likes, and keep nothing.
+    /// How many of those in flight are streams that the client listens on: they last as long as the client wants, and
+    /// hold nothing.
     streams: AtomicUsize,
-    /// The ids of those that it has.
+    /// The ids of its requests in flight.
     ids: Mutex<HashSet<RequestId>>,
-    /// When the service began.
+    /// When the service started.
     started: Instant,
     /// When it was last used, in milliseconds since then.
     used: AtomicU64,
@@ -66,7 +67,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Takes an id for a request; false if another has it.
+    /// Reserves an id for a request; false if another has it.
     pub(super) fn take(&self, id: &RequestId) -> bool {
         lock(&self.ids).insert(id.clone())
     }
@@ -89,12 +90,12 @@ impl Session {
         self.streams.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// True if it has no request in flight but streams that the client listens on.
+    /// True if it has no request in flight except streams that the client listens on.
     fn is_idle(&self) -> bool {
         self.requests.available_permits() + self.streams.load(Ordering::Acquire) == self.max_requests
     }
 
-    /// True if it may be ended: it is idle, and has been for as long as such a session may be.
+    /// True if it may be ended: it is idle, and has been for the idle timeout.
     fn has_expired(&self, idle: Duration) -> bool {
         let most = if self.in_use.load(Ordering::Acquire) { idle } else { idle.min(UNUSED) };
         let before = millis(self.started.elapsed().saturating_sub(most));
@@ -113,7 +114,7 @@ impl Sessions {
     pub(super) fn new(server: &Shared) -> Self {
         let options = &server.options;
         let mut local = LocalSessionManager::default();
-        // The SDK would end a session whose request takes longer than that without a message.
+        // The SDK would end a session with a request that has no message for that long.
         local.session_config.keep_alive = None;
         Self {
             local: Arc::new(local),
@@ -150,8 +151,8 @@ impl Sessions {
         all.len() < self.max || self.spare(&all).is_some()
     }
 
-    /// The session to end for another: one that only began, or else the least recently used. Its client begins another
-    /// when it learns that its session is gone (MCP specification, "Session management").
+    /// The session to end for a new one: one that only began, or else the least recently used. Its client begins
+    /// another when it learns that its session is gone (MCP specification, "Session management").
     fn spare(&self, all: &HashMap<SessionId, Arc<Session>>) -> Option<SessionId> {
         let before = self.now().saturating_sub(millis(SPARE));
         let old = |session: &Session| session.used.load(Ordering::Acquire) <= before;
@@ -200,13 +201,13 @@ fn held(message: &ClientJsonRpcMessage) -> Option<(Arc<Held>, &RequestId)> {
     Some((parts.extensions.get::<Arc<Held>>()?.clone(), &request.id))
 }
 
-/// Who sent a message, as the service found out.
+/// The sender of a message, as the service has determined it.
 fn caller(message: &ClientJsonRpcMessage) -> Option<&Principal> {
     let ClientJsonRpcMessage::Request(request) = message else { return None };
     request.request.extensions().get::<Parts>()?.extensions.get()
 }
 
-/// Works as the SDK does, but keeps the owner of each session, and sets limits.
+/// Like the SDK's manager, but with an owner for each session, and with limits.
 impl SessionManager for Sessions {
     type Error = LocalSessionManagerError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
@@ -284,7 +285,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        // The SDK would keep the first request's slot for as long as the session lives.
+        // The SDK would keep the first request's slot as long as the session lives.
         if held(&message).is_some_and(|(held, id)| !held.take_id(id)) {
             let twice = "a request with that id is in work";
             return Err(SessionError::Io(std::io::Error::other(twice)).into());

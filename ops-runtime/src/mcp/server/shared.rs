@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! State shared by all connections of a server.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::tool::Served;
 use crate::run::principal::Principal;
 use crate::{Identity, Registry};
 
-/// A registry to be served, with what the server was told.
+/// The served registry, with the server's settings.
 pub(super) struct Shared {
     pub(super) registry: Registry,
     pub(super) options: McpServerOptions,
@@ -50,7 +50,7 @@ impl Shared {
         info
     }
 
-    /// Who sent a request; over HTTP, the caller that the service found.
+    /// The sender of a request; over HTTP, the caller that the service has determined.
     pub(super) fn caller(&self, extensions: &Extensions) -> Principal {
         let remote = extensions.get::<Parts>().map(|parts| parts.extensions.get::<Principal>().cloned());
         match (remote, &self.identity) {
@@ -60,7 +60,7 @@ impl Shared {
         }
     }
 
-    /// Who sends HTTP requests without authentication.
+    /// The sender of HTTP requests without authentication.
     pub(super) fn remote_caller(&self) -> Principal {
         Principal::Checked(self.identity.clone())
     }

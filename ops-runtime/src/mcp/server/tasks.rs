@@ -1,4 +1,4 @@
-//! Tool calls that are durable jobs: tasks, which clients ask about instead of waiting for an answer.
+//! Tool calls as durable jobs: tasks, which clients poll instead of waiting for a response.
 
 mod ask;
 mod config;

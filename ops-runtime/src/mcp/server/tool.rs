@@ -1,4 +1,5 @@
-//! A tool as it is listed, and how its arguments become the operation's input, and the output its results.
+//! A tool as it is listed, and the conversion of its arguments to the operation's input, and of the output to its
+//! result.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -43,16 +44,16 @@ enum Input {
     Nothing,
 }
 
-/// What the output of an operation is to a tool.
+/// How the output of an operation becomes the result of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
     /// Structured content without a schema, where the revision allows the value.
     Undeclared,
     /// Structured content that is an object.
     Object,
-    /// Structured content of another kind: where only objects are allowed, it is the property `result` of one.
+    /// Structured content of another kind: if only objects are allowed, it is the property `result` of an object.
     Other,
-    /// The content blocks of the answer, and the structured content that came with them.
+    /// The content blocks of the result, and the structured content beside them.
     Blocks,
 }
 
@@ -89,7 +90,7 @@ impl Served {
         &self.entry.spec
     }
 
-    /// The tool as that revision knows it.
+    /// The tool in the form of that revision.
     pub(super) fn tool(&self, structure: StructuredContent) -> &Tool {
         match structure {
             StructuredContent::Object => &self.object,
@@ -122,7 +123,7 @@ impl Served {
         CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation] }))
     }
 
-    /// The structured content that stands for a result, if the revision allows it.
+    /// The structured content of a result, if the revision allows it.
     pub(super) fn structured(&self, data: Value, structure: StructuredContent) -> Option<Value> {
         match (self.output, structure) {
             (Output::Blocks, _) => None,
@@ -155,7 +156,7 @@ fn annotations(spec: &OperationSpec) -> Option<ToolAnnotations> {
     }
 }
 
-/// A schema of an operation, with its definitions, as a tool has it; `None` if it says nothing.
+/// A schema of an operation, with its definitions, in the form for tools; `None` if it accepts everything.
 fn declared(spec: &OperationSpec, schema: Result<Value, serde_json::Error>) -> Option<Map<String, Value>> {
     match schema {
         Ok(Value::Object(schema)) if !schema.is_empty() => Some(schema::inline_root(schema)),
@@ -197,7 +198,7 @@ fn output(spec: &OperationSpec) -> (Output, Option<Map<String, Value>>) {
     }
 }
 
-/// True if an operation gives content blocks, to be served as such.
+/// True if an operation returns content blocks, to be served as such.
 fn is_blocks(spec: &OperationSpec) -> bool {
     spec.kind != OperationKind::Subscription
         && spec.output.to_value().is_ok_and(|schema| {

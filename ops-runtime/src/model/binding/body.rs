@@ -33,7 +33,7 @@ impl HttpBody {
         }
     }
 
-    /// A body as [`new`](Self::new) makes it, of a content type that is met at run time.
+    /// Like [`new`](Self::new), for a content type that is loaded at run time.
     pub fn of(content_type: impl Into<Text>) -> Self {
         Self { content_type: content_type.into(), ..Self::new("") }
     }
@@ -105,7 +105,7 @@ impl HttpField {
         Self { name: Cow::Borrowed(name), content_type: None, style: None, allow_reserved: false }
     }
 
-    /// A field as [`new`](Self::new) makes it, with a name that is met at run time.
+    /// Like [`new`](Self::new), for a name that is loaded at run time.
     pub fn of(name: impl Into<Text>) -> Self {
         Self { name: name.into(), ..Self::new("") }
     }

@@ -27,7 +27,7 @@ impl McpBinding {
         Self { tool: Cow::Borrowed(tool), output }
     }
 
-    /// A tool whose name is met at run time.
+    /// A tool whose name is loaded at run time.
     pub fn of(tool: impl Into<Text>, output: McpOutput) -> Self {
         Self { tool: tool.into(), output }
     }

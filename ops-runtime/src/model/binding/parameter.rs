@@ -94,7 +94,7 @@ impl HttpParameter {
         Self { name, property, location, style, explode, allow_reserved: false, fixed: None }
     }
 
-    /// A parameter whose name is met at run time, in the style that is the default of its location.
+    /// A parameter whose name is loaded at run time, in the default style of its location.
     ///
     /// ```
     /// use ops_runtime::binding::{HttpParameter, ParameterLocation};

@@ -25,7 +25,7 @@ impl HttpResponse {
         Self { status, content_type: Some(Cow::Borrowed(content_type)), variant: None, whole_event: false }
     }
 
-    /// A response with a body of a content type that is met at run time.
+    /// A response with a body, whose content type is loaded at run time.
     pub fn of(status: StatusRange, content_type: impl Into<Text>) -> Self {
         Self { content_type: Some(content_type.into()), ..Self::empty(status) }
     }

@@ -41,7 +41,7 @@ impl SecurityScheme {
         Self { name: Cow::Borrowed(name), kind, scopes: TextList::new(&[]) }
     }
 
-    /// A scheme without scopes, whose name is met at run time.
+    /// A scheme without scopes, whose name is loaded at run time.
     pub fn of(name: impl Into<Text>, kind: SecurityKind) -> Self {
         Self { name: name.into(), kind, scopes: TextList::new(&[]) }
     }

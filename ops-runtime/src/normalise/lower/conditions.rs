@@ -1,4 +1,5 @@
-//! What schemas declare under a condition. Whether it holds is not known here, so that what it declares has to stay.
+//! Declarations of schemas under a condition. It is unknown here if the condition holds, so the declarations have to
+//! stay.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What one unit may hold: a part of a schema is taken over by every schema that is combined with it.
+//! Limits on one compiled schema: combining schemas copies their parts, so the result can be larger than the document.
 
 use std::collections::HashSet;
 
@@ -9,15 +9,15 @@ use crate::normalise::findings::{Problem, Problems};
 
 /// How deep schemas may be nested in each other.
 const MAX_SCHEMA_DEPTH: u32 = 100;
-/// How many schemas one unit may consist of, repeated ones included.
+/// Limit of the schemas in one compiled schema, including repeated ones.
 const MAX_SCHEMAS: u32 = 100_000;
-/// How many parts they may have: what they list by name or one by one, and the values in them.
+/// Limit of their parts: what they list by name or one by one, and the values in them.
 const MAX_PARTS: usize = 400_000;
 
 /// So many bytes of a pattern count as one part.
 const PATTERN: usize = 64;
 
-/// How much a unit holds.
+/// The size of a compiled schema so far.
 #[derive(Default)]
 pub(super) struct Holds {
     schemas: u32,
@@ -48,7 +48,7 @@ impl Holds {
     }
 }
 
-/// How many parts a schema has that are taken over where it is combined with others.
+/// The number of a schema's parts that are copied when it is combined with others.
 pub(super) fn parts(map: &Map<String, Value>) -> usize {
     let count = |keyword: &str, value: &Value| match (keyword, value) {
         ("allOf" | "anyOf" | "items" | "oneOf" | "prefixItems" | "required", Value::Array(list)) => list.len(),

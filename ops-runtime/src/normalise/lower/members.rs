@@ -67,7 +67,7 @@ impl<'s> Lowering<'s, '_> {
         for name in draft.required.iter().filter(|name| required.remove(*name)) {
             properties.push(any(name, true));
         }
-        // Whether a condition holds is not known here: what it declares is kept as it came.
+        // It is unknown here if a condition holds: what it declares is kept unchanged.
         let is_open = !draft.sealed && (declares || among_unions || !matches!(draft.additional, Extra::Unspecified));
         let unknown = unknown || draft.hides && !draft.sealed;
         if is_open {

@@ -1,8 +1,8 @@
-//! How long a connection waits for the head of a request.
+//! Timeout of a connection for the head of a request.
 //!
-//! hyper has such a timeout, too, but makes a timer for each request and reads once more to start it: a tenth of what a
-//! small request costs. A timer of the runtime for each connection costs half of that still, as the runtime arms it anew
-//! each time it has nothing to do. Here one thread looks at the connections now and then.
+//! hyper has such a timeout, too, but makes a timer for each request and one more read to start it: a tenth of the cost
+//! of a small request. One timer of the runtime per connection would still cost half of that, since the runtime arms it
+//! again each time it is idle. Here one thread checks the connections at intervals.
 
 use std::io;
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use futures_util::task::AtomicWaker;
 use http_body::{Body, Frame, SizeHint};
 
-/// The least and the most time between two looks at the connections.
+/// The shortest and the longest interval between two checks of the connections.
 const TICK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
-/// Looks at the connections of a server, until this is dropped. A head is late after its timeout and at most a quarter more,
-/// or two seconds.
+/// Checks the connections of a server, until this is dropped. A late head is found after its timeout and at most a
+/// quarter more, or two seconds.
 pub(super) struct Watch(Arc<Watched>);
 
 struct Watched {
@@ -29,14 +29,14 @@ struct Watched {
 
 #[derive(Default)]
 struct Connections {
-    /// Each with the time since when a head is waited for.
+    /// Each with the time since when it waits for a head.
     waiting: Vec<(Weak<Requests>, Option<Instant>)>,
     is_over: bool,
 }
 
 impl Watch {
     /// # Errors
-    /// If the system gives no thread.
+    /// If the system cannot start a thread.
     pub(super) fn new(timeout: Duration) -> io::Result<Self> {
         let watched = Arc::new(Watched { timeout, connections: Mutex::default(), changed: Condvar::new() });
         let of_thread = watched.clone();
@@ -92,7 +92,7 @@ impl Connections {
             }
             true
         });
-        // What many connections took is given back after them.
+        // Memory of many connections is released after they have ended.
         if self.waiting.len() < self.waiting.capacity() / 4 {
             self.waiting.shrink_to_fit();
         }
@@ -102,18 +102,18 @@ impl Connections {
 /// The requests of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    /// True if one has come since [`Watch`] looked.
+    /// True if a request has arrived since [`Watch`] last checked.
     has_come: AtomicBool,
     in_flight: AtomicUsize,
-    /// True while the client does not take what is written: hyper drops a body when it has the last of it, and has yet to
-    /// write that.
+    /// True while the client does not accept what is written: hyper drops a body when it has taken its last part, which
+    /// may still have to be written.
     is_writing: AtomicBool,
     is_late: AtomicBool,
     waker: AtomicWaker,
 }
 
 impl Requests {
-    /// Counts a request that has come as in flight until this is dropped.
+    /// Counts a request as in flight until the returned value is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
         self.has_come.store(true, Ordering::Relaxed);
         self.is_late.store(false, Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl Requests {
         InFlight(self.clone())
     }
 
-    /// Says if the connection waits until it can write on.
+    /// Sets if the connection waits until it can write.
     pub(super) fn writing(&self, is_writing: bool) {
         self.is_writing.store(is_writing, Ordering::Relaxed);
     }
@@ -133,12 +133,12 @@ impl Requests {
     /// Ready if the head of a request is late. Called after the connection has done what it could.
     pub(super) fn poll_late(&self, task: &mut Context<'_>) -> Poll<()> {
         if self.is_any_in_flight() {
-            // Set while this request came: what is waited for after it has a time of its own.
+            // Set while this request arrived: the next head has a timeout of its own.
             self.is_late.store(false, Ordering::Relaxed);
             return Poll::Pending;
         }
         self.waker.register(task.waker());
-        // One that came meanwhile was not late.
+        // One that arrived meanwhile was not late.
         let is_late = self.is_late.load(Ordering::Acquire) && self.is_late.swap(false, Ordering::Relaxed);
         if is_late && !self.has_come.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
     }
@@ -153,7 +153,7 @@ impl Drop for InFlight {
     }
 }
 
-/// The body of a response, whose request is in flight until hyper has all of it, or drops it.
+/// The body of a response, whose request is in flight until hyper has taken all of it, or drops it.
 pub(super) struct Sending<B> {
     body: B,
     _in_flight: InFlight,
@@ -211,7 +211,7 @@ mod tests {
         let request = requests.begin();
         assert!(!look(44).await);
         drop(request);
-        // The time begins anew, also if a request came and went while nobody looked.
+        // The time begins anew, even if a request came and went between two checks.
         assert!(!look(53).await);
         drop(requests.begin());
         assert!(!look(63).await);

@@ -1,4 +1,4 @@
-//! Operations that answer with examples of what their document describes.
+//! Operations that return examples from their document.
 
 use std::future::ready;
 use std::sync::{Arc, OnceLock};
@@ -16,14 +16,14 @@ use crate::{
     ResponseEnvelope, Schema, StatusRange,
 };
 
-/// How many items a subscription gives.
+/// Number of items of a subscription.
 const ITEMS: usize = 3;
 
-/// An operation that answers with an example of its first success, the same each time; a subscription gives three items.
+/// An operation that returns an example of its first success, the same each time; a subscription has three items.
 ///
-/// Examples are made as for [`MockCaller::on_example`](super::MockCaller::on_example). A caller can prefer another response
-/// that the document describes: by `code=404` in the metadata `prefer` of the call, where an HTTP server puts the header
-/// `Prefer` (RFC 7240). A status that is not described is an error (`NOT_DESCRIBED`).
+/// Examples are made as for [`MockCaller::on_example`](super::MockCaller::on_example). A caller can prefer another
+/// response of the document: by `code=404` in the metadata `prefer` of the call, in which an HTTP server puts the
+/// header `Prefer` (RFC 7240). A status that is not described is an error (`NOT_DESCRIBED`).
 ///
 /// ```
 /// use ops_runtime::spec::{OperationSpec, Schema};
@@ -43,14 +43,14 @@ pub fn examples(spec: impl Into<SpecRef>) -> Registration {
     Registration::new(spec, Handler::of(Arc::new(Examples::default()), None, streams))
 }
 
-/// What an operation answers with, as far as it has been made.
+/// The examples of an operation that were made so far.
 #[derive(Default)]
 struct Examples {
-    /// For callers who prefer nothing.
+    /// For callers without a preference.
     usual: OnceLock<Answer>,
 }
 
-/// Data, and the response that they are if the operation has several.
+/// Data, and the response that it belongs to if the operation has several.
 #[derive(Clone)]
 struct Answer(Value, Option<HttpMeta>);
 
@@ -106,7 +106,7 @@ fn preferred(context: &Context) -> Option<u16> {
 
 /// The first success.
 fn usual(spec: &OperationSpec) -> Answer {
-    // Where successes differ, the first one that has an alternative of the output is meant.
+    // If successes differ, the first one that has an alternative of the output is used.
     let mut responses = spec.http().into_iter().flat_map(|binding| binding.responses.iter());
     match responses.find(|response| response.variant.is_some()) {
         Some(response) => success(spec, response, first_of(response.status)),
@@ -144,7 +144,7 @@ fn success(spec: &OperationSpec, response: &HttpResponse, status: u16) -> Answer
     Answer(data, Some(HttpMeta::received(status, content_type)))
 }
 
-/// An example of a part of what the operation gives.
+/// An example of a part of the output.
 fn of_schema(schema: &Schema, spec: &OperationSpec) -> Value {
     let validator = schema.self_contained(&spec.definitions).map(|schema| Validator::new(&schema));
     fitting(schema, &spec.definitions, |made| validator.as_ref().is_ok_and(|validator| validator.check(made)))

@@ -12,13 +12,13 @@ use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading, Validator};
 use crate::run::schemas::{DefinitionCache, Schemas};
 use crate::{Definitions, OperationSpec, Schema, pointer};
 
-/// Schemas that are nested deeper get only what they require.
+/// More deeply nested schemas get only their required properties.
 const DEEP: usize = 5;
 
-/// Schemas that are nested deeper get nothing.
+/// More deeply nested schemas get nothing.
 const DEEPEST: usize = 40;
 
-/// How large an example may be, in values and 64 bytes of text: a small document may ask for a huge one.
+/// Limit of an example, in values and units of 64 bytes of text: a small document may describe a huge one.
 const LARGEST: usize = 100_000;
 
 /// An example of the operation's output, or of one item of a subscription. It is the same each time.
@@ -28,8 +28,8 @@ pub(super) fn example(spec: &OperationSpec) -> Value {
     fitting(&spec.output, &spec.definitions, fits)
 }
 
-/// An example of the operation's input, with what is required and little else. A copy of it sends no optional values, which
-/// could change something.
+/// An example of the operation's input, with the required properties and little else. If it is copied, no optional
+/// values are sent that could change something.
 #[cfg(feature = "gateway")]
 pub(crate) fn input(spec: &OperationSpec) -> Value {
     let schemas = Schemas::new(spec, &DefinitionCache::default());
@@ -40,11 +40,11 @@ pub(crate) fn input(spec: &OperationSpec) -> Value {
 
 /// An example of a schema, if possible one that fits.
 pub(super) fn fitting(schema: &Schema, definitions: &Definitions, fits: impl Fn(&Value) -> bool) -> Value {
-    // What is optional may be what cannot be made.
+    // An optional property may be one that cannot be made.
     first_fitting(schema, definitions, &[ALL, NONE], fits)
 }
 
-/// The first example that fits, with the optional properties of one of these ways; or what the first becomes when it is repaired.
+/// The first example that fits, with each of these choices of optional properties; or the first one, repaired.
 fn first_fitting(
     schema: &Schema,
     definitions: &Definitions,
@@ -56,7 +56,7 @@ fn first_fitting(
     let make = |quotes, optional| {
         Maker { definitions, parsed: &parsed, quotes, optional, left: Cell::new(LARGEST) }.make(&schema, 0)
     };
-    // Examples of documents are often wrong.
+    // Examples in documents are often wrong.
     let all = ways.iter().flat_map(|optional| [true, false].map(|quotes| (quotes, *optional)));
     all.map(|(quotes, optional)| make(quotes, optional)).find(|made| fits(made)).unwrap_or_else(|| {
         let first = make(true, ways.first().copied().unwrap_or(ALL));
@@ -71,35 +71,35 @@ fn first_fitting(
 #[derive(Clone, Copy)]
 struct Optional {
     all: bool,
-    /// The first of an object within the example of which nothing is required: an empty one shows nothing.
+    /// The first property of a nested object without required properties: an empty object shows nothing.
     first: bool,
 }
 
 const ALL: Optional = Optional { all: true, first: false };
 const NONE: Optional = Optional { all: false, first: false };
 
-/// The definitions that were read so far: as text, each would be parsed once more wherever it is referred to.
+/// The definitions that were parsed so far: as text, each would be parsed again at each reference.
 type Parsed = RefCell<HashMap<String, Option<Rc<Value>>>>;
 
 struct Maker<'a> {
     definitions: &'a Definitions,
     parsed: &'a Parsed,
-    /// True if the document's own examples are taken.
+    /// True if the document's own examples are used.
     quotes: bool,
     optional: Optional,
-    /// How large it may still become.
+    /// The remaining size.
     left: Cell<usize>,
 }
 
 impl Maker<'_> {
-    /// Pays for a part of the example; false if it would be too large.
+    /// Counts a part of the example; false if it would be too large.
     fn spend(&self, size: usize) -> bool {
         let left = self.left.get().checked_sub(size);
         self.left.set(left.unwrap_or(0));
         left.is_some()
     }
 
-    /// A value of the document, if there is room for it.
+    /// A value of the document, if it fits into the limit.
     fn quoted(&self, value: &Value) -> Value {
         if self.spend(size(value)) { value.clone() } else { Value::Null }
     }
@@ -144,7 +144,7 @@ impl Maker<'_> {
         self.plain(schema, depth)
     }
 
-    /// A value of a part of the schema, with the properties that stand beside that part.
+    /// A value of a part of the schema, joined with the properties beside that part.
     fn joined(&self, schema: &Map<String, Value>, part: Value, depth: usize) -> Value {
         if schema.contains_key("properties") { join(self.object(schema, depth), part) } else { part }
     }
@@ -191,7 +191,7 @@ impl Maker<'_> {
     fn object(&self, schema: &Map<String, Value>, depth: usize) -> Value {
         let required = schema.get("required").and_then(Value::as_array);
         let properties = schema.get("properties").and_then(Value::as_object);
-        // What is not made is looked at, too.
+        // Skipped properties are visited, too.
         if !self.spend((required.map_or(0, Vec::len) + properties.map_or(0, Map::len)) / 16) {
             return Value::Object(Map::new());
         }
@@ -207,7 +207,7 @@ impl Maker<'_> {
                 made.insert(name.clone(), self.make(schema, depth + 1));
             }
         }
-        // What is required without a schema of its own.
+        // Required properties without a schema.
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
             if !made.contains_key(name) {
                 let schema = schema.get("additionalProperties").unwrap_or(&Value::Null);
@@ -218,7 +218,7 @@ impl Maker<'_> {
     }
 }
 
-/// The size of a value, as it counts for an example.
+/// The size of a value, in the units of the limit.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
@@ -230,7 +230,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// A number within the limits of the schema, if possible this one.
+/// A number within the limits of the schema, if possible `usual`.
 fn number(schema: &Map<String, Value>, usual: f64) -> f64 {
     let limit = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
     let is_whole = schema.get("type").is_some_and(|kind| kind == "integer");
@@ -248,7 +248,7 @@ fn number(schema: &Map<String, Value>, usual: f64) -> f64 {
     }
 }
 
-/// Another value of the same kind, where items may not be equal.
+/// Another value of the same kind, for items that must differ.
 fn distinct(item: &Value, at: usize) -> Value {
     match item {
         Value::Number(number) => match number.as_i64() {
@@ -260,7 +260,7 @@ fn distinct(item: &Value, at: usize) -> Value {
     }
 }
 
-/// Two objects as one; of other values, the second.
+/// Merges two objects; of other values, returns the second.
 fn join(one: Value, other: Value) -> Value {
     match (one, other) {
         (Value::Object(mut all), Value::Object(more)) => {
@@ -272,7 +272,7 @@ fn join(one: Value, other: Value) -> Value {
     }
 }
 
-/// A text of the schema's format, and at least as long as it asks for.
+/// A text of the schema's format, with at least the minimum length.
 fn text(schema: &Map<String, Value>) -> String {
     let known = match schema.get("format").and_then(Value::as_str) {
         Some("date-time") => "2026-01-31T12:00:00Z",
@@ -291,7 +291,7 @@ fn text(schema: &Map<String, Value>) -> String {
     let length = |keyword: &str| schema.get(keyword).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
     let least = length("minLength").unwrap_or(0).min(10_000);
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
-        // A text of the format may be one of the pattern as well.
+        // A text of the format may match the pattern as well.
         let fits = || Validator::new(&json!({ "pattern": pattern })).check(&json!(known));
         if let Some(made) = text_of(pattern, least).filter(|_| !fits()) {
             return made;

@@ -1,8 +1,8 @@
 //! A recorded call: one line of JSON.
 //!
-//! `{"id": "shop.showPet", "input": {..}, "output": {"data": .., "meta": ..}}`; `error` in the place of `output` for one
-//! that failed. A subscription has `items` instead, each with an `output` or an `error`; one that was not opened has an
-//! `error` beside an empty list.
+//! `{"id": "shop.showPet", "input": {..}, "output": {"data": .., "meta": ..}}`; a failed call has `error` instead of
+//! `output`. A subscription has `items` instead, each with an `output` or an `error`; one that was not opened has an
+//! `error` and an empty list.
 
 use serde_core::Serialize;
 use serde_json::{Map, Value, json};
@@ -11,10 +11,10 @@ use crate::model::body::handover;
 use crate::run::payload::to_value;
 use crate::{CallError, ResponseEnvelope};
 
-/// What came of a call, or one item of a subscription.
+/// The result of a call, or one item of a subscription.
 pub(super) type Outcome = Result<Value, CallError>;
 
-/// What a call was answered with.
+/// The recorded result of a call.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
     One(Outcome),
@@ -94,19 +94,19 @@ fn error_of(members: &Map<String, Value>) -> Result<CallError, String> {
     crate::record::from_value(error).map_err(|error| format!("its `error` cannot be read: {error}"))
 }
 
-/// An input as JSON; bodies in it are not seen.
+/// An input as JSON, without the contents of bodies.
 ///
 /// # Errors
-/// If a part of it has no JSON: a number that is not finite.
+/// If a part of it cannot be JSON: a number that is not finite.
 pub(super) fn input_of(input: &impl Serialize) -> Result<Value, CallError> {
     let (input, _) = handover::scoped(|| to_value(input));
     input.map_err(|error| CallError::execution(format!("the input cannot be recorded: {}", error.message())))
 }
 
-/// What came of a call as it is kept: without cookies, which are secrets of the session.
+/// The result of a call as it is recorded: without cookies, which are secrets of the session.
 ///
 /// # Errors
-/// If the data has no JSON: it is a stream of bytes.
+/// If the data cannot be JSON: it is a stream of bytes.
 pub(super) fn outcome_of<T: Serialize>(result: &Result<ResponseEnvelope<T>, CallError>) -> Result<Outcome, CallError> {
     match result {
         Ok(envelope) => {

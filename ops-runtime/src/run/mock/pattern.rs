@@ -2,13 +2,13 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// Longer texts are not made: a short expression may ask for a huge one.
+/// Longer texts are not made: a short expression may require a huge one.
 const LONGEST: usize = 10_000;
 
-/// A text that a regular expression matches, of at least this many characters if the expression lets it be; `None` for an
-/// expression that cannot be read, such as one that looks ahead.
+/// A text that a regular expression matches, of at least this many characters if possible; `None` if the expression
+/// cannot be parsed, for example because of a look-ahead.
 pub(super) fn text_of(pattern: &str, least: usize) -> Option<String> {
-    // What JavaScript may escape and the parser may not.
+    // JavaScript allows this escape, and the parser may not.
     let hir = regex_syntax::parse(&pattern.replace("\\/", "/")).ok()?;
     let mut extra = 0;
     loop {
@@ -22,7 +22,7 @@ pub(super) fn text_of(pattern: &str, least: usize) -> Option<String> {
     }
 }
 
-/// Writes a text, with so many more repetitions than are needed.
+/// Writes a text, with so many more repetitions than required.
 fn write(hir: &Hir, extra: usize, text: &mut String) {
     if text.len() > LONGEST {
         return;
@@ -40,7 +40,7 @@ fn write(hir: &Hir, extra: usize, text: &mut String) {
             for _ in 0..least.saturating_add(extra).min(most) {
                 let before = text.len();
                 write(&repetition.sub, 0, text);
-                // What adds nothing once never does.
+                // If one repetition adds nothing, none does.
                 if text.len() == before || text.len() > LONGEST {
                     return;
                 }
@@ -49,7 +49,7 @@ fn write(hir: &Hir, extra: usize, text: &mut String) {
     }
 }
 
-/// A character of a class, a plain one if it has any.
+/// A character of a class, if possible a plain one.
 fn character(class: &Class) -> Option<char> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class.ranges().iter().map(|range| (range.start(), range.end())).collect(),

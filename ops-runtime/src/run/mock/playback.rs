@@ -1,4 +1,4 @@
-//! Answers from a recording.
+//! Results from a recording.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use super::line::{Answer, Line};
 use crate::model::text::readable;
 use crate::{CallError, pointer};
 
-/// How many places of the nearest call are told.
+/// How many differences to the nearest call are listed.
 const MOST: usize = 3;
 
 /// The recorded calls of an operation, in their order.
@@ -52,10 +52,10 @@ pub(super) fn read(path: &Path) -> Result<Tapes, CallError> {
 }
 
 impl Tape {
-    /// The answer to the first recorded call with this input that was not played; the last again if all were.
+    /// The result of the first recorded call with this input that was not played yet; the last again if all were.
     ///
     /// # Errors
-    /// If there is none; it names the differences to the nearest call.
+    /// If there is none; the error has the differences to the nearest call.
     pub(super) fn answer(&self, id: &str, input: &Value) -> Result<Answer, CallError> {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |call: &Recorded| call.input == *input;
@@ -81,7 +81,7 @@ impl Tape {
     }
 }
 
-/// The places in which two values differ, each with what is there.
+/// The places in which two values differ, each with both values.
 fn differences(recorded: &Value, found: &Value) -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     compare(Some(recorded), Some(found), &mut String::new(), &mut all);

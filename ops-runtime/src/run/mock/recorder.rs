@@ -1,4 +1,4 @@
-//! A caller that keeps what another answers.
+//! A caller that records the results of another.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,12 +13,13 @@ use super::line::{Answer, Line, Outcome, input_of, outcome_of};
 use crate::run::payload::to_value;
 use crate::{Call, CallError, CallOptions, Caller, EnvelopeStream, ResponseEnvelope, Subscribe};
 
-/// A caller that passes calls on, and writes each with its result to a file, for [`MockCaller::playback`].
+/// A caller that forwards calls, and writes each with its result to a file, for [`MockCaller::playback`].
 ///
-/// The file has one JSON object a line: `id`, `input` and `output` (the envelope) or `error`; a subscription has `items`,
-/// or an `error` if it was not opened, and is written when it ends or is dropped. Options of calls and `Set-Cookie` headers
-/// are left out, but inputs and results may hold secrets of their own: look at the file before you commit it. What has no
-/// JSON cannot be recorded, and is an error: a result that is a stream of bytes, or a number that is not finite.
+/// The file has one JSON object a line: `id`, `input` and `output` (the envelope) or `error`. A subscription has
+/// `items`, or an `error` if it was not opened, and is written when it ends or is dropped. Options of calls and
+/// `Set-Cookie` headers are left out, but inputs and results may contain secrets: check the file before you commit it.
+/// What cannot be JSON cannot be recorded, and is an error: a result that is a stream of bytes, or a number that is not
+/// finite.
 ///
 /// ```no_run
 /// use ops_runtime::mock::{MockCaller, Recorder};
@@ -79,7 +80,7 @@ impl<C: Caller> Recorder<C> {
     }
 }
 
-/// An input as it is recorded: as playback gets it, with bodies in base64, or without those that have no JSON.
+/// An input as it is recorded, and as playback gets it: with bodies in base64, or without those that cannot be JSON.
 fn recorded(input: &impl Serialize) -> Result<Value, CallError> {
     to_value(input).or_else(|_| input_of(input))
 }

@@ -1,4 +1,4 @@
-//! What one peer costs, and whether it has to wait for its turn.
+//! The load of one peer, and whether it has to wait for its turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -9,27 +9,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{LATELY, NEW_MUCH, Pace, nanoseconds};
 use crate::BoxFuture;
 
-/// How much time a peer takes before it is asked what part of all that is.
+/// How much time a peer takes before its share is computed.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A peer asks for much if it takes one part in so many of a processor, as far as it is let.
+/// A load is large if the peer takes one part in so many of a processor, as far as it gets turns.
 const MUCH: u32 = 50;
 
-/// A connection that has one request at a time asks for little, so that others wait for it, if it takes one part in so many
-/// of a processor at most, or little beside what those take that ask for much.
+/// The load of a connection with one request at a time is small, so that others wait for it, if it takes at most one
+/// part in so many of a processor, or little beside large loads.
 const FEW: u32 = 200;
 
-/// For how long a peer works in turns after a long piece of work, even if few ask for much.
+/// For how long a peer works in turns after a long piece of work, even if few loads are large.
 const LONG_AFTER: Duration = Duration::from_secs(1);
 
-/// What is known of a peer: nothing yet, that it asks for little, for something, for much, or for much where others do.
+/// The measured load of a peer: none yet, small, medium, large, or large while too many others are.
 const NEW: u8 = 0;
 const LITTLE: u8 = 1;
 const SOME: u8 = 2;
 const MUCH_ALONE: u8 = 3;
 const PACED: u8 = 4;
 
-/// What one peer has cost since it was last looked at.
+/// What one peer has cost since it was last measured.
 pub(crate) struct Cost {
     pub(super) pace: Arc<Pace>,
     peer: u64,
@@ -37,17 +37,17 @@ pub(crate) struct Cost {
     /// In nanoseconds, like the time for which it waited for a turn.
     took: AtomicU64,
     pub(super) waited: AtomicU64,
-    /// When it was last looked at, in nanoseconds since the beginning, and its share of a processor then, in millionths.
+    /// When it was last measured, in nanoseconds since the start, and its share of a processor then, in millionths.
     pub(super) since: AtomicU64,
     share: AtomicU32,
-    /// How many requests of the peer are in work that should be answered in one turn, and whether one is.
+    /// How many requests of the peer are in work that should complete within one turn, and whether a turn is kept.
     pub(super) in_work: AtomicUsize,
     pub(super) is_kept: AtomicBool,
     /// One turn at a time, so that a peer with many tasks gets no more than others.
     turn: Arc<Semaphore>,
-    /// When a piece of work of the peer was long, in milliseconds since the beginning; and how many of its tasks do long
-    /// pieces at a time while few ask for much. The others wait here, and not in the queue of the runtime, where everybody
-    /// would wait for all of them.
+    /// When the peer last had a long piece of work, in milliseconds since the start; and how many of its tasks do long
+    /// pieces at a time while few loads are large. The others wait here, and not in the queue of the runtime, where
+    /// everything else would wait for all of them.
     pub(super) long: AtomicU64,
     turns: Arc<Semaphore>,
 }
@@ -63,14 +63,14 @@ impl Cost {
         Arc::new(Self { pace, peer, known, took, waited, since, share, in_work, is_kept, turn, long, turns })
     }
 
-    /// Says that a request of the peer is in work, until this is dropped. [`Turns`] that wait for it keep their turn for
-    /// a moment.
+    /// Counts a request of the peer as in work until the returned value is dropped. [`Turns`] that wait for it keep
+    /// their turn for a moment.
     pub(crate) fn request(self: &Arc<Self>) -> InWork {
         self.in_work.fetch_add(1, Ordering::Relaxed);
         InWork(self.clone())
     }
 
-    /// Notes time that was taken until now.
+    /// Adds time that was taken until now.
     pub(super) fn add(&self, time: Duration, now: Instant) {
         let took = self.took.fetch_add(nanoseconds(time), Ordering::Relaxed);
         let took = Duration::from_nanos(took).saturating_add(time);
@@ -92,7 +92,7 @@ impl Cost {
         let since = self.since.load(Ordering::Relaxed);
         let waited = Duration::from_nanos(self.waited.load(Ordering::Relaxed));
         let within = Duration::from_nanos(now.saturating_sub(since)).saturating_sub(waited);
-        // Of two tasks that look at the same time, one does.
+        // Of two tasks that reach this at the same time, one measures.
         if (took >= LOOK || within >= LATELY)
             && self.since.compare_exchange(since, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
@@ -114,7 +114,7 @@ impl Cost {
             let is_some = self.pace.spares_alike && took.saturating_mul(FEW) >= within && !self.pace.is_little(share);
             if is_some { SOME } else { LITTLE }
         } else if !self.pace.spares_alike && (last == LITTLE || last == NEW && took.saturating_mul(NEW_MUCH) < within) {
-            // Once may be chance.
+            // One measurement may be chance.
             SOME
         } else if self.pace.crowds(self.peer, before, share, waited) {
             PACED
@@ -124,7 +124,7 @@ impl Cost {
         self.known.store(known, Ordering::Relaxed);
     }
 
-    /// A turn of the peer, if it has to wait for one.
+    /// A turn of the peer. `None` if it need not wait for one.
     pub(super) fn turn(&self, is_reader: bool) -> Option<Next> {
         if self.is_kept.load(Ordering::Relaxed) {
             return None;
@@ -133,7 +133,7 @@ impl Cost {
         let own = match known {
             PACED => &self.turn,
             NEW if self.pace.is_late(&self.pace.crowded) => &self.turn,
-            // Nobody waits long for short pieces.
+            // Short pieces delay others only a little.
             MUCH_ALONE if self.pace.is_within(&self.long, LONG_AFTER) => &self.turns,
             _ => return None,
         };
@@ -158,7 +158,7 @@ impl Cost {
             };
             if pace.is_done() {
                 pace.done.store(0, Ordering::Relaxed);
-                // Whatever else is ready comes first, and what has come over the network meanwhile.
+                // Whatever else is ready comes first, and what has arrived over the network meanwhile.
                 tokio::task::yield_now().await;
             }
             Turn { waited: began.elapsed(), _all: all, _own: own.and_then(Result::ok) }
@@ -166,7 +166,7 @@ impl Cost {
     }
 }
 
-/// What part of a time was taken, in millionths; the whole at most.
+/// The fraction of a time that was taken, in millionths; at most the whole.
 fn millionths(took: Duration, within: Duration) -> u32 {
     let share = took.as_nanos().saturating_mul(1_000_000) / within.as_nanos().max(1);
     u32::try_from(share).unwrap_or(u32::MAX).min(1_000_000)
@@ -188,7 +188,7 @@ pub(super) struct Turn {
     _own: Option<OwnedSemaphorePermit>,
 }
 
-/// A turn at once, or after others.
+/// A turn: at once, or after others.
 pub(super) enum Next {
     Now(Turn),
     Later(BoxFuture<'static, Turn>),

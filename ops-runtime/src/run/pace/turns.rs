@@ -13,10 +13,10 @@ use super::cost::{Cost, Next, Turn};
 use super::nanoseconds;
 use crate::BoxFuture;
 
-/// How long a peer keeps its turn while a request of its is in work: what answers it may run in other tasks.
+/// How long a peer keeps its turn while a request of it is in work, parts of which may run in other tasks.
 const KEEP: Duration = Duration::from_millis(5);
 
-/// How long a piece of work is for which everybody else would wait.
+/// From which duration on a piece of work is long, so that everything else would wait for it.
 const LONG: Duration = Duration::from_millis(1);
 
 /// A turn that is kept while a request is in work.
@@ -32,7 +32,7 @@ impl Drop for Kept {
     }
 }
 
-/// Lets the work of a peer go on in turns, if it has to.
+/// Runs the work of a peer in turns, if necessary.
 #[derive(Default)]
 pub(crate) struct Turns {
     waiting: Option<BoxFuture<'static, Turn>>,
@@ -41,13 +41,13 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Turns of what reads the peer. It waits for the peer's others, so that no more is read than is done, but not for long:
-    /// it may learn that the others are in vain.
+    /// Turns of the task that reads the peer. It waits for the peer's other tasks, so that no more is read than is
+    /// done, but not for long: it may read that the other tasks are aborted.
     pub(crate) fn of_reader() -> Self {
         Self { is_reader: true, ..Self::default() }
     }
 
-    /// Does a piece of work, when it may be done, and notes what it costs.
+    /// Does a piece of work, when it may be done, and measures its time.
     pub(crate) fn poll<T>(
         &mut self,
         cost: &Arc<Cost>,
@@ -86,7 +86,7 @@ impl Turns {
             self.kept = None;
         } else if let Some(turn) = turn {
             let mut until = Box::pin(sleep(KEEP));
-            // So that the time wakes the task.
+            // Polled so that the timer wakes the task.
             if until.as_mut().poll(task).is_pending() {
                 cost.is_kept.store(true, Ordering::Relaxed);
                 self.kept = Some(Kept { cost: cost.clone(), until, _turn: turn });

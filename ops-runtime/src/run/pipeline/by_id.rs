@@ -1,4 +1,4 @@
-//! Calls whose operation is found by its id, and whose types the program need not know.
+//! Calls by id, for which the program need not know the types.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::run::payload::Payload;
 use crate::run::registry::{Entry, Exact};
 use crate::{CallError, OutputPolicy, ResponseEnvelope};
 
-/// The future of a call by id: of its result. Dropping it cancels the call.
+/// The future of a call by id. Dropping it cancels the call.
 // Not an async fn, which would move the call and its input once more, as for `Execution`.
 #[must_use = "a call ends when its future is dropped"]
 pub struct CallFuture(State);
@@ -63,11 +63,11 @@ fn start(mut call: Invocation, id: &str, mut input: Value) -> Result<State, Call
     let policy = call.policy;
     let table = call.context.registry.table();
     let (entry, handler) = call.admit(id, table.get(id))?;
-    // Bodies are an extension: a call that says nothing beside its input has none.
+    // Bodies are an extension: a call with default options has none.
     if call.context.extra.is_some() {
         input = with_json_bodies(handler, input, &call.context)?;
         if let Some(bodies) = call.context.extension::<Bodies>().cloned() {
-            // What it gives is JSON, too.
+            // Its result is JSON, too.
             call.context = call.context.with_bodies(bodies.with_output(false));
         }
     }

@@ -1,4 +1,4 @@
-//! The one layer between a caller and a handler: panics, deadline and cancellation.
+//! The only layer between a caller and a handler: panics, deadline and cancellation.
 //!
 //! One hand-written future instead of nested async blocks, because each layer costs every call.
 
@@ -18,7 +18,7 @@ use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::context::{deadline_after, earlier};
 use crate::{CallError, CancelToken, Context, ErrorCode};
 
-/// How much later than its timer a task may run that waits for nothing else, on a machine with other work.
+/// How much later than its timer a task may run that waits for nothing else, on a busy machine.
 const LATE: Duration = Duration::from_millis(20);
 
 /// What ends a call from outside; the timer and the listener are made only when the handler has to wait.
@@ -31,7 +31,7 @@ pub(crate) struct Limits {
     waiting: Option<Box<Waiting>>,
 }
 
-/// What wakes a call that waits.
+/// The timer and the listener of a waiting call.
 struct Waiting {
     timer: Option<Pin<Box<Sleep>>>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -44,8 +44,9 @@ impl Limits {
         Self { deadline: context.deadline, timeout: context.timeout, cancel, waiting: None }
     }
 
-    /// The limits of opening a subscription, and those of its items: the operation's own timeout runs on from one to
-    /// the other, until the first item. It is taken out of the context: what the handler opens may go on after it.
+    /// The limits of opening a subscription, and those of its items: the operation's own timeout continues from one to
+    /// the other, until the first item. It is removed from the context, since the work of the handler may go on after
+    /// it.
     pub(crate) fn of_subscription(context: &mut Context) -> (Self, SubscriptionLimits) {
         let first_item = context.timeout.take().and_then(deadline_after);
         let context = &*context;
@@ -59,7 +60,7 @@ impl Limits {
         (until_first, rest)
     }
 
-    /// An error if the call was cancelled, or its caller's deadline has passed, before it began; true if that may happen yet.
+    /// An error if the call was cancelled, or its deadline has passed, before it began; true if that may happen yet.
     #[inline]
     fn check(&self) -> Result<bool, CallError> {
         match (&self.cancel, self.deadline) {
@@ -85,7 +86,7 @@ impl Limits {
             return Poll::Ready(aborted());
         }
         match timer {
-            // Looked at before it is polled: a handler that uses up tokio's budget would keep the timer from firing.
+            // Checked before it is polled: a handler that uses up tokio's budget would keep the timer from firing.
             Some(timer) if tokio::time::Instant::now() >= timer.deadline() => Poll::Ready(timed_out()),
             Some(timer) => timer.as_mut().poll(task).map(|()| timed_out()),
             None => Poll::Pending,
@@ -118,7 +119,7 @@ pub(crate) struct SubscriptionLimits {
 }
 
 impl SubscriptionLimits {
-    /// Lifts the operation's own timeout, which a subscription has until its first item.
+    /// Removes the operation's own timeout, which a subscription has until its first item.
     fn lift_timeout(&mut self) {
         if self.limits.deadline != self.then {
             self.limits.deadline = self.then;
@@ -127,11 +128,11 @@ impl SubscriptionLimits {
     }
 }
 
-/// Ends a subscription that lets somebody wait for an item too long. It does not count while nobody asks for one.
+/// Ends a subscription whose reader waits too long for an item. It does not count while no item is asked for.
 struct Idle {
     timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether somebody waits, so that the timer counts.
+    /// True if a reader waits, so that the timer counts.
     armed: bool,
 }
 
@@ -140,10 +141,10 @@ impl Idle {
         Self { timeout, timer: None, armed: false }
     }
 
-    /// Waits, while no item is there.
+    /// Waits while there is no item.
     fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
         if !self.armed {
-            // A time too far away to be told is none.
+            // A time too far away to be represented means no limit.
             let Some(deadline) = deadline_after(self.timeout) else { return Poll::Pending };
             match &mut self.timer {
                 Some(timer) => timer.as_mut().reset(deadline.into()),
@@ -156,7 +157,8 @@ impl Idle {
         }
         let Some(timer) = &mut self.timer else { return Poll::Pending };
         ready!(timer.as_mut().poll(task));
-        // Who waits for an item comes when the timer does. Who comes later has done something else, and waits from now.
+        // A reader that waits is polled when the timer fires. One that polls later has done something else, and waits
+        // from now.
         let late = tokio::time::Instant::now().saturating_duration_since(timer.deadline());
         if late <= (self.timeout / 4).max(LATE) {
             return Poll::Ready(self.silent());
@@ -180,7 +182,7 @@ fn aborted() -> CallError {
     CallError::new(ErrorCode::Aborted, "the call was cancelled")
 }
 
-/// The error of a handler that panicked; what it said goes to the log only, for it may hold anything.
+/// The error of a handler that panicked. The panic's message is only logged, since it may contain anything.
 pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> CallError {
     let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     tracing::error!(panic = message.unwrap_or("(not text)"), "a handler panicked");
@@ -231,12 +233,12 @@ impl<T> Future for Guard<T> {
             let polled = if polled.is_pending() { limits.poll(task).map(Err) } else { polled };
             if let Poll::Ready(ready) = polled {
                 output = Some(ready);
-                // Its locals may panic when they go: here, so that nothing has to be caught twice.
+                // Its locals may panic when they are dropped: here, so that nothing has to be caught twice.
                 *work = None;
             }
         }));
         if let Err(panic) = polled {
-            // What was answered before the panic counts.
+            // A result from before the panic counts.
             output.get_or_insert(Err(panicked(&*panic)));
             drop_guarded(work.take());
         }
@@ -246,14 +248,14 @@ impl<T> Future for Guard<T> {
 
 impl<T> Drop for Guard<T> {
     fn drop(&mut self) {
-        // A call that is done has nothing left to drop.
+        // A completed call has nothing left to drop.
         if self.work.is_some() {
             drop_guarded(self.work.take());
         }
     }
 }
 
-/// Drops a handler's future or stream, whose locals may panic when they go.
+/// Drops a handler's future or stream, whose locals may panic when they are dropped.
 fn drop_guarded<T>(work: Option<T>) {
     if let Some(work) = work
         && let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work)))
@@ -262,8 +264,8 @@ fn drop_guarded<T>(work: Option<T>) {
     }
 }
 
-/// A handler's stream under its limits: the caller's deadline is of the stream as a whole, the operation's own timeout
-/// of its first item.
+/// A handler's stream under its limits: the caller's deadline applies to the stream as a whole, the operation's own
+/// timeout to its first item.
 pub(crate) struct StreamGuard<T> {
     work: Option<BoxStream<'static, Result<T, CallError>>>,
     limits: SubscriptionLimits,
@@ -312,7 +314,7 @@ impl<T> Stream for StreamGuard<T> {
 
 impl<T> Drop for StreamGuard<T> {
     fn drop(&mut self) {
-        // A call that is done has nothing left to drop.
+        // A completed call has nothing left to drop.
         if self.work.is_some() {
             drop_guarded(self.work.take());
         }

@@ -1,4 +1,4 @@
-//! A call before it runs: whose it is, and whether its operation is there and may be run.
+//! A call before it runs: its caller, and the checks if its operation exists and may run.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::model::nearest::{nearest, question};
 use crate::run::registry::Entry;
 use crate::{CallError, CallOptions, Context, ErrorCode, Handler, Identity, OutputPolicy, Registry};
 
-/// A call on its way: everything but the operation and its input.
+/// A call: everything but the operation and its input.
 pub(crate) struct Invocation {
     pub(crate) context: Context,
     pub(crate) policy: OutputPolicy,
-    /// Whether access rules apply: not to the owner of the registry, nor to nested calls.
+    /// True if access rules apply: not to the owner of the registry, nor to nested calls.
     pub(crate) checked: bool,
 }
 
 impl Invocation {
-    /// The trusted owner's call, which says nothing beside its input.
+    /// The trusted owner's call, with default options.
     #[inline]
     pub(crate) fn plain(registry: &Registry) -> Self {
         Self { policy: registry.policy(), context: Context::plain(registry.clone()), checked: false }
@@ -34,7 +34,7 @@ impl Invocation {
     /// A call on behalf of an identity.
     pub(crate) fn scoped(registry: &Registry, mut options: CallOptions, identity: &Arc<Identity>) -> Self {
         let policy = options.policy.unwrap_or(registry.policy());
-        // The scope decides who calls; options can't widen it.
+        // The scope sets the identity; options cannot widen it.
         options.identity = None;
         Self { context: Context::new(registry.clone(), options, Some(identity.clone())), policy, checked: true }
     }
@@ -42,12 +42,12 @@ impl Invocation {
     /// A call that a handler makes.
     pub(crate) fn nested(context: &Context, options: CallOptions) -> Self {
         let policy = options.policy.unwrap_or(context.registry.policy());
-        // A handler that says in whose name it calls wants that checked.
+        // A handler that sets an identity has it checked.
         let checked = options.identity.is_some();
         Self { context: context.nested(options), policy, checked }
     }
 
-    /// Finds the operation's handler, checks access and takes over the operation's own timeout.
+    /// Finds the operation's handler, checks access and applies the operation's own timeout.
     #[inline]
     pub(super) fn admit<'e>(
         &mut self,
@@ -64,7 +64,7 @@ impl Invocation {
         Ok((entry, handler))
     }
 
-    /// Tells the operation's handler of a call that does not get to it.
+    /// Reports a refused call to the operation's handler.
     #[cold]
     pub(crate) fn refused(&self, entry: &Entry, input: &Value, error: CallError) -> CallError {
         if let Some(handler) = &entry.handler {
@@ -73,9 +73,9 @@ impl Invocation {
         error
     }
 
-    /// The error of an id that is not registered, with those that may be meant of the operations that its caller may run.
+    /// The error of an unregistered id, with similar ids of operations that its caller may run.
     ///
-    /// That of a nested call may reach a caller who need not know what else there is, and names none.
+    /// The error of a nested call may reach a caller who should not learn of other operations, and lists none.
     #[cold]
     pub(super) fn unknown(&self, id: &str) -> CallError {
         const PROPOSED: usize = 3;
@@ -96,7 +96,7 @@ impl Invocation {
             return Ok(());
         }
         let access = &entry.spec.access;
-        // Scopes stand in the spec, which whoever may ask for the operation can read.
+        // Scopes are in the spec, which every caller that may see the operation can read.
         let mut needs = Vec::new();
         if !access.required_scopes.is_empty() {
             needs.push(format!("all of the scopes {}", access.required_scopes.join(", ")));
@@ -115,7 +115,7 @@ impl Invocation {
         Err(CallError::new(ErrorCode::AccessDenied, message).with_details(details))
     }
 
-    /// The operation's schemas, if the policy wants even typed values checked against them.
+    /// The operation's schemas, if the policy requires that even typed values are checked against them.
     #[inline]
     pub(super) fn strict(&self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
         (self.policy == OutputPolicy::Strict).then(|| entry.clone())
@@ -131,7 +131,7 @@ pub(crate) fn not_found(id: &str, what: &str) -> CallError {
     refused(id, format!("{what}: `{id}`"))
 }
 
-/// The error of a call of an operation that is not there.
+/// The error of a call of an operation that does not exist.
 pub(crate) fn refused(id: &str, message: String) -> CallError {
     CallError::new(ErrorCode::OperationNotFound, message).with_details(json!({ "operationId": id }))
 }

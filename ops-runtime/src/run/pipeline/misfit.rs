@@ -1,4 +1,4 @@
-//! Responses that are not what the operation gives: the errors that say so, and keep what came.
+//! Errors of responses that do not match the operation's output; they keep the response.
 
 use bytes::Bytes;
 use serde_core::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
@@ -10,19 +10,19 @@ use crate::run::payload::Payload;
 use crate::run::schemas::{Schemas, Told};
 use crate::{Body, CallError, ErrorCode, OperationKind, OperationSpec, OutputPolicy, ResponseMeta, Warning};
 
-/// How much of a response of another kind is kept, in bytes; one that only does not fit is kept whole.
+/// How many bytes are kept of a response of another kind; one that only does not match is kept whole.
 const MAX_FOREIGN: usize = 64 * 1024;
 
-/// How many violations an error lists; it tells how many more there are.
+/// Limit of the violations that an error lists; it also has the number of the others.
 const MAX_LISTED: usize = 100;
 
-/// The error of a response of another kind than the operation gives: a page of HTML, a list for an object.
+/// The error of a response of another kind than the operation's output: a page of HTML, a list instead of an object.
 pub(super) fn foreign(meta: &ResponseMeta, expected: &str, found: &str, raw: Payload) -> CallError {
     let (raw, cut) = cut(raw_value(raw), MAX_FOREIGN);
     misplaced(meta, expected, found, raw, cut)
 }
 
-/// The error of a body of another type than those that are described.
+/// The error of a body of another content type than the described ones.
 pub(super) fn foreign_body(
     spec: &OperationSpec,
     meta: &ResponseMeta,
@@ -31,7 +31,7 @@ pub(super) fn foreign_body(
     data: Payload,
 ) -> CallError {
     match &data {
-        // Only the beginning of it has come.
+        // Only its beginning has arrived.
         Payload::Body(body) if body.as_bytes().is_none() => {
             misplaced(meta, expected, &format!("{found}, which is too long to show, or broke off"), Value::Null, true)
         }
@@ -51,7 +51,7 @@ pub(super) fn strict(meta: &ResponseMeta, told: &[Told], raw: Payload) -> CallEr
     error(meta, message, list(told, None), raw_value(raw), false)
 }
 
-/// The error of a result that stays as it came, for a caller that was promised another; it holds the value for that caller.
+/// The error of a result that is returned unrepaired to a caller that relies on the schema; it contains the value.
 #[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn unfit(meta: &ResponseMeta, told: &[Told], value: Value) -> CallError {
     let message = format!("the result does not match its schema: {}", summary(&told.iter().collect::<Vec<_>>()));
@@ -64,7 +64,7 @@ pub(super) fn unfit(meta: &ResponseMeta, told: &[Told], value: Value) -> CallErr
 /// The error of a response that cannot be read into the operation's type.
 pub(super) fn mismatch(meta: &ResponseMeta, decode: &DecodeError, told: &[Told], raw: Payload) -> CallError {
     let kept: Vec<&Told> = told.iter().filter(|told| told.is_kept()).collect();
-    // Where a type stops says less than all that the schema finds.
+    // The first mismatch with a type says less than all violations of the schema.
     let what = if kept.is_empty() { decode.to_string() } else { summary(&kept) };
     let message = format!("the response does not fit its type: {what}");
     error(meta, message, list(told, Some(decode)), raw_value(raw), false)
@@ -87,7 +87,7 @@ fn error(meta: &ResponseMeta, message: String, violations: Vec<Value>, raw: Valu
     meta.told(CallError::new(ErrorCode::ValidationError, message).with_details(Value::Object(details)))
 }
 
-/// The first thing that is wrong, and how many more there are.
+/// The first mismatch, and the number of the others.
 fn summary(told: &[&Told]) -> String {
     let Some(Told { warning, .. }) = told.first() else { return "it differs".to_owned() };
     let more: usize = told.iter().skip(1).map(|told| told.stands_for).sum();
@@ -110,7 +110,7 @@ fn list(told: &[Told], decode: Option<&DecodeError>) -> Vec<Value> {
     listed
 }
 
-/// What came, as JSON if it is JSON, else as text.
+/// The response, as JSON if it is JSON, else as text.
 fn raw_value(raw: Payload) -> Value {
     let parsed = |text: &[u8]| {
         serde_json::from_slice(text).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(text).into_owned()))
@@ -123,7 +123,7 @@ fn raw_value(raw: Payload) -> Value {
     }
 }
 
-/// A value whose text is no longer than the limit, and whether something was cut off.
+/// A value whose text is no longer than the limit, and true if something was cut off.
 fn cut(value: Value, limit: usize) -> (Value, bool) {
     let text = match &value {
         Value::String(text) if text.len() > limit => text.clone(),
@@ -137,10 +137,10 @@ fn cut(value: Value, limit: usize) -> (Value, bool) {
     (Value::String(text.get(..end).unwrap_or_default().to_owned()), true)
 }
 
-/// The kinds of content that are described for a response, and the one that came, where they cannot be the same.
+/// The content types that are described for a response, and the actual one, if they cannot be the same.
 pub(super) fn foreign_type(spec: &OperationSpec, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
     let streams = spec.kind == OperationKind::Subscription;
-    // What nearly all responses are costs nothing.
+    // Costs nothing for nearly all responses.
     if !streams && matches!(data, Payload::Json(_) | Payload::Raw(_)) {
         return None;
     }
@@ -150,7 +150,7 @@ pub(super) fn foreign_type(spec: &OperationSpec, meta: &ResponseMeta, data: &Pay
     spec.foreign_type(meta, matches!(data, Payload::Body(_)))
 }
 
-/// What came in the place of bytes, as text or JSON, where it is held as bytes are.
+/// A response that came instead of bytes, as text or JSON, if it is held as bytes.
 fn unencoded(spec: &OperationSpec, meta: &ResponseMeta, data: Payload) -> Payload {
     let body = match data {
         Payload::Value(value @ Value::String(_)) if spec.describes_bytes(meta) => {
@@ -162,7 +162,7 @@ fn unencoded(spec: &OperationSpec, meta: &ResponseMeta, data: Payload) -> Payloa
     body.as_bytes().map_or(Payload::Value(Value::Null), |bytes| Payload::Json(Bytes::copy_from_slice(bytes)))
 }
 
-/// What is told of a body that came with a success for which none is described. A page of HTML is no success.
+/// The warning for a body of a success for which none is described. A page of HTML is not a success.
 pub(super) fn skipped(spec: &OperationSpec, policy: OutputPolicy, meta: &ResponseMeta, data: &Payload) -> Option<Told> {
     let http = meta.as_http().filter(|_| policy != OutputPolicy::Strict)?;
     let is_nothing = match data {
@@ -181,8 +181,8 @@ pub(super) fn skipped(spec: &OperationSpec, policy: OutputPolicy, meta: &Respons
     Some(Told::kept(Warning::new("", "no body", found)))
 }
 
-/// Whether a response is an object that has nothing in common with the schema, of which everything is optional; `meant`
-/// is the variant of a union that the response's status names.
+/// True if a response is an object that has nothing in common with the schema, in which everything is optional; `meant`
+/// is the variant of a union that the response's status selects.
 pub(super) fn has_nothing_of(schemas: &Schemas, data: &Payload, meant: Option<u16>) -> bool {
     let text = data.text().filter(|_| schemas.output_is_union());
     if let Some(value) = text.and_then(|text| record::parse(text).ok()) {
@@ -197,7 +197,7 @@ pub(super) fn has_nothing_of(schemas: &Schemas, data: &Payload, meant: Option<u1
     foreign.unwrap_or(false)
 }
 
-/// Looks at the keys of an object until one is declared; the first one usually is.
+/// Checks the keys of an object until one is declared; the first one usually is.
 struct Keys<'a>(&'a Schemas);
 
 impl Keys<'_> {
@@ -217,7 +217,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
         let mut any = false;
         while let Some(key) = map.next_key::<String>()? {
             if self.0.output_declares(&key) {
-                // Ends the reading early, which serde knows as an error.
+                // Ends the reading early, which is an error for serde.
                 return Err(A::Error::custom("declared"));
             }
             any = true;

@@ -1,4 +1,4 @@
-//! The end of the pipeline: giving an answer its type, normalising and validating it.
+//! The end of the pipeline: reading a result into its type, normalising and validating it.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -17,9 +17,9 @@ use crate::run::registry::Entry;
 use crate::run::schemas::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
 use crate::{Body, CallError, Handler, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
 
-/// Gives an answer the output type of an operation, `own`, repairing it only if it does not fit as it came.
+/// Reads a result into the output type of an operation, `own`; it is repaired only if it does not match.
 ///
-/// What runs the operation may have no description of it, such as a recording.
+/// The entry may have no description of the operation, such as that of a recording.
 pub(super) fn typed<T: DeserializeOwned + 'static>(
     entry: &Entry,
     own: &OperationSpec,
@@ -34,11 +34,11 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     {
         return Err(misfit::foreign_body(&entry.spec, &meta, &expected, &found, data));
     }
-    // A type knows no more of the answer than what is described.
+    // The type covers only the described responses.
     if let Some(described) = entry.spec.described(&meta)? {
         data = Payload::Value(described);
     }
-    // Which alternative of a union by status it is: the status says, where shapes may not.
+    // The alternative of a union by status: the status decides, since shapes may be ambiguous.
     let variant = own.variant_of(&meta);
     let instead = instead(entry, policy, &meta, &data)?;
     let with = |data, meta, more: Vec<Warning>| {
@@ -61,7 +61,7 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
                 Err(error) => Err(misfit::mismatch(&meta, &error, &[], Payload::Value(value))),
             };
         }
-        // What came may happen to fit a type, and is none the less not what was promised.
+        // A response that matches a type by chance is still not the promised one.
         Some((value, more)) => {
             let told: Vec<_> = more.into_iter().map(Told::kept).collect();
             return Err(misfit::strict(&meta, &told, Payload::Value(value)));
@@ -79,10 +79,10 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         {
             return Ok(with(output, meta, Vec::new()));
         }
-        // It may be another variant, with a fault that can be repaired.
+        // It may be another variant, with an error that can be repaired.
         is_foreign = true;
     }
-    // What is mended as text need not become a value first.
+    // What can be repaired as text need not become a value first.
     if policy != OutputPolicy::Strict
         && !is_foreign
         && let Some(text) = data.text()
@@ -114,12 +114,12 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     }
 }
 
-/// What a type does not declare it skips, whether anything else was amiss or not.
+/// Removed properties are no warnings: a type skips properties that it does not declare anyway.
 fn unless_removed(told: Vec<Told>) -> Vec<Warning> {
     told.into_iter().filter(|told| told.change != Change::Removed).map(|told| told.warning).collect()
 }
 
-/// Normalises an answer whose type is not known to the program.
+/// Normalises a result whose type is unknown to the program.
 #[inline]
 pub(super) fn dynamic(
     entry: &Entry,
@@ -127,7 +127,7 @@ pub(super) fn dynamic(
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     match envelope {
-        // What a function of this process gives is described by no status, and held by no content blocks.
+        // The result of a function of this process has no status and no content blocks.
         ResponseEnvelope { data: Payload::Value(data), meta: meta @ ResponseMeta::Local(_), warnings }
             if entry.schemas.output_is_plainly(&data) =>
         {
@@ -171,8 +171,8 @@ fn dynamic_closely(
     Ok(ResponseEnvelope { data: value, meta, warnings })
 }
 
-/// As [`dynamic`], for a caller that passes the result on: text stays text, and values are made only of the parts that
-/// need a change.
+/// Like [`dynamic`], for a caller that passes the result on: text stays text, and values are made only of the parts
+/// that need a change.
 pub(super) fn passed_on(
     entry: &Entry,
     policy: OutputPolicy,
@@ -184,7 +184,7 @@ pub(super) fn passed_on(
     }
 }
 
-/// As [`conforming`], for a caller that passes the result on.
+/// Like [`conforming`], for a caller that passes the result on.
 #[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn conforming_text(
     entry: &Entry,
@@ -200,7 +200,7 @@ pub(super) fn conforming_text(
     Ok(conforming(entry, policy, envelope)?.map(Payload::Value))
 }
 
-/// An answer that is text in the shape of its schema; `None` if a value is needed to tell.
+/// A result that is text in the shape of its schema; `None` if that cannot be decided without a value.
 fn mend(
     entry: &Entry,
     policy: OutputPolicy,
@@ -216,8 +216,8 @@ fn mend(
     if is_plain_answer { entry.schemas.mend_output(policy, text) } else { Ok(None) }
 }
 
-/// The kinds of content that are described and that came, where they cannot be the same. What a function makes is of the
-/// kind that it says.
+/// The described content types and the actual one, if they cannot be the same. The result of a function has the type
+/// that it sets.
 fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
     let is_own = |handler: &Handler| !handler.is_foreign && !handler.is_stand_in;
     if meta.as_own().is_some() && entry.handler.as_ref().is_some_and(is_own) {
@@ -226,7 +226,7 @@ fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(S
     misfit::foreign_type(&entry.spec, meta, data)
 }
 
-/// Takes nothing in the place of a body of which none is described, and tells so.
+/// Drops a body of a response for which none is described, with a warning.
 fn skip(entry: &Entry, policy: OutputPolicy, meta: &ResponseMeta, data: &mut Payload, warnings: &mut Vec<Warning>) {
     if let Some(told) = misfit::skipped(&entry.spec, policy, meta, data) {
         *data = Payload::Value(Value::Null);
@@ -236,7 +236,7 @@ fn skip(entry: &Entry, policy: OutputPolicy, meta: &ResponseMeta, data: &mut Pay
     }
 }
 
-/// Puts a mended text in the place of the one that came, and tells what was amiss.
+/// Replaces the text by a repaired one, and adds the warnings.
 fn with_text(entry: &Entry, mut envelope: ResponseEnvelope<Payload>, mended: Mended) -> ResponseEnvelope<Payload> {
     let Mended { text, told } = mended;
     if let Some(text) = text {
@@ -250,7 +250,7 @@ fn with_text(entry: &Entry, mut envelope: ResponseEnvelope<Payload>, mended: Men
     envelope
 }
 
-/// As [`dynamic`], for a caller that holds the result to the schema: what stays as it came is an error with the value.
+/// Like [`dynamic`], for a caller that relies on the schema: a result that stays unrepaired is an error with the value.
 #[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn conforming(
     entry: &Entry,
@@ -266,13 +266,13 @@ pub(super) fn conforming(
     if told.is_empty() { Ok(envelope) } else { Err(misfit::unfit(&envelope.meta, &told, envelope.data)) }
 }
 
-/// How many differences of one result are logged, each in a line.
+/// Limit of the differences of one result that are logged, each in a line.
 const MAX_LOGGED: usize = 20;
 
-/// What stands in the place of data that an answer lacks though the operation promises them.
+/// The replacement for data that a result lacks though the operation promises them.
 ///
-/// That is what conforms to the schema without repair of what may stand for them, and otherwise what came, of which no
-/// repair could make a value of the output's type.
+/// It is whatever conforms to the schema without repair, and otherwise the original, since no repair could make a value
+/// of the output's type from it.
 fn instead(
     entry: &Entry,
     policy: OutputPolicy,
@@ -317,7 +317,7 @@ pub(super) fn check_strictly(
     Err(misfit::strict(meta, &told, Payload::Value(raw)))
 }
 
-/// A body as the output, if that is what the operation gives.
+/// A body as the output, if the operation's output is a body.
 fn as_output<T: 'static>(body: Body) -> Result<T, Body> {
     let mut slot = Some(body);
     let output = (&mut slot as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take);
@@ -327,7 +327,7 @@ fn as_output<T: 'static>(body: Body) -> Result<T, Body> {
     }
 }
 
-/// A body as JSON, where one came that nobody asked for.
+/// A body as JSON, if JSON was expected.
 fn held(body: &Body) -> Result<Value, CallError> {
     serde_json::to_value(body)
         .map_err(|error| CallError::execution(format!("the response can't be held in JSON: {error}")))
@@ -355,9 +355,9 @@ pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallErr
     parsed.map_err(|error| misfit::no_json(meta, &error, data))
 }
 
-/// Brings an answer into the shape of its schema; what was amiss is logged, or fails the call if the policy says so.
+/// Brings a result into the shape of its schema. Differences are logged, or fail the call if the policy requires that.
 ///
-/// Beside it is the answer as it came, where that is text: a value that does not do stays as it came by itself.
+/// Returns the original text as well, if it was text.
 fn shape(
     entry: &Entry,
     policy: OutputPolicy,
@@ -369,7 +369,7 @@ fn shape(
     Ok((shaped, raw))
 }
 
-/// As [`shape`], for a value, and the text that it came as, if it did.
+/// Like [`shape`], for a value, and the text from which it was parsed, if any.
 fn shape_value(
     entry: &Entry,
     policy: OutputPolicy,
@@ -377,7 +377,7 @@ fn shape_value(
     value: Value,
     raw: Option<&Payload>,
 ) -> Result<Shaped, CallError> {
-    // A body that is empty is held as `null`, and one that is `null` as text.
+    // An empty body is held as `null`, and the body `null` as text.
     let is_empty = value.is_null() && raw.is_none() && meta.as_http().is_some();
     let mut shaped = entry.schemas.shape_output(policy, value)?;
     if is_empty {
@@ -396,7 +396,7 @@ fn shape_value(
     Ok(shaped)
 }
 
-/// The warnings that came with an answer, and those of this process: what stays as it came is told by each, but once.
+/// The warnings of the sender of a result, and those of this process, without duplicates.
 fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
     if came.is_empty() || own.is_empty() {
         came.extend(own);
@@ -409,7 +409,7 @@ fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
 
 fn log(spec: &OperationSpec, meta: &ResponseMeta, told: &[Told]) {
     let operation = spec.id.as_ref();
-    // Only the names of members are a server's words here.
+    // Of a server's text, this logs only names of members.
     for Told { warning: Warning { pointer, expected, found }, change, .. } in told.iter().take(MAX_LOGGED) {
         match change {
             Change::Removed => {

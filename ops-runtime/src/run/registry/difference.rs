@@ -1,6 +1,6 @@
-//! What makes two specs of one id different operations.
+//! Differences between two specs with the same id.
 //!
-//! A typed call that is found by its id may run only by a spec that means the same as its type's own: otherwise the
+//! A typed call that is found by its id may run only by a spec that is equivalent to its type's own. Otherwise the
 //! request of one version would be sent, and its response read as that of another.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use crate::model::keywords::{Holds, holds, is_comment};
 use crate::pointer::{escaped, unescaped};
 use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema};
 
-/// Whether a keyword says nothing about values.
+/// True if a keyword does not constrain values.
 fn is_annotation(keyword: &str) -> bool {
     is_comment(keyword) || matches!(keyword, "$schema" | "$id" | "$defs")
 }
@@ -20,27 +20,27 @@ fn is_annotation(keyword: &str) -> bool {
 /// Keywords whose lists have no order.
 const SETS: [&str; 3] = ["required", "enum", "type"];
 
-/// How deep schemas are compared; what is nested deeper counts as different.
+/// How deep schemas are compared; more deeply nested schemas count as different.
 const DEPTH: usize = 256;
 
-/// How many `$ref`s that lead to nothing but a `$ref` are followed.
+/// How many `$ref`s that lead only to another `$ref` are followed.
 const HOPS: usize = 64;
 
-/// What differs between two specs of one id, such as `the path` and `the output schema at /properties/id`; empty if each
-/// can stand for the other.
+/// The differences between two specs with the same id, such as `the path` and `the output schema at /properties/id`;
+/// empty if each can replace the other.
 ///
-/// Compared are the kind, the binding and the schemas with what they refer to. Documentation, versions, access rules and
+/// The kind, the binding and the schemas with their references are compared; documentation, versions, access rules and
 /// the names of definitions are not.
 pub(super) fn differences(one: &OperationSpec, other: &OperationSpec) -> Vec<String> {
     compare(one, other, [true, true])
 }
 
-/// As [`differences`], but a schema that a type's own spec leaves out is said by the type.
+/// Like [`differences`], but schemas that a type's own spec leaves out do not count, since the type stands for them.
 pub(super) fn differences_of_type(there: &OperationSpec, own: &OperationSpec) -> Vec<String> {
     compare(there, own, [!own.input.is_any(), !own.output.is_any()])
 }
 
-/// What differs; `schemas` says whether those of the input and of the output count.
+/// The differences; the flags are true if the schemas of the input and of the output count.
 fn compare(one: &OperationSpec, other: &OperationSpec, [input, output]: [bool; 2]) -> Vec<String> {
     if std::ptr::eq(one, other) {
         return Vec::new();
@@ -67,12 +67,12 @@ fn compare(one: &OperationSpec, other: &OperationSpec, [input, output]: [bool; 2
     found
 }
 
-/// A spec in words: its version, and what it is bound to.
+/// A description of a spec: its version and its binding.
 fn describe(spec: &OperationSpec) -> String {
     format!("version {}{}", spec.version, spec.binding.in_words())
 }
 
-/// The error of a call of a type whose id leads to another operation.
+/// The error of a call of a type whose id belongs to a different operation.
 pub(super) fn refused(id: &str, registered: &str, called: &str, differences: &[String]) -> CallError {
     let message =
         format!("`{id}` is {registered}, and the call is of {called}: they differ in {}", differences.join(", "));
@@ -80,24 +80,24 @@ pub(super) fn refused(id: &str, registered: &str, called: &str, differences: &[S
     CallError::new(ErrorCode::OperationNotFound, message).with_details(details)
 }
 
-/// Refuses calls of a type that a remote runs by another endpoint, by which its request would be sent as that of another
+/// Refuses calls of a type that a remote runs by another endpoint, which would send its request as that of another
 /// version.
 ///
-/// Schemas may differ, for the remote may be an older or a newer build: it checks the input, and what comes back is read
-/// by the type.
+/// Schemas may differ, since the remote may be an older or a newer build: it checks the input, and its result is read
+/// into the type.
 pub(crate) fn check_served(served: &OperationSpec, own: &OperationSpec) -> Result<(), CallError> {
     let Some(differs) = served.binding.leads_elsewhere(&own.binding) else { return Ok(()) };
     Err(refused(&own.id, &describe(served), &describe(own), &[differs.to_owned()]))
 }
 
-/// A spec in words, with the Rust type that it is of.
+/// A description of a spec, with its Rust type.
 pub(super) fn described(spec: &OperationSpec, name: Option<&str>) -> String {
     let words = describe(spec);
     name.map_or_else(|| words.clone(), |name| format!("`{name}` ({words})"))
 }
 
 /// Where two schemas differ in meaning, as a JSON pointer into the first or into a definition of it, `#/$defs/Name/..`;
-/// `None` if they don't.
+/// `None` if they do not differ.
 fn schemas(one: (&Schema, &Definitions), other: (&Schema, &Definitions)) -> Option<String> {
     let (Ok(a), Ok(b)) = (one.0.to_value(), other.0.to_value()) else { return Some(String::new()) };
     if a == b && one.1.same_table(other.1) {
@@ -108,7 +108,7 @@ fn schemas(one: (&Schema, &Definitions), other: (&Schema, &Definitions)) -> Opti
     if let Err(pointer) = comparison.schema(&a, &b, "", 0) {
         return Some(pointer);
     }
-    // A queue: definitions refer to each other, through more of them than a stack is deep.
+    // A queue: chains of definitions may be longer than a stack is deep.
     while let Some((one, other)) = comparison.queue.pop() {
         let compared = match (comparison.sides.0.find(&one), comparison.sides.1.find(&other)) {
             (Some(a), Some(b)) => comparison.schema(&a, &b, &one, 0),
@@ -122,14 +122,14 @@ fn schemas(one: (&Schema, &Definitions), other: (&Schema, &Definitions)) -> Opti
     None
 }
 
-/// A schema with what its references lead to.
+/// A schema with its definitions.
 struct Side<'s> {
     root: &'s Value,
     definitions: &'s Definitions,
 }
 
 impl<'s> Side<'s> {
-    /// What a reference leads to. A schema that was read as part of a spec holds the definitions that it reaches.
+    /// The target of a reference. A schema that was read as part of a spec contains the definitions that it reaches.
     fn find(&self, reference: &str) -> Option<Cow<'s, Value>> {
         let pointer = reference.strip_prefix('#')?;
         if let Some(own) = self.root.pointer(pointer) {
@@ -148,7 +148,7 @@ impl<'s> Side<'s> {
 
 struct Comparison<'s> {
     sides: (Side<'s>, Side<'s>),
-    /// The pairs of definitions that are compared, or going to be.
+    /// The pairs of definitions that were or will be compared.
     seen: HashSet<(String, String)>,
     queue: Vec<(String, String)>,
 }
@@ -243,12 +243,12 @@ fn members<'v>(schema: &'v Value, empty: &'v Map<String, Value>) -> Option<&'v M
     }
 }
 
-/// Where a schema refers to.
+/// The target of the schema's reference.
 fn reference(schema: &Map<String, Value>) -> Option<String> {
     schema.get("$ref")?.as_str().map(str::to_owned)
 }
 
-/// The schema that a reference leads to, if there is nothing beside the reference that says more.
+/// The schema that a reference leads to, if no other keyword beside the reference adds to it.
 fn follow<'s>(side: &Side<'s>, mut to: String, schema: &Map<String, Value>) -> Option<Cow<'s, Value>> {
     let only_refers = |schema: &Map<String, Value>| schema.keys().all(|name| name == "$ref" || is_annotation(name));
     if !only_refers(schema) {

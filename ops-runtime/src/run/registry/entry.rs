@@ -15,8 +15,8 @@ use crate::run::handler::Typed;
 use crate::run::schemas::{DefinitionCache, Schemas};
 use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, ResponseMeta, SpecRef, Text};
 
-/// An extension of a call by a caller who goes by the schema, as models do: a member of the input that the operation's type
-/// would pass over is misspelt, and refused.
+/// An extension of a call by a caller that follows the schema, as models do: a member of the input that the operation's
+/// type would ignore is misspelt, and refused.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exact;
 
@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) spec: SpecRef,
     pub(crate) handler: Option<Handler>,
     pub(crate) schemas: Schemas,
-    /// What differs from the specs of types that were called by this entry.
+    /// The differences to the specs of types that were called by this entry.
     compared: RwLock<Vec<(TypeId, Arc<[String]>)>>,
 }
 
@@ -43,7 +43,7 @@ impl Entry {
         let schemas = Schemas::new(&spec, definitions);
         let entry = Self { spec, handler, schemas, compared: RwLock::default() };
         match entry.typed() {
-            // Code for the types of one version under the description of another.
+            // Code for the types of one version, registered with the description of another.
             Some(own) if own.spec.id == entry.spec.id && !entry.says_nothing() && !entry.stands_for(&own) => {
                 let described = difference::described(&entry.spec, None);
                 let code = difference::described(own.spec, Some(own.name));
@@ -53,13 +53,13 @@ impl Entry {
         }
     }
 
-    /// The operation's own timeout; `None` if it has none, or if its handler keeps it.
+    /// The operation's own timeout; `None` if it has none, or if its handler applies it.
     #[inline]
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.spec.timeout.filter(|_| self.handler.as_ref().is_none_or(|handler| !handler.keeps_time))
     }
 
-    /// Takes what the handler answered for another server's answer if it may be one, whoever passes it on.
+    /// Marks the handler's result as another server's, if it may be one.
     #[inline]
     pub(crate) fn disown(&self, meta: &mut ResponseMeta) {
         if self.handler.as_ref().is_some_and(|handler| handler.is_foreign) {
@@ -71,7 +71,8 @@ impl Entry {
         self.handler.as_ref()?.operation
     }
 
-    /// What differs between this operation and a type's own spec of the same id; empty if it can stand for the type's.
+    /// The differences between this operation and a type's own spec with the same id; empty if it can stand for the
+    /// type's.
     fn differences(&self, own: &Typed) -> Arc<[String]> {
         if self.takes_any(own.spec) {
             return Arc::default();
@@ -89,7 +90,7 @@ impl Entry {
     /// True if the entry has no description that could differ: its code takes any JSON, and promises nothing.
     fn takes_any(&self, own: &OperationSpec) -> bool {
         let streams = own.kind == OperationKind::Subscription;
-        // An endpoint goes by the spec, and typed code by its types.
+        // An endpoint follows the spec, and typed code its types.
         let is_dynamic = |handler: &Handler| handler.streams == Some(streams) && handler.operation.is_none();
         self.handler.as_ref().is_some_and(is_dynamic) && self.says_nothing()
     }
@@ -101,7 +102,7 @@ impl Entry {
 
     fn compare(&self, own: &OperationSpec) -> Vec<String> {
         let differences = difference::differences_of_type(&self.spec, own);
-        // What a server lists is as it has it now, and may have changed in a way that breaks no caller.
+        // What a server lists is current, and may have changed in a way that breaks no caller.
         #[cfg(feature = "mcp-schema")]
         if let (false, SpecRef::Shared(live)) = (differences.is_empty(), &self.spec)
             && crate::documents::tools::is_served_by(own, live)
@@ -111,7 +112,7 @@ impl Entry {
         differences
     }
 
-    /// Checks an input against its schema; one that does not match it is told with what its handler would refuse, too.
+    /// Checks an input against its schema; the error also has what its handler would refuse.
     ///
     /// # Errors
     /// A `VALIDATION_ERROR` that lists the violations.
@@ -127,14 +128,14 @@ impl Entry {
         })
     }
 
-    /// Checks for a caller who is [`Exact`] that code which takes types passes over no member of an input. All other code gets
-    /// the whole input.
+    /// For a caller that is [`Exact`], checks that code which takes types ignores no member of an input. All other code
+    /// gets the whole input.
     #[inline]
     pub(crate) fn check_members(&self, input: &Value, context: &Context) -> Result<(), CallError> {
         if context.extension::<Exact>().is_some() { self.check_exactly(input) } else { Ok(()) }
     }
 
-    /// As [`check_members`](Self::check_members), for a caller who is known to be one.
+    /// Like [`check_members`](Self::check_members), for a caller that is known to be [`Exact`].
     pub(crate) fn check_exactly(&self, input: &Value) -> Result<(), CallError> {
         match self.typed() {
             Some(_) => self.schemas.check_members(&self.spec, input),
@@ -142,13 +143,13 @@ impl Entry {
         }
     }
 
-    /// Checks what the schema does not say: if a request can be made of the input, say.
+    /// Checks what the schema does not express, for example if a request can be made from the input.
     pub(crate) fn check_by_handler(&self, input: &Value, context: &Context) -> Result<(), CallError> {
         self.check_members(input, context)?;
         match &self.handler {
             Some(handler) => {
                 let check = AssertUnwindSafe(|| handler.erased.check(&self.spec, input, context));
-                // Of others' code, like handlers: a call that panics fails, and nothing else.
+                // Foreign code, like handlers: a panic fails only this call.
                 catch_unwind(check).unwrap_or_else(|_| {
                     Err(CallError::execution(format!("the check of an input of `{}` panicked", self.spec.id)))
                 })
@@ -160,7 +161,7 @@ impl Entry {
     /// Checks that the entry may run calls of a type.
     ///
     /// # Errors
-    /// An `OPERATION_NOT_FOUND` that names both specs if they differ.
+    /// An `OPERATION_NOT_FOUND` that describes both specs if they differ.
     #[inline]
     pub(crate) fn check_type(&self, own: &Typed) -> Result<(), CallError> {
         if std::ptr::eq(&*self.spec, own.spec) { Ok(()) } else { self.check_content(own) }
@@ -189,13 +190,13 @@ impl Entry {
         RegistryError::Differs { id, registered, other, differences: differences.to_vec() }
     }
 
-    /// Why another entry of the same id can't be added.
+    /// The error of adding another entry with the same id.
     fn refuse(&self, other: &Self) -> RegistryError {
         let differences = difference::differences(&self.spec, &other.spec);
         if differences.is_empty() {
             let id = self.spec.id.clone().into_owned();
             return match (&self.handler, &other.handler) {
-                // What a client registers twice is its own.
+                // A client's repeated registration is its own.
                 (Some(one), Some(two))
                     if one.is_remote() && two.is_remote() && !Arc::ptr_eq(&one.erased, &two.erased) =>
                 {
@@ -207,22 +208,22 @@ impl Entry {
         self.conflict(self.describe(), other.describe(), &differences)
     }
 
-    /// The operation whose types the handler takes, if it stands under that operation's own id: under another it is
-    /// another operation, with rules of its own.
+    /// The operation whose types the handler takes, if it is registered with that operation's own id: with another id
+    /// it is a different operation, with rules of its own.
     fn operation(&self) -> Option<TypeId> {
         let Typed { operation, spec, .. } = self.typed()?;
         (spec.id == self.spec.id).then_some(operation)
     }
 }
 
-/// All entries, by id and, for those whose handler takes an operation's types, by the operation's type.
+/// All entries, by id, and by type if the handler takes an operation's types.
 #[derive(Clone, Default)]
 pub(crate) struct Table {
-    /// How often it was changed.
+    /// Number of changes.
     pub(crate) version: u64,
     by_id: BTreeMap<Text, Arc<Entry>>,
     by_type: HashMap<TypeId, Arc<Entry>, BuildHasherDefault<TypeIdHasher>>,
-    /// Of a client that runs each type by its own spec: those that were called and are not there by id.
+    /// For a client that runs each type by its own spec: the called ones that are not there by id.
     own: HashMap<TypeId, Arc<Entry>, BuildHasherDefault<TypeIdHasher>>,
 }
 
@@ -242,7 +243,7 @@ impl Table {
         self.own.get(&own.operation).or_else(|| self.by_id.get(&own.spec.id))
     }
 
-    /// Adds an entry that only calls of the type find.
+    /// Adds an entry that is found only by calls of the type.
     pub(super) fn add_own(&mut self, own: &Typed, entry: &Arc<Entry>) {
         self.own.insert(own.operation, entry.clone());
     }
@@ -276,7 +277,7 @@ impl Table {
     }
 }
 
-/// Takes a `TypeId` as it is: it is a hash already.
+/// Uses a `TypeId` as its own hash, which it is.
 #[derive(Default)]
 pub(crate) struct TypeIdHasher(u64);
 
@@ -296,8 +297,8 @@ impl Hasher for TypeIdHasher {
     }
 }
 
-/// An error of the input's schema with the violations of another that are at places which the input has, and which are not
-/// told yet: a misspelt member, say, beside the one that is missing.
+/// Adds to an error of the input's schema the violations of another that are at places which the input has and the
+/// error does not list yet: a misspelt member, for example, beside the missing one.
 fn with_more(error: CallError, more: &CallError, input: &Value) -> CallError {
     let of =
         |error: &CallError| error.details().get("violations").and_then(Value::as_array).cloned().unwrap_or_default();

@@ -1,20 +1,20 @@
-//! Schemas of any dialect, written for a validator that knows draft 2020-12 only.
+//! Schemas of any dialect, rewritten for a validator that knows only draft 2020-12.
 //!
-//! Specs come from documents and tools as well as from code, so the reading is that of
-//! [`Reading::Default`](crate::normalise::Reading::Default): `nullable` counts, `oneOf` is satisfied by any variant, and
-//! tuples and bounds of older drafts are understood.
+//! Specs come from documents and tools as well as from code, so they are read as in
+//! [`Reading::Default`](crate::normalise::Reading::Default): `nullable` counts, `oneOf` is satisfied by any variant,
+//! and tuples and bounds of older drafts are understood.
 
 use crate::model::keywords::{Holds, holds};
 use serde_json::{Map, Value, json};
 
-/// Rewrites a schema and all that it holds.
+/// Rewrites a schema and its subschemas.
 pub(super) fn canonical(mut schema: Value) -> Value {
     rewrite(&mut schema, 0);
     schema
 }
 
 fn rewrite(schema: &mut Value, depth: usize) {
-    // What is deeper than any parser allows was not parsed, and is not read.
+    // Deeper schemas were not parsed, and are not read.
     if depth > 256 {
         return;
     }
@@ -43,7 +43,7 @@ fn rewrite(schema: &mut Value, depth: usize) {
     }
 }
 
-/// Escapes what may not stand in a URI: names of definitions are any text.
+/// Escapes characters that are invalid in a URI: names of definitions are any text.
 fn reference(node: &mut Map<String, Value>) {
     let Some(Value::String(reference)) = node.get_mut("$ref") else { return };
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?#%".contains(&byte);

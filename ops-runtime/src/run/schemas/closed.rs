@@ -1,5 +1,5 @@
-//! Closed parts: `additionalProperties: false` in one part of an `allOf` refuses what another part describes (JSON Schema,
-//! section 10.3.2.3), so that no value could have that. Where schemas are repaired by, the parts are merged first.
+//! Closed parts: `additionalProperties: false` in one part of an `allOf` refuses properties of another part (JSON
+//! Schema, section 10.3.2.3), so that no value could have them. For repairs, the parts are merged first.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::parts::{Parts, address, each_schema, each_schema_mut};
 use crate::pointer;
 
-/// Opens closed parts that stand beside parts with more properties. A part that refers to a
-/// definition then refers to an open copy of it. The definition itself stays closed for its other users.
+/// Opens closed parts beside parts with more properties. A part that refers to a definition then refers to an open copy
+/// of it. The definition itself stays closed for its other users.
 pub(super) fn open_parts(schema: &mut Value) {
     let Some(mut parts) = Parts::of(schema, is_closed) else { return };
     let mut wrong: HashSet<usize> = HashSet::new();
@@ -48,7 +48,7 @@ fn is_closed(schema: &Value) -> bool {
     schema.get("additionalProperties") == Some(&Value::Bool(false)) && schema.get("patternProperties").is_none()
 }
 
-/// True if a part of a schema is closed and does not know what another part describes.
+/// True if a part of a schema is closed and does not have a property of another part.
 fn refuses<'s>(parts: &mut Parts<'s>, schema: &'s Value) -> bool {
     let all = parts.all(schema);
     let properties = |part: &'s Value| part.get("properties").and_then(Value::as_object);
@@ -62,7 +62,7 @@ fn refuses<'s>(parts: &mut Parts<'s>, schema: &'s Value) -> bool {
 
 struct Opening {
     closed: HashSet<String>,
-    /// What the names of copies end with.
+    /// The suffix of the names of copies.
     suffix: String,
     wanted: BTreeSet<String>,
 }

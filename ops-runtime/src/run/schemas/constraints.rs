@@ -1,4 +1,4 @@
-//! Whether a schema asks for more than a Rust type made from it can say.
+//! Decides if a schema has constraints that a Rust type made from it cannot express.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ptr;
@@ -48,23 +48,23 @@ const UNREAD: &[&str] = &[
     "$id",
 ];
 
-/// Keywords that, where they are false, allow no other properties.
+/// Keywords that allow no other properties if they are false.
 const CLOSE: &[&str] = &["additionalProperties", "unevaluatedProperties"];
 
-/// What a schema asks for beyond its type.
+/// The constraints of a schema beyond its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beyond {
     /// Nothing.
     Nothing,
-    /// That there are no other properties: a value of the type has none, but JSON that is read into it may.
+    /// It has no other properties: a value of the type has none, but JSON that is read into it may.
     Closed,
     /// Constraints, which a value of the type may break.
     Constraints,
 }
 
-/// What the schema, or one that it reaches, asks for beyond its type.
+/// The constraints of the schema, and of those that it reaches, beyond its type.
 pub(super) fn beyond(schema: &Schema, definitions: &Definitions) -> Beyond {
-    // What can't be read is checked, so that the call says why.
+    // An unreadable schema is checked, so that the call reports why.
     let Ok(root) = schema.self_contained(definitions) else { return Beyond::Constraints };
     let mut beyond = Beyond::Nothing;
     let constrained = any(&root, |node| {
@@ -107,13 +107,13 @@ fn requires_undeclared(node: &Map<String, Value>) -> bool {
     required.into_iter().flatten().filter_map(Value::as_str).any(|name| !is_declared(name))
 }
 
-/// Whether the schema, or one that it reaches, has a keyword that our own reading does not check.
+/// True if the schema, or one that it reaches, has a keyword that our own reading does not check.
 pub(super) fn is_beyond_our_reading(schema: &Schema, definitions: &Definitions) -> bool {
     let Ok(root) = schema.self_contained(definitions) else { return true };
     any(&root, |node| UNREAD.iter().any(|keyword| node.contains_key(*keyword)))
 }
 
-/// Whether something holds for a node of a self-contained schema that its root reaches.
+/// True if a condition holds for a node of a self-contained schema that its root reaches.
 pub(super) fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bool) -> bool {
     let mut seen = BTreeSet::new();
     let mut stack = vec![root];
@@ -133,7 +133,7 @@ pub(super) fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bo
     false
 }
 
-/// Whether `minimum` or `maximum` says more than the integer type that `format` names.
+/// True if `minimum` or `maximum` is narrower than the integer type of `format`.
 fn bounds_narrow(node: &Map<String, Value>) -> bool {
     let (minimum, maximum) = match node.get("format").and_then(Value::as_str) {
         Some("uint8") => (0.0, f64::from(u8::MAX)),

@@ -1,5 +1,5 @@
-//! What the sender of a value cannot give: of an input what is `readOnly`, of an output what is `writeOnly` (OpenAPI 3.0,
-//! section 4.7.24.2).
+//! Properties that the sender of a value cannot set: `readOnly` ones of an input, `writeOnly` ones of an output (OpenAPI
+//! 3.0, section 4.7.24.2).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::parts::{Parts, address, each_schema, each_schema_mut};
 use crate::pointer;
 
-/// How deep lists of parts lie in each other.
+/// Limit of the nesting of lists of parts.
 const DEPTH: usize = 64;
 
-/// Names of properties, which are not demanded.
+/// Names of properties that are not required.
 type Given = BTreeSet<String>;
 
-/// Demands no property of a value that its sender cannot give.
+/// Stops requiring properties that the sender of a value cannot set.
 ///
-/// One part of an `allOf` may say what another one requires, so a name is taken from the lists of all parts. A part
-/// that refers to a definition then refers to a copy that demands less. The definition itself stays as it is for its
+/// One part of an `allOf` may declare what another one requires, so a name is taken from the lists of all parts. A part
+/// that refers to a definition then refers to a copy that requires less. The definition itself stays unchanged for its
 /// other users.
 pub(super) fn demand_less(schema: &mut Value, other_side: &str) {
     let is_of_other_side = |part: &Value| part.get(other_side) == Some(&Value::Bool(true));
@@ -42,7 +42,7 @@ pub(super) fn demand_less(schema: &mut Value, other_side: &str) {
     less.copy(schema);
 }
 
-/// What of the properties that a schema requires its sender cannot give.
+/// The properties that a schema requires and its sender cannot set.
 fn given<'s>(parts: &mut Parts<'s>, schema: &'s Value, is_of_other_side: impl Fn(&Value) -> bool) -> Given {
     let all = parts.with_room(schema, length);
     let required: HashSet<&str> = all.iter().flat_map(|part| required_of(part)).collect();
@@ -74,11 +74,11 @@ fn length(schema: &Value) -> usize {
 
 /// Takes names from the lists of schemas and of their parts.
 struct Less {
-    /// What each definition demands of that, and does not give itself; and how large the definition is.
+    /// The properties that each definition requires and does not declare itself; and the size of the definition.
     demanded: HashMap<String, (Given, usize)>,
-    /// The name that copies have behind that of their definition.
+    /// The suffix of the names of copies.
     suffix: String,
-    /// The names of copies, by their definitions and what they do not demand; and the other way round.
+    /// The names of copies, by their definitions and what they do not require; and the reverse.
     copies: HashMap<(String, Given), String>,
     origins: HashMap<String, (String, Given)>,
     wanted: Vec<String>,
@@ -124,7 +124,7 @@ impl Less {
         }
     }
 
-    /// The name of a copy that demands less than a definition, or than a copy of one; `None` if that demands nothing of it, or
+    /// The name of a copy that requires less than a definition, or than a copy of one; `None` if that requires nothing of it, or
     /// if the copies grow beyond the document's size.
     fn copy_of(&mut self, name: &str, given: &Given) -> Option<String> {
         let (name, mut less) = self.origins.get(name).cloned().unwrap_or_else(|| (name.to_owned(), Given::new()));

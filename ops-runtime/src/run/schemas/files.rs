@@ -1,4 +1,4 @@
-//! Where an input holds files: strings that its schema describes as bytes.
+//! Finds files in an input: strings that its schema describes as bytes.
 
 use std::collections::HashSet;
 use std::ptr;
@@ -12,14 +12,14 @@ use crate::{OperationSpec, pointer};
 pub(crate) struct Files(Value);
 
 impl Files {
-    /// The files of an operation's input. `None` if its schema describes none, or can't be read.
+    /// The files of an operation's input. `None` if its schema describes none, or cannot be read.
     pub(super) fn of(spec: &OperationSpec) -> Option<Self> {
         let root = spec.input.self_contained(&spec.definitions).ok()?;
         constraints::any(&root, |node| node.get("format").is_some_and(|format| format == "binary"))
             .then_some(Self(root))
     }
 
-    /// Shows each file of an input, in whichever variant of a union it is one.
+    /// Calls a function with each file of an input, in whichever variant of a union it is one.
     pub(crate) fn each(&self, input: &mut Value, mut show: impl FnMut(&mut Value)) {
         // A list, since an input may be nested deeper than a thread's stack allows.
         let mut pending = vec![(input, vec![&self.0])];
@@ -78,7 +78,7 @@ fn of_item(schema: &Value, at: usize) -> Option<&Value> {
     schema.get("prefixItems").and_then(|list| list.get(at)).or_else(|| schema.get("items"))
 }
 
-/// The schemas of a member: what it is called may match any pattern.
+/// The schemas of a member: its name may match any pattern.
 fn of_member<'s>(schema: &'s Value, name: &str) -> impl Iterator<Item = &'s Value> + use<'s> {
     let own = schema.get("properties").and_then(|properties| properties.get(name));
     let rest = own.is_none().then_some(["additionalProperties", "unevaluatedProperties"]);

@@ -1,4 +1,4 @@
-//! Bringing an output into the shape of its schema, as far as the policy goes.
+//! Brings an output into the shape of its schema, under a policy.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,19 +13,19 @@ use crate::{CallError, OutputPolicy, Warning};
 pub(crate) struct Shaped {
     pub(crate) value: Value,
     pub(crate) told: Vec<Told>,
-    /// Why it is another answer than the schema describes. Boxed, for it is rare and what is returned is moved often.
+    /// Why it is a different response than the schema describes. Boxed, since it is rare and the result is moved often.
     pub(crate) foreign: Option<Box<Warning>>,
-    /// It was not looked at to its end, as the first that is told says.
+    /// True if the check ended early, as the first entry reports.
     pub(crate) has_ended: bool,
 }
 
 impl Shaped {
-    /// An output of which there is nothing to say.
+    /// An output without findings.
     fn as_it_is(value: Value) -> Self {
         Self { value, told: Vec::new(), foreign: None, has_ended: false }
     }
 
-    /// Says that nothing was found where `null` only stands for it.
+    /// Removes all findings, for a `null` that stands for no data.
     pub(crate) fn of_nothing(&mut self) {
         let warnings = self.told.iter_mut().map(|told| &mut told.warning).chain(self.foreign.as_deref_mut());
         for warning in warnings.filter(|warning| warning.pointer.is_empty() && warning.found == "null") {
@@ -34,13 +34,13 @@ impl Shaped {
     }
 }
 
-/// What an object with nothing in common with its schema was expected to be.
+/// The expectation for an object that has nothing in common with its schema.
 pub(crate) const NOTHING_DECLARED: &str = "an object with properties of the schema";
 
-/// What was found in its place.
+/// What was found instead.
 pub(crate) const NONE_OF_THEM: &str = "an object with none of them";
 
-/// Something that was amiss, and what was done about it.
+/// A difference, and what was done about it.
 pub(crate) struct Told {
     pub(crate) warning: Warning,
     pub(crate) change: Change,
@@ -49,12 +49,12 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Something that stays as it came.
+    /// A part that stays unrepaired.
     pub(crate) fn kept(warning: Warning) -> Self {
         Self { warning, change: Change::Kept, stands_for: 1 }
     }
 
-    /// Differences that are not told one by one.
+    /// Differences that are not listed.
     pub(super) fn more(count: usize) -> Option<Self> {
         let told = || Self { stands_for: count, ..Self::kept(Warning::new("", NO_MORE, format!("{count} more"))) };
         (count > 0).then(told)
@@ -74,7 +74,7 @@ impl From<Repair> for Told {
 
 /// An output that is text, in the shape of its schema.
 pub(crate) struct Mended {
-    /// The text; `None` if it is as it came.
+    /// The text; `None` if it is unchanged.
     pub(crate) text: Option<String>,
     pub(crate) told: Vec<Told>,
 }
@@ -86,7 +86,7 @@ fn mended(schema: &CompiledSchema, policy: OutputPolicy, text: &[u8]) -> Option<
     let text = std::str::from_utf8(text).ok()?;
     let Repaired { value, repairs, more, .. } =
         if policy == OutputPolicy::Cast { schema.normalised_text(text) } else { schema.shaped_text(text) }?;
-    // What was made up need not conform.
+    // Made-up values need not conform.
     if policy == OutputPolicy::Cast && !repairs.is_empty() && !schema.passes(value.as_bytes()) {
         return None;
     }
@@ -96,11 +96,11 @@ fn mended(schema: &CompiledSchema, policy: OutputPolicy, text: &[u8]) -> Option<
 }
 
 impl Schemas {
-    /// True if the output's schema asks for a kind of value and no more, and this is one; `false` says nothing.
+    /// True if the output's schema constrains only the kind of value, and this is one; `false` decides nothing.
     pub(crate) fn output_is_plainly(&self, output: &Value) -> bool {
         match self.output.compiled() {
             Ok(None) => true,
-            // A plain kind refers to no definitions, so that what is compiled later changes nothing.
+            // A plain kind refers to no definitions, so later compilation changes nothing.
             Ok(Some(schema)) => {
                 schema.is_plainly(output) && *self.plain_output_is_all.get_or_init(|| self.output.is_read_whole())
             }
@@ -108,18 +108,18 @@ impl Schemas {
         }
     }
 
-    /// Brings an output into the shape of its schema, as far as the policy goes, and says what was amiss.
+    /// Brings an output into the shape of its schema, under the policy, and lists the differences.
     pub(crate) fn shape_output(&self, policy: OutputPolicy, output: Value) -> Result<Shaped, CallError> {
         let Some(schema) = self.output.compiled()? else {
             return Ok(Shaped::as_it_is(output));
         };
         let is_foreign = policy != OutputPolicy::Cast && schema.has_nothing_of(&output, None);
         let nothing = || Some(Box::new(Warning::new("", NOTHING_DECLARED, NONE_OF_THEM)));
-        // With a property of another variant than it conforms to, it may be that one with a fault.
+        // With a property of a variant that it does not conform to, it may be that variant with an error.
         if is_foreign && (policy == OutputPolicy::Strict || !schema.may_declare_some(&output)) {
             return Ok(Shaped { foreign: nothing(), ..Shaped::as_it_is(output) });
         }
-        // What only the standard says may forbid what repairing changes.
+        // What only the standard finds may forbid what a repair changes.
         let came = if self.output.is_read_whole() { None } else { normalise::copy(&output) };
         let repaired = match policy {
             OutputPolicy::Cast => schema.normalised(output),
@@ -142,7 +142,7 @@ impl Schemas {
         {
             return Ok(Shaped::as_it_is(came));
         }
-        // What repairing looked at whole was checked on the way.
+        // What the repair read as a whole was checked as well.
         let is_checked =
             policy == OutputPolicy::Strict || policy == OutputPolicy::Repair && self.output.is_read_whole();
         if is_checked && repairs.is_empty() && more == 0 {
@@ -160,23 +160,24 @@ impl Schemas {
         Ok(Shaped { value, told, foreign, has_ended })
     }
 
-    /// Brings an output that is text into the shape of its schema, and makes values only of the parts that need a change.
+    /// Brings an output that is text into the shape of its schema, and makes values only of the parts that need a
+    /// change.
     ///
-    /// `None` means that the value as a whole is needed to tell.
+    /// `None` if the value as a whole is required.
     pub(crate) fn mend_output(&self, policy: OutputPolicy, text: &[u8]) -> Result<Option<Mended>, CallError> {
         let Some(schema) = self.output.compiled()?.filter(|_| self.output.is_read_whole()) else { return Ok(None) };
         let mended = mended(schema, policy, text);
-        // Definitions are compiled on the way, so only now is it known if all of the schema was read.
+        // Definitions are compiled on demand, so only now is it known if all of the schema was read.
         Ok(mended.filter(|_| self.output.is_read_whole()))
     }
 
-    /// Adds what the full check finds and repairing did not, at places of which nothing is known yet.
+    /// Adds what the full check finds and the repair did not, at places without a finding.
     fn add_mismatches(&self, value: &Value, told: &mut Vec<Told>) -> Result<(), CallError> {
         let mut violations = self.output_violations(value)?;
         if violations.list.is_empty() {
             return Ok(());
         }
-        // That the check was ended is known of no place.
+        // That the check ended early belongs to no place.
         let end = if violations.has_ended { Some(violations.list.remove(0)) } else { None };
         if let Some(end) = end {
             let message = end.message.strip_prefix("Expected ").unwrap_or(&end.message);
@@ -185,7 +186,7 @@ impl Schemas {
         let mismatches = warnings(violations, value);
         let kept = told.iter().filter(|told| told.is_kept());
         let known: BTreeSet<String> = kept.map(|told| told.warning.pointer.clone()).collect();
-        // A missing property is told at its own place by the one, and at its object's by the other.
+        // The repair reports a missing property at its own place, the check at its object's.
         let is_known = |pointer: &str| {
             let inside = format!("{pointer}/");
             known.contains(pointer)
@@ -195,26 +196,26 @@ impl Schemas {
         Ok(())
     }
 
-    /// Whether a response may be read into the output's type without having anything in common with it.
+    /// True if a response may be read into the output's type without having anything in common with it.
     ///
-    /// Only a type that can be read from `{}`, told by `takes_anything`, asks for its schema to be compiled.
+    /// The schema is compiled only if the type can be read from `{}`, which `takes_anything` tells.
     pub(crate) fn output_may_be_foreign(&self, takes_anything: impl FnOnce() -> bool) -> bool {
         *self.may_be_foreign.get_or_init(|| {
             takes_anything() && self.output.compiled().ok().flatten().is_some_and(CompiledSchema::may_have_nothing_of)
         })
     }
 
-    /// Whether an output is an object with nothing in common with its schema, or with the variant of it that is meant.
+    /// True if an output is an object with nothing in common with its schema, or with the selected variant of it.
     pub(crate) fn output_has_nothing_of(&self, output: &Value, meant: Option<u16>) -> bool {
         self.output.compiled().ok().flatten().is_some_and(|schema| schema.has_nothing_of(output, meant))
     }
 
-    /// Whether the output's schema is a union.
+    /// True if the output's schema is a union.
     pub(crate) fn output_is_union(&self) -> bool {
         self.output.compiled().ok().flatten().is_some_and(CompiledSchema::is_union)
     }
 
-    /// Whether the output's schema may declare a property.
+    /// True if the output's schema may declare a property.
     pub(crate) fn output_declares(&self, name: &str) -> bool {
         self.output.compiled().ok().flatten().is_none_or(|schema| schema.may_declare(name))
     }

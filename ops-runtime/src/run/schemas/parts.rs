@@ -1,4 +1,4 @@
-//! The parts of schemas that hold together: references and `allOf`.
+//! The parts that make up a schema: references and `allOf`.
 
 use std::collections::HashSet;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 use crate::model::keywords::{Holds, holds};
 use crate::pointer;
 
-/// How deep schemas are looked into.
+/// How deep schemas are searched.
 const DEPTH: usize = 256;
 
 /// Finds the parts of the schemas of a document with its own definitions.
 pub(super) struct Parts<'s> {
     root: &'s Value,
-    /// How many more parts may be looked at: each is one of all the schemas that lead to it.
+    /// How many more parts may be visited: each counts once for every schema that leads to it.
     left: usize,
 }
 
 impl<'s> Parts<'s> {
-    /// `None` unless something holds for an object anywhere in the document.
+    /// `None` unless the condition holds for an object anywhere in the document.
     pub(super) fn of(root: &'s Value, holds: impl Fn(&Value) -> bool) -> Option<Self> {
         let (mut size, mut is_there) = (0, false);
         let mut open = vec![root];
@@ -36,7 +36,8 @@ impl<'s> Parts<'s> {
         is_there.then_some(Self { root, left: 16 * size + 4096 })
     }
 
-    /// A schema with all that it refers to and consists of; some of that if the work grows beyond the document's size.
+    /// A schema with all that it refers to and is combined with; only some of that if the work exceeds the document's
+    /// size.
     pub(super) fn all(&mut self, schema: &'s Value) -> Vec<&'s Value> {
         let mut parts = vec![schema];
         let mut seen = HashSet::new();
@@ -56,7 +57,7 @@ impl<'s> Parts<'s> {
         parts
     }
 
-    /// The same, of which each part costs more than one step; the schema alone if there is not enough room for that.
+    /// The same, if each part costs more than one step; only the schema itself if there is not enough room.
     pub(super) fn with_room(&mut self, schema: &'s Value, cost: impl Fn(&Value) -> usize) -> Vec<&'s Value> {
         let mut parts = self.all(schema);
         if !self.spend(parts.iter().map(|part| cost(part)).sum()) {
@@ -65,7 +66,7 @@ impl<'s> Parts<'s> {
         parts
     }
 
-    /// Counts work; `false` if there was enough of it.
+    /// Counts work; `false` if the limit is reached.
     pub(super) fn spend(&mut self, steps: usize) -> bool {
         let has_room = self.left >= steps;
         self.left = self.left.saturating_sub(steps);
@@ -78,12 +79,12 @@ impl<'s> Parts<'s> {
     }
 }
 
-/// What tells a schema from others while none is added or removed.
+/// Identifies a schema while none is added or removed.
 pub(super) fn address(schema: &Value) -> usize {
     std::ptr::from_ref(schema).addr()
 }
 
-/// Calls a function with each schema that is an object, here and below.
+/// Calls a function with each schema that is an object, this one and its subschemas.
 pub(super) fn each_schema<'s>(schema: &'s Value, run: &mut dyn FnMut(&'s Value)) {
     each(schema, run, DEPTH);
 }

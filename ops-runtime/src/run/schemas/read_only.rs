@@ -1,4 +1,4 @@
-//! `readOnly` properties, which only the server gives: no request holds them (OpenAPI 3.0, section 4.7.24.2).
+//! `readOnly` properties, which only the server sets: no request contains them (OpenAPI 3.0, section 4.7.24.2).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,7 +13,7 @@ use crate::{Definitions, OperationSpec};
 /// How deep references and combined schemas are followed for one value.
 const PARTS: usize = 64;
 
-/// How deep a value is looked into.
+/// How deep a value is searched.
 const DEPTH: usize = 256;
 
 /// The parts of an operation's input schema that lead to `readOnly` properties.
@@ -90,19 +90,19 @@ impl ReadOnly {
     }
 }
 
-/// What is found out about one value. Schemas that consist of others are looked at once, however many lead to them: what
-/// leads to them doubles with each schema between, and schemas that extend each other have no end.
+/// The results for one value. Composed schemas are visited once, however many lead to them: the number of paths to them
+/// doubles with each schema in between, and schemas that extend each other have no end.
 struct Look<'s, 'v> {
     read_only: &'s ReadOnly,
     searches: &'v Searches<'v>,
     value: &'v Value,
-    /// If the value may be of a schema, by its address.
+    /// True if the value may match a schema, by its address.
     fits: HashMap<usize, bool>,
-    /// If a schema is `readOnly`.
+    /// True if a schema is `readOnly`.
     marked: HashMap<usize, bool>,
 }
 
-/// What schemas say of one property, by their addresses.
+/// The results of schemas for one property, by their addresses.
 type Verdicts = HashMap<usize, Option<bool>>;
 
 impl<'s, 'v> Look<'s, 'v> {
@@ -110,7 +110,8 @@ impl<'s, 'v> Look<'s, 'v> {
         Self { read_only, searches, value, fits: HashMap::new(), marked: HashMap::new() }
     }
 
-    /// The schemas that the value follows if it follows these, each once, and the names of its members that no request holds.
+    /// The schemas that apply to the value if these do, each once, and the names of its members that no request
+    /// contains.
     fn at(mut self, schemas: &[&'s Value]) -> (Vec<&'s Value>, HashSet<String>) {
         let parts = self.parts(schemas);
         let (mut gone, searches) = (HashSet::new(), self.searches);
@@ -142,9 +143,9 @@ impl<'s, 'v> Look<'s, 'v> {
         parts
     }
 
-    /// Whether a property is `readOnly` in a schema; `None` if the schema does not declare it.
+    /// True if a property is `readOnly` in a schema; `None` if the schema does not declare it.
     ///
-    /// Of schemas that hold together one suffices. Of the variants of a union that the value may be, all must say so.
+    /// Of combined schemas, one suffices. Of the variants of a union that the value may match, all must declare it so.
     fn verdict(&mut self, schema: &'s Value, name: &str, known: &mut Verdicts, depth: usize) -> Option<bool> {
         let depth = depth.checked_sub(1)?;
         let (mut found, searches) = (None, self.searches);
@@ -157,7 +158,7 @@ impl<'s, 'v> Look<'s, 'v> {
         if let Some(known) = known.get(&address(schema)) {
             return *known;
         }
-        // A schema says nothing new within itself.
+        // A schema adds nothing new within itself.
         known.insert(address(schema), None);
         for part in self.beside(schema, depth) {
             found = or(found, self.verdict(part, name, known, depth));
@@ -206,7 +207,7 @@ impl<'s, 'v> Look<'s, 'v> {
         fits
     }
 
-    /// What the schema itself says, without those that it consists of.
+    /// The result of the schema itself, without those that it is composed of.
     fn may_be_itself(&mut self, schema: &'s Value, depth: usize) -> bool {
         let value = self.value;
         let is_of = |kind: &str| match value {
@@ -249,7 +250,7 @@ impl<'s, 'v> Look<'s, 'v> {
     }
 }
 
-/// True if a schema consists of others.
+/// True if a schema is composed of others.
 fn is_composed(schema: &Value) -> bool {
     ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"].iter().any(|key| schema.get(key).is_some())
 }
@@ -261,7 +262,7 @@ fn declared<'s>(schema: &'s Value, name: &str, searches: &Searches<'_>) -> impl 
     own.into_iter().chain(patterns.filter(move |(source, _)| searches.is_in(source, name)).map(|(_, schema)| schema))
 }
 
-/// Of two schemas that hold together, what either says.
+/// Of two combined schemas, the result of either.
 fn or(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a || b),

@@ -23,7 +23,7 @@ const LEADS: &[&str] = &[
     "you",
 ];
 
-/// Verbs after which somebody is named first, who is to do something: `have Stripe send it`.
+/// Verbs that are followed by the one who is to do something: `have Stripe send it`.
 const LETTING: &[&str] = &["have", "let", "make"];
 
 /// A word of a question.

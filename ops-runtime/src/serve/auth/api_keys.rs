@@ -12,9 +12,9 @@ use super::known::Known;
 use crate::model::unauthorized::Unauthorized;
 use crate::{BoxFuture, Identity, ParameterLocation, SecurityKind, SecurityScheme};
 
-/// Authenticates by API keys that are known in advance, or that a lookup knows.
+/// Authenticates by API keys from a list or a lookup.
 ///
-/// A key that is not known is refused with 401.
+/// An unknown key is refused with 401.
 ///
 /// ```
 /// use ops_runtime::Registry;
@@ -38,16 +38,15 @@ impl ApiKeys {
         Self::at(ParameterLocation::Header, name)
     }
 
-    /// Keys in a parameter of the query. They show in the logs of proxies and in the histories of browsers: prefer a
-    /// header.
+    /// Keys in a parameter of the query. They appear in the logs of proxies and in browser histories: prefer a header.
     pub fn query(name: impl Into<String>) -> Self {
         Self::at(ParameterLocation::Query, name)
     }
 
-    /// Keys in a cookie, as it is written.
+    /// Keys in a cookie, unescaped.
     ///
-    /// Browsers send cookies with requests of pages of other sites, too: set `SameSite` on the cookie, and
-    /// [`with_hosts`](super::super::HttpServer::with_hosts), by which such requests are refused.
+    /// Browsers also send cookies with requests of pages of other sites: set `SameSite` on the cookie, and
+    /// [`with_hosts`](super::super::HttpServer::with_hosts), so that such requests are refused.
     pub fn cookie(name: impl Into<String>) -> Self {
         Self::at(ParameterLocation::Cookie, name)
     }
@@ -56,16 +55,16 @@ impl ApiKeys {
         Self { location, name: name.into(), known: Known::default() }
     }
 
-    /// Adds a key and who holds it. An empty key is never accepted.
+    /// Adds a key with its holder. An empty key is never accepted.
     #[must_use]
     pub fn with_key(mut self, key: impl AsRef<str>, holder: Identity) -> Self {
         self.known.add(key.as_ref(), holder);
         self
     }
 
-    /// Sets a lookup for keys that were not added. It gives the holder, or `None` for a key that is not valid.
+    /// Sets a lookup for keys that were not added. It returns the holder, or `None` for an invalid key.
     ///
-    /// If the lookup cannot tell, it returns [`Unauthorized::unavailable`].
+    /// If the lookup fails, it returns [`Unauthorized::unavailable`].
     #[must_use]
     pub fn with_lookup<F, Fut, I>(mut self, lookup: F) -> Self
     where
@@ -77,7 +76,7 @@ impl ApiKeys {
         self
     }
 
-    /// The keys of a request; none of them valid if there are several.
+    /// The keys of a request; if there are several, all are invalid.
     fn keys(&self, request: &Parts) -> Vec<Option<String>> {
         let text = |key: &[u8]| std::str::from_utf8(key).ok().map(str::to_owned);
         match self.location {
@@ -86,7 +85,7 @@ impl ApiKeys {
                 values.map(|value| text(value.as_bytes())).collect()
             }
             ParameterLocation::Cookie => {
-                // Those of other applications of the host may be any bytes.
+                // Cookies of other applications on the host may be any bytes.
                 let values = request.headers.get_all(COOKIE).iter();
                 let pairs =
                     values.flat_map(|value| value.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
@@ -133,7 +132,7 @@ impl fmt::Debug for ApiKeys {
     }
 }
 
-/// Asks for a key. No scheme is registered for keys; this one is in use.
+/// A challenge for a key. No scheme is registered for keys; this one is in use.
 pub(super) fn challenge(location: ParameterLocation, name: &str) -> String {
     let place = match location {
         ParameterLocation::Header => "header",

@@ -11,10 +11,10 @@ use super::known::Known;
 use crate::model::unauthorized::Unauthorized;
 use crate::{BoxFuture, Identity};
 
-/// Authenticates by bearer tokens that are known in advance, or that a lookup knows.
+/// Authenticates by bearer tokens from a list or a lookup.
 ///
-/// The token is in the header `Authorization: Bearer TOKEN`. A token that is not known is refused with 401. A request
-/// with another scheme in this header has no credentials. The identity keeps the token: see [`Identity::with_token`].
+/// The token is in the header `Authorization: Bearer TOKEN`. An unknown token is refused with 401. A request with
+/// another scheme in this header has no credentials. The identity keeps the token: see [`Identity::with_token`].
 ///
 /// ```
 /// use ops_runtime::Registry;
@@ -36,17 +36,17 @@ impl BearerTokens {
         Self::default()
     }
 
-    /// Adds a token and who holds it. An empty token is never accepted.
+    /// Adds a token with its holder. An empty token is never accepted.
     #[must_use]
     pub fn with_token(mut self, token: impl AsRef<str>, holder: Identity) -> Self {
         self.known.add(token.as_ref(), holder);
         self
     }
 
-    /// Sets a lookup for tokens that were not added. It gives the holder, or `None` for a token that is not valid.
+    /// Sets a lookup for tokens that were not added. It returns the holder, or `None` for an invalid token.
     ///
-    /// If the lookup cannot tell, it returns [`Unauthorized::unavailable`]. Looking up the digest of a token instead of
-    /// the token itself keeps the time of the lookup from telling about others.
+    /// If the lookup fails, it returns [`Unauthorized::unavailable`]. Look up the digest of a token instead of the
+    /// token itself, so that the time of the lookup reveals nothing about other tokens.
     ///
     /// ```
     /// # use ops_runtime::access::Identity;
@@ -114,12 +114,12 @@ pub(super) fn token(request: &Parts) -> Result<Option<&str>, Unauthorized> {
     }
 }
 
-/// The holder of a token, with that token unless whoever found the holder gave another.
+/// The holder of a token, with that token unless the authenticator has set another.
 pub(super) fn keeping(holder: Identity, token: String) -> Identity {
     if holder.token().is_some() { holder } else { holder.with_token(token) }
 }
 
-/// The refusal of a token (RFC 6750, section 3.1), with what is wrong with it where its holder may know.
+/// The refusal of a token (RFC 6750, section 3.1), with the reason if its holder may know it.
 pub(super) fn invalid_token(description: Option<&'static str>) -> Unauthorized {
     let description = description.map(|description| format!(", error_description=\"{description}\""));
     Unauthorized::challenge(&format!("Bearer error=\"invalid_token\"{}", description.unwrap_or_default()))

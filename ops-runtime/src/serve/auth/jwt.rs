@@ -27,13 +27,14 @@ pub use self::key::JwtAlgorithm;
 
 /// Authenticates by bearer tokens that are JWTs, such as the access tokens of an OAuth 2 server (RFC 9068).
 ///
-/// A token needs the signature of one of the keys and `exp`. The key decides which algorithms may be used: a public key
-/// is never taken for a secret, and `none` is none. A token that names its audience (`aud`) is accepted only if
-/// [`with_audience`](Self::with_audience) names it too. `nbf` and the issuer are checked as well; a token with extensions
-/// that must be understood (`crit`), or of a type other than `JWT` and `at+jwt`, is refused.
+/// A token requires the signature of one of the keys and `exp`. The key decides which algorithms are allowed: a public
+/// key is never used as a secret, and `none` is refused. A token that has an audience (`aud`) is accepted only if
+/// [`with_audience`](Self::with_audience) lists it. `nbf` and the issuer are checked as well; a token with critical
+/// extensions (`crit`), or of a type other than `JWT` and `at+jwt`, is refused.
 ///
-/// The identity has `sub` as its id, and as scopes those in `scope`, `scp` and `permissions`.
-/// [`with_identity`](Self::with_identity) makes another of the claims. It keeps the token: see [`Identity::with_token`].
+/// The identity has `sub` as its id, and the scopes of `scope`, `scp` and `permissions`.
+/// [`with_identity`](Self::with_identity) makes another identity from the claims. It keeps the token: see
+/// [`Identity::with_token`].
 ///
 #[cfg_attr(
     feature = "http",
@@ -56,7 +57,7 @@ pub struct JwtAuthenticator {
     rules: Arc<Rules>,
 }
 
-/// Where the keys come from.
+/// The source of the keys.
 #[derive(Clone)]
 enum Keys {
     Given(Arc<KeySet>),
@@ -72,8 +73,8 @@ impl JwtAuthenticator {
     /// Tokens that are signed with a secret, by HMAC (HS256, HS384 and HS512).
     ///
     /// # Errors
-    /// If the secret is shorter than 32 bytes. An algorithm takes only secrets as long as its hash (RFC 7518, section 3.2):
-    /// HS512 those of 64 bytes.
+    /// If the secret is shorter than 32 bytes. An algorithm requires a secret as long as its hash (RFC 7518, section
+    /// 3.2): HS512 64 bytes.
     pub fn from_secret(secret: impl AsRef<[u8]>) -> Result<Self, CallError> {
         Key::from_secret(secret.as_ref()).map(|key| Self::given(vec![key])).map_err(invalid)
     }
@@ -87,11 +88,11 @@ impl JwtAuthenticator {
         Key::from_pem(pem).map(|key| Self::given(vec![key])).map_err(invalid)
     }
 
-    /// Tokens that are signed with one of the keys of a JSON Web Key Set (RFC 7517, section 5). Keys that are not known,
-    /// or not meant for signatures, are passed over.
+    /// Tokens that are signed with one of the keys of a JSON Web Key Set (RFC 7517, section 5). Unknown keys, and keys
+    /// that are not for signatures, are skipped.
     ///
     /// # Errors
-    /// If the set has no key that can be used.
+    /// If the set has no usable key.
     pub fn from_jwks(jwks: &Value) -> Result<Self, CallError> {
         let keys = KeySet::from_jwks(jwks, true);
         keys.map(|keys| Self { keys: Keys::Given(Arc::new(keys)), rules: Arc::default() }).map_err(invalid)
@@ -99,25 +100,25 @@ impl JwtAuthenticator {
 
     /// Tokens that are signed with one of the keys of the JSON Web Key Set at a URL.
     ///
-    /// The set is fetched when the first token comes, again every five minutes, and for a token with a key that is not
-    /// known, at most [every ten seconds](Self::with_refresh_interval). If it cannot be fetched, the keys that there are
-    /// serve for an hour; without any, requests with a token are answered with 503.
+    /// The set is fetched for the first token, again every five minutes, and for a token with an unknown key, at most
+    /// [every ten seconds](Self::with_refresh_interval). If it cannot be fetched, the present keys are used for an
+    /// hour; without any, requests with a token get the status 503.
     ///
     /// # Errors
-    /// If the URL is not one of https; http is enough for this machine.
+    /// If the URL is not https; http is allowed on this machine.
     #[cfg(feature = "http")]
     pub fn from_jwks_url(url: impl Into<String>) -> Result<Self, CallError> {
         let remote = Remote::new(Origin::Url(url.into()))?;
         Ok(Self { keys: Keys::Fetched(Arc::new(remote)), rules: Arc::default() })
     }
 
-    /// Tokens of an issuer, whose keys are found by its metadata: `OpenID` Connect Discovery, or RFC 8414. They are fetched
-    /// as [`from_jwks_url`](Self::from_jwks_url) says.
+    /// Tokens of an issuer, whose keys are found by its metadata: `OpenID` Connect Discovery, or RFC 8414. They are
+    /// fetched as for [`from_jwks_url`](Self::from_jwks_url).
     ///
     /// The issuer is a URL exactly as in the claim `iss`.
     ///
     /// # Errors
-    /// If the URL is not one of https; http is enough for this machine.
+    /// If the URL is not https; http is allowed on this machine.
     #[cfg(feature = "http")]
     pub fn from_issuer(issuer: impl Into<String>) -> Result<Self, CallError> {
         let issuer = issuer.into();
@@ -139,7 +140,7 @@ impl JwtAuthenticator {
         self
     }
 
-    /// Accepts only tokens that are signed by one of these algorithms. By default the keys decide alone.
+    /// Accepts only tokens that are signed by one of these algorithms. By default only the keys decide.
     #[must_use]
     pub fn with_algorithms(mut self, algorithms: impl IntoIterator<Item = JwtAlgorithm>) -> Self {
         Arc::make_mut(&mut self.rules).algorithms = Some(algorithms.into_iter().collect());
@@ -176,8 +177,8 @@ impl JwtAuthenticator {
         self
     }
 
-    /// Sets the client that fetches keys, such as one with a proxy or with certificates of its own. It has a timeout of
-    /// five seconds by default.
+    /// Sets the client that fetches keys, such as one with a proxy or with its own certificates. By default its timeout
+    /// is five seconds.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn with_client(mut self, client: crate::HttpClient) -> Self {
@@ -187,8 +188,7 @@ impl JwtAuthenticator {
         self
     }
 
-    /// Sets how soon keys that were fetched may be fetched again for a token with a key that is not known; 10 seconds by
-    /// default.
+    /// Sets how soon fetched keys may be fetched again for a token with an unknown key; 10 seconds by default.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn with_refresh_interval(mut self, interval: Duration) -> Self {

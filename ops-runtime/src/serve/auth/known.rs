@@ -1,4 +1,4 @@
-//! Secrets whose holders are known: in advance, or by a lookup of the user's.
+//! Known secrets and their holders: from a list, or by a lookup of the user.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -11,10 +11,10 @@ use crate::{BoxFuture, Identity};
 
 type Lookup = dyn Fn(String) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> + Send + Sync;
 
-/// Who holds which secret.
+/// The holders of secrets.
 #[derive(Clone, Default)]
 pub(super) struct Known {
-    /// By digests, so that the time of a lookup says nothing about a secret, and no secret stays in memory.
+    /// By digests, so that the time of a lookup reveals nothing about a secret, and no secret stays in memory.
     holders: HashMap<[u8; 32], Identity>,
     lookup: Option<Arc<Lookup>>,
 }
@@ -36,7 +36,7 @@ impl Known {
         }));
     }
 
-    /// Finds the identity that a secret belongs to; a secret of nobody is refused.
+    /// Finds the identity that a secret belongs to; an unknown secret is refused.
     pub(super) fn find(
         &self,
         secret: String,

@@ -1,4 +1,4 @@
-//! The definitions of all operations under one roof, each with a name of its own.
+//! The definitions of all operations in one table, each with a unique name.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -29,10 +29,10 @@ const SINGLE: [&str; 12] = [
 #[derive(Default)]
 pub(super) struct Components {
     schemas: BTreeMap<String, Value>,
-    /// The name that each definition has here, by its table and its own name. The scope keeps the table: another at its
-    /// address would have its number.
+    /// The name that each definition has here, by its table and its own name. The scope keeps the table alive: another
+    /// one at its address would have the same number.
     names: HashMap<(usize, String), (String, Scope)>,
-    /// What is known of each name: the scope and the own name of the definition that it stands for.
+    /// For each name, the scope and the own name of its definition.
     taken: BTreeMap<String, (Scope, String)>,
     queue: VecDeque<(String, Scope, String)>,
 }
@@ -42,12 +42,12 @@ pub(super) struct Components {
 pub(super) struct Scope {
     own: Option<std::sync::Arc<Map<String, Value>>>,
     shared: Definitions,
-    /// True if it is an input's.
+    /// True if it is that of an input.
     is_input: bool,
 }
 
 impl Scope {
-    /// A number that tells the table apart in which a name is found.
+    /// A number that identifies the table in which a name is found.
     fn table(&self, name: &str) -> usize {
         match &self.own {
             Some(own) if own.contains_key(name) => std::sync::Arc::as_ptr(own).addr(),
@@ -66,7 +66,7 @@ impl Scope {
         Some(self.shared.get(name)?.schema.to_value().ok()?.into_owned())
     }
 
-    /// A definition with all that it leads to: equal ones mean the same.
+    /// A definition with all that it reaches: equal ones have the same meaning.
     fn closure(&self, name: &str) -> BTreeMap<String, Value> {
         let (mut found, mut queue) = (BTreeMap::new(), vec![name.to_owned()]);
         while let Some(name) = queue.pop() {
@@ -82,9 +82,9 @@ impl Scope {
 }
 
 impl Components {
-    /// A schema of an operation, without the definitions inside it, and what its references mean.
+    /// A schema of an operation, without the definitions inside it, and the scope of its references.
     ///
-    /// The schema of a Rust type becomes a definition of the type's name, too.
+    /// The schema of a Rust type also becomes a definition with the type's name.
     pub(super) fn scope(&self, of: &Schema, spec: &OperationSpec) -> (Value, Scope) {
         let name = of.type_name();
         let mut schema = of.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned);
@@ -109,7 +109,7 @@ impl Components {
         (schema, Scope { own, shared: spec.definitions.clone(), is_input })
     }
 
-    /// What a schema that is only a reference leads to.
+    /// The target of a schema that is only a reference.
     pub(super) fn resolved(schema: Value, scope: &Scope) -> Value {
         let mut schema = schema;
         // A chain of references ends soon, or never.
@@ -123,7 +123,7 @@ impl Components {
         schema
     }
 
-    /// The schema with its references leading to the document's components, which get what it needs.
+    /// The schema with its references leading to the document's components, to which the targets are added.
     pub(super) fn schema(&mut self, schema: &Value, scope: &Scope) -> Value {
         let Value::Object(members) = schema else { return schema.clone() };
         let mut out = Map::new();
@@ -164,7 +164,7 @@ impl Components {
         each.collect()
     }
 
-    /// The reference to a component that a reference to a definition becomes; any other stays as it is.
+    /// The reference to a component, for a reference to a definition; any other stays unchanged.
     fn reference(&mut self, target: &str, scope: &Scope) -> String {
         let Some(name) = pointer::definition(target) else { return target.to_owned() };
         let rest = target.strip_prefix(pointer::DEFINITIONS).and_then(|rest| rest.split_once('/'));
@@ -182,14 +182,15 @@ impl Components {
             return name.clone();
         }
         let plain = allowed(own);
-        // A Rust type may take other JSON than it gives: what may be left out of an input, say, is always in an output.
+        // A Rust type may accept other JSON than it writes: for example, a property that is optional in an input may
+        // always be in an output.
         let of_side = scope.has_own(own).then(|| format!("{plain}{}", if scope.is_input { "Input" } else { "Output" }));
         let numbered = (2_u32..).map(|number| format!("{plain}_{number}"));
         let mut closure = None;
         let mut name = plain.clone();
         for next in of_side.into_iter().chain(numbered) {
             match self.taken.get(&name) {
-                // What two tables call the same and describe alike is one component.
+                // Definitions of two tables with the same name and description are one component.
                 Some((other, other_own)) => {
                     let closure = closure.get_or_insert_with(|| scope.closure(own));
                     if other_own == own && other.closure(other_own) == *closure {
@@ -208,7 +209,7 @@ impl Components {
         name
     }
 
-    /// Takes a name for a schema of the document's own, and returns the reference to it.
+    /// Adds a schema of the document's own under a name, and returns the reference to it.
     pub(super) fn add(&mut self, name: &str, schema: Value) -> String {
         let mut free = name.to_owned();
         for number in 2_u32.. {
@@ -225,13 +226,13 @@ impl Components {
     /// Writes the definitions that were named, and those that these name.
     pub(super) fn write(&mut self) {
         while let Some((name, scope, own)) = self.queue.pop_front() {
-            // A reference that leads nowhere accepts any value.
+            // A reference without a target accepts any value.
             let schema = scope.get(&own).map_or(Value::Bool(true), |schema| self.schema(&schema, &scope));
             self.schemas.insert(name, schema);
         }
     }
 
-    /// The component that a reference leads to.
+    /// The target component of a reference.
     pub(super) fn target(&mut self, reference: &str) -> Option<&mut Value> {
         self.schemas.get_mut(reference.strip_prefix(SCHEMAS)?)
     }
@@ -241,7 +242,7 @@ impl Components {
     }
 }
 
-/// Makes references to the schema as a whole ones to the definition that it has become.
+/// Changes references to the schema as a whole into references to its new definition.
 fn refer_to(name: &str, schema: &mut Value) {
     match schema {
         Value::Object(members) => members.iter_mut().for_each(|(key, value)| match (key.as_str(), value) {
@@ -257,7 +258,7 @@ fn refer_to(name: &str, schema: &mut Value) {
     }
 }
 
-/// A name with the characters that a component's may have (OpenAPI 3.1, section 4.8.7).
+/// A name with the characters that a component's name may have (OpenAPI 3.1, section 4.8.7).
 fn allowed(name: &str) -> String {
     let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     name.chars().map(kept).collect()

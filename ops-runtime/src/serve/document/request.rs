@@ -1,4 +1,4 @@
-//! Parameters and bodies, as the document describes them: the inverse of how a document's are read.
+//! Parameters and bodies in the document: the inverse of how a document's are read.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::components::{Components, Scope};
 use crate::model::media::{Media, essence};
 use crate::{HttpBinding, HttpBody, HttpParameter, Literal, ParameterLocation, ParameterStyle};
 
-/// The input of an operation: its schema, what the references in it mean, and which properties are required.
+/// The input of an operation: its schema, the scope of its references, and its required properties.
 pub(super) struct Input {
     schema: Value,
     scope: Scope,
@@ -26,7 +26,7 @@ impl Input {
         names.filter_map(Value::as_str).any(|own| own == name)
     }
 
-    /// True if nothing can be said.
+    /// True if there is no input.
     pub(super) fn is_nothing(&self) -> bool {
         match self.schema.get("type").and_then(Value::as_str) {
             Some("null") => true,
@@ -43,7 +43,7 @@ impl Input {
         }
     }
 
-    /// True if something has to be said.
+    /// True if an input is required.
     pub(super) fn is_required(&self) -> bool {
         let requires = self.schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
         let is_open = self.schema.get("type").and_then(Value::as_str) == Some("object");
@@ -119,7 +119,7 @@ pub(super) fn fixed(value: &Literal) -> Value {
     }
 }
 
-/// Writes a style and `explode`, where they are not what is meant without them.
+/// Writes a style and `explode`, unless they are the default.
 fn style(style: ParameterStyle, explode: bool, default: ParameterStyle, out: &mut Map<String, Value>) {
     if style != default {
         out.insert("style".into(), style_name(style).into());
@@ -143,7 +143,7 @@ fn style_name(style: ParameterStyle) -> &'static str {
     }
 }
 
-/// Moves what a schema says of its place to the object around it, if it says so beside a reference or a type.
+/// Moves a member of a schema to the object around it, if it is beside a reference or a type.
 fn lift(schema: &mut Value, key: &str, out: &mut Map<String, Value>) {
     if let Some(said) = schema.as_object_mut().and_then(|schema| schema.shift_remove(key)) {
         out.insert(key.to_owned(), said);
@@ -193,7 +193,7 @@ fn media_type(body: &HttpBody, schema: Value) -> Value {
 
 /// The schema of each of several content types, of which the input or the output has one.
 ///
-/// Content types that differ in their schemas are a `oneOf`, in their order, each titled by its kind.
+/// Content types with different schemas are a `oneOf`, in their order, each titled by its kind.
 pub(super) fn alternatives(schema: &Value, content_types: &[&str]) -> Vec<Value> {
     let all = schema.get("oneOf").and_then(Value::as_array);
     let Some(all) = all.filter(|all| content_types.len() > 1 && all.len() > 1 && all.len() <= content_types.len())
@@ -212,7 +212,7 @@ pub(super) fn alternatives(schema: &Value, content_types: &[&str]) -> Vec<Value>
         let media = Media::of(content_type);
         let fits = |title: &str| titled(media).iter().any(|kind| is_numbered(title, kind));
         let left = content_types.len() - at;
-        // A new alternative, if it may be of this kind; else one that came before.
+        // A new alternative, if it may be of this kind; otherwise an earlier one.
         let is_new = titles.get(next).is_some_and(|title| fits(title)) || all.len() - next >= left;
         let chosen = if is_new && next < all.len() {
             next += 1;
@@ -240,14 +240,14 @@ fn titled(media: Media) -> &'static [&'static str] {
     }
 }
 
-/// True if a title is a word, or that with a number.
+/// True if a title is a word, or the word with a number.
 fn is_numbered(title: &str, word: &str) -> bool {
     title.strip_prefix(word).is_some_and(|rest| {
         rest.is_empty() || rest.strip_prefix('_').is_some_and(|number| number.parse::<u32>().is_ok())
     })
 }
 
-/// A schema without the title that told it apart.
+/// A schema without the title that distinguished it.
 pub(super) fn untitled(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Some(members) = schema.as_object_mut() {

@@ -1,4 +1,4 @@
-//! Responses, as the document describes them: the inverse of how a document's are read.
+//! Responses in the document: the inverse of how a document's are read.
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -9,17 +9,17 @@ use crate::model::media::Media;
 use crate::serve::problem::{self, PROBLEM};
 use crate::{ErrorDefinition, HttpResponse, OperationSpec, StatusRange};
 
-/// The name of the response that stands for all failures that are not an operation's own.
+/// The name of the response for all failures that are not an operation's own.
 pub(super) const FAILURE: &str = "#/components/responses/Problem";
 
-/// The member of a response that the server adds, and no operation describes: our reader leaves it out.
+/// The mark of a response that the server adds, and no operation describes: our reader leaves it out.
 pub(super) const IMPLIED: &str = "x-ops-implied";
 
-/// What an operation gives: its results, its items, or both.
+/// The output of an operation: its result, its items, or both.
 pub(super) struct Given<'s> {
-    /// The operation that gives one result.
+    /// The operation with one result.
     pub(super) plain: Option<&'s OperationSpec>,
-    /// The operation that gives a stream of items.
+    /// The operation with a stream of items.
     pub(super) stream: Option<&'s OperationSpec>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn bound(given: &Given<'_>, problem: &str, components: &mut Component
     let by_default = !by_status.iter().any(|(status, _)| status.is_success());
     let mut out = Map::new();
     if by_default && !by_status.iter().any(|(status, _)| *status == StatusRange::Default) {
-        // A binding that describes no success gives whatever the operation gives.
+        // If a binding describes no success, the response is the whole output.
         let any = HttpResponse::of(StatusRange::Exact(200), "application/json");
         let mut implied = success(&[any], given, components);
         if let Some(implied) = implied.as_object_mut() {
@@ -93,7 +93,7 @@ fn key(status: StatusRange) -> String {
     }
 }
 
-/// The words of a status.
+/// The description of a status.
 fn words(status: StatusRange) -> &'static str {
     match status {
         StatusRange::Exact(status) => {
@@ -119,7 +119,7 @@ fn success(responses: &[HttpResponse], given: &Given<'_>, components: &mut Compo
                 Some(schema) => untitled(schema),
                 None => output.clone(),
             };
-            // Of several types, the output describes the first; the others hold the same as well as they can.
+            // Of several types, the output describes the first; the others represent the same as far as they can.
             let schema = if is_first || is_json(kind) { components.schema(&schema, &scope) } else { plain(kind) };
             is_first = false;
             content.insert(kind.to_owned(), json!({ "schema": schema }));
@@ -137,7 +137,7 @@ fn success(responses: &[HttpResponse], given: &Given<'_>, components: &mut Compo
             } else if Media::of(kind) == Media::Events && !is_list {
                 json!({ "schema": item })
             } else {
-                // What a stream holds is said as the list of its items.
+                // The items of a stream are described as a list.
                 json!({ "schema": { "type": "array", "items": item } })
             };
             content.insert((*kind).to_owned(), media);
@@ -179,7 +179,7 @@ fn error(status: StatusRange, responses: &[HttpResponse], given: &Given<'_>, com
     response(declared.map_or("", |(_, error)| &error.description), content)
 }
 
-/// What a body of a type is, if nothing else is known.
+/// The schema of a body of a type, if nothing else is known.
 fn plain(content_type: &str) -> Value {
     match Media::of(content_type) {
         Media::Json => Value::Bool(true),

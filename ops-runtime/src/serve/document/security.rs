@@ -1,4 +1,4 @@
-//! Who may call an operation, as the document says it (OpenAPI 3.1, sections 4.8.27 and 4.8.30).
+//! The security of operations in the document (OpenAPI 3.1, sections 4.8.27 and 4.8.30).
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityScheme};
 
-/// The security schemes of the document, and what the authenticator understands.
+/// The security schemes of the document, and those of the authenticator.
 pub(in crate::serve) struct Security {
     schemes: BTreeMap<String, Value>,
-    /// How operations are secured that only name scopes.
+    /// The schemes for operations that only name scopes.
     known: Vec<SecurityScheme>,
     /// True if these are the only schemes that the authenticator accepts.
     is_exact: bool,
@@ -20,13 +20,13 @@ impl Security {
         Self { schemes: BTreeMap::new(), known, is_exact }
     }
 
-    /// The ways to authenticate at an operation; `None` if it needs none.
+    /// The alternatives to authenticate at an operation; `None` if it needs none.
     pub(super) fn of(&mut self, spec: &OperationSpec) -> Option<Value> {
         let mut ways: Vec<Vec<(String, Vec<String>)>> = Vec::new();
         for way in spec.http().map_or(&[][..], |http| &http.security) {
             let is_known = |scheme: &SecurityScheme| self.known.iter().any(|known| is_like(&known.kind, &scheme.kind));
             if self.is_exact && !way.schemes.iter().all(is_known) {
-                // A way of the server that the operation is passed on to.
+                // An alternative of the server to which the operation is forwarded.
                 let scopes: Vec<String> =
                     way.schemes.iter().flat_map(|scheme| scheme.scopes.iter()).map(str::to_owned).collect();
                 let known = self.known.clone();
@@ -55,7 +55,7 @@ impl Security {
         Some(ways.collect())
     }
 
-    /// The ways of which each has the scopes that the operation's access rules ask for.
+    /// The alternatives, each with the scopes that the operation's access rules require.
     fn restricted(
         &mut self,
         spec: &OperationSpec,
@@ -67,7 +67,7 @@ impl Security {
             true => vec![all],
             false => any.iter().map(|one| all.iter().chain([one]).cloned().collect()).collect(),
         };
-        // Nobody is anonymous who has scopes.
+        // An anonymous caller has no scopes.
         let mut ways: Vec<_> = ways.into_iter().filter(|way| !way.is_empty()).collect();
         if ways.is_empty() {
             let known = self.known.clone();
@@ -108,7 +108,7 @@ impl Security {
     }
 }
 
-/// True if credentials of one kind are such of the other, too.
+/// True if credentials of one kind are also credentials of the other.
 fn is_like(known: &SecurityKind, kind: &SecurityKind) -> bool {
     let is_token = |kind: &SecurityKind| {
         matches!(kind, SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. })

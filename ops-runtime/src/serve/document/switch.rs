@@ -1,5 +1,5 @@
-//! Booleans that choose between a result and a stream: operations set them, so that no input has them, and the document
-//! names them again.
+//! Booleans that choose between a result and a stream: operations set them, so no input has them, and the document has
+//! them again.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::{HttpBody, HttpParameter, OperationSpec};
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 16;
 
-/// True if every request has a fixed parameter: the operation that gives one result sends it, too.
+/// True if every request has a fixed parameter: the operation with one result sends it, too.
 pub(super) fn needs(given: &Given<'_>, parameter: &HttpParameter) -> bool {
     let has = |spec: &OperationSpec| {
         spec.http()
@@ -20,7 +20,7 @@ pub(super) fn needs(given: &Given<'_>, parameter: &HttpParameter) -> bool {
     parameter.fixed.is_some() && given.specs().all(has)
 }
 
-/// The schema of a fixed parameter of two operations at one place: either of their values.
+/// The schema of a fixed parameter of two operations at one path: either of their values.
 pub(super) fn choice(given: &Given<'_>) -> Option<Value> {
     (given.plain.is_some() && given.stream.is_some()).then(|| json!({ "type": "boolean" }))
 }
@@ -57,7 +57,7 @@ fn restore_all(
     }
 }
 
-/// Adds a property to a schema of objects, or to each of the alternatives that it stands for.
+/// Adds a property to a schema of objects, or to each of its alternatives.
 fn insert(
     schema: &mut Value,
     name: &str,
@@ -90,7 +90,7 @@ fn insert(
         return true;
     }
     if let Some(parts) = members.get_mut("allOf").and_then(Value::as_array_mut) {
-        // One of the parts has it: one of this schema alone, rather than one that others may share.
+        // One of the parts has it: one of this schema only, rather than one that others may share.
         let mut of = |shared: bool| {
             let mut parts = parts.iter_mut().filter(|part| part.get("$ref").is_some() == shared);
             parts.any(|part| insert(part, name, property, is_needed, components, depth))

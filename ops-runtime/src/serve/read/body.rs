@@ -1,4 +1,4 @@
-//! Request bodies read back, by the content type that came: the inverse of `http/body.rs`.
+//! Reads request bodies by their content type: the inverse of `http/body.rs`.
 
 use bytes::Bytes;
 use encoding_rs::{Encoding, UTF_8};
@@ -14,7 +14,7 @@ use super::text::{Fault, Unread};
 use crate::model::media::{self, FORM, Form, Media, OCTETS, charset, covers, essence, is_range, is_utf8};
 use crate::{HttpBinding, HttpBody};
 
-/// The mark of byte order in UTF-8, which readers pass over (RFC 8259, section 8.1).
+/// The byte order mark in UTF-8, which readers skip (RFC 8259, section 8.1).
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// A body that was read.
@@ -24,11 +24,11 @@ pub(super) struct Taken<'b> {
     pub(super) value: Value,
 }
 
-/// What is known of a body.
+/// The content of a body.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Bytes(Bytes),
-    /// The text that stands for a stream.
+    /// The placeholder of a stream.
     Stream(String),
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn read<'b>(
     room: &mut Room<'_>,
 ) -> Result<Option<Taken<'b>>, Unread> {
     let came = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().trim().to_owned());
-    // What some clients say of each request means nothing where no body is described and none has come.
+    // Headers that some clients always send are ignored if no body is described and there is none.
     let is_nothing = came.is_none() || binding.bodies.is_empty();
     if is_nothing && matches!(&content, Content::Bytes(bytes) if bytes.is_empty()) {
         return Ok(None);
@@ -76,7 +76,7 @@ pub(super) fn streams<'h>(binding: &HttpBinding, shapes: &[Shape], headers: &'h 
     (is_bytes && is_whole).then_some(content_type)
 }
 
-/// The described body for a content type: for the very same, with its parameters, or else for one that covers it.
+/// The described body for a content type: the exact one, with its parameters, or else one that covers it.
 fn chosen<'b>(bodies: &'b [HttpBody], content_type: &str) -> Option<(usize, &'b HttpBody)> {
     let find = |fits: &dyn Fn(&HttpBody) -> bool| bodies.iter().enumerate().find(|(_, body)| fits(body));
     let same = find(&|body| body.content_type.trim().eq_ignore_ascii_case(content_type));
@@ -106,7 +106,7 @@ async fn value(
     if own.starts_with("multipart/") {
         return multipart::value(body, shape, content_type, bytes, room).await;
     }
-    // A range says nothing of the form; the type that came does.
+    // A range has no form; the actual type has.
     match media::form(&own) {
         Form::Json => json(content_type, &bytes),
         Form::Text if Media::of(&own).is_lines() && shape.may_be(Types::ARRAY) => lines(content_type, &bytes),
@@ -115,7 +115,7 @@ async fn value(
     }
 }
 
-/// JSON text in UTF-8 without a mark of byte order, whatever its charset.
+/// JSON text in UTF-8 without a byte order mark, for any charset.
 pub(super) fn json_text(content_type: &str, bytes: Bytes) -> Result<Bytes, Unread> {
     if !is_utf8(content_type) {
         return text(content_type, &bytes).map(Bytes::from);
@@ -131,7 +131,7 @@ fn json(content_type: &str, bytes: &[u8]) -> Result<Value, Unread> {
     read.map_err(|error| Unread::Text(format!("the body is not JSON: {error}")))
 }
 
-/// Each JSON text of a sequence: on a line of its own, or behind a separator and on as many lines as it takes (RFC 7464).
+/// Each JSON text of a sequence: on a line of its own, or after a separator and on any number of lines (RFC 7464).
 fn lines(content_type: &str, bytes: &[u8]) -> Result<Value, Unread> {
     let text = text(content_type, bytes)?;
     let separator = if text.contains('\u{1e}') { '\u{1e}' } else { '\n' };
@@ -154,10 +154,10 @@ fn text(content_type: &str, bytes: &[u8]) -> Result<String, Unread> {
     if is_broken { Err(Unread::Text(format!("the body is not {}", encoding.name()))) } else { Ok(text.into_owned()) }
 }
 
-/// Takes out of a body what the operation itself sets.
+/// Removes the values that the operation itself sets from a body.
 ///
 /// # Errors
-/// If the body says otherwise: the request is then meant for another operation.
+/// If the body has other values: then the request is meant for another operation.
 pub(super) fn without_fixed(body: &HttpBody, value: &mut Value) -> Result<(), Vec<Fault>> {
     let empty = Map::new();
     if body.fixed.is_empty() {
@@ -173,7 +173,7 @@ pub(super) fn without_fixed(body: &HttpBody, value: &mut Value) -> Result<(), Ve
                 let message = format!("is always `{}`", wanted.to_value());
                 faults.push(form::below(&body.pointer(), &fixed.name, message));
             }
-            // What is left out by default may be switched off.
+            // A value that is left out by default may be switched off.
             None if given.is_some() && !is_same(&Value::Bool(false)) => {
                 faults.push(form::below(&body.pointer(), &fixed.name, "is not part of this operation"));
             }
@@ -186,7 +186,7 @@ pub(super) fn without_fixed(body: &HttpBody, value: &mut Value) -> Result<(), Ve
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// A value as a form holds it.
+/// A value in the form of a form field.
 fn text_of(value: &Value) -> Value {
     Value::String(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }

@@ -1,7 +1,7 @@
-//! Requests whose parameters are scalars, read into JSON text: what a type is read from needs no tree of values.
+//! Reads requests with scalar parameters as JSON text: a type can be read from that without a tree of values.
 //!
-//! A plan is made once for an operation. It knows what is common: texts as they are, whole numbers, and booleans. A request
-//! that says anything else is read as all others are, by `style`.
+//! A plan is made once per operation. It covers the common cases: texts, whole numbers, and booleans. Any other request
+//! is read by `style`.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ use crate::model::binding::template::parameter;
 use crate::serve::pattern::cut;
 use crate::{HttpBinding, HttpParameter, ParameterLocation, ParameterStyle};
 
-/// The most digits that a whole number has here: with as many, every number fits 64 bits.
+/// The most digits of a whole number here: with so many, every number fits 64 bits.
 const DIGITS: usize = 18;
 
 /// How the parameters of an operation are read, if each is a scalar.
 pub(super) struct Plan {
-    /// In the order in which they stand in the path.
+    /// In the order of the path.
     path: Vec<Slot>,
     query: Vec<(String, Slot)>,
     headers: Vec<(HeaderName, Slot)>,
@@ -34,7 +34,7 @@ struct Slot {
     kind: Kind,
 }
 
-/// The only type that a property may have.
+/// The only type of a property.
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
@@ -43,8 +43,8 @@ enum Kind {
 }
 
 impl Plan {
-    /// The plan of an operation whose path has parameters of these names; `None` if one of its parameters is no scalar, or
-    /// is set by the operation itself.
+    /// The plan of an operation whose path has parameters of these names; `None` if one of its parameters is not a
+    /// scalar, or is set by the operation itself.
     pub(super) fn of(binding: &HttpBinding, input: &Shape, names: &[String]) -> Option<Self> {
         let slot = |own: &HttpParameter, style: ParameterStyle| {
             let is_plain = own.fixed.is_none() && own.style == style;
@@ -73,7 +73,7 @@ impl Plan {
         let mut queried: Vec<&str> = plan.query.iter().map(|(name, _)| name.as_str()).collect();
         queried.sort_unstable();
         let is_twice = |names: &[&str]| names.windows(2).any(|pair| matches!(pair, [one, other] if one == other));
-        // Each bit of a number says that a parameter of the query has come.
+        // A number has a bit for each parameter of the query, which is set when it was found.
         let is_simple = !is_twice(&places) && !is_twice(&queried) && plan.query.len() <= 64;
         is_simple.then_some(plan)
     }
@@ -87,9 +87,9 @@ impl Plan {
         self.slots().map(|slot| slot.name.as_str())
     }
 
-    /// Writes the members that a request has as those of an object: `{"id":7`, without the brace at its end.
+    /// Writes the members of a request as those of an object: `{"id":7`, without the closing brace.
     ///
-    /// `None` if a value is not of the kind that is expected, or comes twice.
+    /// `None` if a value is not of the expected kind, or is present twice.
     pub(super) fn write(&self, path: &[Cow<'_, str>], parts: &Parts) -> Option<Vec<u8>> {
         let query = parts.uri.query().unwrap_or_default();
         let mut out = Vec::with_capacity(64 + query.len());
@@ -158,7 +158,7 @@ impl Slot {
     }
 }
 
-/// True if a text is a whole number as JSON writes it, and not minus zero, which is none.
+/// True if a text is a whole number in the form of JSON, except minus zero.
 fn is_whole(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
     digits.iter().all(u8::is_ascii_digit)

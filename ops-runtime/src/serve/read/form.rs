@@ -1,4 +1,4 @@
-//! Forms read back: the fields of `application/x-www-form-urlencoded`, and of a query string that is a form.
+//! Reads forms: `application/x-www-form-urlencoded`, and a query string that is a form.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ pub(super) fn object(
         let Some(parameter) = styled(field) else { continue };
         put(&field.name, style::spread(&parameter, &shape.property(&field.name), &mut pairs));
     }
-    // Names may be many, and their shape is the same for all that are not declared.
+    // There may be many names, and the shape is the same for all undeclared ones.
     let (declared, others) = (shape.names(), shape.others());
     for (name, own) in groups(pairs, &declared) {
         let mut own = Pairs { all: own, escaping: Escaping::Form };
@@ -49,7 +49,7 @@ pub(super) fn object(
     if faults.is_empty() { Ok(members) } else { Err(faults) }
 }
 
-/// The pairs that have not been read yet, grouped by field, in the order of the request.
+/// The remaining pairs, grouped by field, in the order of the request.
 fn groups(pairs: Pairs, declared: &[&str]) -> Vec<(String, Vec<Pair>)> {
     let mut groups: Vec<(String, Vec<Pair>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -68,12 +68,12 @@ fn groups(pairs: Pairs, declared: &[&str]) -> Vec<(String, Vec<Pair>)> {
     groups
 }
 
-/// A fault of a field, or of a part.
+/// An error of a field, or of a part.
 pub(super) fn below(at: &str, name: &str, message: impl Into<String>) -> Fault {
     Fault { pointer: format!("{at}/{}", crate::pointer::escaped(name)), message: message.into() }
 }
 
-/// A field by what is described for it.
+/// A field with a description.
 fn described(field: &HttpField, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
     if let Some(parameter) = styled(field) {
         return style::pairs(&parameter, shape, pairs);
@@ -85,7 +85,7 @@ fn described(field: &HttpField, shape: &Shape, pairs: &mut Pairs) -> Read<Option
         let value: Value = serde_json::from_str(&text).ok()?;
         (value.is_array() || value.is_object()).then_some(value)
     };
-    // Only lists and objects are JSON; all else is a plain field.
+    // Only lists and objects are JSON; everything else is a plain field.
     let mut own = pairs.all.iter().filter(|pair| pair.name == field.name);
     if let (true, Some(pair), None) = (is_json && is_compound, own.next(), own.next())
         && let Some(value) = is_own(&pair.value)
@@ -104,7 +104,7 @@ pub(super) fn styled(field: &HttpField) -> Option<HttpParameter> {
     Some(parameter)
 }
 
-/// A field that nothing is described for: a deep object if it has keys, else one value or several.
+/// A field without a description: a deep object if it has keys, else one value or several.
 fn plain(name: &str, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
     let parameter = HttpParameter::of(ParameterLocation::Query, name.to_owned());
     match style::pairs(&parameter, shape, pairs)? {

@@ -1,4 +1,4 @@
-//! Multipart bodies read back: a part for each property of an object, or for each item of a list.
+//! Reads multipart bodies: a part for each property of an object, or for each item of a list.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ const MAX_PARTS: usize = 10_000;
 /// A part of a body.
 struct Part {
     name: Option<String>,
-    /// The name of its file; empty if it says that it is a file, and gives none.
+    /// The file name; empty if the part is marked as a file without a name.
     file_name: Option<String>,
     content_type: Option<String>,
     bytes: Bytes,
@@ -34,7 +34,7 @@ struct Part {
 /// The value of a multipart body.
 ///
 /// # Errors
-/// The faults of all parts, or the one of a body that can't be taken apart; or if there is no room for the values in it.
+/// The errors of all parts, or that of a malformed body; or if there is no room for its values.
 pub(super) async fn value(
     body: &HttpBody,
     shape: &Shape,
@@ -76,7 +76,7 @@ async fn parts(content_type: &str, bytes: Bytes) -> Result<Vec<Part>, String> {
 }
 
 impl Part {
-    /// The text that the part is, in the charset of its content type.
+    /// The text of the part, in the charset of its content type.
     fn text(&self) -> Result<Cow<'_, str>, String> {
         let label = self.content_type.as_deref().and_then(charset);
         let encoding = match &label {
@@ -91,7 +91,7 @@ impl Part {
         if is_broken { Err(format!("is not {}", encoding.name())) } else { Ok(text) }
     }
 
-    /// True if many values may be made of its text: if it may be JSON.
+    /// True if its text may become many values: if it may be JSON.
     fn may_be_many(&self) -> bool {
         let starts = matches!(self.bytes.trim_ascii_start().first(), Some(b'[' | b'{' | 0xEF));
         starts || !self.is_utf8()
@@ -107,7 +107,7 @@ impl Part {
     }
 }
 
-/// A name without the escapes that browsers make (WHATWG HTML, section 4.10.21.8).
+/// A name without the escapes of browsers (WHATWG HTML, section 4.10.21.8).
 fn name(quoted: &str) -> String {
     let mut text = String::with_capacity(quoted.len());
     let mut rest = quoted;
@@ -130,7 +130,7 @@ fn name(quoted: &str) -> String {
 struct Reader<'a> {
     body: &'a HttpBody,
     shape: &'a Shape,
-    /// Where files go; `None` if they are JSON.
+    /// The destination of files; `None` if they are JSON.
     files: &'a mut Option<Bodies>,
 }
 
@@ -139,7 +139,7 @@ impl Reader<'_> {
         self.body.fields.iter().find(|field| field.name == name)
     }
 
-    /// How many values may be made of a part.
+    /// How many values a part may become.
     fn values(&self, part: &Part) -> usize {
         let name = part.name.as_deref().unwrap_or_default();
         let field = self.field(name);
@@ -151,7 +151,7 @@ impl Reader<'_> {
         if is_many { part.nodes() + 1 } else { 1 }
     }
 
-    /// True if a part is a file, which is read as it is, whatever style its field has.
+    /// True if a part is a file, which is read unchanged, whatever the style of its field.
     fn is_file(&self, part: &Part) -> bool {
         let name = part.name.as_deref().unwrap_or_default();
         part.file_name.is_some() || is_bytes(self.field(name), &self.shape.property(name))
@@ -160,7 +160,7 @@ impl Reader<'_> {
     fn object(&mut self, parts: &[Part]) -> Result<Map<String, Value>, Vec<Fault>> {
         let (body, shape, at) = (self.body, self.shape, self.body.pointer());
         let (mut members, mut faults) = (Map::new(), Vec::new());
-        // Parts of a style of their own are read as the fields of a form are.
+        // Parts with a style are read like the fields of a form.
         let has_styles = body.fields.iter().any(|field| field.style.is_some());
         let texts = parts.iter().filter(|part| has_styles && !self.is_file(part)).filter_map(|part| {
             let value = part.text().ok()?.into_owned();
@@ -223,7 +223,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The parts of one name: a list if the schema allows one.
+    /// The parts with the same name: a list if the schema allows one.
     fn several(&mut self, parts: &[&Part], field: Option<&HttpField>, shape: &Shape) -> Result<Value, String> {
         let single = shape.may_be(Types::SCALAR.or(Types::OBJECT)) || shape.types() == Types::NOTHING;
         match parts {
@@ -245,7 +245,7 @@ impl Reader<'_> {
             is_json(field) || shape.types() == Types::NOTHING || shape.may_be(Types::ARRAY.or(Types::OBJECT));
         let text = match part.text() {
             Ok(text) => text,
-            // A file where text was expected: validation tells if it may be one.
+            // A file instead of text: validation decides if it is allowed.
             Err(_) if part.file_name.is_some() => return base64(&part.bytes),
             Err(message) => return Err(message),
         };
@@ -256,7 +256,7 @@ impl Reader<'_> {
         Ok(shape.scalar(text.into_owned()))
     }
 
-    /// A part that is bytes, with what it says of them, or as JSON.
+    /// A part of bytes with its metadata, or as JSON.
     fn file(&mut self, part: &Part) -> Result<Value, String> {
         let Some(files) = self.files else { return base64(&part.bytes) };
         let mut body = Body::from(part.bytes.clone());
@@ -286,7 +286,7 @@ fn is_bytes(field: Option<&HttpField>, shape: &Shape) -> bool {
     !is_json(field) && (is_of_type || shape.is_binary())
 }
 
-/// Bytes as the JSON of a body holds them.
+/// Bytes in the JSON form of a body.
 pub(super) fn base64(bytes: &Bytes) -> Result<Value, String> {
     serde_json::to_value(Body::from(bytes.clone())).map_err(|error| error.to_string())
 }

@@ -1,22 +1,22 @@
-//! What reading a body takes beside the input that it becomes.
+//! Limits and file storage for reading a multipart body.
 
 use crate::Bodies;
 
-/// What the parts of a multipart body may take, and where its files go.
+/// The limit of values in the parts of a multipart body, and the destination of its files.
 pub(crate) struct Room<'r> {
-    /// Holds so many values, if there is room for them.
+    /// Reserves so many values, if there is room for them.
     pub(super) hold: &'r mut (dyn FnMut(usize) -> bool + Send),
-    /// The files, for each of which a text stands in the input; `None` if they are JSON in the input.
+    /// The files, each with a placeholder in the input; `None` if they are JSON in the input.
     pub(super) files: Option<Bodies>,
 }
 
 impl<'r> Room<'r> {
-    /// Room for values that are counted, and files as they are.
+    /// For values that are counted, with unchanged files.
     pub(crate) fn counted(hold: &'r mut (dyn FnMut(usize) -> bool + Send)) -> Self {
         Self { hold, files: Some(Bodies::default()) }
     }
 
-    /// Room for what was counted before, with files as JSON.
+    /// For values that were counted before, with files as JSON.
     pub(crate) fn known(hold: &'r mut (dyn FnMut(usize) -> bool + Send)) -> Self {
         Self { hold, files: None }
     }

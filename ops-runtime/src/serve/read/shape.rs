@@ -1,4 +1,4 @@
-//! What the schemas of a place say about the values there: a request is text, and text has no types.
+//! The shape of the values at a place, by its schemas: a request is text, and text has no types.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use crate::{Definitions, OperationSpec};
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 16;
 
-/// How many schemas may describe one place.
+/// Limit of the schemas of one place.
 const MAX_PARTS: usize = 64;
 
-/// How many shapes of one input are kept.
+/// Limit of the cached shapes of one input.
 const MAX_KEPT: usize = 2_000;
 
 /// A set of JSON's types.
@@ -31,14 +31,14 @@ impl Types {
     pub(crate) const STRING: Self = Self(8);
     pub(crate) const ARRAY: Self = Self(16);
     pub(crate) const OBJECT: Self = Self(32);
-    /// What a text can stand for without more ado.
+    /// The types that a plain text can represent.
     pub(crate) const SCALAR: Self = Self(2 | 4 | 8);
 
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// All but the other's.
+    /// All types except the other's.
     pub(crate) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -71,7 +71,7 @@ impl Types {
         }
     }
 
-    /// The types that a schema names, or else implies.
+    /// The types that a schema names or implies.
     fn of_schema(schema: &Map<String, Value>) -> Self {
         let all = |types: &mut dyn Iterator<Item = Self>| types.fold(Self::NOTHING, Self::or);
         if let Some(value) = schema.get("const") {
@@ -90,10 +90,10 @@ impl Types {
     }
 }
 
-/// The schemas that describe a value: the one at its place, and those that it refers to or is made of.
+/// The schemas of a value: the one at its place, and those that it refers to or is composed of.
 ///
-/// Alternatives count as one: a text is read as the first type that any of them allows. Validation, which follows, tells
-/// if they allow the value as a whole. The shapes inside are made when they are first asked for, and kept.
+/// Alternatives count as one: a text is read as the first type that any of them allows. Validation, which follows,
+/// decides if they allow the value as a whole. Nested shapes are made on first use, and cached.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shape(Arc<Node>);
 
@@ -107,13 +107,13 @@ struct Node {
     item: OnceLock<Shape>,
 }
 
-/// What all shapes of an input share.
+/// State shared by all shapes of an input.
 #[derive(Debug, Default)]
 struct Scope {
-    /// The definitions within the input's own schema, which come before those of its API.
+    /// The definitions within the input's own schema, which take precedence over those of its API.
     own: Map<String, Value>,
     definitions: Definitions,
-    /// How many shapes are kept.
+    /// Number of cached shapes.
     kept: AtomicUsize,
 }
 
@@ -130,7 +130,7 @@ impl Shape {
         Self::of_value(&spec.input.to_value().unwrap_or_default(), &spec.definitions)
     }
 
-    /// The shape of what a schema describes that has its definitions in itself or beside it.
+    /// The shape of values of a schema that has its definitions in itself or beside it.
     pub(crate) fn of_value(schema: &Value, definitions: &Definitions) -> Self {
         let own = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
         let scope = Scope { own, definitions: definitions.clone(), kept: AtomicUsize::new(0) };
@@ -145,7 +145,7 @@ impl Shape {
         Self(Arc::new(node))
     }
 
-    /// The types that the value may have; nothing if no schema says so.
+    /// The types that the value may have; empty if no schema constrains them.
     pub(crate) fn types(&self) -> Types {
         self.0.types
     }
@@ -183,13 +183,13 @@ impl Shape {
         self.0.properties().keys().map(String::as_str).collect()
     }
 
-    /// True if a schema says what properties there may be beside the declared ones.
+    /// True if a schema describes further properties beside the declared ones.
     pub(crate) fn has_others(&self) -> bool {
         let others = self.0.parts.iter().filter_map(|part| part.get("additionalProperties"));
         others.into_iter().any(|others| *others != Value::Bool(false))
     }
 
-    /// True if a string stands for bytes, or a list for several.
+    /// True if a string stands for bytes, or a list for several byte strings.
     pub(crate) fn is_binary(&self) -> bool {
         let is_binary = |schema: &Map<String, Value>| schema.get("format").is_some_and(|format| format == "binary");
         let item = self.item();
@@ -202,8 +202,8 @@ impl Shape {
         required.flatten().any(|required| required == name)
     }
 
-    /// The value that a text stands for: a boolean or a number if it may be one, JSON if it may be a list or an object,
-    /// and else the text itself. Where it may be text, too, only what is written as JSON writes it is anything else.
+    /// The value of a text: a boolean or a number if it may be one, JSON if it may be a list or an object, and
+    /// otherwise the text itself. If it may be text, too, only the exact form of JSON is read as another type.
     pub(crate) fn scalar(&self, text: String) -> Value {
         if !self.may_be(Types(!Types::STRING.0)) {
             return Value::String(text);
@@ -211,11 +211,11 @@ impl Shape {
         let written = |value: &Value| serde_json::to_string(value).unwrap_or_default();
         let is_exact = |value: &Value| !self.may_be(Types::STRING) || written(value) == text;
         let Some(value) = self.parsed(&text).filter(is_exact) else { return Value::String(text) };
-        // What is spelled out as text beside a boolean is the same to whoever wrote the schema.
+        // A boolean as text beside a boolean has the same meaning for the author of the schema.
         if value.is_boolean() || !self.may_be(Types::STRING) {
             return value;
         }
-        // Values that are listed decide, if only one of both is among them.
+        // Listed values decide, if only one of the two is among them.
         let listed = |wanted: &Value| self.listed().any(|value| value == wanted);
         let text = Value::String(text);
         if !listed(&value) && listed(&text) { text } else { value }
@@ -265,13 +265,13 @@ impl Node {
         self.properties.get_or_init(|| self.declared().map(|(name, _)| (name.to_owned(), OnceLock::new())).collect())
     }
 
-    /// The shape in a slot. A new one is kept, unless those of the input are too many already.
+    /// The shape in a slot. A new one is cached, unless the input has too many already.
     fn kept(&self, slot: &OnceLock<Shape>, make: impl FnOnce() -> Shape) -> Shape {
         if let Some(shape) = slot.get() {
             return shape.clone();
         }
         let shape = make();
-        // Schemas that lead to themselves have no end of shapes.
+        // Recursive schemas have an unlimited number of shapes.
         if self.scope.kept.fetch_add(1, Ordering::Relaxed) < MAX_KEPT {
             let _ = slot.set(shape.clone());
         }
@@ -279,7 +279,7 @@ impl Node {
     }
 }
 
-/// A number as JSON writes it.
+/// A number in the form of JSON.
 fn number(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().map(Value::Number)
 }

@@ -1,7 +1,7 @@
-//! Parameter styles read back: from the text in a path, a query, a header or a cookie to the value that stood there.
+//! Reads parameter styles: from the text in a path, a query, a header or a cookie back to the value.
 //!
-//! The inverse of `http/style.rs`, function by function. What a style does not keep is restored by the schema: types,
-//! and whether one value is a list of one. What it loses altogether is lost: lists and objects that are empty, and
+//! The inverse of `http/style.rs`, function by function. The schema restores what a style does not keep: types, and
+//! whether one value is a list of one. Values that a style cannot represent are lost: empty lists and objects, and
 //! `null`, are not sent.
 
 use serde_json::{Map, Value};
@@ -11,12 +11,12 @@ use super::text::{Escaping, Pairs};
 use super::tree;
 use crate::{HttpParameter, ParameterLocation, ParameterStyle};
 
-/// The result of reading a value, or what is wrong with its text.
+/// The result of reading a value; the error is a text.
 pub(crate) type Read<T> = Result<T, String>;
 
 const TWICE: &str = "is given more than once";
 
-/// What the texts of a place are pieces of.
+/// The kind of value that the texts are pieces of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Scalar,
@@ -24,7 +24,7 @@ enum Kind {
     Object,
 }
 
-/// What a value is, by its schema and by the number of its pieces.
+/// The kind of a value, by its schema and by the number of its pieces.
 fn kind(shape: &Shape, is_several: bool) -> Kind {
     let (list, object, scalar) = (shape.may_be(Types::ARRAY), shape.may_be(Types::OBJECT), shape.may_be(Types::SCALAR));
     match (list, object) {
@@ -71,7 +71,7 @@ pub(crate) fn header(parameter: &HttpParameter, shape: &Shape, text: &str) -> Re
     }
 }
 
-/// The value of a query parameter, a cookie or a field, if it is there.
+/// The value of a query parameter, a cookie or a field, if present.
 ///
 /// The properties of an exploded object are pairs of their own: see [`spread`].
 pub(crate) fn pairs(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
@@ -80,7 +80,7 @@ pub(crate) fn pairs(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs)
         let deep = tree::take(&parameter.name, pairs)?;
         return if deep.is_empty() { Ok(None) } else { deep.value(shape, reader.escaping).map(Some) };
     }
-    // What can only be an object has no pair of its own name, but maybe a property of that name.
+    // A value that can only be an object has no pair with its own name, but it may have a property of that name.
     if is_spread(parameter) && kind(shape, false) == Kind::Object {
         return Ok(None);
     }
@@ -95,8 +95,8 @@ pub(crate) fn pairs(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs)
     }
 }
 
-/// The value of an object whose properties are pairs of their own, if any of them is there. Whatever else takes pairs by
-/// their names comes first.
+/// The value of an object whose properties are pairs of their own, if any is present. Everything else that reads pairs
+/// by name comes first.
 pub(crate) fn spread(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
     if !is_spread(parameter) || !shape.may_be(Types::OBJECT) {
         return Ok(None);
@@ -148,7 +148,7 @@ impl Reader<'_> {
         serde_json::from_str(&text).map_err(|error| format!("is not JSON: {error}"))
     }
 
-    /// One text that holds the whole value.
+    /// One text with the whole value.
     fn joined(&self, text: &str) -> Read<Value> {
         if kind(self.shape, true) == Kind::Scalar {
             return self.scalar(text);
@@ -158,7 +158,7 @@ impl Reader<'_> {
         if kind == Kind::Scalar {
             return self.scalar(text);
         }
-        // Many clients escape the delimiter as well; in what is no text, it can be nothing else.
+        // Many clients escape the delimiter as well; in a value that is not text, it can be nothing else.
         let plain = self.escaping.undo(text)?;
         if pieces.len() == 1 && kind == Kind::List && !self.takes_text() {
             pieces = split(&plain, self.plain_delimiter());
@@ -169,14 +169,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Pieces of which each is an item, or a property with its value.
+    /// Pieces that are each an item, or a property with its value.
     fn exploded(&self, pieces: &[&str]) -> Read<Value> {
         let has_values = pieces.iter().all(|piece| piece.contains('='));
         match kind(self.shape, pieces.len() > 1) {
             Kind::Object => self.assigned(pieces),
             Kind::List if self.shape.may_be(Types::OBJECT) && has_values => self.assigned(pieces),
             Kind::List => self.items(pieces),
-            // A separator in a text that is no list is part of it.
+            // In a text that is not a list, a separator is part of the text.
             Kind::Scalar => self.scalar(&pieces.join(self.separator())),
         }
     }
@@ -188,20 +188,20 @@ impl Reader<'_> {
     /// The values of one name.
     fn repeated(&self, values: &[&str]) -> Read<Value> {
         match (kind(self.shape, values.len() > 1), values) {
-            // A list that is not exploded may come in several parts.
+            // A list that is not exploded may be sent in several parts.
             (Kind::List, _) if !self.parameter.explode => {
                 self.items(&values.iter().flat_map(|value| self.pieces(value)).collect::<Vec<_>>())
             }
             (Kind::List, [""]) if !self.takes_text() => Ok(Value::Array(Vec::new())),
             (Kind::List, _) => self.items(values),
             (_, [value]) => self.scalar(value),
-            // What nobody describes is a list if it is there several times.
+            // A parameter without a schema is a list if it is present several times.
             (Kind::Scalar, _) if self.shape.types() == Types::NOTHING => self.items(values),
             _ => Err(TWICE.to_owned()),
         }
     }
 
-    /// True if the items of the list may be texts, which may hold a delimiter.
+    /// True if the items of the list may be texts, which may contain a delimiter.
     fn takes_text(&self) -> bool {
         let item = self.shape.item().types();
         item == Types::NOTHING || item.meets(Types::STRING.or(Types::OBJECT).or(Types::ARRAY))
@@ -227,7 +227,7 @@ impl Reader<'_> {
     fn assigned(&self, pieces: &[&str]) -> Read<Value> {
         let mut members = Map::new();
         for piece in pieces {
-            // In the style `matrix`, an empty value leaves the name alone.
+            // In the style `matrix`, an empty value is only the name.
             let pair =
                 piece.split_once('=').or((self.parameter.style == ParameterStyle::Matrix).then_some((piece, "")));
             let Some((name, value)) = pair else { return Err("has a property without a value".to_owned()) };
@@ -249,13 +249,13 @@ impl Reader<'_> {
         Ok(self.shape.scalar(self.escaping.undo(text)?))
     }
 
-    /// A piece of a value; in headers, the space around it is not part of it (RFC 9110, section 5.6.1).
+    /// A piece of a value; in headers, surrounding white space is not part of it (RFC 9110, section 5.6.1).
     fn text(&self, piece: &str) -> Read<String> {
         let piece = if self.escaping == Escaping::None { piece.trim_matches([' ', '\t']) } else { piece };
         Ok(self.escaping.undo(piece)?)
     }
 
-    /// A text cut at its delimiters, as clients write them.
+    /// A text split at its delimiters, in the forms that clients write.
     fn pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let mut delimiters = vec![self.plain_delimiter()];
         if self.escaping != Escaping::None {

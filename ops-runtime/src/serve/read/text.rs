@@ -1,4 +1,4 @@
-//! Texts in a request: how they are escaped, and what they are called if they can't be read.
+//! Texts in a request: their escaping, and the errors of unreadable ones.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub(crate) enum Escaping {
 }
 
 impl Escaping {
-    /// The text without its escapes.
+    /// The unescaped text.
     ///
     /// # Errors
     /// If it is not UTF-8.
@@ -32,7 +32,7 @@ impl Escaping {
         self.plain(text).map(Cow::into_owned)
     }
 
-    /// As [`undo`](Self::undo), without a copy of a text that has no escapes.
+    /// Like [`undo`](Self::undo), without copying a text that has no escapes.
     ///
     /// # Errors
     /// If it is not UTF-8.
@@ -85,13 +85,13 @@ pub(crate) fn nodes(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{' | b'&' | b';')).count()
 }
 
-/// How many values JSON may become at most: what is in a string is none. Text that is not UTF-8 may be of an encoding in
-/// which a quotation mark is something else.
+/// Upper bound of the values in JSON: characters inside of a string do not count. Text that is not UTF-8 may have an
+/// encoding in which a quotation mark is something else.
 pub(crate) fn nodes_of_json(text: &[u8]) -> usize {
     if std::str::from_utf8(text).is_ok() { separators(text) } else { nodes(text) }
 }
 
-/// Why a part of a request is no value of the input, at a JSON pointer into the input.
+/// An error in a part of a request, with a JSON pointer into the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) pointer: String,
@@ -99,7 +99,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// The fault of a property of the input.
+    /// The error of a property of the input.
     pub(crate) fn of(property: &str, message: impl Into<String>) -> Self {
         Self { pointer: format!("/{}", crate::pointer::escaped(property)), message: message.into() }
     }
@@ -109,14 +109,14 @@ impl Fault {
     }
 }
 
-/// Why a body can't be read.
+/// The reason why a body cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// The endpoint takes no body of that content type.
+    /// The endpoint does not accept that content type.
     Type(String),
-    /// The text itself is no JSON, or no text of its charset.
+    /// The text is not JSON, or not valid in its charset.
     Text(String),
-    /// What is in it is wrong.
+    /// Its values are invalid.
     Faults(Vec<Fault>),
     /// There is no room for the values in it.
     Full,
@@ -128,12 +128,12 @@ impl From<Vec<Fault>> for Unread {
     }
 }
 
-/// A name and a value of a query, a form or a cookie: the value still escaped.
+/// A name and a value of a query, a form or a cookie; the value is still escaped.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) name: String,
     pub(crate) value: String,
-    /// True if a parameter has it.
+    /// True if a parameter has read it.
     pub(crate) is_taken: bool,
 }
 
@@ -157,8 +157,8 @@ impl Pairs {
         Ok(Self { all: all.collect::<Result<_, &'static str>>()?, escaping })
     }
 
-    /// The cookies of a request. Browsers send all that a host has, of other applications, too, which may be any bytes: these
-    /// are escaped, so that only who asks for a cookie is told that it is not UTF-8.
+    /// The cookies of a request. Browsers send all cookies of a host, including those of other applications, which may
+    /// be any bytes. They are escaped, so that the error of invalid UTF-8 concerns only a cookie that is read.
     pub(crate) fn cookies(headers: &HeaderMap) -> Self {
         let texts = headers.get_all(COOKIE).iter().map(|value| percent_encode(value.as_bytes(), CONTROLS).to_string());
         let mut all = Vec::new();
@@ -172,12 +172,12 @@ impl Pairs {
         Self { all, escaping: Escaping::Percent }
     }
 
-    /// Takes the values of a name.
+    /// Removes and returns the values of a name.
     pub(crate) fn take(&mut self, name: &str) -> Vec<String> {
         self.take_if(|pair| pair.name == name).into_iter().map(|(_, value)| value).collect()
     }
 
-    /// Takes the names and values of all pairs that are meant.
+    /// Removes and returns the names and values of all matching pairs.
     pub(crate) fn take_if(&mut self, is_meant: impl Fn(&Pair) -> bool) -> Vec<(String, String)> {
         let meant = self.all.iter_mut().filter(|pair| !pair.is_taken && is_meant(pair));
         let taken = meant.map(|pair| {
@@ -188,7 +188,7 @@ impl Pairs {
     }
 }
 
-/// Adds a member that may be there.
+/// Adds an optional member.
 pub(crate) fn put(members: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     if let Some(value) = value {
         members.insert(name.to_owned(), value);

@@ -9,14 +9,14 @@ use super::style::Read;
 use super::text::{Escaping, Pairs};
 use crate::model::binding::MAX_DEPTH;
 
-/// The texts of a name, and what is inside it.
+/// The texts of a name, and the nested trees.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     texts: Vec<String>,
     inside: BTreeMap<String, Self>,
 }
 
-/// Takes all pairs of a name, with keys behind it or without.
+/// Removes all pairs of a name, with or without keys after it.
 pub(super) fn take(name: &str, pairs: &mut Pairs) -> Read<Tree> {
     let mut tree = Tree::default();
     let is_deep = |own: &str| own.strip_prefix(name).is_some_and(|rest| rest.is_empty() || keys(rest).is_some());
@@ -34,7 +34,7 @@ pub(super) fn take(name: &str, pairs: &mut Pairs) -> Read<Tree> {
     Ok(tree)
 }
 
-/// The name that a name with keys begins with.
+/// The name without its keys.
 pub(super) fn root(name: &str) -> &str {
     match name.find('[') {
         Some(at) if at > 0 && name.get(at..).and_then(keys).is_some() => name.get(..at).unwrap_or(name),
@@ -42,7 +42,7 @@ pub(super) fn root(name: &str) -> &str {
     }
 }
 
-/// The keys of `[a][b]`, without their brackets; `None` if the text is anything else.
+/// The keys of `[a][b]`, without their brackets; `None` if the text has another form.
 fn keys(text: &str) -> Option<Vec<&str>> {
     let mut keys = Vec::new();
     let mut rest = text;
@@ -65,7 +65,7 @@ impl Tree {
             ([text], true) if !shape.may_be(Types::ARRAY) || shape.may_be(Types::SCALAR) => {
                 Ok(shape.scalar(escaping.undo(text)?))
             }
-            // A list that is nested deeper than the style allows is one text.
+            // A list that is nested more deeply than the style allows is one text.
             ([text], true) => match shape.scalar(escaping.undo(text)?) {
                 list @ Value::Array(_) => Ok(list),
                 _ => list(&shape.item(), texts()),

@@ -17,7 +17,7 @@ use crate::input::{is_bytes, views};
 /// How many links to files are followed.
 const LINKS: usize = 40;
 
-/// Refuses a file that cannot be written, before a call is made whose answer would be lost. Nothing is changed.
+/// Refuses a file that cannot be written, before a call is made whose result would be lost. Nothing is changed.
 pub(super) fn check(file: &Path) -> Result<(), Failure> {
     if file == Path::new("-") {
         return Ok(());
@@ -26,7 +26,7 @@ pub(super) fn check(file: &Path) -> Result<(), Failure> {
     for _ in 0..LINKS {
         match probe(&place) {
             Probe::Done(done) => return done.map_err(|error| unwritable(file, &error)),
-            // What is behind the link is not there yet, and will be written.
+            // The target of the link does not exist yet, and will be written.
             Probe::Link(to) => place = place.parent().unwrap_or(Path::new("")).join(to),
         }
     }
@@ -41,12 +41,12 @@ enum Probe {
 /// Finds out if a file can be written, by the system's own rules: it is opened as it will be, but not emptied.
 fn probe(file: &Path) -> Probe {
     let is_there = match OpenOptions::new().write(true).create_new(true).open(file) {
-        // It was made just now, so that it is nobody else's.
+        // It was created just now, so it is ours.
         Ok(_) => return Probe::Done(std::fs::remove_file(file)),
         Err(error) => error.kind() == io::ErrorKind::AlreadyExists,
     };
     match std::fs::metadata(file) {
-        // To open a pipe waits for its reader, who would take closing it for the end.
+        // Opening a pipe waits for its reader, which would take its closing for the end.
         Ok(data) if !data.is_file() && !data.is_dir() => Probe::Done(Ok(())),
         Err(error) if is_there && error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(file) {
             Ok(to) => Probe::Link(to),
@@ -91,7 +91,7 @@ pub(super) fn save(envelope: ResponseEnvelope<Value>, spec: &OperationSpec, file
     written.and_then(|()| stdout.flush()).map_err(Failure::output)
 }
 
-/// The bytes that the answer is; `None` if it is another value.
+/// The bytes of the result; `None` if it is another value.
 fn bytes(envelope: &ResponseEnvelope<Value>, spec: &OperationSpec) -> Option<Vec<u8>> {
     let schema = spec.output_schema().ok()?;
     let text = envelope.data.as_str().filter(|_| is_bytes(&views(vec![&schema], &schema)))?;

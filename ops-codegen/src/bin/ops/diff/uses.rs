@@ -1,7 +1,7 @@
 //! The lines of a crate's sources that use what a change breaks.
 //!
-//! Sources are read as tokens: a name in a comment or a text is none. They are not resolved: another item of the same name
-//! is taken for it in files that name the operation or its types.
+//! Sources are read as tokens: names in comments and texts do not count. Names are not resolved: another item with the
+//! same name is taken for it in files that name the operation or its types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Sources {
                 Some((type_, ident)) => {
                     around.insert(type_);
                     self.find(ident, Some(&around), &format!("{namespace}::{type_}.{ident}"), &mut found);
-                    // Whoever makes a value of the type sets the field.
+                    // A caller that makes a value of the type sets the field.
                     if pointer.starts_with("/input") {
                         self.find(type_, None, &format!("{namespace}::{type_}"), &mut found);
                     }
@@ -91,7 +91,7 @@ impl Sources {
                 }
             }
         }
-        // A definition whose types nobody names is used through its operations.
+        // A definition whose types are not named is used through its operations.
         if found.is_empty() {
             for name in operations.iter().filter_map(of_operation) {
                 self.find(name, None, &format!("{namespace}::{name}"), &mut found);

@@ -1,4 +1,4 @@
-//! Who may call what `ops serve` offers over HTTP.
+//! The callers of `ops serve` over HTTP.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use ops_runtime::serve::{Authenticator, BearerTokens, JwtAuthenticator, Unauthor
 use super::config::{Caller, Config};
 use crate::failure::Failure;
 
-/// The callers that the configuration names. All others are refused, also for operations that need no credentials, because
-/// the gateway calls them with its own.
+/// The callers in the configuration. All others are refused, even for operations that need no credentials, because the
+/// gateway calls them with its own.
 #[derive(Clone)]
 pub(super) struct Callers(Arc<dyn Authenticator>);
 
-/// The callers that the configuration names, as they are known once they have shown their token.
+/// The callers in the configuration, as they are identified by their tokens.
 pub(super) fn named(config: &Config) -> Vec<Identity> {
     let identity =
         |(name, caller): (&String, &Caller)| caller.scopes.iter().fold(Identity::new(name), Identity::with_scope);
@@ -24,7 +24,7 @@ pub(super) fn named(config: &Config) -> Vec<Identity> {
 }
 
 impl Callers {
-    /// Who may call over HTTP; `None` if everybody may.
+    /// The allowed callers over HTTP; `None` if everyone may call.
     pub(super) fn of(config: &Config) -> Result<Option<Self>, Failure> {
         if let Some(jwt) = &config.jwt {
             if !config.callers.is_empty() {
@@ -43,7 +43,7 @@ impl Callers {
         Ok(tokens.map(|tokens| Self(Arc::new(tokens))))
     }
 
-    /// The caller who sends a request.
+    /// The sender of a request.
     pub(super) fn find(&self, request: &Parts) -> BoxFuture<'static, Result<Identity, Unauthorized>> {
         let found = self.0.authenticate(request);
         Box::pin(async move { found.await?.ok_or(Unauthorized::bearer()) })

@@ -1,5 +1,5 @@
-//! Checks the settings `hosts` (the names of the server) and `origins` (of web pages that may call it). Without a check, a
-//! misspelt one would refuse every request, and nothing would say why.
+//! Checks the settings `hosts` (the names of the server) and `origins` (of web pages that may call it). Without a
+//! check, a misspelt one would refuse every request without an explanation.
 
 use axum::http::Uri;
 use axum::http::uri::Authority;
@@ -7,7 +7,7 @@ use axum::http::uri::Authority;
 /// Checks `hosts`.
 ///
 /// # Errors
-/// What is wrong with the first that no request can name.
+/// The error of the first that no request can have.
 pub(super) fn check_hosts(hosts: &[String]) -> Result<(), String> {
     let wrong = hosts.iter().find(|host| !is_host(host.trim()));
     wrong.map_or(Ok(()), |host| {
@@ -21,7 +21,7 @@ pub(super) fn check_hosts(hosts: &[String]) -> Result<(), String> {
 /// Checks `origins`.
 ///
 /// # Errors
-/// What is wrong with the first that is that of no page.
+/// The error of the first that no page can have.
 pub(super) fn check_origins(origins: &[String]) -> Result<(), String> {
     let wrong = origins.iter().find(|origin| !is_origin(origin.trim()));
     wrong.map_or(Ok(()), |origin| {

@@ -1,6 +1,7 @@
-//! What `ops serve` takes of a folder: its documents, in folders below it as well, and its configurations of MCP servers.
+//! The files of a folder that `ops serve` uses: its documents, including those in subfolders, and its configurations of
+//! MCP servers.
 //!
-//! The files are those that `ops inspect` and `ops generate` read. A configuration in a folder below starts no server: it
+//! The files are those that `ops inspect` and `ops generate` read. A configuration in a subfolder starts no server: it
 //! may have come with other files, and the user, who named the outer folder, may not know of it.
 
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ use crate::server::is_config;
 pub(super) struct Document {
     /// A file or a URL.
     pub(super) location: String,
-    /// The namespace by the folders below the one that was named; `None` for a file in no such folder.
+    /// The namespace by the subfolders; `None` for a file in no subfolder.
     pub(super) namespace: Option<FileNamespace>,
 }
 
@@ -29,7 +30,7 @@ impl Document {
     }
 }
 
-/// What a folder has.
+/// The contents of a folder.
 pub(super) struct Found {
     pub(super) documents: Vec<Document>,
     pub(super) configurations: Vec<String>,
@@ -61,7 +62,7 @@ pub(super) fn read(folder: &str) -> Result<Found, Failure> {
         let is_below = path.parent() != Some(root);
         let location = path.to_string_lossy().into_owned();
         match kind_of(&text) {
-            // Who reads it as a document says what is wrong with it.
+            // Reading it as a document reports what is wrong.
             None | Some(Kind::OpenApi | Kind::Tools) => documents.push(path),
             Some(Kind::Spec) => {
                 let message = "the file describes an operation of a program, which alone has it";
@@ -89,7 +90,7 @@ pub(super) fn read(folder: &str) -> Result<Found, Failure> {
     Ok(Found { documents: std::iter::zip(documents, namespaces).map(document).collect(), configurations, others })
 }
 
-/// False for a document that has nothing but parts of others, such as schemas.
+/// False for a document that has only parts of others, such as schemas.
 fn has_operations(path: &Path) -> bool {
     let value = std::fs::read_to_string(path).ok().and_then(|text| openapi::parse(&text).ok());
     value.is_none_or(|value| {

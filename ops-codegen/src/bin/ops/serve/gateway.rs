@@ -31,16 +31,16 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let ended = runtime.block_on(async {
         let gateway = builder.build().await.map_err(|error| Failure::Failed(error.message().to_owned()))?;
         let idle = idle(&patterns, &registry);
-        // What could not be read may have what a rule is for.
+        // What could not be read may be what a rule is for.
         if is_all && gateway.failures().is_empty() && idle.iter().any(|idle| idle.protects) {
             return Err(Failure::Usage(joined(&idle)));
         }
-        // With examples for answers, nothing is sent.
+        // With examples as results, nothing is sent.
         let lost =
             if arguments.mock { Vec::new() } else { warnings::without_server(gateway.registry(), arguments, &config) };
         tell(&gateway, arguments, &idle, &lost)?;
         let served = listening.serve(&gateway).await;
-        // What callers have done is told to the end, unless there is no time for it.
+        // The calls are logged completely, unless there is no time for it.
         tokio::select! {
             () = gateway.flush() => {}
             () = asked_to_end() => {}
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     ended
 }
 
-/// Reads what the command would read of files, without secrets: what is wrong with it is best known before a host starts it.
+/// Reads the files that the command would read, without secrets: their errors should be known before a host starts it.
 ///
 /// # Errors
 /// If a file or a rule is wrong.
@@ -92,7 +92,7 @@ pub(super) fn warn(told: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}: {}", label("warning"), clean(told));
 }
 
-/// What to say of patterns that select none of all operations, those that are left out included.
+/// The message about patterns that match none of all operations, including those that are left out.
 fn idle(patterns: &Patterns, registry: &Registry) -> Vec<Idle> {
     patterns.without_effect(registry.list().iter().map(|spec| &**spec))
 }
@@ -114,7 +114,7 @@ fn patterns(arguments: &ServeArguments, config: &Config) -> Result<Patterns, Fai
     Patterns::new(chosen.into_iter().chain(arguments.rules.each()).chain(configured))
 }
 
-/// What the command and the configuration ask for.
+/// The gateway that the command and the configuration describe.
 fn builder(
     arguments: &ServeArguments,
     config: &Config,
@@ -187,7 +187,7 @@ fn limits(config: &Config) -> (CallerLimits, ResultLimits) {
     (limits, results)
 }
 
-/// What could not be read or connected to, each by its location or name.
+/// Documents and servers that could not be read or connected to, each with its location or name.
 fn missing(gateway: &Gateway) -> impl Iterator<Item = (String, String)> {
     gateway.failures().iter().map(|(location, error)| {
         let message = error.message();
@@ -201,7 +201,7 @@ fn unread(gateway: &Gateway) -> Failure {
     Failure::Unreadable(told.collect())
 }
 
-/// Tells on standard error what is served, what is missing, which patterns have no effect, and which calls will fail.
+/// Reports on standard error what is served, what is missing, which patterns have no effect, and which calls will fail.
 fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[Idle], lost: &[String]) -> Result<(), Failure> {
     let operations = gateway.registry().list().len();
     if operations == 0 {

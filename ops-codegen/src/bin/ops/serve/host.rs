@@ -1,4 +1,4 @@
-//! `ops serve --print-config`: what an MCP host reads to start the command.
+//! `ops serve --print-config`: the configuration with which an MCP host starts the command.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::report::label;
 /// Prints the entry of this very command. Paths are absolute, because hosts start their servers anywhere.
 ///
 /// # Errors
-/// If a file is missing, or if the command would be no MCP server.
+/// If a file is missing, or if the command would not be an MCP server.
 pub(super) fn print(arguments: &ServeArguments, is_mock_server: bool) -> Result<(), Failure> {
     let is_stdio = arguments.mcp == Some(Transport::Stdio) || (arguments.mcp.is_none() && arguments.http.is_none());
     if is_mock_server || !is_stdio {
@@ -53,7 +53,7 @@ pub(super) fn print(arguments: &ServeArguments, is_mock_server: bool) -> Result<
     writeln!(stdout, "{config:#}").and_then(|()| stdout.flush()).map_err(Failure::output)
 }
 
-/// Says that there is no such file, and which are called much like it.
+/// The error of a missing file, with similar names.
 fn absent(path: &Path) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

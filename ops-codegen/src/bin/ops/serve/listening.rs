@@ -1,4 +1,4 @@
-//! Where `ops serve` takes calls: standard input, an address, or both; and how it stops.
+//! Where `ops serve` accepts calls: standard input, an address, or both; and its shutdown.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ use crate::failure::Failure;
 /// The names of the local host.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Where calls are taken, and from whom.
+/// Where calls are accepted, and from whom.
 pub(super) struct Listening {
     is_stdio: bool,
     /// The address of HTTP.
@@ -29,16 +29,16 @@ pub(super) struct Listening {
     /// True if the MCP server is at that address, too.
     has_mcp: bool,
     callers: Option<Callers>,
-    /// Those of them that the configuration names.
+    /// The callers in the configuration.
     named: Vec<Identity>,
-    /// By which names the server is reached over HTTP; empty if the configuration does not say.
+    /// The hosts of the server over HTTP; empty if the configuration has none.
     hosts: Vec<String>,
-    /// Whose pages may send requests, beside its own.
+    /// The origins whose pages may send requests, beside its own.
     origins: Vec<String>,
 }
 
 impl Listening {
-    /// What the command and the configuration ask for.
+    /// The settings of the command and the configuration.
     pub(super) fn of(arguments: &ServeArguments, config: &Config) -> Result<Self, Failure> {
         let has_mcp = arguments.mcp == Some(Transport::Http);
         let http = arguments.http.clone().or_else(|| has_mcp.then(|| ADDRESS.to_owned()));
@@ -47,8 +47,8 @@ impl Listening {
         Ok(Self { is_stdio, http, has_mcp, callers: Callers::of(config)?, named: named(config), hosts, origins })
     }
 
-    /// Serves until the host closes standard input, or the process is asked to end: then calls in flight over HTTP are answered,
-    /// unless it is asked once more.
+    /// Serves until the host closes standard input, or the process is asked to end: then HTTP calls in flight are
+    /// completed, unless it is asked once more.
     pub(super) async fn serve(&self, gateway: &Gateway) -> Result<(), Failure> {
         let stop = CancelToken::new();
         let http = self.http(gateway, &stop);
@@ -113,7 +113,7 @@ impl Listening {
     /// The server with the MCP server at `/mcp`.
     fn with_mcp(&self, gateway: &Gateway, server: HttpServer, hosts: &[&str], stop: &CancelToken) -> HttpServer {
         let mut service = gateway.mcp_service().with_origins(&self.origins).with_cancel(stop.clone());
-        // By which names others reach the server is not known; they all have to say who they are.
+        // The names of the server are unknown; but all callers have to authenticate.
         service = if hosts.is_empty() { service.with_any_host() } else { service.with_hosts(hosts.iter().copied()) };
         if let Some(callers) = self.callers.clone() {
             service = service.with_authenticator(move |request| callers.find(request));
@@ -147,7 +147,7 @@ fn asks(spec: &OperationSpec) -> bool {
 
 /// Waits for a signal to end: Ctrl-C, or `SIGTERM`.
 pub(super) async fn asked_to_end() {
-    // Where signals can't be heard, they end the process as they always do.
+    // If signals cannot be handled, they end the process as usual.
     let interrupted = async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

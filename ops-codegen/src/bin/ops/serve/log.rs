@@ -1,11 +1,11 @@
-//! The log of `ops serve`, on standard error: what callers are not shown of calls that failed, and what is served otherwise
-//! than its names say.
+//! The log of `ops serve`, on standard error: details of failed calls that callers do not see, and documents whose
+//! namespace is not that of their file name.
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Where what callers are not shown is logged. All else that is logged, the command tells itself.
+/// The targets of details of failed calls that callers do not see. Everything else is reported by the command itself.
 const SHOWN: [&str; 5] = [
     "ops_runtime::run::shown",
     "ops_runtime::run::listen",
@@ -18,6 +18,6 @@ const SHOWN: [&str; 5] = [
 pub(super) fn start() {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false);
     let targets = Targets::new().with_targets(SHOWN.map(|target| (target, LevelFilter::WARN)));
-    // Of a second log, such as one of tests, there is no need.
+    // A second logger, such as one of tests, is not needed.
     let _ = tracing_subscriber::registry().with(targets).with(lines).try_init();
 }

@@ -1,4 +1,4 @@
-//! `ops serve --mock`: a document's requests, answered over HTTP with examples.
+//! `ops serve --mock`: responds to a document's requests over HTTP with examples.
 
 mod credentials;
 
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let registry = Registry::new();
     let credentials = Credentials::of(&operations);
     let served: Vec<OperationSpec> = operations.iter().map(|spec| credentials.asked_for(spec)).collect();
-    // Nothing is sent: what a request would be refused for before it is sent is refused.
+    // Nothing is sent, but a request that would be refused before it is sent is refused.
     let client = HttpClient::new(HttpConfig::new().with_base_url("http://localhost"));
     let client = client.map_err(|error| Failure::Failed(error.message().to_owned()))?;
     let registered = registry.register_all(client.bind_examples(served));
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     })
 }
 
-/// Refuses options that mean nothing where nothing is called: a rule that is passed over protects nothing.
+/// Refuses options that have no effect if nothing is called: an ignored rule protects nothing.
 fn refuse(arguments: &ServeArguments) -> Result<(), Failure> {
     let rules = arguments.rules.each().map(|(name, patterns)| (name, !patterns.is_empty()));
     let others = [
@@ -74,7 +74,7 @@ fn refuse(arguments: &ServeArguments) -> Result<(), Failure> {
     Err(Failure::Usage(message))
 }
 
-/// Leaves the operations that the options choose.
+/// Keeps the operations that the options select.
 fn chosen(operations: Vec<OperationSpec>, arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
     let ServeArguments { include, exclude, read_only, .. } = arguments;
     let patterns = Patterns::new([("--include", &include[..]), ("--exclude", exclude)])?;
@@ -91,7 +91,7 @@ fn chosen(operations: Vec<OperationSpec>, arguments: &ServeArguments) -> Result<
     Ok(operations.into_iter().filter(is_chosen).collect())
 }
 
-/// Where a document is read. What a document at a URL refers to is not fetched.
+/// The source of a document. Documents to which a document at a URL refers are not fetched.
 fn source(spec: &str) -> Result<(String, Box<dyn Source>), Failure> {
     let (location, text) = if is_url(spec) {
         let text = runtime()?.block_on(openapi::fetch(spec, HttpConfig::new()));
@@ -104,7 +104,7 @@ fn source(spec: &str) -> Result<(String, Box<dyn Source>), Failure> {
     Ok((location.clone(), Box::new(BTreeMap::from([(location, text)]))))
 }
 
-/// The operations of the document. What the reader has to say of it goes to standard error.
+/// The operations of the document. The reader's diagnostics go to standard error.
 fn read(arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
     let ServeArguments { spec, namespace, .. } = arguments;
     let [spec] = spec.as_slice() else {
@@ -136,7 +136,7 @@ fn read(arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
     Ok(operations)
 }
 
-/// Where the server listens, and what is there.
+/// The address of the server, and its paths.
 fn listing(url: &str, operations: &[OperationSpec]) -> String {
     let count = operations.len();
     let mut text = format!("{url} answers {count} operation{} with examples\n\n", if count == 1 { "" } else { "s" });

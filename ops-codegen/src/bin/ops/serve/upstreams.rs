@@ -1,4 +1,4 @@
-//! What `ops serve` puts behind a gateway: documents, each with its client, and MCP servers.
+//! The upstreams of `ops serve`: documents, each with its client, and MCP servers.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::report::Reporter;
 use crate::server::{is_config, namespace};
 use crate::stream::is_stream;
 
-/// Tells the servers that this command starts which files of servers have led to them: one of these files may start this
-/// command again, which would start its servers again, and so on without end.
+/// Tells the servers that this command starts which files of servers have led to them: one of these files may start
+/// this command again, which would start its servers again, without end.
 const LED_BY: &str = "OPS_SERVERS_OF";
 
 /// What is behind a gateway.
@@ -29,12 +29,12 @@ pub(super) struct Upstreams {
 }
 
 impl Upstreams {
-    /// True if all operations are known when the documents are read, and stay as they are.
+    /// True if all operations are known when the documents are read, and do not change.
     pub(super) fn is_all(&self) -> bool {
         self.servers.names().next().is_none() && !self.documents.iter().any(|(location, _)| is_url(location))
     }
 
-    /// What the command and the configuration name; without secrets where nothing is to be called.
+    /// The upstreams of the command and the configuration; without secrets if nothing is to be called.
     pub(super) fn of(arguments: &ServeArguments, config: &Config, has_secrets: bool) -> Result<Self, Failure> {
         let mut documents = Vec::new();
         for (namespace, api) in &config.apis {
@@ -64,14 +64,15 @@ fn led_by(servers: McpConfig, files: &[PathBuf]) -> Result<McpConfig, Failure> {
             let message = format!(
                 "`{}` names a server that is this very command, which reads that file: it would start itself without end. \
                  Leave it out of the file, or name the other servers in a file of their own",
-                // Without its folder: who started this command takes the whole path for a secret, as it is in the environment.
+                // Without its folder: the whole path is in the environment, so the parent process would redact it as a
+                // secret.
                 file.file_name().unwrap_or(file.as_os_str()).display()
             );
             return Err(Failure::Usage(message));
         }
         all.push(whole);
     }
-    // A path that holds what stands between paths cannot be told.
+    // A path that contains the separator of paths cannot be passed.
     let tellable = all.iter().filter(|path| std::env::join_paths([path]).is_ok());
     let told = std::env::join_paths(tellable).ok().and_then(|told| told.into_string().ok()).unwrap_or_default();
     Ok(servers.map(|_, server| server.with_env(LED_BY, told.clone())))
@@ -181,7 +182,7 @@ fn clients(
 
 /// The documents and the configurations of MCP servers among the arguments, those in folders included.
 ///
-/// Tells the files of folders that are neither.
+/// Reports the files of folders that are neither.
 fn sources(specs: &[String]) -> Result<(Vec<Document>, Vec<String>), Failure> {
     let (mut documents, mut configurations, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for spec in specs {
@@ -204,7 +205,7 @@ fn sources(specs: &[String]) -> Result<(Vec<Document>, Vec<String>), Failure> {
     Ok((documents, configurations))
 }
 
-/// Gives each document in a folder below a namespace that nothing else has. The others are named when they are read.
+/// Gives each document in a subfolder a unique namespace. The others are named when they are read.
 fn tell_apart(documents: &mut [Document], mut taken: BTreeSet<String>) {
     let mut longer = Vec::new();
     for Document { location, namespace } in documents {
@@ -216,7 +217,7 @@ fn tell_apart(documents: &mut [Document], mut taken: BTreeSet<String>) {
             number += 1;
         }
         if namespace.name != namespace.short {
-            // Patterns and credentials that are meant for it by the short name would not be its own.
+            // Patterns and credentials for the short name would not apply to it.
             let message = format!("`{}` would be the namespace of this document and of another", namespace.short);
             let told = format!("this one has the namespace `{}`", namespace.name);
             longer.push(Diagnostic::warning("", message).with_help(told).with_document(location.as_str()));

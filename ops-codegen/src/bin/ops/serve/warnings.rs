@@ -1,4 +1,4 @@
-//! What `ops serve` warns of when it starts: calls that are known to fail.
+//! Warnings of `ops serve` at the start: calls that are known to fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::config::{Api, Config};
 use crate::arguments::ServeArguments;
 use crate::server::namespace;
 
-/// What to say of each API whose operations name no server with a host, if no base URL is set for it.
+/// The warning for each API whose operations name no server with a host, if no base URL is set for it.
 pub(super) fn without_server(registry: &Registry, arguments: &ServeArguments, config: &Config) -> Vec<String> {
     let configured: BTreeMap<String, &Api> =
         config.apis.iter().map(|(name, api)| (namespace(name).to_lowercase(), api)).collect();
@@ -21,7 +21,7 @@ pub(super) fn without_server(registry: &Registry, arguments: &ServeArguments, co
     let mut lost = BTreeMap::new();
     for spec in registry.list() {
         let Some(server) = spec.http().map(|http| http.server.as_deref().unwrap_or_default()) else { continue };
-        // One that begins with a variable has its host from there.
+        // One that begins with a variable gets its host from that.
         if !server.contains("://") && !server.starts_with('{') && !has_base(spec.namespace()) {
             lost.entry(spec.namespace().to_owned()).or_insert_with(|| (0, server.to_owned())).0 += 1;
         }
@@ -42,7 +42,7 @@ pub(super) fn without_server(registry: &Registry, arguments: &ServeArguments, co
     lost.into_iter().map(told).collect()
 }
 
-/// What to say of the operations that ask for scopes which none of the callers has; `None` if there are none.
+/// The warning for operations that require scopes that none of the callers has; `None` if there are none.
 pub(super) fn without_scopes(registry: &Registry, callers: &[Identity]) -> Option<String> {
     let (mut count, mut missing) = (0, BTreeSet::new());
     for spec in registry.list() {

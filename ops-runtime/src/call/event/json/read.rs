@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for CallEvent {
     }
 }
 
-/// A frame, or one of a type that is not known.
+/// A frame; `None` if its type is unknown.
 struct Message(Option<Frame>);
 
 impl<'de> Deserialize<'de> for Message {
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for Member {
     }
 }
 
-/// Reads the payload that comes next.
+/// Reads the payload, which is next.
 fn read<'de, A: MapAccess<'de>>(kind: Kind, map: &mut A) -> Result<Option<Frame>, A::Error> {
     Ok(Some(match kind {
         Kind::Requested => CallEvent::Requested(Box::new(map.next_value()?)).into(),
@@ -137,7 +137,7 @@ fn parse(kind: Kind, text: &RawValue) -> Result<Option<Frame>, serde_json::Error
     }))
 }
 
-/// A frame whose payload says nothing.
+/// A frame without a payload.
 fn empty(kind: Kind) -> Option<Frame> {
     match kind {
         Kind::Drain => Some(Frame::Drain),
@@ -175,8 +175,7 @@ impl From<Announced> for Frame {
     }
 }
 
-/// Whether what goes with the data of a message is so many values that they are not to be read: data stay text, these do
-/// not.
+/// True if the parts of a message beside its data have too many values to be read: unlike data, they do not stay text.
 #[cold]
 fn is_top_heavy(text: &str) -> bool {
     #[derive(Default)]
@@ -217,12 +216,12 @@ fn is_top_heavy(text: &str) -> bool {
 }
 
 impl Frame {
-    /// Reads a frame; `None` is one of a type that this version does not know.
+    /// Reads a frame; `None` if its type is unknown to this version.
     ///
-    /// Members that are not known are passed over.
+    /// Unknown members are ignored.
     ///
     /// # Errors
-    /// If the text is no frame; with the request that it is about, where that can be read.
+    /// If the text is malformed; the error has the request that it is about, if that can be read.
     pub fn decode(text: &str) -> Result<Option<Self>, Malformed> {
         if text.len() > MAX_VALUES && values_in(text) > MAX_VALUES && is_top_heavy(text) {
             let message = format!("more than {MAX_VALUES} values go with the data of the message");
@@ -235,7 +234,7 @@ impl Frame {
     }
 }
 
-/// What can be read of a message that is no frame: enough to tell whoever waits for it.
+/// What can be read of a malformed message: enough to fail the request that it is about.
 #[cold]
 fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     /// The head of a frame whose payload may be anything.
@@ -250,7 +249,7 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     let head = serde_json::from_str(text).unwrap_or(Head { kind: None, id: None });
     Malformed {
         kind: head.kind.map(cut),
-        // One that is longer than any that is meant well is not said again.
+        // An id that is too long is not repeated.
         request_id: head.id.filter(|id| id.len() <= RequestId::LONGEST).map(|id| RequestId::from(&*id)),
         message: cut(error.to_string()),
     }

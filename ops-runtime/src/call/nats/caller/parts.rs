@@ -1,4 +1,4 @@
-//! What workers have said so far that have more to say.
+//! The parts that workers have sent so far of their lists of operations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::OperationSpec;
 use crate::call::Announcement;
 use crate::call::heard::Heard;
 
-/// How many workers may be in the midst of an answer.
+/// Limit of workers with an incomplete list.
 const MOST: usize = 1_000;
 
-/// The answers to the question what is served of which the last part has not come yet, by worker.
+/// The incomplete lists of operations, by worker.
 #[derive(Default)]
 pub(super) struct Parts(HashMap<String, Part>);
 
@@ -23,9 +23,9 @@ struct Part {
 }
 
 impl Parts {
-    /// Adds a part of what a worker serves, which may take so many bytes; all of it comes back with the last part.
+    /// Adds a part of a worker's list, which may take so many bytes; returns the whole list with the last part.
     ///
-    /// The worker is given with its connection. What is left of an earlier answer, whose end was lost, is forgotten.
+    /// `worker` includes its connection. The rest of an earlier list, whose end was lost, is dropped.
     pub(super) fn add(
         &mut self,
         connected: &str,
@@ -34,7 +34,7 @@ impl Parts {
         limit: usize,
     ) -> Option<Vec<Arc<OperationSpec>>> {
         let worker = subject::name(connected);
-        // Those that never come to an end are forgotten.
+        // Lists that never end are dropped.
         let bytes: usize = self.0.values().map(|part| part.specs.bytes()).sum();
         if self.0.len() > MOST || bytes > limit.saturating_mul(4) {
             self.0.clear();

@@ -1,5 +1,5 @@
-//! Workers that have changed what they serve. They are looked at beside the task that reads the answers: a worker may serve
-//! much, or change often.
+//! Workers whose operations have changed. They are read in another task than the responses, since a worker may serve
+//! many operations, or change them often.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 use crate::BoxFuture;
 use crate::call::broker::backoff;
 
-/// How many workers are looked at.
+/// Limit of such workers.
 pub(super) const MAX_WORKERS: usize = 10_000;
 
-/// The workers that have said that they serve something else.
+/// The workers whose operations have changed.
 #[derive(Default)]
 pub(super) struct Changed {
     workers: Mutex<BTreeSet<String>>,
@@ -25,7 +25,7 @@ impl Changed {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds workers; those that are there already are looked at once.
+    /// Adds workers; one that is there already is read once.
     pub(super) fn add<'a>(&self, changed: impl Iterator<Item = &'a str>) {
         let mut workers = self.workers();
         for worker in changed {
@@ -37,7 +37,7 @@ impl Changed {
         self.more.notify_one();
     }
 
-    /// Takes the next worker after the last one, round and round: one that can't be read is behind all others then.
+    /// The next worker after the last one, in rotation: one that cannot be read comes after all others.
     fn next(&self, last: &str) -> Option<String> {
         let mut workers = self.workers();
         let next = workers.range::<str, _>((Excluded(last), Unbounded)).next().or_else(|| workers.first()).cloned()?;
@@ -45,7 +45,7 @@ impl Changed {
     }
 }
 
-/// Looks at workers that have changed; `look_at` says if one could be read.
+/// Reads the operations of changed workers; `look_at` returns true if that was possible.
 pub(super) async fn look(changed: Arc<Changed>, look_at: impl Fn(String) -> BoxFuture<'static, bool> + Send + Sync) {
     let (mut attempts, mut worker) = (0, String::new());
     loop {

@@ -1,4 +1,4 @@
-//! The places of requests in their Redis streams, by which it is found which of them are lost.
+//! The places of requests in their Redis streams, used to find lost requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use crate::call::pending::ByNumber;
 use crate::model::request_id::Number;
 use crate::{CallError, Text};
 
-/// How many requests are looked for at a time.
+/// How many requests are looked up at a time.
 const LOOKED_FOR: usize = 1_000;
 
 /// The places of requests in their Redis streams, until a worker starts them.
 #[derive(Default)]
 pub(super) struct Places {
     all: Mutex<ByNumber<Place>>,
-    /// The request that was looked for last.
+    /// The request that was looked up last.
     last: AtomicU64,
 }
 
@@ -29,14 +29,14 @@ pub(super) struct Place {
     pub(super) operation: Text,
     /// Its entry in the stream; `None` until it is written.
     pub(super) entry: Option<String>,
-    /// Since when it is known that it is there no more.
+    /// Since when it is known to be gone from the stream.
     gone: Option<Instant>,
-    /// Since when the server refuses to tell, for a reason that does not pass by itself.
+    /// Since when the server refuses the lookup for a permanent reason.
     refused: Option<Instant>,
 }
 
 impl Place {
-    /// The place of a request for an operation, which is not written yet.
+    /// The place of a request for an operation; the request is not written yet.
     pub(super) fn of(operation: Text) -> Self {
         Self { operation, entry: None, gone: None, refused: None }
     }
@@ -47,7 +47,7 @@ impl Places {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Some of those that may still wait in their streams, with their entries: each gets its turn, however many wait.
+    /// Some of those that may still wait in their streams, with their entries; in rotation, so that each gets its turn.
     fn next(&self, silent: &[Number]) -> Vec<(Number, Text, String)> {
         let all = self.all();
         let mut waiting: Vec<_> = silent
@@ -71,7 +71,7 @@ impl Places {
 }
 
 impl Shared {
-    /// Fails the requests that are gone from their streams and that no worker says that it runs.
+    /// Fails the requests that are gone from their streams and that no worker reports.
     pub(super) async fn give_up(&self) -> RedisResult<()> {
         let lost_after = self.config.pace().lost_after;
         let silent = self.liveness.silent(&self.pending, lost_after);
@@ -79,7 +79,7 @@ impl Shared {
         self.places.all().retain(|number, _| self.pending.has(*number));
         let places = self.places.next(&silent);
         for number in silent {
-            // Somebody may have started it just before it was gone, and says so soon.
+            // A worker may have started it just before it was gone, and reports it soon.
             let since = self.places.all().get(&number).and_then(|place| place.gone);
             if since.is_some_and(|since| since.elapsed() >= lost_after / 2) {
                 let message = "no worker says that it runs the call: its worker or the answer is lost";
@@ -90,11 +90,11 @@ impl Shared {
             return Ok(());
         }
         let mut commands = pipe();
-        // A key that is not ours is no reason to wait for those that are.
+        // A key of another type must not keep the others waiting.
         commands.ignore_errors();
         for (_, operation, entry) in &places {
             let key = self.config.keys.requests(operation);
-            // Whatever nobody can start is taken back.
+            // A request that no worker can start is withdrawn.
             if self.workers.spec(operation).is_none() {
                 commands.cmd("XDEL").arg(key).arg(entry);
             } else {
@@ -111,7 +111,7 @@ impl Shared {
             match answer {
                 Ok(Value::Int(1)) => self.pending.emit_error(&RequestId::of(number), not_served(&operation)),
                 Ok(Value::Array(found)) if !found.is_empty() => note(number, |place| place.refused = None),
-                // It may still be there: a later look tells. Of a key that is not ours it is known.
+                // It may still be there: a later lookup shows. For a key of another type, this is final.
                 Err(error) if !is_foreign(&error) => {
                     tracing::debug!(error = error.category(), code = error.code(), "requests can't be looked for now");
                     if !may_pass(&error) && self.is_refused_for(number, lost_after) {
@@ -125,7 +125,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Notes that the server refuses to tell of a request; true if it has done so for that long.
+    /// Notes that the server refuses the lookup of a request; true if it has done so for that long.
     fn is_refused_for(&self, number: Number, time: Duration) -> bool {
         let mut all = self.places.all();
         let since = all.get_mut(&number).map(|place| *place.refused.get_or_insert_with(Instant::now));
@@ -133,7 +133,7 @@ impl Shared {
     }
 }
 
-/// The error of a request of which the server does not tell.
+/// The error of a request that the server refuses to look up.
 fn untold(error: &RedisError) -> CallError {
     let why = refused(error);
     let message = "no worker says that it runs the call, and whether its request still waits cannot be found out, which \

@@ -1,4 +1,4 @@
-//! What a worker says that it serves, and the streams that requests for it come by.
+//! Announces a worker's operations, and manages their streams of requests.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::call::redis::keys::{FROM, GROUP};
 use crate::{OperationSpec, Text};
 
 impl Shared {
-    /// Says what has changed, or all that is served.
+    /// Announces what has changed, or all operations.
     pub(super) async fn publish(&self, change: Announcement, all: bool) -> RedisResult<()> {
         let all = self.untold.swap(true, Ordering::Relaxed) || all;
         self.say(change, all).await?;
@@ -34,7 +34,7 @@ impl Shared {
         if all {
             commands.cmd("DEL").arg(&serves);
         }
-        // A hash without fields would not be there.
+        // A hash without fields would not exist.
         commands.cmd("HSET").arg(&serves).arg("worker").arg(&*self.id);
         for spec in &add {
             match serde_json::to_string(&**spec) {
@@ -51,7 +51,7 @@ impl Shared {
         self.line.run::<Value>(&commands).await.map(drop)
     }
 
-    /// Makes the streams of operations; those operations that have one come back.
+    /// Creates the streams of operations; returns the operations that have one.
     async fn make_streams(&self, specs: Vec<Arc<OperationSpec>>) -> RedisResult<Vec<Arc<OperationSpec>>> {
         if specs.is_empty() {
             return Ok(specs);
@@ -88,7 +88,7 @@ impl Shared {
         Ok(ours)
     }
 
-    /// Serves the operations whose keys another program has given up.
+    /// Serves the operations whose keys are no longer used by another program.
     pub(super) async fn take_back_streams(&self) -> RedisResult<()> {
         let foreign = self.foreign().clone();
         if foreign.is_empty() {
@@ -105,14 +105,14 @@ impl Shared {
         self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that something has changed.
+    /// Announces that something has changed.
     fn tell(&self, commands: &mut redis::Pipeline) {
         let changes = self.config.keys.changes();
         commands.cmd("XADD").arg(&changes).arg("MAXLEN").arg("~").arg(1_000).arg("*").arg(FROM).arg(&*self.id);
         commands.cmd("PEXPIRE").arg(&changes).arg(self.lease());
     }
 
-    /// Says that nothing is served here any more.
+    /// Withdraws all operations.
     pub(super) async fn leave(&self) -> RedisResult<()> {
         let keys = &self.config.keys;
         let mut commands = pipe();
@@ -122,7 +122,7 @@ impl Shared {
         self.line.run::<Value>(&commands).await.map(drop)
     }
 
-    /// Removes what the server keeps about this worker.
+    /// Removes what the server stores about this worker.
     ///
     /// The consumer stays if requests are pending in it, such as after a lost reply: other workers take them over. If the
     /// consumer were deleted, no worker would ever get them.

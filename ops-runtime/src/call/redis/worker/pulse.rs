@@ -1,4 +1,4 @@
-//! What a worker does at intervals: it says that it is there and what it runs, and looks who does not read.
+//! What a worker does at intervals: it sends heartbeats, reports running requests, and finds callers that do not read.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use super::{Shared, lock, now};
 use crate::call::Announcement;
 use crate::call::broker::FIRST_WORD;
 
-/// Says what is run, and that this worker is there.
+/// Sends heartbeats, and reports running requests.
 pub(super) async fn pulse(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(FIRST_WORD.min(shared.config.pace.heartbeat));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -33,7 +33,7 @@ impl Shared {
         let _one = self.announcing.lock().await;
         let keys = &self.config.keys;
         if self.stop.is_cancelled() {
-            // Callers go on telling it about what still runs.
+            // Callers still send frames about what runs.
             return self.line.command(cmd("PEXPIRE").arg(keys.worker(&self.id)).arg(self.lease())).await;
         }
         let mut commands = pipe();
@@ -56,7 +56,7 @@ impl Shared {
         self.take_over().await
     }
 
-    /// Removes the streams of callers that do not read what they are told.
+    /// Deletes the streams of callers that do not read.
     async fn look_for_unread(&self) {
         let most = self.config.max_unread;
         let mut sent = Vec::new();
@@ -76,7 +76,7 @@ impl Shared {
                 let _ = self.line.command::<Value>(cmd("DEL").arg(&key)).await;
                 self.callers.forget(&caller);
             } else {
-                // Looked at again when there is as much more.
+                // Measured again when as much more was sent.
                 lock(&self.sent).insert(caller, held.saturating_sub(most * 3 / 4));
             }
         }

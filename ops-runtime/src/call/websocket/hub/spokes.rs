@@ -1,4 +1,4 @@
-//! The spokes of a hub: those that are connected, and calling what they serve.
+//! The connected spokes of a hub, and calls of their operations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,16 +13,16 @@ use crate::call::websocket::connection::{Connection, Stage};
 use crate::call::{Directory, Remote, Route, Transport, TransportInfo};
 use crate::{CallError, ErrorCode, Identity, SpecRef};
 
-/// What the connections of a hub share.
+/// State shared by the connections of a hub.
 pub(super) struct Shared {
     pub(super) directory: Directory,
     pub(super) peers: Mutex<BTreeMap<u64, Peer>>,
     pub(super) next: AtomicU64,
-    /// True if no more connections are made: the hub is to stop.
+    /// True if no more connections are accepted, because the hub is stopping.
     pub(super) draining: AtomicBool,
     /// The tasks of connections, until these are closed.
     pub(super) running: TaskTracker,
-    /// Ends connections when all that was said has gone out; at once.
+    /// The first ends connections when everything has been sent, the second at once.
     pub(super) stop: CancellationToken,
     pub(super) kill: CancellationToken,
     pub(super) max_message: AtomicU64,
@@ -36,7 +36,7 @@ impl Shared {
     }
 }
 
-/// Takes a spoke out when its connection ends, however that may be.
+/// Removes a spoke when its connection ends, however that happens.
 pub(super) struct Registered {
     pub(super) shared: Arc<Shared>,
     pub(super) id: u64,
@@ -52,7 +52,7 @@ impl Drop for Registered {
     }
 }
 
-/// A spoke that is connected to a hub.
+/// A connected spoke of a hub.
 #[derive(Clone)]
 pub struct Peer {
     pub(super) connection: Arc<Connection>,
@@ -60,12 +60,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Who it is, if it was authenticated.
+    /// Its identity, if it was authenticated.
     pub fn identity(&self) -> Option<&Identity> {
         self.identity.as_deref()
     }
 
-    /// A caller of what this spoke serves.
+    /// A caller for the operations of this spoke.
     pub fn remote(&self) -> Remote {
         Remote::new(Spoke(self.connection.clone()))
     }
@@ -77,7 +77,7 @@ impl fmt::Debug for Peer {
     }
 }
 
-/// All spokes of a hub, to be called.
+/// The transport to all spokes of a hub.
 pub(super) struct Spokes(pub(super) Arc<Shared>);
 
 impl Transport for Spokes {
@@ -103,7 +103,7 @@ impl Transport for Spokes {
     }
 }
 
-/// One spoke of a hub, to be called.
+/// The transport to one spoke of a hub.
 struct Spoke(Arc<Connection>);
 
 impl Transport for Spoke {

@@ -1,4 +1,4 @@
-//! Credentials that go into a request.
+//! Credentials in a request.
 
 use http::header::COOKIE;
 use http::{HeaderName, HeaderValue, Request};
@@ -11,7 +11,7 @@ use crate::http::auth::secret::sensitive;
 use crate::http::style::COMPONENT;
 use crate::model::secrets::Secrets;
 
-/// Credentials that are ready to go into a request.
+/// Credentials that are ready to be put into a request.
 #[derive(Default)]
 pub(in crate::http) struct Applied {
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
@@ -21,7 +21,7 @@ pub(in crate::http) struct Applied {
 }
 
 impl Applied {
-    /// True if the tokens are those that were refused before.
+    /// True if the tokens are those that were rejected before.
     pub(in crate::http) fn same_tokens(&self, other: &Self) -> bool {
         self.tokens == other.tokens
     }
@@ -83,7 +83,7 @@ impl Applied {
     }
 }
 
-/// A cookie's name or value: as it is if a cookie can hold it (RFC 6265, section 4.1.1), else escaped.
+/// A cookie's name or value: unchanged if a cookie can contain it (RFC 6265, section 4.1.1), else escaped.
 fn escape_cookie(text: &str, name: bool) -> String {
     let fits = |b: u8| b.is_ascii_graphic() && !b"\",;\\".contains(&b) && !(name && b"=()<>@:/[]?{}".contains(&b));
     if text.bytes().all(fits) { text.to_owned() } else { utf8_percent_encode(text, COMPONENT).to_string() }

@@ -1,4 +1,4 @@
-//! What a client's credentials do not suffice for, told before the first call.
+//! Missing credentials, reported before the first call.
 
 use super::{Credentials, PROPOSED, is_by_engine};
 use crate::HttpBinding;
@@ -34,7 +34,7 @@ impl Credentials {
     }
 }
 
-/// True if an operation needs credentials that the client knows of: not if it is open to everybody, or to certificates.
+/// True if an operation needs credentials that the client can have: not if it is public, or for certificates.
 fn asks(binding: &HttpBinding) -> bool {
     let ways = &binding.security;
     !ways.is_empty() && ways.iter().all(|way| way.schemes.iter().any(|scheme| !is_by_engine(scheme)))

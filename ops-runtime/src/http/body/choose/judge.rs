@@ -13,14 +13,14 @@ use crate::{Definitions, pointer};
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 64;
 
-/// How many schemas are looked at for one body.
+/// Limit of the visited schemas for one body.
 const ROOM: usize = 500;
 
-/// How often the members of a value may be looked at, for all bodies together, and how often at least those of a small one.
+/// How often the members of a value may be visited, for all bodies together, and the least for a small value.
 const LOOKS: usize = 64;
 const FEW: usize = 100_000;
 
-/// What a schema says of a value. Of schemas that hold together the least counts, of variants the greatest.
+/// The result of a schema for a value. Of combined schemas the least counts, of variants the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Refused,
@@ -29,16 +29,16 @@ pub(super) enum Verdict {
     Taken,
 }
 
-/// What of a value is looked at.
+/// The part of a value that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// Its kind and the names of its members. What a schema says of anything else counts as met.
+    /// Its kind and the names of its members. Keywords about anything else count as satisfied.
     AtNames,
-    /// All of it, to tell if a condition is met. Keywords that are not read here leave that unknown.
+    /// All of it, to decide if a condition holds. Unsupported keywords leave that unknown.
     AtAll,
 }
 
-/// The keywords that are read here, or that ask for nothing.
+/// The keywords that are supported, or that require nothing.
 const READ: &[&str] = &[
     "$comment",
     "$defs",
@@ -91,7 +91,7 @@ impl<'v> Judged<'v> {
         self.others = self.others.max(other.others);
     }
 
-    /// Adds a schema that holds as well.
+    /// Adds a schema that applies as well.
     fn and(&mut self, other: Self) {
         self.verdict = self.verdict.min(other.verdict);
         self.evaluate(other);
@@ -101,10 +101,10 @@ impl<'v> Judged<'v> {
 /// Judges a value by the schemas of several bodies.
 pub(super) struct Judge<'a> {
     definitions: &'a Definitions,
-    /// Those that were read, each once; `None` for what is none.
+    /// The parsed definitions, each once; `None` for a missing one.
     known: RefCell<HashMap<String, Option<Rc<Cow<'a, Value>>>>>,
     room: Cell<usize>,
-    /// How many members may be looked at for one body, and how many of them are left.
+    /// How many members may be visited for one body, and how many of them are left.
     share: usize,
     left: Cell<usize>,
 }
@@ -123,7 +123,7 @@ impl<'a> Judge<'a> {
         self.judge(schema, value, Look::AtNames, DEPTH).verdict
     }
 
-    /// Counts a look at a schema and at the members of a value; `None` if there may be no more.
+    /// Counts a visit of a schema and of the members of a value; `None` if the limit is reached.
     fn look(&self, members: usize, depth: usize) -> Option<usize> {
         self.room.set(self.room.get().checked_sub(1)?);
         self.left.set(self.left.get().checked_sub(members)?);
@@ -144,7 +144,7 @@ impl<'a> Judge<'a> {
             found.verdict = found.verdict.min(self.requires(schema, members, depth));
             self.declare(&mut found, schema, members, look, depth);
         }
-        // What follows can make nothing of a refusal.
+        // A refusal is final.
         if found.verdict == Refused {
             return found;
         }
@@ -163,12 +163,12 @@ impl<'a> Judge<'a> {
         found
     }
 
-    /// Decides if an object has the members that it must.
+    /// Decides if an object has its required members.
     fn requires(&self, schema: &Map<String, Value>, members: &Map<String, Value>, depth: usize) -> Verdict {
         let properties = schema.get("properties");
         let mut verdict = Taken;
         for name in list(schema.get("required")).filter_map(Value::as_str).filter(|name| !members.contains_key(*name)) {
-            // A request does not hold what only responses have.
+            // A request does not contain properties of responses only.
             let property = properties.and_then(|properties| properties.get(name));
             verdict = verdict.min(property.map_or(Refused, |property| self.is_read_only(property, depth)));
         }
@@ -210,7 +210,7 @@ impl<'a> Judge<'a> {
                 found.verdict = found.verdict.min(self.judge(property, member, look, depth).verdict);
             }
         }
-        // Names may match the patterns, which are not read.
+        // Names may match the patterns, which are not evaluated.
         let by_pattern = if named(schema, "patternProperties").next().is_some() { Unknown } else { Refused };
         if look == Look::AtAll && by_pattern == Unknown && !members.is_empty() {
             found.verdict = found.verdict.min(Unknown);
@@ -230,7 +230,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Adds the schemas that hold as well, and the variants.
+    /// Adds the schemas that apply as well, and the variants.
     fn combine<'v>(
         &self,
         found: &mut Judged<'v>,
@@ -259,7 +259,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Adds the schemas that hold under conditions.
+    /// Adds the schemas that apply under conditions.
     fn condition<'v>(
         &self,
         found: &mut Judged<'v>,
@@ -304,7 +304,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Reads the schema that a reference leads to; `None` if it leads nowhere.
+    /// Reads the target schema of a reference; `None` if there is none.
     fn target<T>(&self, reference: &Value, read: impl FnOnce(&Value) -> T) -> Option<T> {
         let reference = reference.as_str()?;
         let schema = self.definition(&pointer::definition(reference).unwrap_or(reference.into()))?;
@@ -323,7 +323,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// How many values a value is made of.
+/// The number of values in a value.
 fn size(value: &Value) -> usize {
     let (mut size, mut pending) = (0_usize, vec![value]);
     while let Some(value) = pending.pop() {
@@ -337,7 +337,7 @@ fn size(value: &Value) -> usize {
     size
 }
 
-/// What the keywords say that are about the whole value.
+/// The result of the keywords about the whole value.
 fn of_itself(schema: &Map<String, Value>, value: &Value, look: Look) -> Verdict {
     let is_own = |named: &Value| named.as_str().is_some_and(|named| is_kind(named, value));
     let takes = match schema.get("type") {

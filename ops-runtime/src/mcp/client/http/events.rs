@@ -19,7 +19,7 @@ use crate::mcp::client::batch;
 use crate::mcp::client::given::Given;
 use crate::mcp::client::interceptor::{Interceptor, Verdict, decode};
 
-/// The limits of the delay that a server may ask for before a stream is opened again.
+/// The limits of the delay that a server may request before a stream is reopened.
 const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
 
 /// The events in the bytes of a response.
@@ -60,7 +60,7 @@ pub(super) fn discovered(
     events.take_until(sleep_until(until)).chain(stream::once(given_up).filter_map(ready)).boxed()
 }
 
-/// A stream of events on its way to rmcp.
+/// A stream of events for rmcp.
 struct Events<S> {
     bytes: S,
     parser: SseParser,

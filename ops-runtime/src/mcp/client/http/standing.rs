@@ -1,7 +1,7 @@
-//! The stream on which a server sends messages of its own: it is opened again as long as the session lives.
+//! The stream of a server's own messages: it is reopened as long as the session lives.
 //!
-//! rmcp gives such a stream up after a few tries, or if it does not open at once. A server whose stream is lost can't
-//! say that its tools have changed.
+//! rmcp gives up such a stream after a few attempts, or if it does not open at once. A server whose stream is lost
+//! cannot report changes of its tools.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::mcp::client::interceptor::Interceptor;
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// A client whose standing stream is opened again, and that notes when a session takes the place of another.
+/// A client that reopens its standing stream, and notes when a session replaces another.
 #[derive(Clone)]
 pub(in crate::mcp::client) struct Standing<C> {
     client: C,
@@ -57,7 +57,7 @@ impl<C: StreamableHttpClient<Error = CallError> + Sync> StreamableHttpClient for
         let begins = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::InitializeRequest(_)));
         let answer = self.client.post_message(uri, message, session_id, auth_header, headers).await?;
-        // rmcp begins again by itself when the server has forgotten the session, which may have other tools by then.
+        // rmcp restarts a session that the server has forgotten; by then the server may have other tools.
         if begins && self.begun.swap(true, Ordering::AcqRel) {
             self.changed.notify_one();
         }
@@ -91,7 +91,7 @@ impl<C: StreamableHttpClient<Error = CallError> + Sync> StreamableHttpClient for
             headers.clone(),
         );
         let first = first.await;
-        // With the id of an event, it is the stream of a call that is resumed.
+        // With an event id, the stream of a call is resumed.
         if last_event_id.is_some() {
             return first;
         }
@@ -99,7 +99,7 @@ impl<C: StreamableHttpClient<Error = CallError> + Sync> StreamableHttpClient for
         let open = match first {
             Ok(events) => {
                 reopening.opened();
-                // Requests did not wait that long for it.
+                // Requests did not wait for it that long.
                 if since.elapsed() >= OPENING {
                     self.missed();
                 }
@@ -127,7 +127,7 @@ impl<C: StreamableHttpClient<Error = CallError> + Sync> StreamableHttpClient for
 }
 
 impl<C> Standing<C> {
-    /// Notes that the server could not say whether its tools have changed.
+    /// Notes that the server may have been unable to report changes of its tools.
     fn missed(&self) {
         if self.interceptor.reports_changes() {
             self.changed.notify_one();
@@ -135,7 +135,7 @@ impl<C> Standing<C> {
     }
 }
 
-/// What it takes to open the stream again.
+/// The data for reopening the stream.
 struct Again<C> {
     standing: Standing<C>,
     uri: Arc<str>,
@@ -144,7 +144,7 @@ struct Again<C> {
     headers: HashMap<HeaderName, HeaderValue>,
     /// The id of the last event.
     id: Option<String>,
-    /// The delay that the server asks for.
+    /// The delay that the server requests.
     retry: Duration,
     reopening: Reopening,
 }
@@ -169,7 +169,7 @@ impl<C: StreamableHttpClient<Error = CallError>> Again<C> {
                         self.tell(&error);
                         lost = true;
                     }
-                    // A server may end its stream at will if it goes on behind the last event.
+                    // A server may end its stream at any time if it continues it after the last event.
                     None => lost |= self.id.is_none(),
                 }
             }

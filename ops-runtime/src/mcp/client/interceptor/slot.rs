@@ -1,4 +1,4 @@
-//! Where the answer to one request is awaited.
+//! The slot in which the response to a request arrives.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -10,17 +10,17 @@ use tokio::time::Instant;
 use super::Interceptor;
 use crate::{Progress, ProgressSink};
 
-/// Receives the answer to one request, and its progress; nothing more comes when it is dropped.
+/// Receives the response to one request, and its progress; nothing more arrives when it is dropped.
 #[derive(Default)]
 pub(in super::super) struct Slot {
     state: Mutex<SlotState>,
     progress: Option<ProgressSink>,
-    /// The slot of the call whose task is waited for, to which the progress comes.
+    /// The slot of the call whose task is awaited, which receives the progress.
     call: Option<Arc<Self>>,
     sent: Sent,
-    /// True if rmcp needs the answer, too.
+    /// True if rmcp needs the response, too.
     pub(super) shared: bool,
-    /// How many bytes the result may have.
+    /// Limit of the bytes of the result.
     pub(super) room: Option<usize>,
 }
 
@@ -30,11 +30,11 @@ struct SlotState {
     last_progress: Option<Instant>,
 }
 
-/// The answer to a request, as it came.
+/// The response to a request, unchanged.
 pub(in super::super) enum Answer {
     Result(Box<RawValue>),
     Error(RpcError),
-    /// A result of more bytes than there is room for.
+    /// A result of more bytes than allowed.
     TooLarge,
 }
 
@@ -50,7 +50,7 @@ pub(in super::super) struct RpcError {
 }
 
 impl RpcError {
-    /// An error of which nothing is known.
+    /// An unknown error.
     pub(in super::super) fn unknown() -> Self {
         Self { code: Value::Null, message: Value::Null, data: Value::Null }
     }
@@ -66,7 +66,7 @@ impl Slot {
         Arc::new(Self { call: Some(call), ..Self::default() })
     }
 
-    /// A slot for an answer that rmcp reads, too, whose result may have `room` bytes.
+    /// A slot for a response that rmcp reads, too, whose result may have `room` bytes.
     pub(in super::super) fn shared(room: usize) -> Arc<Self> {
         Arc::new(Self { shared: true, room: Some(room), ..Self::default() })
     }
@@ -75,13 +75,13 @@ impl Slot {
         self.state().answer.take()
     }
 
-    /// When the server last reported progress, if it did.
+    /// When the server last reported progress; `None` if it did not.
     pub(in super::super) fn last_progress(&self) -> Option<Instant> {
         let of_call = self.call.as_ref().and_then(|call| call.last_progress());
         self.state().last_progress.max(of_call)
     }
 
-    /// Notes where the request is known, and by which number.
+    /// Notes the interceptor and the number of the request.
     pub(super) fn sent(&self, interceptor: Weak<Interceptor>, id: i64) {
         let _ = self.sent.0.set((interceptor, id));
     }
@@ -107,7 +107,7 @@ impl Slot {
     }
 }
 
-/// Who knows of a request, and its number; it is forgotten there in the end.
+/// The interceptor and the number of a request; it is forgotten there when this is dropped.
 #[derive(Default)]
 struct Sent(OnceLock<(Weak<Interceptor>, i64)>);
 

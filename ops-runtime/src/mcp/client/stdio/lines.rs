@@ -1,4 +1,4 @@
-//! Lines of what a server writes, each of limited length.
+//! Lines of a server's output, each of limited length.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use crate::mcp::client::batch::TooMany;
 /// Lines of a stream, each of limited length.
 pub(super) struct Lines<R> {
     pub(super) inner: R,
-    /// The start of a line whose end has not come yet.
+    /// The start of a line whose end has not arrived yet.
     pub(super) line: Vec<u8>,
     pub(super) max: usize,
 }
 
-/// Why there is no next line.
+/// The reason why there is no next line.
 pub(super) enum LineError {
     TooLong,
     End,
@@ -29,7 +29,7 @@ pub(super) enum LineError {
 impl<R: AsyncBufRead + Unpin> Lines<R> {
     /// The next line without its end; bytes that are not UTF-8 become U+FFFD.
     ///
-    /// Can be dropped while it waits: what was read stays in `line`.
+    /// Cancel safe: what was read stays in `line`.
     pub(super) async fn next(&mut self) -> Result<String, LineError> {
         loop {
             let chunk = self.inner.fill_buf().await.map_err(LineError::Io)?;

@@ -1,4 +1,4 @@
-//! The process of a server, which ends with all that it starts.
+//! The process of a server, which ends with all processes that it starts.
 
 use std::io;
 use std::process::ExitStatus;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::process::Child;
 use tokio::time::timeout;
 
-/// How long a server may take to exit when its input ends, and when it is told to terminate.
+/// How long a server may take to exit after its input has ended, and after it was told to terminate.
 const EXIT: Duration = Duration::from_secs(2);
 
-/// A child process and those that it starts.
+/// A child process and the processes that it starts.
 pub(super) struct Process(Child);
 
 impl Process {
@@ -59,7 +59,7 @@ impl Drop for Process {
     }
 }
 
-/// What a server's processes can be told.
+/// A signal for the processes of a server.
 #[derive(Clone, Copy)]
 pub(super) enum Signal {
     Terminate,

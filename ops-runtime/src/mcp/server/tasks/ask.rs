@@ -1,5 +1,5 @@
-//! What a task asks its client. Questions and answers are kept as steps of its job: the worker writes the questions, and
-//! whichever server the client reads the task from writes the answers.
+//! Questions of a task to its client. Questions and answers are stored as steps of its job: the worker writes the
+//! questions, and the server from which the client reads the task writes the answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::durable::{JobId, Scope};
 use crate::mcp::server::question::{CAPABILITIES, declares, input_request, is_answer, unsupported};
 use crate::{CallError, Context, ErrorCode};
 
-/// Where the metadata of a job say what its client can be asked.
+/// The member of a job's metadata with the capabilities of its client.
 const CLIENT: &str = "io.modelcontextprotocol/task";
 /// How many questions a task may ask.
 const MAX: usize = 100;
 /// How long questions and answers are kept.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The first and the longest wait between two polls for an answer.
+/// The first and the longest delay between two polls for an answer.
 const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// What a client can be asked.
@@ -39,7 +39,7 @@ impl Client {
         Self { asks: asks.map(|name| (*name).to_owned()).collect(), patience: millis(patience) }
     }
 
-    /// What the metadata of a job say.
+    /// The client in the metadata of a job.
     pub(super) fn of(metadata: &Map<String, Value>) -> Option<Self> {
         Self::deserialize(metadata.get(CLIENT)?).ok()
     }
@@ -71,12 +71,12 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// As the protocol has it.
+    /// In the form of the protocol.
     pub(super) fn request(&self) -> Option<InputRequest> {
         input_request(&self.method, self.params.clone()).ok()
     }
 
-    /// As the protocol has it, with the task to which it belongs.
+    /// In the form of the protocol, with the task to which it belongs.
     pub(super) fn with_related(&self, id: &JobId) -> Option<InputRequest> {
         let mut params = self.params.clone();
         if let Value::Object(members) = &mut params {
@@ -109,8 +109,8 @@ fn unreadable(error: &serde_json::Error) -> CallError {
     CallError::execution(format!("what is kept of a question can't be read: {error}"))
 }
 
-/// The questions of a task that wait for answers, with their numbers; and when the last question was asked. A question whose
-/// time is over is left out.
+/// The pending questions of a task, with their numbers; and when the last question was asked. A question whose time has
+/// passed is left out.
 pub(super) async fn pending(
     engine: &dyn Engine,
     id: &JobId,
@@ -132,7 +132,7 @@ async fn is_answered(engine: &dyn Engine, id: &JobId, number: usize) -> Result<b
     Ok(engine.step(id, &answer_name(number)).await?.is_some())
 }
 
-/// Keeps an answer, unless there is one.
+/// Stores an answer, unless there is one.
 pub(super) async fn answer(engine: &dyn Engine, id: &JobId, number: usize, answer: &Answer) -> Result<(), CallError> {
     let text = serde_json::to_string(answer).map_err(|error| unreadable(&error))?;
     let limit = engine.limits().max_result;
@@ -143,8 +143,7 @@ pub(super) async fn answer(engine: &dyn Engine, id: &JobId, number: usize, answe
     engine.keep_step(id, &answer_name(number), &text, RETENTION).await.map(drop)
 }
 
-/// Keeps answers to the questions that wait for them. What is no answer to its question is left out, and so is what nobody
-/// has asked.
+/// Stores answers to pending questions. Invalid answers are skipped, and so are answers without a question.
 pub(super) async fn answer_all(
     engine: &dyn Engine,
     id: &JobId,
@@ -169,7 +168,7 @@ pub(in crate::mcp::server) struct JobPeer {
 impl JobPeer {
     /// The client of the task that runs this handler. `None` if it is no task.
     pub(in crate::mcp::server) fn of(context: &Context) -> Option<Self> {
-        // Steps have the metadata of their job, and nobody reads them as tasks.
+        // Steps have the metadata of their job, and are not read as tasks.
         let scope = context.extension::<Arc<Scope>>().filter(|scope| scope.job().via.is_some())?;
         Some(Self { client: Client::of(&scope.job().metadata)?, scope: scope.clone() })
     }
@@ -204,8 +203,8 @@ impl JobPeer {
         }
     }
 
-    /// Keeps a question, and gives its number and how long its answer is waited for. An earlier one with the key is the same, unless
-    /// it was not answered in time: then it is asked anew.
+    /// Stores a question, and returns its number and how long its answer is awaited. An earlier one with the same key
+    /// is reused, unless it was not answered in time: then it is asked again.
     async fn put(&self, key: &str, method: &str, params: Value) -> Result<(usize, Duration), CallError> {
         let engine = self.scope.jobs.engine();
         let question = Question { key: key.to_owned(), method: method.to_owned(), params, at: engine.now() };

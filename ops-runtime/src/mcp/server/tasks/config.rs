@@ -32,11 +32,11 @@ impl TaskSupport {
 
 /// Which tool calls are tasks, how long these are kept, and how many there may be.
 ///
-/// A task is a tool call whose client polls for the result instead of waiting for the response. A server gets them by
-/// [`McpServer::with_tasks`](crate::mcp::McpServer::with_tasks): a call becomes a job of the tool's
-/// operation, which any worker of these [`Jobs`] runs, in this process or in another; the client gets the job's id.
-/// As far as the engine keeps jobs, tasks survive the server: a client of another one, or of this one after a restart, goes
-/// on with the id.
+/// A task is a tool call whose client polls for the result instead of waiting for the response.
+/// [`McpServer::with_tasks`](crate::mcp::McpServer::with_tasks) adds them to a server: a call becomes a job of the
+/// tool's operation, which any worker of these [`Jobs`] runs, in this process or in another; the client gets the job's
+/// id. As far as the engine stores jobs, tasks survive the server: a client of another server, or of this one after a
+/// restart, continues with the id.
 ///
 #[cfg_attr(
     feature = "macros",
@@ -68,41 +68,42 @@ let service = McpServer::new(registry).with_tasks(tasks).into_service();
 "#
 )]
 ///
-/// # What the revisions say
+/// # Differences between the revisions
 ///
-/// In 2025-11-25 the client decides: it calls a tool with `task`, where the list of tools says `execution.taskSupport`.
-/// `tasks/get`, `tasks/result`, `tasks/list` and `tasks/cancel` are answered, and `notifications/tasks/status` tells the end of
-/// a task to the connection that began it. Progress goes on under the token of the call.
+/// In 2025-11-25 the client decides: it calls a tool with `task` if the list of tools has `execution.taskSupport`.
+/// `tasks/get`, `tasks/result`, `tasks/list` and `tasks/cancel` are supported, and `notifications/tasks/status` reports
+/// the end of a task to the connection that began it. Progress continues under the token of the call.
 ///
-/// In 2026-07-28 the extension `io.modelcontextprotocol/tasks` leaves it to the server: a call of a client that declares it
-/// gets its result if that is ready within [`patience`](McpTasks::with_patience), and a task otherwise. `tasks/get`,
-/// `tasks/update` and `tasks/cancel` are answered. Notifications are not sent, because the SDK lacks them: clients poll.
+/// In 2026-07-28 the extension `io.modelcontextprotocol/tasks` leaves it to the server: a call of a client that
+/// declares it gets its result if that is ready [in time](McpTasks::with_patience), and a task otherwise. `tasks/get`,
+/// `tasks/update` and `tasks/cancel` are supported. Notifications are not sent, because the SDK lacks them: clients
+/// poll.
 ///
 /// In earlier revisions, and for clients that do not declare tasks, tools are called without tasks; those that
-/// [require](TaskSupport::Required) a task can't be called.
+/// [require](TaskSupport::Required) a task cannot be called.
 ///
 /// # How tasks end
 ///
-/// A failure is tried again as the retry policy of the jobs says. The result is what the call itself would have given: a
-/// failure of the operation is a result with `isError`. A task has an error of the protocol if it was cancelled, and if its
-/// workers died until its attempts were used up.
+/// A failure is retried by the retry policy of the jobs. The result is the same as that of the call itself: a failure
+/// of the operation is a result with `isError`. A task ends with an error of the protocol if it was cancelled, or if
+/// its workers died until its attempts were used up.
 ///
-/// A task is kept while it runs, and for its [`ttl`](McpTasks::with_ttl) after its end; while its end is not known, `ttl` is
-/// `null`. What is kept longer, such as a dead letter, clients no longer see.
+/// A task is kept while it runs, and for its [`ttl`](McpTasks::with_ttl) after its end; while its end is unknown, `ttl`
+/// is `null`. Clients do not see jobs that are kept longer, such as dead letters.
 ///
-/// # Whose tasks they are
+/// # Owners
 ///
-/// A task belongs to the identity that began it, in whose name it runs; for everybody else there is no such task. Callers
-/// of an HTTP server without an identity own tasks by knowing their ids, which have 128 random bits, and can't list them.
-/// A caller that has lost the right to call a tool cannot read its tasks either.
+/// A task belongs to the identity that began it, and runs with it; for other identities there is no such task. Callers
+/// of an HTTP server without an identity own tasks by knowing their ids, which have 128 random bits, and cannot list
+/// them. A caller that has lost the right to call a tool cannot read its tasks either.
 ///
-/// A caller may have [`max_open`](McpTasks::with_max_open) tasks that have not ended, as this process counts them.
+/// A caller may have [`max_open`](McpTasks::with_max_open) tasks that have not ended, as counted by this process.
 ///
 /// # Asking the client
 ///
-/// A handler asks by [`McpPeer`](crate::mcp::McpPeer), as in any other call, also in another process: the task is `input_required` until the
-/// client has answered, and the handler waits, and holds its place in the worker. Questions and answers are kept with the
-/// job, by their keys, so that a repeated attempt does not ask again.
+/// A handler asks by [`McpPeer`](crate::mcp::McpPeer), as in any other call, even in another process. The task is
+/// `input_required` until the client has answered; meanwhile the handler waits, and keeps its place in the worker.
+/// Questions and answers are stored with the job, by their keys, so that a repeated attempt does not ask again.
 #[derive(Debug)]
 pub struct McpTasks {
     pub(super) jobs: Jobs,
@@ -116,9 +117,9 @@ pub struct McpTasks {
 }
 
 impl McpTasks {
-    /// Tasks that are jobs of that engine. A worker of them must run.
+    /// Tasks that are jobs of that engine. A worker for them must run.
     ///
-    /// Queries and mutations may be tasks, unless [`with_support`](Self::with_support) says otherwise.
+    /// Queries and mutations may be tasks, unless [`with_support`](Self::with_support) sets otherwise.
     pub fn new(jobs: Jobs) -> Self {
         Self {
             jobs,
@@ -132,22 +133,22 @@ impl McpTasks {
         }
     }
 
-    /// Sets whether calls of the operations that match a pattern may be tasks; the first pattern that matches counts. `*`
-    /// is any text, `?` any character. Subscriptions never are.
+    /// Sets if calls of the operations that match a pattern may be tasks; the first match counts. `*` is any text, `?`
+    /// any character. Subscriptions are never tasks.
     #[must_use]
     pub fn with_support(mut self, pattern: impl Into<String>, support: TaskSupport) -> Self {
         self.support.push((pattern.into(), support));
         self
     }
 
-    /// Sets how long an ended task is kept if the client does not say; an hour by default.
+    /// Sets how long an ended task is kept if the client does not request a time; an hour by default.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
     }
 
-    /// Sets how long an ended task is kept at most, whatever the client says; a day by default.
+    /// Sets how long an ended task is kept at most, whatever the client requests; a day by default.
     #[must_use]
     pub fn with_max_ttl(mut self, ttl: Duration) -> Self {
         self.max_ttl = ttl;
@@ -161,15 +162,15 @@ impl McpTasks {
         self
     }
 
-    /// Sets how long a call of 2026-07-28 may take before it is answered by a task; half a second by default. A tool that
-    /// [requires](TaskSupport::Required) a task is always answered by one.
+    /// Sets how long a call of 2026-07-28 may take before its response is a task; half a second by default. For a tool
+    /// that [requires](TaskSupport::Required) a task, it always is.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Sets how many tasks a caller may have that have not ended; 1,000 by default. Those without an identity count
+    /// Sets how many tasks that have not ended a caller may have; 1,000 by default. Callers without an identity count
     /// together, and tasks that another process began do not count.
     #[must_use]
     pub fn with_max_open(mut self, tasks: usize) -> Self {
@@ -177,7 +178,7 @@ impl McpTasks {
         self
     }
 
-    /// Whether calls of an operation may be tasks.
+    /// The task support of an operation.
     pub(in crate::mcp::server) fn support(&self, spec: &OperationSpec) -> TaskSupport {
         if spec.kind == OperationKind::Subscription {
             return TaskSupport::Forbidden;
@@ -186,7 +187,7 @@ impl McpTasks {
         own.map_or(TaskSupport::Optional, |(_, support)| *support)
     }
 
-    /// How long an ended task is kept, given what the client asks for.
+    /// How long an ended task is kept, for the time that the client requests.
     pub(super) fn ttl(&self, wanted: Option<Duration>) -> Duration {
         wanted.unwrap_or(self.ttl).min(self.max_ttl)
     }

@@ -1,4 +1,4 @@
-//! How a call becomes a task.
+//! Turning a call into a task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,14 +41,14 @@ pub(in crate::mcp::server) enum Route<'a> {
     Refused(ErrorData),
 }
 
-/// A call that may be answered by a task.
+/// A call whose response may be a task.
 pub(in crate::mcp::server) struct Began<'a> {
     asker: Asker<'a>,
     tool: Arc<Served>,
     support: TaskSupport,
 }
 
-/// Says how a call of a tool is run that its client has not asked to be a task.
+/// Decides how a call of a tool is run that its client has not requested to be a task.
 pub(in crate::mcp::server) fn route<'a>(
     server: &'a Shared,
     params: &CallToolRequestParams,
@@ -87,7 +87,7 @@ pub(super) fn is_earlier(context: &RequestContext<RoleServer>) -> bool {
 }
 
 impl Began<'_> {
-    /// Runs the call: answers with its result if that is there soon, else with a task.
+    /// Runs the call: the response is its result if that is ready soon, else a task.
     pub(in crate::mcp::server) async fn run(
         self,
         params: CallToolRequestParams,
@@ -118,7 +118,7 @@ impl Began<'_> {
                     }
                 }
             }
-            // The client does not wait for the answer any more, and knows of no task.
+            // The client does not wait for the response any more, and knows of no task.
             Ok(false) => {
                 job.cancel().await.map_err(|error| unreachable(&error))?;
                 Err(ErrorData::internal_error("the call was cancelled", None))
@@ -127,7 +127,7 @@ impl Began<'_> {
     }
 }
 
-/// Begins the task of a call of 2025-11-25, and says what it is.
+/// Begins the task of a call of 2025-11-25, and returns its state.
 pub(super) async fn called(
     server: &Arc<Shared>,
     params: Value,
@@ -145,7 +145,7 @@ pub(super) async fn called(
     };
     let params: CallToolRequestParams = serde_json::from_value(params).map_err(malformed)?;
     let asker = Asker::new(server, &context).filter(|_| is_earlier(&context));
-    // Who does not have tasks ignores what is said of them.
+    // A server without tasks ignores these parameters.
     let Some(asker) = asker else { return plain(server, params, context).await };
     let Some(tool) = server.tool(&params.name) else {
         return Err(ErrorData::invalid_params(format!("Unknown tool: {}", params.name), None));
@@ -180,7 +180,7 @@ async fn listened(listener: Listener, job: AnyJob, server: Arc<Shared>, caller: 
     }
 }
 
-/// Runs a call that asks for a task on a server without tasks.
+/// Runs a call that requests a task on a server without tasks.
 async fn plain(
     server: &Shared,
     params: CallToolRequestParams,
@@ -192,7 +192,7 @@ async fn plain(
     legacy(call::run(server, params, context).await?.into())
 }
 
-/// The error of a task that may have begun: what the engine did with its job is not known.
+/// The error of a task that may have begun: it is unknown if the engine has its job.
 fn uncertain(error: &CallError) -> ErrorData {
     tracing::warn!(%error, "it is not known whether a task was begun");
     let message = "tasks can't be written now: this one may have begun all the same. Find out what it has done before you call \
@@ -216,7 +216,7 @@ async fn begin(
     };
     let spec = tool.spec();
     let mut options = SubmitOptions::new().with_retention(tasks.ttl(ttl));
-    // No caller's tasks hold up those of a caller in another lane.
+    // A caller's tasks do not delay those of a caller in another lane.
     options.tenant = caller.id().map(str::to_owned);
     options.metadata = call::metadata(context).collect::<Map<_, _>>();
     let capabilities = context.client_capabilities().and_then(|all| serde_json::to_value(all).ok());

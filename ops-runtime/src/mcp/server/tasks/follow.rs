@@ -1,5 +1,4 @@
-//! What is done about a task while it is open: it is counted, and the connection that began it hears of its progress and of
-//! its end.
+//! Follows a task while it is open: it is counted, and the connection that began it gets its progress and its end.
 
 use std::future::pending;
 
@@ -28,12 +27,12 @@ pub(super) fn count(job: AnyJob, counted: Counted) {
 pub(super) struct Listener {
     pub(super) peer: Peer<RoleServer>,
     pub(super) token: Option<ProgressToken>,
-    /// Set when the connection ends.
+    /// Cancelled when the connection ends.
     pub(super) closed: CancellationToken,
 }
 
 impl Listener {
-    /// Tells the connection how far a task is, until it has ended. False if the connection has ended before.
+    /// Sends the progress of a task to the connection, until it has ended. False if the connection has ended before.
     pub(super) async fn follow(&self, job: &AnyJob) -> bool {
         tokio::select! {
             biased;
@@ -43,7 +42,7 @@ impl Listener {
         }
     }
 
-    /// Tells progress; the stream ends with the job.
+    /// Sends progress; the stream ends with the job.
     async fn report(&self, job: &AnyJob) {
         let Some(token) = &self.token else { return pending().await };
         let mut reports = match job.progress().await {
@@ -64,7 +63,7 @@ impl Listener {
         }
     }
 
-    /// Tells the connection what a task has become.
+    /// Sends the state of a task to the connection.
     pub(super) async fn tell(&self, task: Value) {
         let told = CustomNotification::new("notifications/tasks/status", Some(task));
         if let Err(error) = self.peer.send_notification(ServerNotification::CustomNotification(told)).await {

@@ -11,12 +11,12 @@ use crate::durable::record::{Ended, Outcome, Stored};
 
 /// How many tasks a page has at most.
 const PAGE: usize = 100;
-/// How many jobs are looked at for a page. A queue has jobs of others, too.
+/// Number of jobs that are read for a page. A queue has jobs of others, too.
 const LOOKED_AT: usize = 500;
-/// How long the rest of a cursor may be, in bytes.
+/// Limit of the rest of a cursor, in bytes.
 const MAX_CURSOR: usize = 200;
 
-/// What is listed of a queue, one after the other.
+/// The parts of a queue, listed one after the other.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Open,
@@ -26,10 +26,10 @@ enum Part {
 
 const PARTS: [(Part, &str); 3] = [(Part::Open, "open"), (Part::Ended, "ended"), (Part::Dead, "dead")];
 
-/// A page of the caller's tasks. It may have few or none, and still name the next.
+/// A page of the caller's tasks. It may have few or none, and still have a next page.
 ///
 /// # Errors
-/// If the cursor is none of this server's, or if the engine can't be reached.
+/// If the cursor is not one of this server, or if the engine cannot be reached.
 pub(super) async fn listed(asker: &Asker<'_>, cursor: Option<&Value>) -> Result<Value, ErrorData> {
     let queues = asker.tasks.jobs.queues();
     let places: Vec<_> = queues.iter().flat_map(|queue| PARTS.map(|(part, name)| (queue, part, name))).collect();
@@ -89,7 +89,7 @@ async fn page(
     }
 }
 
-/// Where a cursor leads.
+/// The position of a cursor.
 fn position(cursor: &Value, place: impl Fn(&str, &str) -> Option<usize>) -> Result<(usize, Option<String>), ErrorData> {
     let mut parts = cursor.as_str().filter(|cursor| cursor.len() <= MAX_CURSOR).unwrap_or_default().splitn(3, '.');
     let (name, queue, after) = (parts.next(), parts.next(), parts.next());

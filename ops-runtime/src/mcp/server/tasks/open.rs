@@ -1,9 +1,9 @@
-//! How many tasks there are.
+//! Counts the open tasks of each caller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many tasks each caller has that have not ended.
+/// The number of each caller's tasks that have not ended.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Open(Arc<Mutex<HashMap<Option<String>, usize>>>);
 

@@ -1,4 +1,4 @@
-//! A pair of pipes, on which tasks of 2025-11-25 are read and declared.
+//! A pair of pipes, with support for tasks of 2025-11-25.
 
 use std::future::Future;
 use std::io;
@@ -42,7 +42,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        // Over a pipe there is one caller, who may list their tasks.
+        // Over a pipe there is one caller, who may list its tasks.
         self.0.send(wire::declared(message, true))
     }
 
@@ -60,10 +60,10 @@ struct Renamed<R> {
     inner: R,
     /// A line that has not ended yet.
     line: Vec<u8>,
-    /// What is to be read, from `at`.
+    /// Bytes to be read, from `at`.
     out: Vec<u8>,
     at: usize,
-    /// True if the line was too long: the rest of it passes as it is, and the SDK refuses it.
+    /// True if the line is too long: the rest of it is passed on unchanged, and the SDK refuses it.
     passes: bool,
 }
 

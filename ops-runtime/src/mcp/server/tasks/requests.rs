@@ -25,15 +25,15 @@ use crate::mcp::server::shared::Shared;
 use crate::mcp::server::tool::StructuredContent;
 use crate::mcp::server::unread;
 
-/// How often a task that may ask is looked at while its result is waited for.
+/// How often a task that may ask is checked while its result is awaited.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a result is waited for at a time.
+/// How long a result is awaited at a time.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Answers requests that the SDK does not know: those of 2025-11-25.
+/// Handles requests that the SDK does not know: those of 2025-11-25.
 ///
 /// # Errors
-/// That the method is not known, or what is wrong with the request.
+/// If the method is unknown, or the request is invalid.
 pub(in crate::mcp::server) async fn custom(
     server: &Arc<Shared>,
     request: CustomRequest,
@@ -55,7 +55,7 @@ pub(in crate::mcp::server) async fn custom(
     }
     let stands_alone = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
     let asker = match Asker::new(server, &context) {
-        // What the SDK does know came without its parameters.
+        // A method that the SDK knows arrived without its parameters.
         Some(_) if stands_alone && matches!(&*request.method, "tasks/get" | "tasks/update" | "tasks/cancel") => {
             return Err(ErrorData::invalid_params("`taskId` is missing, or what belongs to it is malformed", None));
         }
@@ -83,7 +83,7 @@ fn id(params: &Value) -> Result<&str, ErrorData> {
     id.ok_or_else(|| ErrorData::invalid_params("`taskId` is missing, or no text", None))
 }
 
-/// A page of the tools, each with what it says of tasks.
+/// A page of the tools, each with its support for tasks.
 fn with_support(
     server: &Shared,
     page: ListToolsResult,
@@ -101,8 +101,8 @@ fn with_support(
     Ok(page)
 }
 
-/// Waits until a task has ended, asks the client what the task asks meanwhile, and gives what the call itself would have
-/// answered.
+/// Waits until a task has ended, asks the client the task's questions meanwhile, and returns the result of the call
+/// itself.
 async fn result(asker: &Asker<'_>, id: &str, context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
     let mut asked = Vec::new();
     let mut asking = FuturesUnordered::new();
@@ -132,7 +132,7 @@ async fn result(asker: &Asker<'_>, id: &str, context: &RequestContext<RoleServer
     legacy(ServerResult::CallToolResult(result))
 }
 
-/// Asks the client a question, and keeps the answer.
+/// Asks the client a question, and stores the answer.
 async fn put(asker: &Asker<'_>, id: JobId, number: usize, question: Question, peer: &Peer<RoleServer>) {
     let request = match question.with_related(&id) {
         Some(InputRequest::Elicitation(request)) => ServerRequest::ElicitRequest(request),
@@ -154,7 +154,7 @@ async fn put(asker: &Asker<'_>, id: JobId, number: usize, question: Question, pe
     }
 }
 
-/// Cancels a task, and says what it is then.
+/// Cancels a task, and returns its new state.
 async fn cancel(asker: &Asker<'_>, id: &str) -> Result<Value, ErrorData> {
     let seen = asker.find(id).await?;
     let job = asker.tasks.jobs.job_by_id(seen.id.clone());
@@ -208,7 +208,7 @@ fn payload(asker: &Asker<'_>, seen: &Seen, context: &RequestContext<RoleServer>)
     })
 }
 
-/// Takes answers to what a task asks.
+/// Stores answers to questions of a task.
 ///
 /// # Errors
 /// If the caller has no such task.
@@ -224,7 +224,7 @@ pub(in crate::mcp::server) async fn extension_update(
     }
     let answered = ask::answer_all(asker.engine(), &seen.id, &seen.questions, params.input_responses).await;
     answered.map_err(|error| match error.code() {
-        // It would be no smaller if it came again.
+        // It would be too large again.
         ErrorCode::ValidationError => ErrorData::invalid_params(error.message().to_owned(), None),
         _ => unreachable(&error),
     })

@@ -1,4 +1,4 @@
-//! A task as clients see it: the job that it is, read for a caller.
+//! A task as clients see it: the state of a job, read for a caller.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::run::principal::Principal;
 use crate::run::shown;
 use crate::{CallError, ResponseEnvelope};
 
-/// What marks the jobs of callers who are known, and of those who are not.
+/// The marks of jobs of known and of unknown callers.
 const VIA: [&str; 2] = ["mcp", "mcp-unknown"];
 
-/// The code of the error that a cancelled task ends with.
+/// The code of the error of a cancelled task.
 const CANCELLED: RpcCode = RpcCode(-32000);
 
-/// Who asks about tasks, and what they can read.
+/// The caller that asks about tasks, and what it can read.
 pub(super) struct Asker<'a> {
     pub(super) server: &'a Shared,
     pub(super) tasks: &'a McpTasks,
@@ -40,7 +40,7 @@ pub(super) struct Seen {
     pub(super) id: JobId,
     pub(super) tool: Arc<Served>,
     pub(super) stored: Stored,
-    /// The questions that wait for answers, with their numbers.
+    /// The pending questions, with their numbers.
     pub(super) questions: Vec<(usize, Question)>,
     /// When the last question was asked.
     asked: u64,
@@ -58,7 +58,7 @@ impl<'a> Asker<'a> {
         self.tasks.jobs.engine()
     }
 
-    /// What marks the jobs of this caller.
+    /// The mark of this caller's jobs.
     pub(super) fn via(&self) -> &'static str {
         let [known, unknown] = VIA;
         if self.caller == Principal::Checked(None) { unknown } else { known }
@@ -69,10 +69,10 @@ impl<'a> Asker<'a> {
         self.caller != Principal::Checked(None)
     }
 
-    /// Finds a task of the caller's, with what it asks.
+    /// Finds a task of the caller, with its questions.
     ///
     /// # Errors
-    /// If there is none of the id that the caller may see, or if the engine can't be reached.
+    /// If the caller may see no task with this id, or if the engine cannot be reached.
     pub(super) async fn find(&self, id: &str) -> Result<Seen, ErrorData> {
         // An engine is not asked about queues that it may not have.
         let known = |id: &JobId| self.tasks.jobs.queues().iter().any(|queue| queue == id.queue());
@@ -82,7 +82,7 @@ impl<'a> Asker<'a> {
         self.with_questions(seen).await.map_err(|error| unreachable(&error))
     }
 
-    /// The task that a job is, if the caller may see it. What it asks is not read.
+    /// The task of a job, if the caller may see it. Its questions are not read.
     pub(super) fn seen(&self, id: JobId, stored: Stored) -> Option<Seen> {
         let is_own = stored.via() == Some(self.via()) && stored.owner() == self.caller.id();
         if !is_own || self.is_over(&stored) {
@@ -92,7 +92,7 @@ impl<'a> Asker<'a> {
         self.caller.sees(tool.spec()).then_some(Seen { id, tool, stored, questions: Vec::new(), asked: 0 })
     }
 
-    /// True if a job was kept longer than its retention, as dead letters are.
+    /// True if a job was kept longer than its retention, like dead letters.
     fn is_over(&self, stored: &Stored) -> bool {
         match stored {
             Stored::Ended(ended) => ended.at.saturating_add(ended.retention) <= self.engine().now(),
@@ -107,7 +107,7 @@ impl<'a> Asker<'a> {
         Ok(seen)
     }
 
-    /// What the call itself would have answered. `None` if the task has not ended.
+    /// The result of the call itself. `None` if the task has not ended.
     pub(super) fn outcome(&self, seen: &Seen) -> Option<Result<CallToolResult, ErrorData>> {
         let Stored::Ended(ended) = &seen.stored else { return None };
         Some(match &ended.outcome {
@@ -120,7 +120,7 @@ impl<'a> Asker<'a> {
             },
             Outcome::Cancelled => Err(ErrorData::new(CANCELLED, "the task was cancelled", None)),
             Outcome::Failed(error) => Ok(self.failure(seen, ended, error)),
-            // No attempt has come to an end.
+            // No attempt has completed.
             Outcome::Dead(_) if is_death(ended) => {
                 Err(ErrorData::internal_error("the workers of the task died until its attempts were used up", None))
             }
@@ -172,7 +172,7 @@ impl Seen {
         self.client().is_some()
     }
 
-    /// What the client can be asked. `None` if there are no questions.
+    /// The capabilities of the client. `None` if there are no questions.
     fn client(&self) -> Option<Client> {
         match &self.stored {
             Stored::Open { job, .. } => Client::of(&job.metadata).filter(Client::can_be_asked),
@@ -209,7 +209,7 @@ impl Seen {
         }
     }
 
-    /// The status in words. What failed is told by the result.
+    /// The status in words. The error is in the result.
     fn message(&self, status: TaskStatus) -> String {
         let text = match (&self.stored, status) {
             (_, TaskStatus::InputRequired) => "It waits for an answer of the client.",
@@ -236,7 +236,7 @@ impl Seen {
         }
     }
 
-    /// How long the task is kept after it was begun, in milliseconds. `None` while its end is not known.
+    /// How long the task is kept after it was begun, in milliseconds. `None` while its end is unknown.
     fn ttl(&self) -> Option<u64> {
         match &self.stored {
             Stored::Open { .. } => None,
@@ -245,19 +245,19 @@ impl Seen {
     }
 }
 
-/// A time as the protocol has it.
+/// A time in the form of the protocol.
 fn time(at: u64) -> String {
     let time = i64::try_from(at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// The error of an id that is none of a task that the caller may see.
+/// The error of an id of no task that the caller may see.
 fn unknown(id: &str) -> ErrorData {
     let id: String = id.chars().take(120).collect();
     ErrorData::invalid_params(format!("there is no task `{id}`: it may have expired, or be another caller's"), None)
 }
 
-/// The error of an engine that can't be asked.
+/// The error of an engine that cannot be reached.
 pub(super) fn unreachable(error: &CallError) -> ErrorData {
     tracing::warn!(%error, "tasks can't be read or written");
     ErrorData::internal_error("tasks can't be read or written now; try again", None)

@@ -1,8 +1,8 @@
-//! What of the tasks of 2025-11-25 the SDK does not read or write.
+//! The parts of the tasks of 2025-11-25 that the SDK does not read or write.
 //!
-//! The SDK knows the tasks of 2026-07-28 only. Methods of the earlier revision that have the same names are renamed before
-//! it reads them, so that they come to [`custom requests`](rmcp::ServerHandler::on_custom_request) as they were sent; and
-//! what the server says of itself is completed when it has been written.
+//! The SDK knows only the tasks of 2026-07-28. Methods of the earlier revision with the same names are renamed before
+//! it reads them, so that they arrive unchanged in [`custom requests`](rmcp::ServerHandler::on_custom_request). The
+//! server's capabilities are completed after the SDK has written them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,18 +15,18 @@ use rmcp::model::{
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-/// What the names begin with that requests of 2025-11-25 get.
+/// The prefix for the methods of 2025-11-25.
 pub(in crate::mcp::server) const PREFIX: &str = "ops/2025-11-25/";
 
-/// Where a request says its revision, if it stands alone.
+/// The member with the revision of a request that stands alone.
 const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// The member of `_meta` that says to which task a message belongs.
+/// The member of `_meta` with the task to which a message belongs.
 pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// A request of 2025-11-25 under a name that the SDK does not know. `None` if the message stays as it is.
+/// A request of 2025-11-25, with a method that the SDK does not know. `None` if the message stays unchanged.
 pub(in crate::mcp::server) fn renamed(message: &[u8]) -> Option<Vec<u8>> {
     // Most messages are none of these.
     if memmem::find(message, b"task").is_none() && memmem::find(message, b"/list").is_none() {
@@ -54,7 +54,7 @@ pub(in crate::mcp::server) fn renamed(message: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&members).ok()
 }
 
-/// Declares tasks in the answer to `initialize`, where the SDK has no place for them.
+/// Declares tasks in the result of `initialize`, where the SDK has no place for them.
 pub(in crate::mcp::server) fn declared(message: ServerJsonRpcMessage, lists: bool) -> ServerJsonRpcMessage {
     match message {
         JsonRpcMessage::Response(mut response) => {
@@ -88,7 +88,7 @@ fn capable(mut result: InitializeResult, lists: bool) -> ServerResult {
     ServerResult::CustomResult(CustomResult(told))
 }
 
-/// A result as it is written before 2026-07-28.
+/// A result in the form before 2026-07-28.
 pub(super) fn legacy(mut result: ServerResult) -> Result<Value, ErrorData> {
     result.strip_result_type_for_legacy_peer();
     serde_json::to_value(&result).map_err(|error| ErrorData::internal_error(error.to_string(), None))

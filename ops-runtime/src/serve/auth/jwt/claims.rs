@@ -1,4 +1,4 @@
-//! What the claims of a token must say (RFC 7519, section 4.1), and whose it is.
+//! Checks the claims of a token (RFC 7519, section 4.1), and determines its holder.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ type Identify = dyn Fn(&Claims) -> Option<Identity> + Send + Sync;
 pub(super) struct Rules {
     pub(super) issuers: Vec<String>,
     pub(super) audiences: Vec<String>,
-    /// `None` if the keys decide alone.
+    /// `None` if only the keys decide.
     pub(super) algorithms: Option<Vec<JwtAlgorithm>>,
     pub(super) leeway: Duration,
     pub(super) identity: Option<Arc<Identify>>,
@@ -42,7 +42,7 @@ impl Rules {
     /// Checks the claims of a token whose signature is valid.
     ///
     /// # Errors
-    /// What is wrong with the token, for its holder.
+    /// The reason, for the holder of the token.
     pub(super) fn check(&self, claims: &Claims) -> Result<(), &'static str> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.check_at(claims, now)
@@ -64,7 +64,7 @@ impl Rules {
         if !self.issuers.is_empty() && !claims.get("iss").is_some_and(|issuer| is_one_of(issuer, &self.issuers)) {
             return Err("the token is of another issuer");
         }
-        // One that names an audience is for that audience alone; a server without a name is none.
+        // A token with an audience is only for that audience; a server without a configured audience is none.
         let is_for_us = match claims.get("aud") {
             None => self.audiences.is_empty(),
             Some(Value::Array(all)) => all.iter().any(|one| is_one_of(one, &self.audiences)),
@@ -73,7 +73,7 @@ impl Rules {
         if is_for_us { Ok(()) } else { Err("the token is for another audience") }
     }
 
-    /// Whose a token is.
+    /// The holder of a token.
     pub(super) fn identify(&self, claims: &Claims) -> Option<Identity> {
         if let Some(identity) = &self.identity {
             return identity(claims);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::token::Token;
 
-/// How a token is signed (RFC 7518, section 3.1, and RFC 8037).
+/// The signature algorithm of a token (RFC 7518, section 3.1, and RFC 8037).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum JwtAlgorithm {
@@ -56,7 +56,7 @@ const NAMES: [(&str, JwtAlgorithm); 13] = [
 ];
 
 impl JwtAlgorithm {
-    /// The algorithm of a name, if it is one that is understood.
+    /// The algorithm with this name; `None` if unknown.
     pub(super) fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(own, _)| *own == name).map(|(_, algorithm)| *algorithm)
     }
@@ -83,7 +83,7 @@ impl JwtAlgorithm {
     }
 }
 
-/// How many keys a set may have; more are passed over.
+/// Limit of the keys of a set; more are skipped.
 const MAX_KEYS: usize = 100;
 
 /// The keys of an issuer.
@@ -108,10 +108,10 @@ enum Material {
 }
 
 impl KeySet {
-    /// The keys of a JSON Web Key Set. Secrets are passed over unless they are wanted: what anybody can fetch is none.
+    /// The keys of a JSON Web Key Set. Secrets are skipped unless they are requested: a fetched secret would be public.
     ///
     /// # Errors
-    /// If there is none that can be used.
+    /// If there is no usable key.
     pub(super) fn from_jwks(jwks: &Value, with_secrets: bool) -> Result<Self, &'static str> {
         let all = jwks.get("keys").and_then(Value::as_array).ok_or("a JSON Web Key Set has a list `keys`")?;
         let is_wanted = |key: &Key| with_secrets || !matches!(key.material, Material::Secret(_));
@@ -131,7 +131,7 @@ impl KeySet {
         self.of(token).next().is_some()
     }
 
-    /// True if the signature of a token is one of these keys'.
+    /// True if one of these keys made the signature of a token.
     pub(super) fn verify(&self, token: &Token<'_>) -> bool {
         self.of(token).any(|key| key.verify(token))
     }
@@ -164,7 +164,7 @@ impl Key {
         material.filter(Material::is_usable).map(Self::new).ok_or(known)
     }
 
-    /// A key of a set; `None` if it is not known, or not meant for verifying signatures.
+    /// A key of a set; `None` if it is unknown, or not for verifying signatures.
     fn from_jwk(jwk: &Value) -> Option<Self> {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         let bytes = |name: &str| URL_SAFE_NO_PAD.decode(text(name)?.trim_end_matches('=')).ok();
@@ -192,7 +192,7 @@ impl Key {
         key.material.is_usable().then_some(key)
     }
 
-    /// True if the key may be used with the algorithm of a token, which is a matter of its type.
+    /// True if the key may be used with the algorithm of a token, which depends on its type.
     fn takes(&self, token: &Token<'_>) -> bool {
         use JwtAlgorithm as A;
         let of_type = match &self.material {
@@ -227,7 +227,7 @@ impl Key {
 }
 
 impl Material {
-    /// True if it is as long as it must be.
+    /// True if it has the required length.
     fn is_usable(&self) -> bool {
         match self {
             Self::Secret(secret) => secret.len() >= 32,
@@ -261,7 +261,7 @@ mod der {
     pub(super) fn public_key(mut der: &[u8]) -> Option<Material> {
         let mut info = take(&mut der, SEQUENCE)?;
         let algorithm = take(&mut info, SEQUENCE)?;
-        // The first byte counts the bits that are not used.
+        // The first byte is the number of unused bits.
         let key = take(&mut info, BITS)?.strip_prefix(&[0])?;
         match algorithm {
             RSA => rsa(key),
@@ -277,7 +277,7 @@ mod der {
         Some(Material::Rsa(unsigned(take(&mut key, INTEGER)?), unsigned(take(&mut key, INTEGER)?)))
     }
 
-    /// Takes a value of a type.
+    /// Reads a value of a type.
     fn take<'a>(input: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
         let (length, rest) = input.strip_prefix(&[tag])?.split_first()?;
         let (length, rest) = match usize::from(*length) {

@@ -1,4 +1,4 @@
-//! Keys at a URL: fetched when they are needed, and again when they are old or when a token has another.
+//! Keys at a URL: fetched on first use, and again when they are old or when a token has an unknown key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,42 +15,42 @@ use super::token::Token;
 use crate::http::{HttpClient, HttpConfig, is_safe};
 use crate::{CallError, ErrorCode};
 
-/// After which time keys are fetched again, while those that there are serve.
+/// After which time keys are fetched again, while the present ones are used.
 const FRESH: Duration = Duration::from_secs(5 * 60);
 
-/// For how long keys serve if they cannot be fetched again: after that, a key that was withdrawn is not trusted.
+/// How long keys are used if they cannot be fetched again: after that, a withdrawn key must not be trusted.
 const USABLE: Duration = Duration::from_secs(60 * 60);
 
 /// The timeout for one document.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest document.
+/// Limit of a document, in bytes.
 const MAX_BYTES: usize = 512 << 10;
 
-/// Where keys are found.
+/// The source of the keys.
 #[derive(Debug, Clone)]
 pub(super) enum Origin {
-    /// At the URL that the metadata of an issuer has.
+    /// At the URL in the metadata of an issuer.
     Issuer(String),
     /// At a URL.
     Url(String),
 }
 
 impl Origin {
-    /// The host, for the log: the rest of a URL may hold a secret.
+    /// The host, for the log: the rest of a URL may contain a secret.
     fn host(&self) -> String {
         let (Self::Issuer(url) | Self::Url(url)) = self;
         Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
     }
 }
 
-/// Keys that are fetched.
+/// Fetched keys.
 pub(super) struct Remote {
     origin: Origin,
     client: HttpClient,
     interval: Duration,
     fetched: Arc<Fetched>,
-    /// When they were last asked for, successfully or not; locked while they are.
+    /// When they were last requested, successfully or not; locked during a request.
     asked: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -93,7 +93,7 @@ impl Remote {
         Self { origin, client, interval, fetched: Arc::default(), asked: Arc::default() }
     }
 
-    /// Where an issuer describes itself.
+    /// The URL of an issuer's metadata.
     pub(super) fn discovery_url(&self) -> Option<String> {
         match &self.origin {
             Origin::Issuer(issuer) => {
@@ -120,8 +120,8 @@ impl Remote {
         self.fetched.usable()
     }
 
-    /// Fetches the keys, unless that was tried a moment ago; in a task of its own, which a client that goes away does not
-    /// end.
+    /// Fetches the keys, unless that was tried a moment ago; in a task of its own, which does not end when the client
+    /// disconnects.
     fn refresh(&self, mut asked: OwnedMutexGuard<Option<Instant>>) -> Option<JoinHandle<()>> {
         if asked.is_some_and(|asked| asked.elapsed() < self.interval) {
             return None;
@@ -133,7 +133,8 @@ impl Remote {
                 Ok(keys) => fetched.0.store(Some(Arc::new((keys, Instant::now())))),
                 Err(error) => tracing::warn!(%error, origin = origin.host(), "the keys for tokens cannot be fetched"),
             }
-            // What was asked a moment ago is not asked again, however long the answer took: others wait for this one.
+            // What was requested a moment ago is not requested again, however long the response took: others wait for
+            // this one.
             *asked = Some(Instant::now());
             drop(asked);
         }))
@@ -173,7 +174,7 @@ async fn document(url: &str, client: &HttpClient) -> Result<Value, CallError> {
     serde_json::from_str(&document.text).map_err(|_| CallError::execution("the document is not JSON"))
 }
 
-/// Checks that what is at a URL cannot be changed on its way: https, or this machine.
+/// Checks that the content of a URL cannot be changed on the way: https, or this machine.
 fn safe(url: &str) -> Result<(), &'static str> {
     let url = Url::parse(url).map_err(|_| "keys for tokens are at an absolute URL")?;
     if is_safe(&url) { Ok(()) } else { Err("keys for tokens are fetched by https only, or from this machine") }

@@ -11,14 +11,14 @@ use super::key::JwtAlgorithm;
 pub(super) struct Token<'a> {
     pub(super) algorithm: JwtAlgorithm,
     pub(super) key_id: Option<String>,
-    /// What is signed.
+    /// The signed bytes.
     pub(super) message: &'a [u8],
     pub(super) signature: Vec<u8>,
     claims: &'a str,
 }
 
 impl<'a> Token<'a> {
-    /// `None` if the text is no signed token, or one that asks for more than is understood.
+    /// `None` if the text is not a signed token, or requires unknown extensions.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (message, signature) = text.rsplit_once('.')?;
         let (header, claims) = message.split_once('.').filter(|(_, claims)| !claims.contains('.'))?;
@@ -43,7 +43,7 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// The claims, which count only if the signature is valid.
+    /// The claims, which are valid only if the signature is.
     pub(super) fn claims(&self) -> Option<Map<String, Value>> {
         object(self.claims)
     }

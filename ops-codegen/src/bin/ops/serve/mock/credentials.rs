@@ -1,4 +1,5 @@
-//! Credentials of any content: a mock server refuses requests without those that a document asks for, whatever they say.
+//! Credentials with any value: a mock server refuses requests without those that a document requires, whatever their
+//! value.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -20,7 +21,8 @@ impl Credentials {
         Self(schemes.map(|scheme| (scheme.name.to_string(), scheme.kind.clone())).collect())
     }
 
-    /// The operation, asking for scopes that are the names of its schemes: a request has those whose credentials it brings.
+    /// The operation, requiring scopes with the names of its schemes: a request has those whose credentials it
+    /// contains.
     pub(super) fn asked_for(&self, spec: &OperationSpec) -> OperationSpec {
         let mut spec = spec.clone();
         if let Binding::Http(http) = &mut spec.binding {
@@ -83,7 +85,7 @@ fn brings(request: &Parts, kind: &SecurityKind) -> bool {
             header("cookie").is_some_and(|cookies| has(cookies, ';', name))
         }
         SecurityKind::ApiKey { name, .. } => header(name).is_some_and(|key| !key.is_empty()),
-        // What is no header of a request, such as a certificate, cannot be missed.
+        // Credentials outside of the headers, such as a certificate, cannot be checked.
         _ => true,
     }
 }
