@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, StatusCode, header};
+use axum::http::{Request, Response, StatusCode, header};
 use futures_util::StreamExt;
 use ops_runtime::Registry;
 use ops_runtime::access::Identity;
@@ -46,8 +46,8 @@ pub(crate) struct Ask {
 
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    headers: axum::http::HeaderMap,
-    text: String,
+    pub(crate) headers: axum::http::HeaderMap,
+    pub(crate) text: String,
 }
 
 impl Ask {
@@ -61,7 +61,18 @@ impl Ask {
         self
     }
 
-    pub(crate) async fn send(mut self, method: &str, mut params: Value) -> Answer {
+    pub(crate) async fn send(self, method: &str, params: Value) -> Answer {
+        let (parts, body) = self.unread(method, params).await.into_parts();
+        let mut text = String::new();
+        let mut body = body.into_data_stream();
+        while let Some(bytes) = tokio::time::timeout(PATIENCE, body.next()).await.expect("in time") {
+            text.push_str(std::str::from_utf8(&bytes.unwrap()).unwrap());
+        }
+        Answer { status: parts.status, headers: parts.headers, text }
+    }
+
+    /// Sends it, and reads nothing of the response.
+    pub(crate) async fn unread(mut self, method: &str, mut params: Value) -> Response<Body> {
         let mut request = Request::post("/mcp")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream");
@@ -88,21 +99,19 @@ impl Ask {
             message["id"] = json!(id);
         }
         let request = request.body(Body::from(message.to_string())).unwrap();
-        let response = self.service.call(request).await.unwrap();
-        let (parts, body) = response.into_parts();
-        let mut text = String::new();
-        let mut body = Body::new(body).into_data_stream();
-        while let Some(bytes) = tokio::time::timeout(PATIENCE, body.next()).await.expect("in time") {
-            text.push_str(std::str::from_utf8(&bytes.unwrap()).unwrap());
-        }
-        Answer { status: parts.status, headers: parts.headers, text }
+        self.service.call(request).await.unwrap().map(Body::new)
+    }
+
+    /// Asks for a session.
+    pub(crate) async fn begin(self) -> Answer {
+        let info = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": self.revision, "capabilities": {}, "clientInfo": info });
+        self.send("initialize", params).await
     }
 
     /// Begins a session, and gives its id.
     pub(crate) async fn initialize(self) -> String {
-        let info = json!({ "name": "test", "version": "1" });
-        let params = json!({ "protocolVersion": self.revision, "capabilities": {}, "clientInfo": info });
-        let answer = self.send("initialize", params).await;
+        let answer = self.begin().await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
         answer.headers["mcp-session-id"].to_str().unwrap().to_owned()
     }

@@ -8,6 +8,7 @@ mod conformance;
 mod document;
 mod fixture;
 mod http;
+mod limits;
 mod same;
 #[cfg(feature = "jetstream")]
 #[path = "../jetstream/servers.rs"]
