@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 
 use crate::corpus;
+use crate::folder::target;
 
 /// It may take this long to read a document.
 const START: Duration = Duration::from_secs(300);
@@ -41,7 +42,7 @@ impl Prism {
         if !program.exists() {
             return Err(format!("{} is missing: run `tests/run`, which installs it", program.display()));
         }
-        let folder = corpus::root().join("target/wire");
+        let folder = target(corpus::root()).join("wire");
         std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
         let log = folder.join(format!("prism-{}.log", std::process::id()));
         let mut tries = 0;
