@@ -12,6 +12,7 @@ use crate::settings::Serving;
 use crate::{Error, Generated, Generator};
 
 mod build;
+mod claim;
 mod included;
 mod place;
 mod run;
@@ -249,8 +250,8 @@ impl Builder {
 
     /// Generates only what the crate's own sources name: operations, types, and the types of fields.
     ///
-    /// The build script reads the identifiers in the files below `src`, `tests`, `examples` and `benches`. An operation is
-    /// there if its type, its method or its errors are named; a type if it is named, or if an operation or another type
+    /// The build script reads the identifiers in the files below `src`, `tests`, `examples` and `benches`, those of code in
+    /// documentation included, but not in other comments on lines of their own. An operation is there if its type, its method or its errors are named; a type if it is named, or if an operation or another type
     /// that is there needs it. A field that nothing names holds any JSON. So a large document costs a build what is used
     /// of it; naming something new costs one more run of the build script. What is generated is called as it is without
     /// this.
@@ -347,6 +348,8 @@ pub struct Module {
     pub generated: Generated,
     /// The files that were read for it.
     pub files: Vec<PathBuf>,
+    /// The files that its document refers to and that are not there, so that what refers to them takes any JSON.
+    pub missing: Vec<PathBuf>,
 }
 
 impl Module {

@@ -71,6 +71,11 @@ impl Overlaid {
         self.files.files()
     }
 
+    /// The files that references led to and that are not there.
+    pub(crate) fn missing(&self) -> Vec<std::path::PathBuf> {
+        self.files.missing()
+    }
+
     /// The document as it is now.
     pub(crate) fn text(&self) -> &str {
         &self.text

@@ -633,6 +633,9 @@ fn only_callers_call() {
             let answer = server.ask(&format!("OPTIONS {path}"), &headers);
             let allowed = answer.contains(&format!("access-control-allow-origin: {origin}\r\n"));
             assert_eq!(allowed, is_let_in, "{path}: {answer}");
+            // What they send then is taken as well.
+            let answer = server.ask(&format!("POST {path}"), &format!("{token}Origin: {origin}\r\n"));
+            assert_eq!(!answer.starts_with("HTTP/1.1 403 "), is_let_in, "{path}: {answer}");
         }
     }
     for path in ["/things/1", "/mcp"] {

@@ -211,6 +211,17 @@ fn servers_of_a_configuration() {
     let dead = ops(&folder, &["inspect", "half.json", "--server", "dead"]).failed(1);
     assert!(dead.contains("`dead`: ") && dead.contains("/no/such/program"), "{dead}");
 
+    // So it is with one that the file has wrong, and one that is not used need not be right.
+    servers["mcpServers"]["dead"] = json!({ "command": "x", "env": { "TOKEN": "${OPS_NO_SUCH}" } });
+    servers["mcpServers"]["old"] = json!({ "disabled": true });
+    std::fs::write(folder.join("wrong.json"), servers.to_string()).unwrap();
+    let wrong = ops(&folder, &["snapshot", "--config", "wrong.json", "-o", "of-wrong"]).failed(1);
+    assert!(wrong.contains("`dead`") && wrong.contains("`OPS_NO_SUCH` is not set"), "{wrong}");
+    assert!(folder.join("of-wrong/second.json").exists() && !folder.join("of-wrong/dead.json").exists());
+    ops(&folder, &["call", "wrong.json", "second.echo", "message=x"]).good();
+    let dead = ops(&folder, &["call", "wrong.json", "dead.echo", "message=x"]).failed(2);
+    assert!(dead.contains("`OPS_NO_SUCH` is not set") && !dead.contains("`old`"), "{dead}");
+
     ops(&folder, &["snapshot", "--config", "mcp.json", "-o", "tools"]).good();
     let read = |name: &str| std::fs::read_to_string(folder.join("tools").join(name)).unwrap();
     assert_eq!(read("every_thing.json"), read("second.json"));

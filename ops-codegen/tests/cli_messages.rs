@@ -227,3 +227,36 @@ fn documents_that_cannot_be_read_are_all_told() {
     folder.fails(3, &["generate", "none.yaml", "shop.yaml", "bad.yaml", "-o", "out"], &says);
     assert!(!folder.0.join("out").exists());
 }
+
+#[test]
+fn a_check_of_several_snapshots_tells_of_all() {
+    let folder = Folder::new("check-all");
+    folder.write("maths.json", r#"{"tools":[{"name":"double","inputSchema":{"type":"object"}}]}"#);
+    folder.write("tools/a.json", r#"{"tools":[{"name":"treble","inputSchema":{"type":"object"}}]}"#);
+    let tools = folder.0.join("maths.json");
+    let server = serde_json::json!({
+        "command": env!("CARGO_BIN_EXE_ops"),
+        "args": ["serve", tools, "--mock", "--mcp", "stdio", "--tools", "all"],
+    });
+    folder
+        .write("mcp.json", &serde_json::json!({ "mcpServers": { "a": server, "b": server, "c": server } }).to_string());
+    let check = ["snapshot", "--config", "mcp.json", "-o", "tools", "--check"];
+    folder.fails(3, &check, &["break callers", "tools/b.json", "tools/c.json"]);
+    // Of one, there is no more to tell than that.
+    let one = folder.fails(3, &[&check[..], &["--server", "b"]].concat(), &["the snapshot cannot be read"]);
+    assert!(!one.contains("see above"), "{one}");
+}
+
+#[test]
+fn an_update_of_several_documents_tells_of_all() {
+    let folder = Folder::new("update-all");
+    folder.write("from/shop.yaml", SHOP);
+    folder.write("ops.toml", "[documents.list]\npath = \"list.yaml\"\nsource = \"from/list.toml\"\n");
+    folder.fails(2, &["update"], &["`from/list.toml` names documents, and is none"]);
+    folder.good(&["add", "from/shop.yaml"]);
+    folder.write("from/shop.yaml", &SHOP.replace("required: [id, name]", "required: [id]"));
+    let says = ["`from/list.toml` names documents, and is none", "1 break", "run the command without `--check`"];
+    folder.fails(1, &["update", "--check"], &says);
+    folder.fails(1, &["update"], &says[..2]);
+    assert_eq!(folder.read("shop.yaml"), folder.read("from/shop.yaml"));
+}

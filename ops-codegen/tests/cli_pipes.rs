@@ -1,10 +1,24 @@
-//! Commands whose reader goes away, as `| head -1` does: the work is done, and its status is told.
+//! Commands whose reader goes away, as `| head -1` does: the work is done, and its status is told. And documents that come by
+//! a pipe, as `<(git show main:api.yaml)` gives one.
 
 mod folder;
 
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 use folder::{Folder, SHOP};
+
+/// Runs a command whose standard input is a pipe with a text, and gives its exit status and all that it prints.
+fn piped(folder: &Folder, arguments: &[&str], text: &str) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    command.args(arguments).current_dir(&folder.0);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Who refuses it does not read it.
+    _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), told.concat())
+}
 
 /// Runs a command with a closed standard output, and gives its exit status and its standard error.
 fn unread(folder: &Folder, arguments: &[&str]) -> (i32, String) {
@@ -75,4 +89,36 @@ fn a_comparison_that_cannot_be_written_has_no_verdict() {
     let output = command.args(["diff", "old.yaml", "new.yaml"]).current_dir(&folder.0).stdout(full).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && told.contains("the output cannot be written"), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_a_document() {
+    let folder = Folder::new("pipe-in");
+    folder.write("new.yaml", &SHOP.replace("required: [id, name]", "required: [id]"));
+    let tools = r#"{"tools":[{"name":"double","inputSchema":{"type":"object"}}]}"#;
+    let servers = r#"{"mcpServers":{"one":{"command":"/no/such/program"}}}"#;
+    let nowhere = ["--base-url", "http://127.0.0.1:9"];
+    for (arguments, text, status, says) in [
+        (&["diff", "PIPE", "new.yaml"][..], SHOP, 1, "of which 1 breaks callers"),
+        (&["diff", "new.yaml", "PIPE"], SHOP, 1, "break"),
+        (&["inspect", "PIPE"], SHOP, 0, "showPet"),
+        (&["inspect", "PIPE", "showPet"], SHOP, 0, "showPet"),
+        (&["inspect", "PIPE", "showPet", "--exclude", "showPet"], SHOP, 2, "is left out by"),
+        (&["generate", "PIPE", "-o", "-"], SHOP, 0, "pub struct ShowPet;"),
+        (&["call", "PIPE", "showPet", "petId=1", nowhere[0], nowhere[1]], SHOP, 1, "error: "),
+        (&["inspect", "PIPE"], tools, 0, "double"),
+        (&["call", "PIPE", "double"], tools, 2, "is a snapshot"),
+        (&["inspect", "PIPE"], servers, 1, "/no/such/program"),
+        (&["call", "PIPE", "one.double"], servers, 1, "/no/such/program"),
+        (&["serve", "PIPE"], SHOP, 2, "can be read only once"),
+        (&["inspect", "PIPE"], "a: [", 3, "PIPE"),
+    ] {
+        for pipe in ["-", "/dev/stdin"] {
+            let arguments: Vec<&str> = arguments.iter().map(|word| if *word == "PIPE" { pipe } else { word }).collect();
+            let says = says.replace("PIPE", if pipe == "-" { "<stdin>" } else { pipe });
+            let (found, told) = piped(&folder, &arguments, text);
+            assert!(found == status && told.contains(&says), "{arguments:?}: {found}: {told}");
+        }
+    }
 }

@@ -70,13 +70,14 @@ impl Shop {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_ops"))
-            .args(["run", "script.js", "--spec", "shop.yaml", "--input", r#"{"petId":3}"#])
-            .args(arguments)
-            .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.args(["run", "script.js", "--spec", "shop.yaml", "--input", r#"{"petId":3}"#]).args(arguments);
+        command.current_dir(&self.folder).stdin(Stdio::null());
+        command
     }
 
     fn seen(&self) -> Vec<String> {
@@ -113,6 +114,24 @@ fn without_a_terminal_a_change_is_refused() {
     let output = shop.run(&["--journal", "journal", "--allow", "*"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(shop.seen(), ["GET /pets/3", "DELETE /pets/7"]);
+    assert_eq!(std::fs::read_dir(shop.folder.join("journal")).unwrap().count(), 0, "it has ended");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_journal_stays_until_the_result_is_written() {
+    let shop = Shop::start("full");
+    let arguments = ["--journal", "journal", "--allow", "*"];
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = shop.command(&arguments).stdout(full).output().unwrap();
+    let stderr = text(&output.stderr);
+    assert!(output.status.code() == Some(1) && stderr.contains("the output cannot be written"), "{stderr}");
+    assert!(stderr.contains("`journal` keeps the calls that were made"), "{stderr}");
+    assert_eq!(shop.seen(), ["GET /pets/3", "DELETE /pets/7"]);
+    // There is no place for it, but the calls were made.
+    let output = shop.run(&arguments);
+    assert!(output.status.success() && text(&output.stdout).contains("/pets/7"), "{}", text(&output.stderr));
+    assert!(shop.seen().is_empty());
     assert_eq!(std::fs::read_dir(shop.folder.join("journal")).unwrap().count(), 0, "it has ended");
 }
 

@@ -38,9 +38,13 @@ pub(crate) fn bind(arguments: &Arguments, input: &mut Input, errors: &mut Errors
             };
             Some(of_fields(http, fields, errors))
         }
-        Input::Whole(_) => {
+        Input::Whole(ty) => {
             let http = http?;
-            if !http.names.is_empty() || !http.has_body() {
+            if types::is_no_object(ty) {
+                let message = "the input of an HTTP request is an object, which this is not: take a struct, which may have no \
+                    fields, or the value as a parameter without `#[input]`";
+                errors.tokens(ty, message);
+            } else if !http.names.is_empty() || !http.has_body() {
                 let message = "the fields of a whole input have no names here that could stand in a path or a query: \
                     take them as parameters, or make the request a POST, PUT or PATCH whose body is the input";
                 errors.span(http.span, message);
@@ -69,38 +73,32 @@ fn of_fields(http: &Http, fields: &mut [Field], errors: &mut Errors) -> Binding 
                     errors.tokens(&field.ty, "what stands in the path is in every request: it cannot be an `Option`");
                 }
                 let name = Some((property.clone(), field.ident.span()));
-                place(
-                    Placed { location: Location::Path, name, span: field.ident.span() },
-                    &property,
-                    &mut binding,
-                    errors,
-                );
+                let placed = Placed { location: Location::Path, name, span: field.ident.span() };
+                place(placed, field, &property, &mut binding, errors);
             }
             (false, Some(placed)) => {
                 left_out_if_empty(field);
-                place(placed, &property, &mut binding, errors);
+                place(placed, field, &property, &mut binding, errors);
             }
             (false, None) => rest.push(field),
         }
     }
-    let is_body = |field: &&mut Field| field.property().is_some_and(|property| property == "body");
-    let named_body = http.has_body() && rest.iter().any(is_body);
+    // A flattened one is no value of its own: its properties are among those of the body.
+    let is_body = |field: &Field| field.property().is_some_and(|property| property == "body") && !field.is_flat();
+    let named_body = http.has_body() && rest.iter().any(|field| is_body(field));
     if http.has_body() && !named_body {
         binding.body = body(&rest);
         return binding;
     }
     for field in rest {
         let Some(property) = field.property() else { continue };
-        if named_body && property == "body" {
+        if named_body && is_body(field) {
             binding.body = Some(Body::Property(property, Box::new(field.ty.clone())));
             continue;
         }
-        if field.is_flat() {
-            errors.tokens(&field.ident, "a flattened parameter has no name that could stand in a query");
-        }
         left_out_if_empty(field);
         let placed = Placed { location: Location::Query, name: None, span: field.ident.span() };
-        place(placed, &property, &mut binding, errors);
+        place(placed, field, &property, &mut binding, errors);
     }
     binding
 }
@@ -127,8 +125,12 @@ fn left_out_if_empty(field: &mut Field) {
     }
 }
 
-fn place(placed: Placed, property: &str, binding: &mut Binding, errors: &mut Errors) {
+fn place(placed: Placed, field: &Field, property: &str, binding: &mut Binding, errors: &mut Errors) {
     let Placed { location, name, span } = placed;
+    if field.is_flat() {
+        let message = format!("a flattened parameter has no name that could stand in a {}", location.word());
+        errors.tokens(&field.ident, message);
+    }
     let (name, at) = name.unwrap_or_else(|| (property.to_owned(), span));
     if let Err(message) = fits(location, &name) {
         errors.span(at, message);

@@ -87,9 +87,11 @@ fn of_unit(arguments: Arguments, unit: &Unit, errors: &mut Errors) -> Option<Ope
         return None;
     }
     let unit_type = || syn::parse_quote!(());
+    // What is said of the type is about one that stands there.
+    let is_given = arguments.input.is_some();
     let mut input = Input::Whole(arguments.input.clone().unwrap_or_else(unit_type));
     Some(Operation {
-        binding: binding::bind(&arguments, &mut input, errors),
+        binding: if is_given { binding::bind(&arguments, &mut input, errors) } else { None },
         deprecated: arguments.deprecated || has(&unit.attributes, "deprecated"),
         ident: unit.ident.clone(),
         visibility: unit.visibility.clone(),

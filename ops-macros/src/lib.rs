@@ -6,6 +6,7 @@
 mod arguments;
 mod binding;
 mod check;
+mod description;
 mod errors;
 mod expand;
 mod item;

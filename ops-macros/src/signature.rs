@@ -177,25 +177,17 @@ fn says(mark: &Attribute, default: &mut Option<DefaultValue>, place: &mut Option
     })
 }
 
-/// The text, if the expression is a string literal.
-pub(crate) fn string_literal(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
-        _ => None,
-    }
-}
-
-/// The text of a doc comment, without the space that each line begins with.
-pub(crate) fn description(docs: &[Attribute]) -> String {
-    let mut lines = Vec::new();
-    for doc in docs {
-        if let Meta::NameValue(pair) = &doc.meta
-            && let Some(text) = string_literal(&pair.value)
-        {
-            lines.extend(text.split('\n').map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()));
+/// The string literal that an expression is, without parentheses and the invisible groups that `macro_rules!` puts around
+/// a fragment.
+pub(crate) fn string_literal(mut expr: &Expr) -> Option<&LitStr> {
+    loop {
+        match expr {
+            Expr::Group(group) => expr = &group.expr,
+            Expr::Paren(paren) => expr = &paren.expr,
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => return Some(text),
+            _ => return None,
         }
     }
-    lines.join("\n").trim().to_owned()
 }
 
 /// The names that a signature declares for itself, which mean nothing outside of it.

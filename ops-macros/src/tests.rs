@@ -185,6 +185,18 @@ fn http_body() {
 }
 
 #[test]
+fn http_flattened_body() {
+    let expansion = expand(
+        quote!(namespace = "shop", http = "POST /pets"),
+        &quote! {
+            async fn add(#[serde(flatten)] body: Page, n: u8) {}
+        },
+    );
+    let text = expansion.to_string();
+    assert!(text.contains("with_rest") && !text.contains("compile_error") && !text.contains("query"), "{text}");
+}
+
+#[test]
 fn http_status() {
     golden(
         "http_status",

@@ -90,6 +90,15 @@ pub(crate) fn is_plain(ty: &Type) -> bool {
     find(ty, &strange).is_none()
 }
 
+/// Whether the JSON of the type is no object, as far as its name tells.
+pub(crate) fn is_no_object(ty: &Type) -> bool {
+    if let Some([inner]) = arguments_of(ty, "Option").as_deref() {
+        return is_no_object(inner);
+    }
+    let is_plain = |last: &PathSegment| PLAIN.iter().any(|plain| last.ident == plain);
+    matches!(peel(ty), Type::Tuple(_) | Type::Array(_) | Type::Slice(_)) || last_segment(ty).is_some_and(is_plain)
+}
+
 /// Whether the type is one text, number or boolean, or may be none.
 pub(crate) fn is_scalar(ty: &Type) -> bool {
     if let Some([inner]) = arguments_of(ty, "Option").as_deref() {

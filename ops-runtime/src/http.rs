@@ -88,6 +88,7 @@
 //! | what | default | option |
 //! |---|---|---|
 //! | connecting, TLS included | 30 s | [`HttpConfig::with_connect_timeout`] |
+//! | a request for a token | 30 s | none |
 //! | a whole call, retries included; for streams and downloads, until the headers arrive | 10 min | [`HttpConfig::with_timeout`] |
 //! | silence of a stream or a download | 5 min | [`HttpConfig::with_idle_timeout`] |
 //! | the body of a response | 64 MiB | [`HttpConfig::with_max_response`] |
@@ -98,15 +99,15 @@
 //!
 //! The built-in engine limits the headers of a response: 100 of them and about 400 KB over HTTP/1.1, 16 KB over HTTP/2.
 //! Responses are decompressed only if [`HttpConfig::with_compression`] asks for it (feature `compression`); limits then
-//! count decoded bytes. Every item of a stream carries the response's headers if they have at most 16 KiB;
-//! otherwise only the first item does.
+//! count decoded bytes. One that is compressed all the same is an error, unless it is read as bytes, which stay as they are.
+//! Every item of a stream carries the response's headers if they have at most 16 KiB; otherwise only the first item does.
 //!
 //! # When something fails
 //!
 //! Requests are repeated only as [`HttpConfig::with_retries`] and [`HttpConfig::with_reconnect`] say, except that a
-//! request whose token was rejected is sent once more with a new one. [`HttpConfig::with_max_in_flight`] limits the
-//! requests in flight. Other policies wrap the built-in engine as a service: see [`HttpEngine`].
-//! [`HttpConfig::with_before`] and [`HttpConfig::with_after`] see every request and its response.
+//! request whose token was rejected is sent once more with a new one. What holds a stream or a pipe is sent once.
+//! [`HttpConfig::with_max_in_flight`] limits the requests in flight. Other policies wrap the built-in engine as a service:
+//! see [`HttpEngine`]. [`HttpConfig::with_before`] and [`HttpConfig::with_after`] see every request and its response.
 //!
 //! Every request has a `tracing` span at the level `DEBUG`, with the fields of OpenTelemetry's conventions for HTTP
 //! clients (`http.request.method`, `url.template`, `server.address`, `http.response.status_code`, ...). The URL is not
@@ -118,6 +119,7 @@ mod body;
 mod caller;
 mod carried;
 mod client;
+mod coding;
 mod config;
 mod destinations;
 mod engine;

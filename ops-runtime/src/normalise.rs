@@ -143,6 +143,7 @@ use findings::Problems;
 pub(crate) use findings::UNDECLARED;
 pub use findings::{Change, Problem, Repair, Violation};
 pub(crate) use number::integer;
+pub(crate) use pattern::named::{Patterns, Searches};
 pub(crate) use report::{MAX_TOLD, NO_MORE, Violations};
 pub use standard::Validator;
 

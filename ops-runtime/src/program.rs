@@ -54,6 +54,7 @@ mod functions;
 mod guest;
 mod host;
 mod journal;
+mod late;
 mod limits;
 mod outcome;
 mod run;

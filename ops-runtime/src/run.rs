@@ -23,6 +23,7 @@ pub(crate) mod pipeline;
 pub(crate) mod principal;
 pub(crate) mod progress;
 pub(crate) mod registry;
+pub(crate) mod response;
 pub(crate) mod schemas;
 pub(crate) mod shown;
 pub(crate) mod through;

@@ -26,9 +26,9 @@
 //! `Accept: application/vnd.ops.envelope+json` the response is the whole envelope.
 //!
 //! A handler sets another status, from 200 to 599, headers and cookies by answering with a
-//! [`ResponseEnvelope::http`](crate::ResponseEnvelope::http). They are sent as they are set, but for the headers of the
-//! connection and the length; 204, 205 and 304 have no body. Of what another server answered, its data are sent and the status
-//! of a success, no headers: a handler sets those that are meant for its callers.
+//! [`ResponseEnvelope::http`](crate::ResponseEnvelope::http), or by its [`Context`](crate::Context). They are sent as they
+//! are set, but for the headers of the connection and the length; 204, 205 and 304 have no body. Of what another server
+//! answered, its data are sent and the status of a success, no headers: a handler sets those that are meant for its callers.
 //!
 //! A [`Body`](crate::Body) as the result of an operation whose response is bytes is sent piece by piece, as the client
 //! reads it. If it fails on the way, the response is cut off. A request body that is bytes as a whole is likewise a stream
@@ -282,7 +282,7 @@ impl HttpServer {
     }
 
     /// Lets pages of other origins send requests (CORS), such as `https://app.example.com`, or `http://localhost:*` for any
-    /// port. Their scripts may send any header, but no cookies.
+    /// port. Their scripts may send any header but cookies, and read all of the responses.
     #[must_use]
     pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         self.origins.extend(origins.into_iter().map(Into::into));
@@ -384,6 +384,9 @@ impl HttpServer {
     /// Adds routes of the program's own, such as an MCP server at `/mcp`, which come before the operations. They share the
     /// limits of connections, and answer for all else themselves. What becomes a WebSocket is no longer counted or awaited.
     ///
+    /// They have no fallback, such as the files of a single-page application: what no route takes is for the operations. Such
+    /// a program gives its fallback to the router in which it nests [`into_router`](Self::into_router).
+    ///
     /// ```
     /// use axum::{Router, routing::get};
     /// use ops_runtime::Registry;
@@ -393,8 +396,14 @@ impl HttpServer {
     /// let server = HttpServer::new(Registry::new()).with_routes(own);
     /// # let _ = server;
     /// ```
+    ///
+    /// # Panics
+    /// If the router has a fallback, or a path that was added before.
     #[must_use]
+    #[track_caller]
     pub fn with_routes(mut self, routes: Router) -> Self {
+        // Where the program gives it, and not later, where the server begins.
+        drop(Router::<()>::new().fallback(|| async {}).merge(routes.clone()));
         self.routes = Some(self.routes.unwrap_or_default().merge(routes));
         self
     }

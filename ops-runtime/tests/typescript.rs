@@ -319,3 +319,23 @@ fn definitions_inside_schemas_are_shared_where_they_are_alike() {
     }
     assert_eq!(text.matches("type Pet = ").count(), 1, "{text}");
 }
+
+/// What many definitions lead to is read once: that a large one was read for each took minutes, and gigabytes.
+#[test]
+fn definitions_that_lead_to_a_large_one_cost_little() {
+    let large = json!({ "type": "object", "description": "Long words. ".repeat(40_000), "properties": { "a": {} } });
+    let mut definitions = serde_json::Map::from_iter([("Large".to_owned(), large)]);
+    let mut properties = serde_json::Map::new();
+    for number in 0..2_000 {
+        let leads = json!({ "properties": { "large": { "$ref": "#/$defs/Large" }, "number": { "const": number } } });
+        definitions.insert(format!("Small{number}"), leads);
+        properties.insert(format!("p{number}"), json!({ "$ref": format!("#/$defs/Small{number}") }));
+    }
+    let mut spec = OperationSpec::new(OperationKind::Query, "a", "f").unwrap();
+    spec.input = Schema::from(json!({ "type": "object", "properties": properties, "$defs": definitions }));
+    let start = std::time::Instant::now();
+    for detail in [Detail::Short, Detail::Whole] {
+        assert!(body(&spec, detail).contains("function f("));
+    }
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+}

@@ -1,6 +1,8 @@
 //! Documents met at run time: by text, by file, and by URL with the documents that they refer to.
 
 use axum::Router;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use ops_runtime::envelope::ResponseMeta;
 use ops_runtime::openapi::{Imported, from_openapi, from_openapi_file, from_openapi_url, from_openapi_value, parse};
@@ -41,6 +43,10 @@ async fn serve() -> String {
         .route("/docs/elsewhere.yaml", get(|| async { ROOT.replace("./schemas", "http://127.0.0.2:9/schemas") }))
         .route("/docs/broken.yaml", get(|| async { ROOT.replace("pet.yaml", "none.yaml") }))
         .route("/v1/pets/{id}", get(|| async { ([("content-type", "application/json")], r#"{"id":7,"more":1}"#) }));
+    listen(router).await
+}
+
+async fn listen(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -59,6 +65,25 @@ async fn a_url_brings_the_documents_that_it_refers_to() {
     let envelope = registry.call("pets.showPet", json!({ "id": 7 })).await.unwrap();
     assert_eq!(envelope.data, json!({ "id": 7, "kind": "cat" }));
     assert!(matches!(envelope.meta, ResponseMeta::Http(_)));
+}
+
+#[tokio::test]
+async fn the_user_of_the_url_fetches_what_it_refers_to() {
+    let guarded = |text: &'static str| {
+        // Of `ann:p@w`.
+        let is_ann = |headers: HeaderMap| headers.get("authorization").is_some_and(|own| own == "Basic YW5uOnBAdw==");
+        get(move |headers: HeaderMap| async move {
+            if is_ann(headers) { text.into_response() } else { StatusCode::UNAUTHORIZED.into_response() }
+        })
+    };
+    let router = Router::new()
+        .route("/docs/api.yaml", guarded(ROOT))
+        .route("/docs/schemas/pet.yaml", guarded(PET))
+        .route("/docs/schemas/kind.json", guarded(KIND));
+    let base = listen(router).await.replace("http://", "http://ann:p%40w@");
+    let imported = from_openapi_url(&format!("{base}/docs/api.yaml"), HttpConfig::new()).await.unwrap();
+    assert_eq!(imported.diagnostics, []);
+    assert_eq!(imported.registrations.len(), 1);
 }
 
 #[tokio::test]

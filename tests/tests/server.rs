@@ -64,7 +64,10 @@ impl Server for Shelter {
         self.note(&context, &input.body.name);
         Ok(match input.pet_id {
             1 => Some(PutPetOutput::Ok_(Replaced::new(1))),
-            2 => Some(PutPetOutput::Created(Added::new(2))),
+            2 => {
+                context.set_response_header("Location", "/pets/2");
+                Some(PutPetOutput::Created(Added::new(2)))
+            }
             _ => None,
         })
     }
@@ -148,6 +151,7 @@ async fn the_variant_of_the_output_is_the_status() {
         ];
         for (id, status, output) in cases {
             let answer = client.put_pet((id, NewPet::new("Rex"))).await.unwrap();
+            assert_eq!(answer.header("location"), (status == 201).then_some("/pets/2"), "{policy:?}");
             assert_eq!((answer.meta.as_http().unwrap().status_code, answer.data), (status, output), "{policy:?}");
         }
     }

@@ -1,11 +1,14 @@
 //! From a builder to modules, files, and the lines that cargo needs.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fmt::{self, Write};
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 
 use ops_runtime::openapi::FileSource;
 use ops_runtime::spec::{Diagnostic, Severity};
 
+use super::claim::claim;
 use super::included::include;
 use super::run::Run;
 use super::used::{Kept, Made, Note, Sources};
@@ -31,8 +34,8 @@ impl Builder {
         let used = match folder {
             _ if !self.only_used => None,
             // The sources beside the file; in a build script, those of its package.
-            Some(folder) => Some(Sources::below(folder)?.names),
-            None => Some(Sources::read()?.names),
+            Some(folder) => Some(Sources::below(folder).names),
+            None => Some(Sources::read().names),
         };
         self.generate_for(used)
     }
@@ -72,10 +75,7 @@ impl Builder {
                 Err(Error::Document { diagnostics: vec![told.with_help(help)] })
             }
             Kind::Document(location, form) => {
-                let namespace = match &input.namespace {
-                    Some(namespace) => namespace.clone(),
-                    None => stem(location.rsplit('/').next().unwrap_or(location)),
-                };
+                let namespace = input.namespace.clone().unwrap_or_else(|| namespace_of(location));
                 check_namespace(&namespace)?;
                 run.document(location, *form, FileSource::new(), &input.overlays, &namespace)
             }
@@ -96,7 +96,8 @@ impl Builder {
     /// A file is written only if its content changes. Warnings about the documents become warnings of cargo.
     ///
     /// # Errors
-    /// If nothing could be generated, or if a file cannot be written.
+    /// If nothing could be generated, if a file cannot be written, or if another builder of this process has written a module
+    /// of that name.
     pub fn build(&self) -> Result<(), Error> {
         let out_dir = match (&self.out_dir, std::env::var_os("OUT_DIR")) {
             (Some(path), _) => path.clone(),
@@ -105,20 +106,22 @@ impl Builder {
                 return Err(Error::Settings("`OUT_DIR` is not set: name a folder with `with_out_dir`".to_owned()));
             }
         };
+        let settings = self.fingerprint();
         if !self.only_used {
             let modules = self.generate_for(None)?;
             rerun(self.read_by(&modules));
-            let (written, lines) = self.write(&out_dir, &modules)?;
+            let (written, lines) = write(&out_dir, &modules, settings)?;
             include(&written);
             warn(&lines);
             return Ok(());
         }
-        let sources = Sources::read()?;
+        let sources = Sources::read();
         rerun(sources.folders.iter());
         // Any edit of the sources leads here; most name nothing new.
         let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..) | Kind::Value(_)));
-        let note = Note::new(&format!("{self:?}"), files_only, &out_dir);
+        let note = Note::new(settings, files_only, &out_dir, &self.first_namespace());
         if let Some(Kept { files, modules, lines }) = note.unchanged(&sources.names) {
+            claim(modules.iter().map(PathBuf::as_path), settings)?;
             rerun(files.iter());
             include(&modules);
             warn(&lines);
@@ -126,7 +129,7 @@ impl Builder {
         }
         let modules = self.generate_for(Some(sources.names.clone()))?;
         rerun(self.read_by(&modules));
-        let (written, lines) = self.write(&out_dir, &modules)?;
+        let (written, lines) = write(&out_dir, &modules, settings)?;
         let known = modules.iter().flat_map(|module| &module.generated.names).collect();
         let made = Made { files: self.read_by(&modules).into_iter().cloned().collect(), known, written, lines };
         note.write(&sources.names, &made);
@@ -135,40 +138,92 @@ impl Builder {
         Ok(())
     }
 
-    /// The files that the modules were made of, and the directories: in them, cargo also notices added files.
+    /// The files that the modules were made of, those that were missing, and the directories: in them, cargo also notices
+    /// added files.
     fn read_by<'m>(&'m self, modules: &'m [Module]) -> BTreeSet<&'m PathBuf> {
         let directories = self.inputs.iter().filter_map(|input| match &input.kind {
             Kind::Directory(path) => Some(path),
             _ => None,
         });
-        modules.iter().flat_map(|module| &module.files).chain(directories).chain(&self.config).collect()
+        let files = modules.iter().flat_map(|module| module.files.iter().chain(&module.missing));
+        files.chain(directories).chain(&self.config).collect()
     }
 
-    /// Writes the modules; returns the files, and the warnings about the documents.
-    fn write(&self, out_dir: &Path, modules: &[Module]) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
-        let (mut written, mut lines) = (Vec::new(), Vec::new());
-        for module in modules {
-            let source = (format!("{}.rs", module.namespace), module.generated.source.as_str());
-            for (name, text) in std::iter::once(source).chain(module.included()) {
-                let path = out_dir.join(name);
-                write_if_changed(&path, text)?;
-                written.push(path);
+    /// A number for the settings, without what is read.
+    fn fingerprint(&self) -> u64 {
+        struct Text(DefaultHasher);
+        impl Write for Text {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0.write(text.as_bytes());
+                Ok(())
             }
-            lines.extend(warnings(&module.generated.diagnostics));
         }
-        Ok((written, lines))
+        let mut text = Text(DefaultHasher::new());
+        // A document that is a value is part of it, and may be large: no text is made of it. A hasher takes all of it.
+        _ = write!(text, "{self:?}");
+        text.0.finish()
+    }
+
+    /// The namespace of the first module, as far as it is known before anything is read.
+    fn first_namespace(&self) -> String {
+        match self.inputs.first() {
+            Some(Input { namespace: Some(namespace), .. }) => namespace.clone(),
+            Some(Input { kind: Kind::Document(location, _), .. }) => namespace_of(location),
+            _ => String::new(),
+        }
     }
 }
 
-/// Tells cargo to run the build script again when one of these changes.
+/// The namespace of a document that is given none: the name of its file without the ending.
+fn namespace_of(location: &str) -> String {
+    stem(location.rsplit('/').next().unwrap_or(location))
+}
+
+/// Writes the modules of a builder with these settings; returns the files, and the warnings about the documents.
+fn write(out_dir: &Path, modules: &[Module], settings: u64) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
+    let files = modules.iter().flat_map(|module| {
+        let source = (format!("{}.rs", module.namespace), module.generated.source.as_str());
+        std::iter::once(source).chain(module.included()).map(move |(name, text)| (out_dir.join(name), text))
+    });
+    let files: Vec<(PathBuf, &str)> = files.collect();
+    claim(files.iter().map(|(path, _)| path.as_path()), settings)?;
+    for (path, text) in &files {
+        write_if_changed(path, text)?;
+    }
+    let lines = modules.iter().flat_map(|module| warnings(&module.generated.diagnostics)).collect();
+    Ok((files.into_iter().map(|(path, _)| path).collect(), lines))
+}
+
+/// Tells cargo to run the build script again when one of these changes, or comes.
 fn rerun<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) {
-    for path in paths.into_iter().filter(|path| path.exists()) {
+    let paths: BTreeSet<&Path> = paths.into_iter().filter_map(|path| watched(path)).collect();
+    for path in paths {
         let path = path.display().to_string();
         // A line break in the name of a referenced document would begin a new line for cargo.
         if !path.contains(char::is_control) {
             println!("cargo:rerun-if-changed={path}");
         }
     }
+}
+
+/// What cargo has to look at to notice that a file changes. If it is not there, that is the nearest folder above it that is.
+///
+/// In a folder with the package itself, there is something new after each build, so that cargo looks for the file instead,
+/// and runs the script each time until it comes. So it does for documents alone: what has another ending, such as the
+/// `com.example.Pet` of a discriminator, is mostly meant for something else than a file.
+fn watched(path: &Path) -> Option<&Path> {
+    if path.exists() {
+        return Some(path);
+    }
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if !["json", "yaml", "yml"].iter().any(|known| ending.eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    let package = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
+    let is_above =
+        |folder: &Path| folder.canonicalize().is_ok_and(|folder| package.iter().any(|p| p.starts_with(&folder)));
+    let there = path.ancestors().skip(1).find(|folder| folder.is_dir());
+    Some(there.filter(|folder| !is_above(folder)).unwrap_or(path))
 }
 
 fn warn(lines: &[String]) {

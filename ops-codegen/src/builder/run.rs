@@ -159,16 +159,18 @@ impl Run {
             })?;
             told.extend(diagnostics);
             self.module(namespace.to_owned(), api, told, source.files(), location)?;
-            if let Some(Module { operations, generated, .. }) = self.modules.last_mut() {
+            if let Some(Module { operations, generated, missing, .. }) = self.modules.last_mut() {
                 place(&mut generated.diagnostics, operations, location, Some(source.text()));
                 source.place(&mut generated.diagnostics);
+                *missing = source.missing();
             }
             return Ok(());
         }
         let (api, diagnostics) = self.read(location, form, &source, namespace).map_err(failed)?;
         self.module(namespace.to_owned(), api, diagnostics, source.files(), location)?;
-        if let Some(Module { operations, generated, .. }) = self.modules.last_mut() {
+        if let Some(Module { operations, generated, missing, .. }) = self.modules.last_mut() {
             place(&mut generated.diagnostics, operations, location, None);
+            *missing = source.missing();
         }
         Ok(())
     }
@@ -285,7 +287,8 @@ impl Run {
         self.faults.extend(faults.faults.into_iter().map(|fault| format!("{}: {fault}", quoted(source))));
         diagnostics.append(&mut generated.diagnostics);
         generated.diagnostics = diagnostics;
-        self.modules.push(Module { namespace, operations: api.operations, generated, files });
+        let operations = api.operations;
+        self.modules.push(Module { namespace, operations, generated, files, missing: Vec::new() });
         self.sources.push(quoted(source));
         Ok(())
     }

@@ -3,15 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use crate::Error;
 use crate::output::is_generated;
 
 /// Where cargo finds a crate's own sources, by default.
 const FOLDERS: [&str; 4] = ["src", "tests", "examples", "benches"];
-
-/// The file beside the modules that says what they were made of.
-const NOTE: &str = "ops-only-used.txt";
 
 /// A crate's sources.
 #[derive(Debug, Default)]
@@ -23,40 +20,46 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Reads the sources of the package whose build script this is.
-    pub(super) fn read() -> Result<Self, Error> {
+    pub(super) fn read() -> Self {
         Self::below(Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into())))
     }
 
-    pub(super) fn below(root: &Path) -> Result<Self, Error> {
+    /// Reads the sources below a folder. What cannot be read is passed over: if the crate has use for it, the compiler tells.
+    pub(super) fn below(root: &Path) -> Self {
         let mut sources = Self::default();
         for folder in FOLDERS.map(|folder| root.join(folder)).into_iter().filter(|folder| folder.is_dir()) {
             let mut folders = vec![folder.clone()];
             while let Some(folder) = folders.pop() {
-                for entry in std::fs::read_dir(&folder).map_err(|error| Error::io(&folder, error))? {
-                    let entry = entry.map_err(|error| Error::io(&folder, error))?;
+                for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                     let path = entry.path();
+                    // Editors keep files of their own here, such as Emacs, whose locks are links to nothing.
+                    if entry.file_name().to_string_lossy().starts_with('.') {
+                        continue;
+                    }
                     // A link might lead back to a folder above.
                     if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                         folders.push(path);
-                    } else if path.extension().is_some_and(|ending| ending == "rs") {
-                        let text = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
+                    } else if path.extension().is_some_and(|ending| ending == "rs") && path.is_file() {
                         // A module that is kept among the sources names all that it has.
-                        if is_generated(&text) {
-                            continue;
-                        }
-                        identifiers(&String::from_utf8_lossy(&text), &mut sources.names);
+                        let text = std::fs::read(&path).ok().filter(|text| !is_generated(text));
+                        identifiers(&String::from_utf8_lossy(&text.unwrap_or_default()), &mut sources.names);
                     }
                 }
             }
             sources.folders.push(folder);
         }
-        Ok(sources)
+        sources
     }
 }
 
-/// Adds the identifiers of a source, and the words in its strings; not those of comments on lines of their own.
+/// Adds the identifiers of a source, and the words in its strings; not those of comments on lines of their own, unless they
+/// are code in its documentation.
 fn identifiers(source: &str, names: &mut HashSet<String>) {
-    for line in source.lines().filter(|line| !line.trim_start().starts_with("//")) {
+    let mut is_fenced = false;
+    for line in source.lines() {
+        if !holds_code(line.trim_start(), &mut is_fenced) {
+            continue;
+        }
         let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
         for word in words.filter(|word| !word.starts_with(|c: char| c.is_ascii_digit())) {
             if !names.contains(word) {
@@ -66,9 +69,25 @@ fn identifiers(source: &str, names: &mut HashSet<String>) {
     }
 }
 
+/// True for a line that may hold code. Of documentation, that is what stands in fences, is indented as code is, or has a word
+/// in backticks or a link.
+fn holds_code(line: &str, is_fenced: &mut bool) -> bool {
+    if !line.starts_with("//") {
+        *is_fenced = false;
+        return true;
+    }
+    let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).filter(|text| !text.starts_with('/'));
+    let Some(text) = text else { return false };
+    if ["```", "~~~"].iter().any(|fence| text.trim_start().starts_with(fence)) {
+        *is_fenced = !*is_fenced;
+        return false;
+    }
+    *is_fenced || text.starts_with("     ") || text.contains(['`', '['])
+}
+
 /// What a build made, and of what.
 pub(super) struct Made<'m> {
-    /// The files that were read.
+    /// The files that were read, and those that were missing.
     pub(super) files: Vec<PathBuf>,
     /// Every identifier by which a crate can name a part of the modules.
     pub(super) known: BTreeSet<&'m String>,
@@ -80,7 +99,7 @@ pub(super) struct Made<'m> {
 
 /// What a build need not make again.
 pub(super) struct Kept {
-    /// The files that were read.
+    /// The files that were read, and those that were missing.
     pub(super) files: Vec<PathBuf>,
     /// The files that were written.
     pub(super) modules: Vec<PathBuf>,
@@ -93,15 +112,25 @@ pub(super) struct Note {
     path: PathBuf,
     /// Of the builder's settings, without what is read.
     settings: u64,
+    /// The build script, of which the generator is part: `None` if it is not known.
+    generator: Option<Stamp>,
     /// True if the builder's inputs are files, so that their times tell whether they have changed.
     files_only: bool,
 }
 
+/// What tells whether a file has changed: its length and its time.
+type Stamp = (u64, SystemTime);
+
+fn stamp(file: &Path) -> Option<Stamp> {
+    let about = std::fs::metadata(file).ok()?;
+    Some((about.len(), about.modified().ok()?))
+}
+
 impl Note {
-    pub(super) fn new(settings: &str, files_only: bool, out_dir: &Path) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (env!("CARGO_PKG_VERSION"), settings).hash(&mut hasher);
-        Self { path: out_dir.join(NOTE), settings: hasher.finish(), files_only }
+    /// The note of a builder, which is named after its first module: no other builder writes that.
+    pub(super) fn new(settings: u64, files_only: bool, out_dir: &Path, namespace: &str) -> Self {
+        let generator = std::env::current_exe().ok().and_then(|script| stamp(&script));
+        Self { path: out_dir.join(format!("ops-only-used-{namespace}.txt")), settings, generator, files_only }
     }
 
     /// The last build, if this one would generate the same.
@@ -110,9 +139,8 @@ impl Note {
         let part = |kind: &'static str| text.lines().filter_map(move |line| line.strip_prefix(kind));
         let files: Vec<PathBuf> = part("file ").map(PathBuf::from).collect();
         let modules: Vec<PathBuf> = part("module ").map(PathBuf::from).collect();
-        let modules_are_there = modules.iter().all(|module| module.exists());
-        let key = key(self.settings, &files, part("name ").filter(|name| names.contains(*name)))?;
-        (modules_are_there && part("key ").next() == Some(&*key)).then(|| Kept {
+        let key = self.key(&files, &modules, part("name ").filter(|name| names.contains(*name)))?;
+        (part("key ").next() == Some(&*key)).then(|| Kept {
             files,
             modules,
             lines: part("line ").map(str::to_owned).collect(),
@@ -123,7 +151,7 @@ impl Note {
     pub(super) fn write(&self, names: &HashSet<String>, made: &Made<'_>) {
         let Made { files, known, written, lines } = made;
         let used = known.iter().map(|name| name.as_str()).filter(|name| names.contains(*name));
-        let Some(key) = key(self.settings, files, used) else { return };
+        let Some(key) = self.key(files, written, used) else { return };
         let mut text = format!("key {key}\n");
         let mut all = |kind: &str, part: &str| {
             // A path with a line break would be another path when it is read again.
@@ -135,31 +163,75 @@ impl Note {
         known.iter().for_each(|name| all("name", name));
         _ = std::fs::write(&self.path, text);
     }
-}
 
-/// What the result depends on; `None` if a file is not there.
-fn key<'n>(settings: u64, files: &[PathBuf], used: impl Iterator<Item = &'n str>) -> Option<String> {
-    let mut hasher = DefaultHasher::new();
-    settings.hash(&mut hasher);
-    for file in files {
-        let about = std::fs::metadata(file).ok()?;
-        (file, about.len(), about.modified().ok()?).hash(&mut hasher);
+    /// What the result depends on, and the files that it is: another builder may have written them since, or a build that was
+    /// interrupted. A file that is not there has no stamp. `None` if the generator is not known.
+    fn key<'n>(&self, files: &[PathBuf], modules: &[PathBuf], used: impl Iterator<Item = &'n str>) -> Option<String> {
+        let mut hasher = DefaultHasher::new();
+        (self.settings, self.generator?).hash(&mut hasher);
+        files.iter().chain(modules).for_each(|file| (file, stamp(file)).hash(&mut hasher));
+        let used: BTreeSet<&str> = used.collect();
+        used.hash(&mut hasher);
+        Some(format!("{:016x}", hasher.finish()))
     }
-    let used: BTreeSet<&str> = used.collect();
-    used.hash(&mut hasher);
-    Some(format!("{:016x}", hasher.finish()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn identifiers_of_a_source() {
+    fn names(source: &str) -> Vec<String> {
         let mut names = HashSet::new();
-        identifiers("// not_this\nlet r#type = shop::ShowPet { pet_id: 7_u64 }; // this_too\n\"in_text\"", &mut names);
+        identifiers(source, &mut names);
         let mut names: Vec<_> = names.into_iter().collect();
         names.sort();
-        assert_eq!(names, ["ShowPet", "in_text", "let", "pet_id", "r", "shop", "this_too", "type"]);
+        names
+    }
+
+    #[test]
+    fn identifiers_of_a_source() {
+        let source = "// not_this\nlet r#type = shop::ShowPet { pet_id: 7_u64 }; // this_too\n\"in_text\"";
+        assert_eq!(names(source), ["ShowPet", "in_text", "let", "pet_id", "r", "shop", "this_too", "type"]);
+    }
+
+    #[test]
+    fn code_in_documentation_is_code() {
+        for (source, wanted) in [
+            ("//! Words.\n//! [`A`] is one\n//! [b]: shop::C\n", &["A", "C", "b", "is", "one", "shop"][..]),
+            ("  /// ```\n  /// a::B\n\t///\n  /// C\n  /// ```\n  /// Words.\n", &["B", "C", "a"]),
+            ("/// ~~~rust\n/// A\nstruct B;\n/// Words.", &["A", "B", "struct"]),
+            ("/// Words:\n///\n///     let a = B;\n///   Words.", &["B", "a", "let"]),
+            ("//// `No`\n//// [more]\n// `of` this", &[]),
+        ] {
+            assert_eq!(names(source), wanted, "{source}");
+        }
+    }
+
+    #[test]
+    fn another_generator_makes_it_anew() {
+        let folder = std::env::temp_dir().join(format!("ops-used-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let module = folder.join("shop.rs");
+        std::fs::write(&module, "mod").unwrap();
+        let note = |seconds| {
+            let built = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            Note { generator: Some((7, built)), ..Note::new(1, true, &folder, "shop") }
+        };
+        let (used, pet) = (HashSet::from(["Pet".to_owned()]), "Pet".to_owned());
+        let missing = folder.join("missing.yaml");
+        let made = |files| Made { files, known: [&pet].into(), written: vec![module.clone()], lines: Vec::new() };
+        note(1).write(&used, &made(vec![missing.clone()]));
+        assert_eq!(note(1).unchanged(&used).unwrap().modules, [module.clone()]);
+        assert!(note(2).unchanged(&used).is_none());
+        assert!(note(1).unchanged(&HashSet::new()).is_none());
+        // What was missing has come.
+        std::fs::write(&missing, "{}").unwrap();
+        assert!(note(1).unchanged(&used).is_none());
+        // Something else has written the module.
+        note(1).write(&used, &made(Vec::new()));
+        assert!(note(1).unchanged(&used).is_some());
+        std::fs::write(&module, "other").unwrap();
+        assert!(note(1).unchanged(&used).is_none());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, Ident};
 
@@ -15,7 +15,10 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
     let visibility = &operation.visibility;
     let krate = operation.krate();
     let private = quote!(#krate::__private);
-    let (serde, schemars) = (path_text(&quote!(#private::serde)), path_text(&quote!(#private::schemars)));
+    let alias = alias(operation, name);
+    let import = alias.as_ref().map(|alias| quote!(use #private as #alias;));
+    let named = alias.map_or_else(|| private.clone(), |alias| quote!(#alias));
+    let (serde, schemars) = (path_text(&quote!(#named::serde)), path_text(&quote!(#named::schemars)));
     let doc = format!("The input of [`{}`].", operation.ident);
     let properties = fields.iter().map(|field| {
         let Field { ident, ty, attributes, default, .. } = field;
@@ -34,6 +37,7 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
     // The empty description keeps the doc comment, which is for readers of Rust, out of the schema.
     Some(quote! {
         #checks
+        #import
         #[doc = #doc]
         #[derive(
             ::core::fmt::Debug,
@@ -85,12 +89,16 @@ fn defaults(name: &Ident, fields: &[Field]) -> Option<TokenStream> {
 /// A string literal becomes what the property is, mostly a `String`; anything else is already.
 fn converted(expr: &Expr) -> TokenStream {
     match signature::string_literal(expr) {
-        Some(_) => {
-            let span = syn::spanned::Spanned::span(expr);
-            quote_spanned!(span=> ::core::convert::From::from(#expr))
-        }
+        Some(text) => quote_spanned!(text.span()=> ::core::convert::From::from(#text)),
         None => quote!(#expr),
     }
+}
+
+/// The name by which attributes reach a runtime whose path begins with the `$crate` of a `macro_rules!`: they take a path as
+/// text, in which that means nothing.
+fn alias(operation: &Operation, input: &Ident) -> Option<Ident> {
+    let first = operation.arguments.krate.as_ref()?.segments.first()?;
+    (first.ident == "$crate").then(|| Ident::new(&format!("__{input}"), Span::call_site()))
 }
 
 /// A path as serde and schemars want it: in a string, without spaces.

@@ -7,8 +7,8 @@ use syn::LitStr;
 use super::codes;
 use crate::arguments::Http;
 use crate::arguments::retry::{BACKOFF, MAX_BACKOFF};
+use crate::description::description;
 use crate::model::{Binding, Body, Kind, Operation, Resource, Retry};
-use crate::signature;
 
 pub(crate) fn render(operation: &Operation) -> TokenStream {
     let arguments = &operation.arguments;
@@ -27,8 +27,7 @@ pub(crate) fn render(operation: &Operation) -> TokenStream {
     if let Some(title) = &arguments.title {
         spec.append_all(quote!(.with_title(#title)));
     }
-    let description = signature::description(&operation.docs);
-    if !description.is_empty() {
+    if let Some(description) = description(&operation.docs) {
         spec.append_all(quote!(.with_description(#description)));
     }
     if !arguments.tags.is_empty() {

@@ -13,8 +13,9 @@
 //! assert_eq!(documents.read(&location, "api/petstore.yaml").unwrap(), "components: {}");
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -80,6 +81,7 @@ pub struct FileSource {
     // A lock and not a cell, so that a source can be shared with a background thread.
     files: Mutex<Vec<PathBuf>>,
     referred: Mutex<Vec<PathBuf>>,
+    missing: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl FileSource {
@@ -98,6 +100,14 @@ impl FileSource {
     /// The files that were read, each once, in the order of their first reading.
     pub fn files(&self) -> Vec<PathBuf> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The files that references led to and that are not there, each once.
+    ///
+    /// What is read of the documents changes when they come. A file outside of the folder is not among them, because it would
+    /// not be read.
+    pub fn missing(&self) -> Vec<PathBuf> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// The files that references led to.
@@ -120,9 +130,14 @@ impl FileSource {
         };
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
         // Real paths, so that neither `..` nor a symbolic link leads out.
-        let real = |path: &Path| path.canonicalize().map_err(|error| unreadable(path, &error));
-        let file = real(Path::new(location))?;
-        if file.starts_with(real(&folder)?) {
+        let path = Path::new(location);
+        let file = path.canonicalize().map_err(|error| {
+            if error.kind() == ErrorKind::NotFound && would_lie_in(path, &folder) {
+                self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+            }
+            unreadable(path, &error)
+        })?;
+        if file.starts_with(folder.canonicalize().map_err(|error| unreadable(&folder, &error))?) {
             // A device or a pipe may never end.
             let is_file = file.is_file();
             return if is_file { Ok(()) } else { Err(SourceError::new(format!("`{location}` is not a file"))) };
@@ -153,6 +168,13 @@ impl Source for FileSource {
         // References always have slashes; paths have them except on Windows.
         if cfg!(windows) { join(&base.replace('\\', "/"), reference) } else { join(base, reference) }
     }
+}
+
+/// True if a file that is not there would lie in a folder: so does the nearest folder above it that is there.
+fn would_lie_in(path: &Path, folder: &Path) -> bool {
+    let mut above = path.ancestors().skip(1).map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it });
+    let there = above.find_map(|above| above.canonicalize().ok());
+    there.is_some_and(|there| folder.canonicalize().is_ok_and(|folder| there.starts_with(folder)))
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> SourceError {
@@ -243,6 +265,15 @@ mod tests {
         assert!(source.read(&source.resolve(&root, "../outer.yaml"), &root).unwrap_err().message.contains("outside"));
         assert!(source.read("https://example.com/a.yaml", &root).unwrap_err().message.contains("not a file"));
         assert_eq!(source.files(), [PathBuf::from(&root), PathBuf::from(&part)]);
+        // What could be read if it were there.
+        for (reference, said) in [("no/such.yaml", "No such"), ("../no.yaml", "No such"), ("/no/such.yaml", "No such")]
+        {
+            for _ in 0..2 {
+                let error = source.read(&source.resolve(&root, reference), &root).unwrap_err();
+                assert!(error.message.contains(said) || cfg!(windows), "{error}");
+            }
+        }
+        assert_eq!(source.missing(), [PathBuf::from(at("inner/no/such.yaml"))]);
 
         let wider = FileSource::new().within(&folder);
         assert_eq!(wider.read(&outer, &root).unwrap(), "outer");

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::model::json::is_deeper;
 use crate::{CallError, ErrorCode, Identity, RetryPolicy};
 
 /// How deep details and metadata may be nested. Readers of JSON stop at 128 levels, of which a record has some itself.
@@ -103,16 +104,6 @@ pub(super) fn bounded(error: CallError, most: usize) -> CallError {
     match error.operation() {
         Some(operation) => cut.with_operation(operation.to_owned()),
         None => cut,
-    }
-}
-
-/// True if a value has more levels of objects and arrays than that.
-fn is_deeper(value: &Value, levels: usize) -> bool {
-    let below = |value| levels == 0 || is_deeper(value, levels - 1);
-    match value {
-        Value::Object(members) => levels == 0 || members.values().any(below),
-        Value::Array(items) => levels == 0 || items.iter().any(below),
-        _ => false,
     }
 }
 

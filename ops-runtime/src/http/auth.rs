@@ -5,6 +5,7 @@ mod exchange;
 mod oauth;
 mod plan;
 mod secret;
+mod slot;
 mod token;
 
 use std::fmt;
@@ -108,7 +109,8 @@ impl Auth {
 
     /// Tokens from a function that is called before every call, and again if the server rejects the token (status 401).
     ///
-    /// The retries of a call have the token that it began with.
+    /// The retries of a call have the token that it began with. If the function fails with an error that
+    /// [may pass](CallError::is_retryable), it is called again as the client's retries say.
     ///
     /// ```
     /// use ops_runtime::http::{Auth, Secret, TokenRequest};

@@ -191,7 +191,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
     if takes_bytes(&essence)
         && let Some(given) = input.body(value)
     {
-        let is_open = essence.ends_with('*') || essence.is_empty();
+        let is_open = essence.contains('*') || essence.is_empty();
         let own = own_type(given).filter(|own| is_open || (named.is_none() && covers(&essence, own)));
         let fallback = if is_open { OCTETS } else { content_type };
         return ready(own.unwrap_or(fallback), given.clone().into());
@@ -203,6 +203,9 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
         let message = format!("a body of type `{content_type}` is written from {expected}");
         invalid(&body.pointer(), message)
     };
+    let concrete = concrete(&essence, value).map(|kind| with_parameters(kind, content_type));
+    let content_type = concrete.as_deref().unwrap_or(content_type);
+    let essence = crate::model::media::essence(content_type);
     let text = |text: &str| in_charset(content_type, text).ok_or_else(|| unfit("text of that charset"));
     if form(&essence) == Form::Json {
         let json = input.bodies.to_json(value)?.to_string();
@@ -230,12 +233,12 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
             let fields = value.as_object().ok_or_else(|| unfit("an object"))?;
             ready(content_type, Bytes::from(form_fields(body, fields)).into())
         }
-        (Form::Text, Value::String(own)) => ready(&text_type(&essence, content_type, own), text(own)?.into()),
+        (Form::Text, Value::String(own)) => ready(&text_type(content_type, own), text(own)?.into()),
         (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, text(&plain(value))?.into()),
         (Form::Text, _) => Err(unfit("a string")),
         (_, Value::String(text)) => {
             let bytes = BASE64.decode(text).map_err(|_| unfit("a string of base64"))?;
-            ready(if essence.ends_with("/*") { OCTETS } else { content_type }, Bytes::from(bytes).into())
+            ready(content_type, Bytes::from(bytes).into())
         }
         _ => Err(unfit("a string of base64")),
     }
@@ -259,9 +262,30 @@ fn json(value: &Value) -> RequestBody {
     Bytes::from(value.to_string()).into()
 }
 
+/// The type in which a value is sent where a range of types is described, which no message has (RFC 9110, section 8.3).
+/// `None` if one type is described.
+fn concrete(essence: &str, value: &Value) -> Option<&'static str> {
+    if !essence.contains('*') {
+        return None;
+    }
+    Some(match form(essence) {
+        Form::Json => "application/json",
+        Form::Text if essence.ends_with("+xml") => "application/xml",
+        Form::Text if essence.ends_with("+yaml") => "application/yaml",
+        Form::Text => "text/plain",
+        Form::Bytes if !essence.starts_with("multipart/") => OCTETS,
+        Form::Bytes if value.is_array() => "multipart/mixed",
+        Form::Bytes => "multipart/form-data",
+    })
+}
+
+/// A type with the parameters of the range that it stands for.
+fn with_parameters(kind: &str, range: &str) -> String {
+    range.split_once(';').map_or_else(|| kind.to_owned(), |(_, parameters)| format!("{kind};{parameters}"))
+}
+
 /// Names the charset of text that needs one.
-fn text_type<'a>(essence: &str, content_type: &'a str, text: &str) -> Cow<'a, str> {
-    let content_type = if essence == "text/*" { "text/plain" } else { content_type };
+fn text_type<'a>(content_type: &'a str, text: &str) -> Cow<'a, str> {
     if text.is_ascii() || charset(content_type).is_some() {
         Cow::Borrowed(content_type)
     } else {

@@ -1,5 +1,6 @@
 //! The secrets in the requests of a call.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
@@ -8,6 +9,10 @@ use super::auth::{Applied, Plan};
 use super::settings::Settings;
 use crate::CallError;
 use crate::model::secrets::{KeepsSecrets, Kept, Secrets};
+
+/// How many credentials, and headers of requests, are kept of one call. A subscription may have connections without end, and a
+/// server says again only what it was sent lately.
+const KEPT: usize = 32;
 
 /// The credentials of a call, with all that is put beside them into its requests.
 ///
@@ -18,10 +23,10 @@ pub(super) struct Carried {
     pub(super) plan: Plan,
     /// The headers that the call itself set, which win over all others.
     pub(super) own: HeaderMap,
-    /// The tokens that were fetched for the call, refused ones included.
-    applied: Mutex<Vec<Arc<Applied>>>,
-    /// The headers of requests that functions of the user's have seen, and may have signed.
-    hooked: Mutex<Vec<HeaderMap>>,
+    /// The last tokens that were fetched for the call, refused ones included.
+    applied: Mutex<VecDeque<Arc<Applied>>>,
+    /// The headers of the last requests that functions of the user's have seen, and may have signed.
+    hooked: Mutex<VecDeque<HeaderMap>>,
 }
 
 impl Carried {
@@ -32,19 +37,28 @@ impl Carried {
     /// Fetches the tokens that are needed; `rejected` are the credentials that the server has just rejected.
     pub(super) async fn apply(&self, rejected: Option<&Applied>) -> Result<Arc<Applied>, CallError> {
         let applied = Arc::new(self.plan.apply(&self.settings, rejected).await?);
-        lock(&self.applied).push(applied.clone());
+        let mut kept = lock(&self.applied);
+        if !kept.iter().any(|kept| kept.same_tokens(&applied)) {
+            keep(&mut kept, applied.clone());
+        }
         Ok(applied)
     }
 
     /// Gives up the tokens that the server has rejected.
-    pub(super) async fn forget(&self, rejected: &Applied) {
-        self.plan.forget(&self.settings, rejected).await;
+    pub(super) fn forget(&self, rejected: &Applied) {
+        self.plan.forget(&self.settings, rejected);
     }
 
     /// Notes the headers of requests as they were sent.
     pub(super) fn sent(&self, headers: Vec<HeaderMap>) {
-        if !headers.is_empty() {
-            lock(&self.hooked).extend(headers);
+        if headers.is_empty() {
+            return;
+        }
+        let mut kept = lock(&self.hooked);
+        for headers in headers {
+            if !kept.contains(&headers) {
+                keep(&mut kept, headers);
+            }
         }
     }
 
@@ -76,6 +90,46 @@ impl KeepsSecrets for Carried {
     }
 }
 
+/// Keeps an item, in the place of the oldest if there are too many.
+fn keep<T>(kept: &mut VecDeque<T>, item: T) {
+    if kept.len() >= KEPT {
+        kept.pop_front();
+    }
+    kept.push_back(item);
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::http::HttpConfig;
+    use crate::http::config::Checked;
+    use crate::http::fake::{Fake, respond};
+
+    #[test]
+    fn what_is_kept_of_many_connections_is_bounded() {
+        let config = HttpConfig::new().with_service(Fake(|_| respond(200, &[], b"")));
+        let settings = Checked::new(config).unwrap().settings;
+        let carried = Carried::new(settings, Plan::default(), HeaderMap::new());
+        let signed = |number: usize| {
+            let value = HeaderValue::from_str(&format!("signature-{number}")).unwrap();
+            HeaderMap::from_iter([(http::header::AUTHORIZATION, value)])
+        };
+        for number in 0..1_000 {
+            carried.apply(None).now_or_never().unwrap().unwrap();
+            carried.sent(vec![signed(0)]);
+            carried.sent(vec![signed(number)]);
+        }
+        assert_eq!((lock(&carried.applied).len(), lock(&carried.hooked).len()), (1, KEPT));
+        // Those of the last connections are kept.
+        let hidden = |number| carried.secrets().text(&format!("no signature-{number}")).into_owned();
+        assert_eq!([hidden(0), hidden(999)], ["no ***", "no ***"]);
+        assert_eq!(hidden(500), "no signature-500");
+    }
 }

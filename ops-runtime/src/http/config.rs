@@ -244,6 +244,9 @@ impl HttpConfig {
 
     /// Asks for compressed responses, which are decoded. Off by default: nothing is asked for.
     ///
+    /// Some servers compress unasked. A response that was not decoded is an error that names its coding, unless it is read as
+    /// bytes.
+    ///
     /// Limits such as [`with_max_response`](Self::with_max_response) count decoded bytes. The headers `Content-Encoding`
     /// and `Content-Length` of a decoded response are not in its metadata. It configures the built-in engine: with
     /// [`with_client`](Self::with_client) or [`with_service`](Self::with_service), making the client fails.

@@ -1,23 +1,21 @@
 //! Engines, which carry requests: the built-in one, or a service of the user's.
 
+mod body;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::future::poll_fn;
 use std::io::ErrorKind;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::TRANSFER_ENCODING;
-use http::{HeaderValue, Method, Request, Response};
-use http_body::{Body, Frame, SizeHint};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body;
 use http_body_util::BodyExt;
-use http_body_util::combinators::UnsyncBoxBody;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, Sleep, sleep};
 use tower_service::Service;
 use url::Url;
 
@@ -26,107 +24,14 @@ use super::{Destinations, RequestBody, tls};
 use crate::model::body::measured::Misstated;
 use crate::{CallError, ErrorCode};
 
-pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+pub use body::ResponseBody;
+pub(super) use body::{BoxError, Silent};
 
 /// How long connecting may take.
 pub(super) const CONNECT: Duration = Duration::from_secs(30);
 
 /// A response of any engine.
 pub(super) type EngineResponse = Response<ResponseBody>;
-
-/// The body of a response, as it comes from the built-in engine.
-#[derive(Debug)]
-pub struct ResponseBody {
-    inner: UnsyncBoxBody<Bytes, BoxError>,
-    /// Counts the request as in flight until the body is read or dropped.
-    permit: Option<OwnedSemaphorePermit>,
-    idle: Option<Idle>,
-}
-
-/// The idle limit of a body. The timer is made when the body is first waited for.
-#[derive(Debug)]
-struct Idle {
-    limit: Duration,
-    timer: Option<Pin<Box<Sleep>>>,
-    /// True if the timer has been started since the last piece.
-    runs: bool,
-}
-
-/// A stream was silent for too long.
-#[derive(Debug)]
-pub(super) struct Silent(Duration);
-
-impl fmt::Display for Silent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the server was silent for {:?}: raise `with_idle_timeout`", self.0)
-    }
-}
-
-impl Error for Silent {}
-
-impl ResponseBody {
-    pub(super) fn new<B>(body: B) -> Self
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
-        Self { inner: body.map_err(Into::into).boxed_unsync(), permit: None, idle: None }
-    }
-
-    pub(super) fn holding(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
-        self.permit = permit;
-        self
-    }
-
-    /// Ends the body with an error when it has been silent for longer than the limit.
-    pub(super) fn with_idle_timeout(mut self, limit: Option<Duration>) -> Self {
-        self.idle = limit.map(|limit| Idle { limit, timer: None, runs: false });
-        self
-    }
-
-    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<Silent> {
-        let Some(idle) = &mut self.idle else { return Poll::Pending };
-        let timer = idle.timer.get_or_insert_with(|| Box::pin(sleep(idle.limit)));
-        if !std::mem::replace(&mut idle.runs, true)
-            && let Some(end) = Instant::now().checked_add(idle.limit)
-        {
-            timer.as_mut().reset(end);
-        }
-        timer.as_mut().poll(cx).map(|()| Silent(idle.limit))
-    }
-}
-
-impl Body for ResponseBody {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let polled = Pin::new(&mut self.inner).poll_frame(cx);
-        match &polled {
-            Poll::Pending => {
-                if let Poll::Ready(silent) = self.poll_silence(cx) {
-                    self.permit = None;
-                    return Poll::Ready(Some(Err(silent.into())));
-                }
-            }
-            Poll::Ready(None | Some(Err(_))) => self.permit = None,
-            Poll::Ready(Some(Ok(_))) => {
-                if let Some(idle) = &mut self.idle {
-                    idle.runs = false;
-                }
-            }
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
-    }
-}
 
 /// Why there is no response.
 #[derive(Debug)]
@@ -328,6 +233,7 @@ impl Service<Request<RequestBody>> for HttpEngine {
         if !has_length && [Method::GET, Method::HEAD].contains(request.method()) {
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
+        let is_head = *request.method() == Method::HEAD;
         Box::pin(async move {
             // No message shows the URL: it may hold secrets.
             let request =
@@ -337,7 +243,12 @@ impl Service<Request<RequestBody>> for HttpEngine {
             if *response.url() != url {
                 return Err(FOLLOWED.into());
             }
-            Ok(Response::from(response).map(|body| ResponseBody::new(body.map_err(reqwest::Error::without_url))))
+            let has_content =
+                !is_head && ![StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&response.status());
+            Ok(Response::from(response).map(|body| {
+                let body = body.map_err(reqwest::Error::without_url);
+                if has_content { ResponseBody::new(body) } else { ResponseBody::without_content(body) }
+            }))
         })
     }
 }

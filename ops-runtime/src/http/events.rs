@@ -3,15 +3,18 @@
 mod schema;
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use http::header::CONTENT_ENCODING;
 use http::response::Parts;
 use http::{HeaderValue, Method};
 use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
+use super::coding::{coding, not_decoded};
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::exchange::{Exchange, LAST_EVENT_ID};
 use super::lines::{self, Framing};
@@ -22,7 +25,7 @@ use super::retry::{Reconnect, may_pass};
 use super::send::limited;
 use super::settings::Settings;
 use crate::http::sse::{SseEvent, SseParser};
-use crate::model::media::essence;
+use crate::model::media::{Media, essence};
 use crate::{CallError, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 
 #[cfg(test)]
@@ -108,6 +111,17 @@ fn essence_of(response: &EngineResponse) -> String {
     essence(content_type.and_then(|value| value.to_str().ok()).unwrap_or_default())
 }
 
+/// Refuses a stream that is compressed: nothing in it would be an item, and nothing an error.
+fn decoded(response: &EngineResponse) -> Result<(), CallError> {
+    let header = response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    match coding(header) {
+        Some(coding) if response.status().is_success() && Media::of(&essence_of(response)).is_stream() => {
+            Err(not_decoded(coding))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reads the response to a subscription; repeating the exchange reopens the stream.
 ///
 /// A response of JSON gives one item, and one with status 204 gives none; any other response is an error.
@@ -121,6 +135,7 @@ pub(super) async fn open(
 ) -> Result<PayloadStream, CallError> {
     let settings = exchange.settings.clone();
     let essence = essence_of(&response);
+    decoded(&response)?;
     if response.status().is_success() && essence == EVENT_STREAM {
         return Ok(events(response, items, exchange));
     }
@@ -164,7 +179,8 @@ fn parser(settings: &Settings) -> SseParser {
     parser
 }
 
-/// A connection that lasted this long resets the back-off.
+/// A connection that lasted this long was not made in vain, though no event came. It resets the back-off and the number of
+/// tries.
 const STABLE: Duration = Duration::from_secs(10);
 
 /// The state of a subscription between two items.
@@ -190,6 +206,14 @@ struct Reopen {
     opened: Instant,
     /// The delay that the server asked for last.
     retry: Option<Duration>,
+}
+
+/// The error of a stream that is opened no more.
+fn no_event(tries: usize) -> CallError {
+    CallError::execution(format!(
+        "the event stream ended, and {tries} tries in a row to go on with it brought no event: raise \
+         `Reconnect::with_max_tries` if it is to be opened more often"
+    ))
 }
 
 fn stream_meta(response: &Parts) -> HttpMeta {
@@ -262,7 +286,14 @@ impl Source {
         if let Some(reopen) = &mut self.reopen
             && reopen.opened.elapsed() >= STABLE
         {
-            reopen.backoff = 0;
+            (reopen.backoff, reopen.in_vain) = (0, 0);
+        }
+        // A stream that ends again and again is given up, which its reader must not take for its end.
+        if let Some(reopen) = &self.reopen
+            && reopen.in_vain >= reopen.reconnect.tries
+            && reopen.in_vain > 0
+        {
+            error.get_or_insert_with(|| no_event(reopen.in_vain));
         }
         while let Some(reopen) = self.reopen.as_mut().filter(|reopen| reopen.in_vain < reopen.reconnect.tries) {
             reopen.retry = retry.or(reopen.retry);
@@ -327,6 +358,7 @@ impl Reopen {
         }
         // The call's deadline covered its first response only.
         self.exchange.deadline = None;
-        limited(self.exchange.settings.clone().timeout, self.exchange.run()).await
+        let response = limited(self.exchange.settings.clone().timeout, self.exchange.run()).await?;
+        decoded(&response).map(|()| response)
     }
 }

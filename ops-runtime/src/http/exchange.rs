@@ -1,20 +1,21 @@
 //! The requests of one call, with credentials, retries and traces.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use http::header::COOKIE;
+use http::header::{COOKIE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, Request};
 use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::RequestBody;
+use super::auth::Applied;
 use super::carried::Carried;
 use super::engine::EngineResponse;
 use super::per_call::replace;
 use super::redirect;
 use super::response::Retries;
-use super::retry::{Retry, Schedule, retry_after};
+use super::retry::{Retry, Schedule, retry_after, wait_of};
 use super::send::{Label, Sent};
 use super::settings::Settings;
 use super::trace::Trace;
@@ -48,15 +49,17 @@ impl Exchange {
     /// If there are no credentials, if a file of the body is not there, or if the transport fails.
     pub(super) async fn run(&mut self) -> Result<EngineResponse, CallError> {
         self.request.body_mut().measure().await?;
+        // Only now is it known that a file is a pipe, whose bytes come once.
+        self.is_repeatable &= self.request.body().is_repeatable();
         let settings = &self.settings;
         let retry = self.retry.as_deref();
-        let mut schedule = Schedule::of(retry, self.is_repeatable);
-        let mut credentials = self.carried.apply(None).await?;
+        let mut schedule = retry.map(Schedule::of);
+        let mut sent = Sent::default();
+        sent.try_again();
+        let mut credentials = self.credentials(None, &mut schedule, &mut sent).await?;
         let mut may_renew = self.carried.plan.is_renewable() && self.request.body().is_repeatable();
         let mut are_new = false;
-        let mut sent = Sent::default();
         loop {
-            sent.try_again();
             if sent.attempt() > 1 {
                 // A file may have changed meanwhile.
                 self.request.body_mut().measure().await?;
@@ -74,33 +77,29 @@ impl Exchange {
                 // After a redirect, it is not the request itself that was refused: it may have been carried out.
                 let repeats = answer.url.is_none() || self.is_repeatable;
                 if repeats && std::mem::take(&mut may_renew) {
-                    let renewed = self.carried.apply(Some(&credentials)).await?;
+                    let renewed = self.credentials(Some(&credentials), &mut schedule, &mut sent).await?;
                     if !renewed.same_tokens(&credentials) {
                         credentials = renewed;
                         are_new = true;
+                        sent.try_again();
                         continue;
                     }
                 }
                 // The next call must not send them again, even if this one cannot be repeated. What rejects new ones has
                 // something else against the call, and other calls may go on with them.
                 if !are_new {
-                    self.carried.forget(&credentials).await;
+                    self.carried.forget(&credentials);
                 }
             }
             let asked = match &result {
+                _ if !self.is_repeatable => None,
                 Ok(answer) if retry.is_some_and(|retry| retry.may_pass(answer.status())) => {
                     Some(retry_after(answer.headers(), SystemTime::now()))
                 }
                 Err(failed) if failed.transient => Some(None),
                 _ => None,
             };
-            let delay = asked.and_then(|asked| schedule.as_mut()?.next(asked));
-            let in_time = |delay| match (self.deadline, Instant::now().checked_add(delay)) {
-                (Some(deadline), Some(then)) => then < deadline,
-                (None, Some(_)) => true,
-                (_, None) => false,
-            };
-            let Some(delay) = delay.filter(|delay| in_time(*delay)) else {
+            let Some(delay) = asked.and_then(|asked| self.delay(&mut schedule, asked)) else {
                 let retries = sent.attempt().saturating_sub(1);
                 return match result {
                     Ok(mut answer) => {
@@ -113,14 +112,57 @@ impl Exchange {
                 };
             };
             let status = result.as_ref().ok().map(|answer| answer.status().as_u16());
-            let error = result.as_ref().err();
-            let error = error.map(|failed| self.carried.secrets().text(failed.error.message()).into_owned());
+            let error = result.as_ref().err().map(|failed| self.told(&failed.error));
             let (operation, attempt) = (&self.label.operation, sent.attempt());
             warn!(operation, attempt, status, error, ?delay, "the request is sent again");
             // Dropping the unused response frees its connection during the wait.
             drop(result);
             tokio::time::sleep(delay).await;
+            sent.try_again();
         }
+    }
+
+    /// Fetches the tokens that are needed. To ask for them again does no harm, whatever the request.
+    ///
+    /// # Errors
+    /// The last of the token endpoint, or of the function that gives tokens.
+    async fn credentials(
+        &self,
+        rejected: Option<&Applied>,
+        schedule: &mut Option<Schedule>,
+        sent: &mut Sent,
+    ) -> Result<Arc<Applied>, CallError> {
+        loop {
+            let failed = match self.carried.apply(rejected).await {
+                Ok(applied) => return Ok(applied),
+                Err(failed) => failed,
+            };
+            let asked = failed.header(RETRY_AFTER.as_str()).and_then(|value| wait_of(value, SystemTime::now()));
+            let delay = if failed.is_retryable() { self.delay(schedule, asked) } else { None };
+            let attempt = sent.attempt();
+            let Some(delay) = delay else { return Err(with_retries(failed, attempt.saturating_sub(1))) };
+            warn!(
+                operation = self.label.operation,
+                attempt,
+                error = self.told(&failed),
+                ?delay,
+                "a token is asked for again"
+            );
+            tokio::time::sleep(delay).await;
+            sent.try_again();
+        }
+    }
+
+    /// How long to wait before the next try; `None` if there is none, or if it would come too late.
+    fn delay(&self, schedule: &mut Option<Schedule>, asked: Option<Duration>) -> Option<Duration> {
+        let delay = schedule.as_mut()?.next(asked)?;
+        let then = Instant::now().checked_add(delay)?;
+        self.deadline.is_none_or(|deadline| then < deadline).then_some(delay)
+    }
+
+    /// The message of an error, without the secrets of the call.
+    fn told(&self, error: &CallError) -> String {
+        self.carried.secrets().text(error.message()).into_owned()
     }
 
     /// Puts the call's own headers in the place of others, and its trace.

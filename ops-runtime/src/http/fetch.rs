@@ -12,6 +12,7 @@ use super::RequestBody;
 use super::address::{is_http, same_origin};
 use super::auth::{Applied, Plan, take_credentials};
 use super::carried::Carried;
+use super::coding::{coding, not_decoded};
 use super::config::Checked;
 use super::engine::SendError;
 use super::redirect::{Answer, harmless, location, send, target};
@@ -112,6 +113,9 @@ async fn fetch_with(
     let meta = response::meta(&parts);
     if !parts.status.is_success() {
         return Err(response::status_error(meta, body, settings.max_response).await);
+    }
+    if let Some(coding) = coding(meta.header("content-encoding")) {
+        return Err(not_decoded(coding));
     }
     match collect(body, limit).await {
         Collected::Whole(bytes) => {

@@ -14,6 +14,11 @@ pub(super) fn is_idempotency_header(name: &str) -> bool {
     name == IDEMPOTENCY_KEY || name.ends_with("-idempotency-key") || name == "paypal-request-id"
 }
 
+/// True if a key has no characters, so that no server knows a repeated request by it: it is none.
+pub(super) fn is_blank(key: &HeaderValue) -> bool {
+    key.as_bytes().trim_ascii().is_empty()
+}
+
 /// The operation's parameter for an idempotency key.
 pub(super) fn parameter(binding: &HttpBinding) -> Option<&HttpParameter> {
     binding.parameters.iter().find(|parameter| {

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_core::Serialize;
 use url::Url;
 
+use super::address::same_origin;
 use super::{HttpClient, HttpConfig};
 use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::{FileSource, Source, SourceError};
@@ -120,7 +121,8 @@ pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConf
 ///
 /// References are followed within the origin of the document only, redirects included. At most
 /// [`ReadOptions::max_documents`] are fetched, each within the configuration's timeout (60 seconds without one). All
-/// documents together may have as many bytes as one response ([`HttpConfig::with_max_response`], 64 MB).
+/// documents together may have as many bytes as one response ([`HttpConfig::with_max_response`], 64 MB). A user and a password
+/// in the URL go to its origin only, with these documents, too.
 ///
 /// Without a base URL in the configuration, operations are called at the servers that the document names; relative ones
 /// are resolved against the document's own URL. The document then decides where credentials go: set a base URL for
@@ -157,7 +159,8 @@ async fn import(url: &str, config: HttpConfig) -> Result<Imported, CallError> {
                 Err("the documents are too large together: raise `HttpConfig::with_max_response`".to_owned())
             } else {
                 asked += 1;
-                let fetched = client.fetch_part(&location, left).await.map(|document| document.text);
+                let part = with_user_of(url, &location);
+                let fetched = client.fetch_part(&part, left).await.map(|document| document.text);
                 fetched.map_err(|error| error.message().to_owned())
             };
             left = left.saturating_sub(text.as_ref().map_or(0, String::len));
@@ -172,6 +175,20 @@ async fn import(url: &str, config: HttpConfig) -> Result<Imported, CallError> {
         diagnostics = diagnostics.into_iter().map(|diagnostic| secrets.diagnostic(diagnostic)).collect();
     }
     bind(api, diagnostics, &client)
+}
+
+/// The location of a part with the user and the password of the first document's URL, if it is on the same origin: relative
+/// references keep them (RFC 3986, section 5.2.2), but the location was resolved without.
+fn with_user_of<'l>(first: &str, location: &'l str) -> Cow<'l, str> {
+    let (Ok(first), Ok(mut part)) = (Url::parse(first), Url::parse(location)) else { return location.into() };
+    let has_user = |url: &Url| !url.username().is_empty() || url.password().is_some();
+    if !has_user(&first) || has_user(&part) || !same_origin(&first, &part) {
+        return location.into();
+    }
+    // They fail only for URLs without a host.
+    let _ = part.set_username(first.username());
+    let _ = part.set_password(first.password());
+    Cow::Owned(part.into())
 }
 
 /// Fetches the text of a document at a URL, and nothing that it refers to.

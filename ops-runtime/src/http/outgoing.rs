@@ -49,7 +49,7 @@ impl RequestBody {
         Self { left: total(&pieces), pieces: pieces.into(), next: 0, current: None }
     }
 
-    /// True if the body can be sent again: it can, unless there is a stream in it.
+    /// True if the body can be sent again: it can, unless there is a stream in it, or a pipe or a device given as a file.
     pub fn is_repeatable(&self) -> bool {
         self.pieces.iter().all(|piece| !matches!(piece, Piece::Body(body, _) if body.is_stream()))
     }
@@ -74,6 +74,8 @@ impl RequestBody {
 
     /// Finds the lengths of bodies, to send them to the server. That of a file may be another each time that it is sent.
     ///
+    /// A file without a length is a pipe or a device. What was read of it does not come again, so it is a stream from now on.
+    ///
     /// # Errors
     /// If a file is missing, or if a stream that states no bytes gives some; nothing is sent then.
     pub(super) async fn measure(&mut self) -> io::Result<()> {
@@ -84,7 +86,9 @@ impl RequestBody {
         for piece in &mut pieces {
             if let Piece::Body(body, length) = piece {
                 *length = body.length().await?;
-                *body = asked(body.clone(), *length).await?;
+                let is_once = length.is_none() && body.as_path().is_some();
+                let found = if is_once { Body::stream(body.clone().into_stream()) } else { body.clone() };
+                *body = asked(found, *length).await?;
             }
         }
         *self = Self::of(pieces);

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::address::parse_url;
 use super::auth::take_credentials;
-use super::idempotency::IDEMPOTENCY_KEY;
+use super::idempotency::{IDEMPOTENCY_KEY, is_blank};
 use super::{Retry, Secret, invalid};
 use crate::run::attempt::GivenKey;
 use crate::{Call, CallError, CallOptions, Caller, Context, Execute, Open, Subscribe};
@@ -82,8 +82,8 @@ impl CallOptions {
     /// It is the value of the operation's header parameter for such keys: `Idempotency-Key`, one that ends so
     /// (`X-Idempotency-Key`), or `PayPal-Request-Id`. All retries have the same key. The call fails with a
     /// `VALIDATION_ERROR` if the operation has no such parameter, because a server that ignores the key would carry out
-    /// each retry, or if the input or a header of the call has another key. If the server takes the key although its
-    /// document does not say so, send it by [`with_header`](Self::with_header).
+    /// each retry, if the input or a header of the call has another key, or if the key has no characters. If the server takes
+    /// the key although its document does not say so, send it by [`with_header`](Self::with_header).
     ///
     /// A function of this process reads the key with [`Context::idempotency_key`](crate::Context::idempotency_key). The call
     /// of an MCP tool, or of an operation of another process, fails with a `VALIDATION_ERROR`: the key does not get there.
@@ -186,12 +186,24 @@ impl PerCall {
         {
             headers.entry(AUTHORIZATION).or_insert(value);
         }
-        let key = options.idempotency_key.as_ref();
-        let idempotency_key =
-            key.map(|key| Ok::<_, CallError>(header(IDEMPOTENCY_KEY, key.expose())?.1)).transpose()?;
+        let idempotency_key = options.idempotency_key.as_ref().map(key).transpose()?;
         let retry = options.retry.clone();
         Ok(Self { headers, base_url, idempotency_key, job_key, retry })
     }
+}
+
+/// The value of an idempotency key.
+///
+/// # Errors
+/// A `VALIDATION_ERROR` if no header can carry it, or if it has no characters.
+fn key(given: &Secret) -> Result<HeaderValue, CallError> {
+    let (_, value) = header(IDEMPOTENCY_KEY, given.expose())?;
+    if is_blank(&value) {
+        let message = "the idempotency key has no characters, so no server knows a repeated request by it: give the call a \
+                       key of its own, or leave it out";
+        return Err(invalid("/idempotencyKey", message));
+    }
+    Ok(value)
 }
 
 /// A header, marked as sensitive: any of them may hold credentials.

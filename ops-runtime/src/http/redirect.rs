@@ -47,7 +47,7 @@ impl Answer {
 /// [`Destinations`](super::Destinations) decide about other hosts.
 ///
 /// # Errors
-/// If the transport fails, if a redirect is invalid or one too many, or if it needs a stream that was already sent.
+/// If the transport fails, if a redirect is invalid or one too many, or if it needs a stream or a pipe that was already sent.
 pub(super) async fn send(
     settings: &Settings,
     first: Request<RequestBody>,
@@ -76,7 +76,7 @@ pub(super) async fn send(
         let mut to = target(&from, &location?)?;
         let (method, mut headers, body) = rewrite(response.status(), method, headers, body);
         if !body.is_repeatable() {
-            let message = "the server redirected a body that is a stream, which can be sent once only";
+            let message = "the server redirected a body that is a stream or a pipe, which can be sent once only";
             return Err(CallError::execution(message).into());
         }
         let home = home.get_or_insert_with(|| from.clone());

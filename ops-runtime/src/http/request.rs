@@ -19,6 +19,7 @@ use super::send::request;
 use super::settings::Settings;
 use super::{RequestBody, invalid, media, pointer, server, style};
 use crate::model::binding::is_reserved_header;
+use crate::model::binding::template::{Piece, parameter, pieces};
 use crate::model::nearest::{nearest, question};
 use crate::{
     Bodies, CallError, ErrorCode, HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation,
@@ -101,15 +102,24 @@ fn refuse_others(spec: &OperationSpec, binding: &HttpBinding, members: &Map<Stri
     Err(CallError::new(ErrorCode::ValidationError, told(first)).with_details(json!({ "violations": all })))
 }
 
-/// The input for parameters: bodies are replaced by their JSON, for only a request body can be streamed.
+/// The input for parameters, those included that stand in the path alone: bodies are replaced by their JSON, for only a
+/// request body can be streamed.
 fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map<String, Value>>, CallError> {
     if input.bodies.is_empty() {
         return Ok(Cow::Borrowed(input.members));
     }
     let mut resolved = Map::new();
-    for parameter in binding.parameters.iter() {
-        if let Some(value) = input.members.get(parameter.property.as_ref()) {
-            resolved.insert(parameter.property.clone().into_owned(), input.bodies.to_json(value)?.into_owned());
+    let mut in_query = false;
+    let placed = pieces(&binding.path).filter_map(|piece| {
+        in_query |= piece == Piece::Query;
+        match piece {
+            Piece::Parameter(name) => Some(parameter(binding, name, in_query).property.clone()),
+            _ => None,
+        }
+    });
+    for property in binding.parameters.iter().map(|parameter| parameter.property.clone()).chain(placed) {
+        if let Some(value) = input.members.get(property.as_ref()) {
+            resolved.insert(property.into_owned(), input.bodies.to_json(value)?.into_owned());
         }
     }
     Ok(Cow::Owned(resolved))
@@ -248,7 +258,9 @@ fn idempotency_key(
     };
     let name = HeaderName::from_bytes(parameter.name.as_bytes())
         .map_err(|_| CallError::execution(format!("`{}` is no header name", parameter.name.escape_debug())))?;
-    let by_input = input.get(parameter.property.as_ref()).is_some_and(|value| !value.is_null());
+    // A key without characters is none.
+    let is_set = headers.get(&name).is_some_and(|key| !idempotency::is_blank(key));
+    let by_input = is_set && input.get(parameter.property.as_ref()).is_some_and(|value| !value.is_null());
     let key = match &options.idempotency_key {
         Some(key) if options.headers.get_all(&name).iter().any(|other| other != key) => {
             let message = "`with_header` and `with_idempotency_key` have different keys: leave one out";
@@ -259,7 +271,8 @@ fn idempotency_key(
             return Err(invalid(&pointer(&parameter.property), message));
         }
         Some(key) => Some(key.clone()),
-        None if headers.contains_key(&name) => None,
+        // What the call itself puts into the header stands, whatever it is.
+        None if is_set || options.headers.contains_key(&name) => None,
         None if options.job_key.is_some() => options.job_key.clone(),
         None if settings.idempotency_keys => idempotency::new_key(),
         None => None,

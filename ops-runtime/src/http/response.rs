@@ -17,6 +17,7 @@ use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::coding::{coding, not_decoded};
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::media::{self, Described, Form, charset};
 use crate::model::binding::{Expected, foreign_type};
@@ -101,10 +102,12 @@ pub(super) async fn read(
         return Ok(ResponseEnvelope::http(Payload::Value(text), meta));
     }
     match collect(body, limit).await {
-        Collected::Whole(bytes) => {
-            let data = payload(&meta, described, bytes);
-            Ok(ResponseEnvelope::http(data, meta))
-        }
+        Collected::Whole(bytes) => match coding(meta.header("content-encoding")).filter(|_| !bytes.is_empty()) {
+            Some(coding) if !is_bytes(&meta, described) => Err(not_decoded(coding)),
+            // Bytes stay as they came.
+            Some(_) => Ok(ResponseEnvelope::http(base64(&bytes), meta)),
+            None => Ok(ResponseEnvelope::http(payload(&meta, described, bytes), meta)),
+        },
         Collected::Cut(_) => Err(too_large(limit)),
         Collected::Broken(_, error) => Err(error),
     }
@@ -261,6 +264,16 @@ fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
     base64(&bytes)
 }
 
+/// True if a response of a coding that was not decoded is to be bytes: as such it was described, or it says so itself.
+fn is_bytes(meta: &HttpMeta, described: &Described) -> bool {
+    let mut forms = described.forms(meta.status_code).peekable();
+    let essence = essence(&meta.content_type);
+    if forms.peek().is_some() {
+        return forms.all(|form| form == Form::Bytes);
+    }
+    !essence.is_empty() && media::form(&essence) == Form::Bytes
+}
+
 fn base64(bytes: &Bytes) -> Payload {
     Payload::Value(Value::String(STANDARD.encode(bytes)))
 }
@@ -311,11 +324,13 @@ pub(super) async fn status_error(meta: HttpMeta, body: ResponseBody, limit: usiz
         Collected::Cut(bytes) | Collected::Broken(bytes, _) => (bytes, true),
     };
     let status = meta.status_code;
+    let coding = coding(meta.header("content-encoding")).filter(|_| !bytes.is_empty());
+    let body = if coding.is_some() { Value::Null } else { error_value(&meta, &bytes, cut) };
     let mut details = json!({
         "statusCode": status,
         "headers": meta.headers,
         "contentType": meta.content_type,
-        "body": error_value(&meta, &bytes, cut),
+        "body": body,
     });
     if let Some(details) = details.as_object_mut() {
         if cut {
@@ -325,7 +340,11 @@ pub(super) async fn status_error(meta: HttpMeta, body: ResponseBody, limit: usiz
             details.insert("retries".to_owned(), retries.into());
         }
     }
-    CallError::execution(reason(status)).with_details(details)
+    let message = match coding {
+        Some(coding) => format!("{}, and {}", reason(status), not_decoded(coding).message()),
+        None => reason(status),
+    };
+    CallError::execution(message).with_details(details)
 }
 
 fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use http::header::RETRY_AFTER;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 
 use super::RequestBody;
-use super::idempotency::is_idempotency_header;
+use super::idempotency::{is_blank, is_idempotency_header};
 use crate::OperationSpec;
 use crate::model::retry;
 
@@ -17,8 +17,11 @@ use crate::model::retry;
 /// Only requests that are safe to repeat are retried: idempotent ones by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
 /// TRACE, PUT, DELETE), those of operations that [`with_idempotent`](Self::with_idempotent) names, and others only with an
 /// idempotency key ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one whose body
-/// is a stream. They are retried if the connection could not be made or broke before the response, and after the statuses
-/// 408, 425, 429 and all from 500 but 501 and 505, or those of [`with_statuses`](Self::with_statuses).
+/// is a stream or a pipe. They are retried if the connection could not be made or broke before the response, and after the
+/// statuses 408, 425, 429 and all from 500 but 501 and 505, or those of [`with_statuses`](Self::with_statuses).
+///
+/// Before a request is sent, it does no harm to ask for its token again. So whatever the request, that is retried if the
+/// error is one that [may pass](crate::CallError::is_retryable). It counts as a retry of the call.
 ///
 /// The delay is a random part of a time that doubles with each try ("full jitter"), or the server's `Retry-After`. If
 /// it would exceed the limit or the call's deadline, the last response counts.
@@ -139,10 +142,8 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// `None` if the request must not be repeated, or if retries are off.
-    pub(super) fn of(retry: Option<&Retry>, is_repeatable: bool) -> Option<Self> {
-        let retry = retry.filter(|_| is_repeatable)?;
-        Some(Self { backoff: retry.backoff(), max_retry_after: retry.max_retry_after })
+    pub(super) fn of(retry: &Retry) -> Self {
+        Self { backoff: retry.backoff(), max_retry_after: retry.max_retry_after }
     }
 
     /// How long to wait before the next try; `None` if there is no next try.
@@ -160,7 +161,9 @@ impl Schedule {
 pub(super) fn is_repeatable(request: &Request<RequestBody>, is_idempotent: bool) -> bool {
     let by_method = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
         .contains(request.method());
-    let has_key = || request.headers().keys().any(|name| is_idempotency_header(name.as_str()));
+    // No server knows a request again by a key without characters.
+    let is_key = |(name, value): (&HeaderName, &HeaderValue)| is_idempotency_header(name.as_str()) && !is_blank(value);
+    let has_key = || request.headers().iter().any(is_key);
     (is_idempotent || by_method || has_key()) && request.body().is_repeatable()
 }
 
@@ -176,7 +179,12 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
 
 /// How long the server wants the client to wait (RFC 9110, section 10.2.3).
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    wait_of(headers.get(RETRY_AFTER)?.to_str().ok()?, now)
+}
+
+/// The wait that the value of a header `Retry-After` asks for.
+pub(super) fn wait_of(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
     if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
@@ -189,8 +197,9 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 /// Only queries (GET) are reopened, and only streams of server-sent events. The last event's id is sent as
 /// `Last-Event-ID`. The delay is what the server asked for with `retry:`, or else a back-off, and never less than
 /// [`with_min_delay`](Self::with_min_delay). The back-off grows with connections that end soon, even if an event came
-/// over them. A stream ends for good when it says `[DONE]`, when the server answers 204 or with a permanent error, or
-/// after too many tries in a row without an event.
+/// over them. A stream ends for good when it says `[DONE]`, or when the server answers 204. It ends with an error when the
+/// server answers with a permanent one, or after too many tries in a row without an event. A connection that lasted 10
+/// seconds does not count as one of these: streams may be quiet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {
     pub(super) tries: usize,
@@ -210,7 +219,7 @@ impl Reconnect {
         }
     }
 
-    /// Sets how many tries in a row may bring no event.
+    /// Sets how many tries in a row may bring no event, beside connections that lasted 10 seconds.
     #[must_use]
     pub const fn with_max_tries(mut self, tries: usize) -> Self {
         self.tries = tries;
@@ -260,7 +269,6 @@ impl Default for Reconnect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     #[test]
     fn what_the_server_asks_for() {
@@ -308,8 +316,11 @@ mod tests {
             let found = is_repeatable(&request(method, key, body), idempotent);
             assert_eq!(found, expected, "{method} {key} {idempotent}");
         }
-        assert!(Schedule::of(None, true).is_none());
-        assert!(Schedule::of(Some(&Retry::new()), false).is_none());
+        // A key without characters is none.
+        for (value, expected) in [("", false), (" ", false), ("k", true)] {
+            let request = Request::post("/").header("Idempotency-Key", value).body(RequestBody::default()).unwrap();
+            assert_eq!(is_repeatable(&request, false), expected, "{value:?}");
+        }
     }
 
     #[test]
@@ -335,14 +346,14 @@ mod tests {
     #[test]
     fn delays_are_bounded() {
         let retry = Retry::new().with_max_retries(4).with_max_delay(Duration::from_millis(600));
-        let mut schedule = Schedule::of(Some(&retry), true).unwrap();
+        let mut schedule = Schedule::of(&retry);
         assert!(schedule.next(None).unwrap() <= Duration::from_millis(250));
         assert_eq!(schedule.next(Some(Duration::from_secs(60))), Some(Duration::from_secs(60)));
         assert_eq!(schedule.next(Some(Duration::from_secs(61))), None);
         assert!(schedule.next(None).unwrap() <= Duration::from_millis(600));
         assert_eq!(schedule.next(None), None);
         let retry = retry.with_first_delay(Duration::from_secs(3_600)).with_max_retries(64);
-        let mut schedule = Schedule::of(Some(&retry), true).unwrap();
+        let mut schedule = Schedule::of(&retry);
         while let Some(delay) = schedule.next(None) {
             assert!(delay <= Duration::from_millis(600), "{delay:?}");
         }

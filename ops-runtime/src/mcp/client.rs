@@ -1,5 +1,6 @@
 //! The client: an endpoint of the registry, and a caller on its own.
 
+mod batch;
 mod caller;
 mod catalog;
 mod delay;
@@ -11,15 +12,15 @@ mod session;
 mod start;
 mod stdio;
 mod task;
+mod update;
 
 #[cfg(feature = "mcp-auth")]
 mod auth;
 #[cfg(feature = "mcp-http")]
 mod http;
 
-use std::collections::HashSet;
 use std::fmt;
-use std::pin::pin;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use serde_json::{Map, Value};
@@ -38,8 +39,8 @@ use crate::run::attempt::refuse_key;
 use crate::run::handler::Erased;
 use crate::run::registry::WeakRegistry;
 use crate::{
-    CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, Registration, Registry,
-    RegistryError, ResponseEnvelope, SpecRef,
+    CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, Payload, Registration, Registry, RegistryError,
+    ResponseEnvelope, SpecRef,
 };
 use catalog::Catalog;
 use delay::delay;
@@ -99,6 +100,8 @@ struct Inner {
     namespace: Option<String>,
     link: Mutex<Link>,
     catalog: Mutex<Arc<Catalog>>,
+    /// How many times the server was asked for its tools.
+    loads: AtomicU64,
     /// Diagnostics of the operations that the program expects, by their id.
     unfit: Mutex<Vec<(String, Diagnostic)>>,
     /// The registries that hold the tools, to be updated when the tools change.
@@ -146,6 +149,7 @@ impl McpClient {
             namespace,
             link: Mutex::default(),
             catalog: Mutex::default(),
+            loads: AtomicU64::new(0),
             unfit: Mutex::default(),
             registries: Mutex::new(vec![dynamic.downgrade()]),
             endpoint: OnceLock::new(),
@@ -193,7 +197,7 @@ impl McpClient {
 
     /// What the server said about itself when the client last connected.
     pub fn server_info(&self) -> McpServerInfo {
-        lock(&self.remote.0.link).info()
+        self.remote.0.catalog().info.clone()
     }
 
     /// The server's tools as it sent them, in its order.
@@ -214,9 +218,10 @@ impl McpClient {
     /// # Errors
     /// If an id is taken by another operation.
     pub fn register_all(&self, registry: &Registry) -> Result<(), RegistryError> {
-        let missing = self.operations().into_iter().filter(|spec| !self.remote.runs(registry, &spec.id));
+        let mut registries = lock(&self.remote.0.registries);
+        let missing = self.operations().into_iter().filter(|spec| !self.remote.0.runs(registry, &spec.id));
         registry.register_all(self.remote.bind(missing))?;
-        lock(&self.remote.0.registries).push(registry.downgrade());
+        registries.push(registry.downgrade());
         Ok(())
     }
 
@@ -283,11 +288,6 @@ impl Remote {
         let handler = self.0.handler();
         specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
     }
-
-    /// True if this client is the handler of an operation of a registry.
-    fn runs(&self, registry: &Registry, id: &str) -> bool {
-        self.0.runs(registry, id)
-    }
 }
 
 impl Inner {
@@ -305,27 +305,6 @@ impl Inner {
             return Err(error);
         }
         Ok(Arc::new(session))
-    }
-
-    /// Lists the tools, within the timeout for connecting. The user may take longer to agree to that.
-    async fn load(&self, session: &Session) -> Result<Arc<Catalog>, CallError> {
-        let limit = self.config.connect_timeout;
-        let mut loading = pin!(Catalog::load(session, self.namespace.as_deref()));
-        let mut since = Instant::now();
-        loop {
-            if let Ok(loaded) = timeout(limit.saturating_sub(since.elapsed()), &mut loading).await {
-                return loaded;
-            }
-            match session.interceptor.last_asked().filter(|asked| *asked > since) {
-                Some(asked) => since = asked,
-                None => break,
-            }
-        }
-        let message = format!(
-            "the MCP server `{}` did not list its tools within {limit:?}: raise `with_connect_timeout`",
-            self.name
-        );
-        Err(CallError::new(crate::ErrorCode::Timeout, message))
     }
 
     #[cfg(feature = "mcp-auth")]
@@ -350,83 +329,6 @@ impl Inner {
     fn catalog(&self) -> Arc<Catalog> {
         lock(&self.catalog).clone()
     }
-
-    /// Lists the tools again, because the server says that they have changed; false if that has to be tried again.
-    async fn refresh(self: &Arc<Self>) -> bool {
-        let Some(session) = self.settled().await else { return true };
-        let begun = Instant::now();
-        let loaded = self.load(&session).await;
-        // The next connection lists them by itself; and who has just said no is not asked again.
-        let has_asked = session.interceptor.last_asked().is_some_and(|asked| asked > begun);
-        let is_over = loaded.is_ok() || !session.is_open() || has_asked;
-        if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
-            tracing::warn!(server = %self.name, %error, "the tools have changed, and can't be taken over");
-        }
-        is_over
-    }
-
-    /// Replaces the tools, in every registry that has them.
-    fn take_over(self: &Arc<Self>, catalog: Arc<Catalog>) -> Result<(), CallError> {
-        let before = std::mem::replace(&mut *lock(&self.catalog), catalog.clone());
-        for diagnostic in &catalog.diagnostics {
-            tracing::debug!(server = %self.name, %diagnostic, "a tool that can't be read in full");
-        }
-        let mut registries = lock(&self.registries);
-        registries.retain(|registry| registry.upgrade().is_some());
-        for registry in registries.iter().filter_map(WeakRegistry::upgrade) {
-            self.update(&registry, &before, &catalog);
-        }
-        drop(registries);
-        self.config.operations.iter().try_for_each(|spec| self.expect(spec))
-    }
-
-    /// Checks that the server has an operation as the program expects it.
-    fn expect(&self, spec: &SpecRef) -> Result<(), CallError> {
-        let catalog = self.catalog();
-        let Some(binding) = spec.mcp() else { return Ok(()) };
-        let tool = |live: &&SpecRef| live.mcp().is_some_and(|live| live.tool == binding.tool);
-        let mut unfit = lock(&self.unfit);
-        unfit.retain(|(id, _)| *id != spec.id);
-        let message = match catalog.operations.iter().find(tool) {
-            None => format!("`{}`: the MCP server `{}` has no tool `{}`", spec.id, self.name, binding.tool),
-            Some(live) => match breaks(spec, live) {
-                Some(changes) => format!("`{}` is not as the MCP server `{}` has it: {changes}", spec.id, self.name),
-                None => return Ok(()),
-            },
-        };
-        if self.config.policy == OutputPolicy::Strict {
-            return Err(CallError::execution(message));
-        }
-        tracing::warn!(server = %self.name, operation = %spec.id, "{message}");
-        unfit.push((spec.id.clone().into_owned(), Diagnostic::error("", message)));
-        Ok(())
-    }
-
-    fn update(self: &Arc<Self>, registry: &Registry, before: &Catalog, now: &Catalog) {
-        let ids: HashSet<&str> = now.operations.iter().map(|new| &*new.id).collect();
-        let is_gone = |old: &&SpecRef| {
-            !ids.contains(&*old.id)
-                && self.runs(registry, &old.id)
-                && registry.spec(&old.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_)))
-        };
-        let is_changed = |spec: &&SpecRef| match registry.spec(&spec.id) {
-            None => true,
-            // Operations of generated code stay.
-            Some(SpecRef::Static(_)) => false,
-            Some(SpecRef::Shared(there)) => *there != ***spec && self.runs(registry, &spec.id),
-        };
-        let gone: Vec<&str> = before.operations.iter().filter(is_gone).map(|gone| &*gone.id).collect();
-        let changed = Remote(self.clone()).bind(now.operations.iter().filter(is_changed).cloned());
-        registry.exchange(&gone, changed, |error| {
-            tracing::warn!(server = %self.name, %error, "a tool can't be registered");
-        });
-    }
-
-    fn runs(&self, registry: &Registry, id: &str) -> bool {
-        let Some(handler) = registry.handler(id) else { return false };
-        let handler: &dyn std::any::Any = &*handler.erased;
-        handler.downcast_ref::<Remote>().is_some_and(|remote| std::ptr::eq(&*remote.0, self))
-    }
 }
 
 impl Endpoint for Remote {
@@ -447,9 +349,10 @@ impl Endpoint for Remote {
             };
             let arguments = arguments(&called, input)?;
             refuse_key(&called, &context, "as a tool of an MCP server")?;
-            let session = inner.session().await?;
+            let until = inner.config.total_timeout.and_then(|total| Instant::now().checked_add(total));
+            let session = inner.session_until(until).await?;
             let needs_task = inner.catalog().tasks.contains(&tool);
-            let mut result = session.call(tool, arguments, context.progress().cloned(), needs_task).await?;
+            let mut result = session.call(tool, arguments, context.progress().cloned(), needs_task, until).await?;
             if result.get("isError") == Some(&Value::Bool(true)) {
                 // What a failed tool says is an error, as which callers see it.
                 session.given.secrets().value(&mut result);
@@ -470,18 +373,6 @@ impl Endpoint for McpClient {
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         Endpoint::call(&self.remote, spec, input, context)
     }
-}
-
-/// How a live tool breaks callers of an operation that the program expects; `None` if it does not.
-fn breaks(known: &OperationSpec, live: &OperationSpec) -> Option<String> {
-    let mut changes = super::tool_changes(known, live);
-    // An operation that was written by hand need not say what it takes.
-    changes.retain(|change| change.breaks && !(known.input.is_any() && change.pointer.starts_with("/inputSchema")));
-    let said = changes.iter().map(|change| match change.pointer.as_str() {
-        "" => change.message.clone(),
-        pointer => format!("{pointer}: {}", change.message),
-    });
-    (!changes.is_empty()).then(|| said.collect::<Vec<_>>().join("; "))
 }
 
 /// The arguments of a tool: an object, empty if there are none.

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::join_all;
 
-use super::{McpClient, McpConfig, McpServerConfig};
+use super::{McpClient, McpConfig};
 use crate::{BoxFuture, CallError, Registry, RegistryError, SpecRef};
 
 /// The clients of the servers of a configuration.
@@ -42,12 +42,11 @@ impl McpClients {
     /// [`errors`](Self::errors).
     pub fn connect(config: &McpConfig) -> BoxFuture<'_, Self> {
         Box::pin(async move {
-            let enabled =
-                config.servers.iter().filter(|(_, server)| !server.as_ref().is_ok_and(McpServerConfig::is_disabled));
+            let enabled = config.servers.iter().filter(|(name, _)| !config.is_disabled(name));
             let connected = join_all(enabled.map(|(name, server)| async move {
                 let client = match server {
                     Ok(server) => McpClient::connect_named(name, Some(name), server.clone()).await,
-                    Err(error) => Err(error.clone()),
+                    Err(wrong) => Err(wrong.error.clone()),
                 };
                 (name.clone(), client)
             }))

@@ -41,7 +41,15 @@ use crate::{CallError, OutputPolicy, SpecRef};
 /// and `Debug` show the name of a variable, never its value.
 #[derive(Debug, Clone, Default)]
 pub struct McpConfig {
-    pub(super) servers: BTreeMap<String, Result<McpServerConfig, CallError>>,
+    pub(super) servers: BTreeMap<String, Result<McpServerConfig, Wrong>>,
+}
+
+/// Why a server cannot be configured.
+#[derive(Debug, Clone)]
+pub(super) struct Wrong {
+    pub(super) error: CallError,
+    /// True if the configuration disables the server, which then need not be right.
+    disabled: bool,
 }
 
 impl McpConfig {
@@ -107,8 +115,17 @@ impl McpConfig {
     /// If there is none, or if its configuration is wrong.
     pub fn server(&self, name: &str) -> Result<&McpServerConfig, CallError> {
         match self.servers.get(name) {
-            Some(server) => server.as_ref().map_err(Clone::clone),
+            Some(server) => server.as_ref().map_err(|wrong| wrong.error.clone()),
             None => Err(invalid(format!("there is no MCP server `{name}` in the configuration"))),
+        }
+    }
+
+    /// True if the configuration disables the server of that name, whatever else is wrong with it.
+    pub fn is_disabled(&self, name: &str) -> bool {
+        match self.servers.get(name) {
+            Some(Ok(server)) => server.disabled,
+            Some(Err(wrong)) => wrong.disabled,
+            None => false,
         }
     }
 }
@@ -245,6 +262,9 @@ impl McpServerConfig {
     }
 
     /// Sends a header with every request; a child process gets none.
+    ///
+    /// Those that the client sets itself, such as `Accept` and `Content-Type`, stay as it sets them. A token of
+    /// [`with_bearer`](Self::with_bearer) or OAuth takes the place of an `Authorization` header.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let Target::Http(http) = &mut self.target {

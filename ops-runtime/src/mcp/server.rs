@@ -1,7 +1,8 @@
 //! A registry as an MCP server: its operations as tools of any host.
 //!
 //! Over stdio it is `McpServer::new(registry).serve_stdio().await?`; over HTTP, `into_service()` gives what `axum` and
-//! others mount. All revisions of the protocol from 2024-11-05 to 2026-07-28 are spoken.
+//! others mount. All revisions of the protocol from 2024-11-05 to 2026-07-28 are spoken, but for the batches of 2025-03-26: each
+//! message has to come by itself.
 //!
 //! # Tools
 //!
@@ -65,6 +66,7 @@ mod handler;
 mod http;
 mod limits;
 mod listen;
+mod message;
 mod name;
 mod options;
 mod peer;
@@ -77,6 +79,7 @@ mod shared;
 #[cfg(feature = "durable")]
 mod tasks;
 mod tool;
+mod unread;
 
 use std::fmt;
 use std::io;

@@ -209,3 +209,14 @@ impl serde_core::Serialize for Whole {
         s.serialize_u64(self.0)
     }
 }
+
+/// True if a value has more levels of objects and arrays than that.
+#[cfg(any(feature = "durable", feature = "program"))]
+pub(crate) fn is_deeper(value: &serde_json::Value, levels: usize) -> bool {
+    let below = |value| levels == 0 || is_deeper(value, levels - 1);
+    match value {
+        serde_json::Value::Object(members) => levels == 0 || members.values().any(below),
+        serde_json::Value::Array(items) => levels == 0 || items.iter().any(below),
+        _ => false,
+    }
+}

@@ -167,11 +167,16 @@ pub(crate) fn is_range(essence: &str) -> bool {
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) fn covers(described: &str, content_type: &str) -> bool {
     let (described, content_type) = (essence(described), essence(content_type));
-    match described.strip_suffix("/*") {
+    match described.split_once('*') {
         _ if content_type.is_empty() => false,
-        Some("*") => true,
-        Some(kind) => content_type.split_once('/').is_some_and(|(own, _)| own == kind),
-        None => described == content_type || described == "*",
+        Some(("", "" | "/*")) => true,
+        Some((kind, "")) if kind.ends_with('/') => content_type.starts_with(kind),
+        // `application/*+json` means plain JSON, too: a client that knows no more precise type sends that.
+        Some((kind, suffix)) if kind.ends_with('/') && suffix.starts_with('+') => {
+            let own = content_type.strip_prefix(kind);
+            own.is_some_and(|own| own.ends_with(suffix) || suffix.strip_prefix('+') == Some(own))
+        }
+        _ => described == content_type,
     }
 }
 
@@ -206,6 +211,28 @@ mod tests {
             ("", Media::Other),
         ] {
             assert_eq!(Media::of(content_type), media, "{content_type}");
+        }
+    }
+    #[cfg(any(feature = "http", feature = "http-server"))]
+    #[test]
+    fn ranges() {
+        for (described, content_type, expected) in [
+            ("text/csv", "Text/CSV; charset=utf-8", true),
+            ("text/csv", "text/plain", false),
+            ("*", "a/b", true),
+            ("*/*", "a/b", true),
+            ("*/*", "", false),
+            ("text/*", "text/plain", true),
+            ("text/*", "text/*", true),
+            ("text/*", "texts/plain", false),
+            ("application/*+json", "application/vnd.a+json; v=1", true),
+            ("application/*+json", "application/json", true),
+            ("application/*+json", "application/*+json", true),
+            ("application/*+json", "text/json", false),
+            ("application/*+json", "application/xml", false),
+            ("*/json", "application/json", false),
+        ] {
+            assert_eq!(covers(described, content_type), expected, "{content_type} of {described}");
         }
     }
 }

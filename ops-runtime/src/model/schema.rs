@@ -68,7 +68,6 @@ impl Schema {
 
     /// True if a Rust type makes the schema, so that the type takes and gives nothing else.
     #[cfg(feature = "registry")]
-    #[cfg_attr(not(any(feature = "http-server", feature = "mcp-server")), allow(dead_code))]
     pub(crate) fn is_made(&self) -> bool {
         matches!(self.0, Repr::Make(_) | Repr::Type(_))
     }

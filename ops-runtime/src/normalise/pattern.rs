@@ -1,5 +1,6 @@
 //! Regular expressions of JavaScript (ECMA-262), as schemas write them.
 
+pub(super) mod named;
 pub(super) mod size;
 
 use std::sync::OnceLock;

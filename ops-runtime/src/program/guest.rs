@@ -11,8 +11,10 @@ use serde_json::json;
 use wasmi::ResourceLimiter;
 use wasmi_core::LimiterError;
 
+use crate::model::json::is_deeper;
 use crate::program::exact::Mark;
 use crate::program::functions::Functions;
+use crate::program::journal::DEPTH;
 use crate::program::limits::Limits;
 use crate::program::outcome::{Failure, Log, Reason};
 use crate::record::{DecodeError, from_str};
@@ -179,6 +181,10 @@ impl Guest {
         let head = values.next().and_then(Result::ok).ok_or_else(unexpected)?;
         let input = text.get(values.byte_offset()..).filter(|input| !input.is_empty()).ok_or_else(unexpected)?;
         let mut input = from_str(input).map_err(|error| too_deep("the input of a call", &error))?;
+        if is_deeper(&input, DEPTH) {
+            let reached = format!("the input of a call is nested more than {DEPTH} levels deep: make it flatter");
+            return Err(Failure::new(Reason::Depth, reached));
+        }
         let head = head.as_array().map(Vec::as_slice);
         let Some([number, namespace, name]) = head else { return Err(unexpected()) };
         let (Some(number), Some(namespace), Some(name)) = (number.as_u64(), namespace.as_str(), name.as_str()) else {

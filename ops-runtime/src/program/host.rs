@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{BoxFuture, CallError, CallPolicy, Caller, Decision, OperationKind, OperationSpec};
+use crate::run::registry::Exact;
+use crate::{BoxFuture, CallError, CallOptions, CallPolicy, Caller, Decision, OperationKind, OperationSpec};
 
 /// What a program calls, and what it may call.
 pub trait Host: Send + Sync {
@@ -55,7 +56,8 @@ pub trait Describe: Send + Sync {
 
 /// A host over a registry, a scoped registry, or another caller.
 ///
-/// Programs get the data of results. Subscriptions are refused, since their results have no end.
+/// Programs get the data of results. Subscriptions are refused, since their results have no end. A member of an input that the
+/// operation would ignore is a `VALIDATION_ERROR`: it is a misspelt one.
 ///
 /// ```
 /// # use ops_runtime::{Registry, access::Identity};
@@ -100,7 +102,9 @@ impl<C: Caller> Host for CallerHost<C> {
                 let message = "programs cannot read subscriptions: their results have no end";
                 return Err(CallError::execution(message));
             }
-            let envelope = self.caller.call(id, input).await?;
+            let mut options = CallOptions::new();
+            options.extensions.insert_own(Exact);
+            let envelope = self.caller.call_with(id, input, options).await?;
             if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) {
                 return Err(CallError::new("TOOL_ERROR", "the tool says that it failed").with_details(envelope.data));
             }

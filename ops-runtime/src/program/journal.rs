@@ -7,11 +7,16 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::CallError;
+use crate::model::json::is_deeper;
 use crate::model::random;
 use crate::program::outcome::Ask;
 
 /// The version of the JSON of journals.
 const VERSION: u32 = 1;
+
+/// How deep inputs and results of calls may be nested. Readers of JSON stop at 128 levels, of which a journal has some itself: one
+/// with deeper values could be written and never read.
+pub(super) const DEPTH: usize = 120;
 
 /// What happened in a run of a program: each call, and its result.
 ///
@@ -136,14 +141,19 @@ pub(super) enum Answer {
 
 impl From<Result<Value, CallError>> for Answer {
     fn from(result: Result<Value, CallError>) -> Self {
-        match result {
-            Ok(value) => Self::Value(value),
-            Err(error) => Self::Error {
-                code: error.code().as_str().to_owned(),
-                message: error.message().to_owned(),
-                details: error.details().clone(),
-            },
+        let error = match result {
+            Ok(value) if is_deeper(&value, DEPTH) => CallError::execution(format!(
+                "the call was carried out, but its result is nested more than {DEPTH} levels deep, and is not given: ask for parts of it"
+            )),
+            Ok(value) => return Self::Value(value),
+            Err(error) => error,
+        };
+        let code = error.code().as_str().to_owned();
+        if is_deeper(error.details(), DEPTH) {
+            let message = format!("{} [cut: details that are nested more than {DEPTH} levels deep]", error.message());
+            return Self::Error { code, message, details: Value::Null };
         }
+        Self::Error { code, message: error.message().to_owned(), details: error.details().clone() }
     }
 }
 

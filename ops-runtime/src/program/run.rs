@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 
 use crate::Decision;
-use crate::model::text::readable;
 use crate::program::engine::Instance;
 use crate::program::guest::{self, Guest, Message, Target};
 use crate::program::host::Host;
 use crate::program::journal::{Answer, Entry, Journal, State};
+use crate::program::late::Late;
 use crate::program::outcome::{Failure, Outcome, Reason, Report, Waiting};
 use crate::program::sandbox::{Program, Sandbox, TURN, now};
 use crate::program::store::JournalStore;
@@ -25,9 +26,6 @@ use crate::{BoxFuture, CallError};
 /// The ids of `search` and `describe` in journals: no operation has an id without a dot.
 const SEARCH: &str = "search";
 const DESCRIBE: &str = "describe";
-
-/// How many calls are told that failed after the program had returned; the others are counted.
-const LATE: usize = 5;
 
 pub(super) struct Run<'a> {
     sandbox: &'a Sandbox,
@@ -51,8 +49,7 @@ pub(super) struct Run<'a> {
     ready: VecDeque<(usize, Answer)>,
     in_flight: FuturesUnordered<BoxFuture<'a, (usize, Answer)>>,
     returned: Option<Value>,
-    /// The calls that failed after the program had returned.
-    late: Vec<String>,
+    late: Late,
     instance: Option<Box<Instance>>,
     cpu: Duration,
     /// None if it is too far away to be told.
@@ -84,7 +81,7 @@ impl<'a> Run<'a> {
             ready: VecDeque::new(),
             in_flight: FuturesUnordered::new(),
             returned: None,
-            late: Vec::new(),
+            late: Late::default(),
             instance: None,
             cpu: Duration::ZERO,
             started: false,
@@ -109,7 +106,7 @@ impl<'a> Run<'a> {
         }
         report.outcome = match result {
             Ok(Some(value)) => {
-                report.warnings.extend(self.late_calls());
+                report.warnings.extend(self.late.told());
                 Outcome::Done(value)
             }
             Ok(None) => Outcome::Waiting(Waiting { asks: self.journal.asks(), journal: self.journal }),
@@ -174,12 +171,8 @@ impl<'a> Run<'a> {
             self.host.describe().is_some(),
             &guest.mark,
         );
-        let made = self.turn(move || {
-            let instance = Instance::new(guest);
-            (instance, message)
-        });
-        let (instance, message) = made.await?;
-        let mut instance = instance?;
+        let turn = self.turn().await?;
+        let mut instance = in_turn(turn, move || Instance::new(guest)).await??;
         instance.give(&message)?;
         self.instance = Some(instance);
         self.started = true;
@@ -193,8 +186,10 @@ impl<'a> Run<'a> {
             if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Err(self.out_of_time());
             }
+            let turn = self.turn().await?;
+            // Not before: what the program has written to its console is kept in it, also if time runs out before its turn.
             let Some(mut instance) = self.instance.take() else { return Err(gone()) };
-            let ran = self.turn(move || {
+            let ran = in_turn(turn, move || {
                 let start = Instant::now();
                 let ran = instance.advance(TURN);
                 (instance, ran, start.elapsed())
@@ -216,16 +211,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Does some work of the program when it is its turn.
-    async fn turn<T: Send + 'static>(&mut self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    /// Waits until it is the program's turn.
+    async fn turn(&mut self) -> Result<OwnedSemaphorePermit, Failure> {
         let turns = self.sandbox.turns.clone();
-        let turn = self.within(turns.acquire_owned()).await?;
-        let work = tokio::task::spawn_blocking(move || {
-            let done = work();
-            drop(turn);
-            done
-        });
-        work.await.map_err(|_| gone())
+        self.within(turns.acquire_owned()).await
     }
 
     fn hear(&mut self) -> Result<(), Failure> {
@@ -309,12 +298,18 @@ impl<'a> Run<'a> {
         while self.in_flight.len() < self.sandbox.limits.calls_in_flight.max(1) {
             let Some(at) = self.queue.pop_front() else { break };
             let Some(entry) = self.journal.call(at) else { return Err(gone()) };
-            entry.state = State::Started;
-            self.has_called = true;
+            let before = std::mem::replace(&mut entry.state, State::Started);
             let (id, input, host) = (entry.id.clone(), entry.input.clone(), self.host);
-            if !is_query(host, &id) {
-                self.save().await?;
+            if !is_query(host, &id)
+                && let Err(failure) = self.save().await
+            {
+                // The call did not begin: a journal that says it did would keep it from ever being made.
+                if let Some(entry) = self.journal.call(at) {
+                    entry.state = before;
+                }
+                return Err(failure);
             }
+            self.has_called = true;
             self.in_flight.push(Box::pin(async move { (at, Answer::from(call(host, &id, input).await)) }));
         }
         Ok(())
@@ -346,32 +341,6 @@ impl<'a> Run<'a> {
         self.tell(at, &answer, time)
     }
 
-    /// Notes a call that failed after the program had returned.
-    fn note_late(&mut self, at: usize, code: &str, message: &str) {
-        let id = self.journal.calls.get(at).map_or("", |entry| entry.id.as_str());
-        self.late.push(match self.late.len() {
-            0..LATE => format!("`{}`: {} [{}]", readable(id, 200), readable(message, 300), readable(code, 200)),
-            _ => String::new(),
-        });
-    }
-
-    /// What to say of these calls.
-    fn late_calls(&self) -> Option<String> {
-        if self.late.is_empty() {
-            return None;
-        }
-        let told: Vec<&str> = self.late.iter().take(LATE).map(String::as_str).collect();
-        let more = match self.late.len().saturating_sub(LATE) {
-            0 => String::new(),
-            more => format!("; and {more} more"),
-        };
-        Some(format!(
-            "the program returned before these calls had ended, which failed: {}{more}. `await` each call: a function that is given \
-             to `forEach` is awaited by nobody",
-            told.join("; ")
-        ))
-    }
-
     fn record(&mut self, at: usize, answer: &Answer, time: u64) {
         if let Some(entry) = self.journal.call(at) {
             entry.tell(answer.clone(), self.told, time);
@@ -385,7 +354,8 @@ impl<'a> Run<'a> {
             Answer::Error { code, message, details } => {
                 // What the program returned says nothing of it.
                 if self.returned.is_some() {
-                    self.note_late(at, code, message);
+                    let id = self.journal.calls.get(at).map_or("", |entry| entry.id.as_str());
+                    self.late.note(id, code, message);
                 }
                 (true, Cow::Owned(json!({ "code": code, "message": message, "details": details })))
             }
@@ -477,6 +447,19 @@ impl<'a> Run<'a> {
         );
         Failure::new(Reason::Differs, message)
     }
+}
+
+/// Does some work of a program in its turn.
+async fn in_turn<T: Send + 'static>(
+    turn: OwnedSemaphorePermit,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let work = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(turn);
+        done
+    });
+    work.await.map_err(|_| gone())
 }
 
 /// What a future comes to; `None` if the deadline is earlier.

@@ -198,3 +198,47 @@ pub(super) fn now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::sync::OwnedSemaphorePermit;
+
+    use super::*;
+    use crate::{CallError, Decision};
+
+    /// Takes all turns of a sandbox with the first call.
+    struct Busy(Arc<Semaphore>, Mutex<Option<OwnedSemaphorePermit>>);
+
+    impl Host for Busy {
+        fn call<'a>(&'a self, _: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+            Box::pin(async move {
+                let all = u32::try_from(self.0.available_permits()).unwrap();
+                *self.1.lock().unwrap() = self.0.clone().try_acquire_many_owned(all).ok();
+                Ok(input)
+            })
+        }
+
+        fn decide(&self, _: &str, _: &Value) -> Decision {
+            Decision::Allow
+        }
+
+        fn is_query(&self, _: &str) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_written_is_told_of_a_program_whose_time_runs_out_before_its_turn() {
+        let sandbox = Sandbox::new(Limits::new().with_time(Duration::from_secs(2)));
+        let host = Busy(sandbox.turns.clone(), Mutex::default());
+        // The first program of a process starts the engine.
+        Sandbox::default().run(&Program::new("return 1", Functions::new()), &host).await;
+        let functions: Functions = [("t", "echo", "t.echo")].into_iter().collect();
+        let program = Program::new("console.log('seen'); await ops.t.echo(1); return 2", functions);
+        let report = sandbox.run(&program, &host).await;
+        assert!(matches!(&report.outcome, Outcome::Failed(failed) if failed.reason == Reason::Time), "{report:?}");
+        assert_eq!(report.logs.iter().map(|log| log.text.as_str()).collect::<Vec<_>>(), ["seen"]);
+    }
+}

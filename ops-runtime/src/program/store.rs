@@ -1,11 +1,13 @@
 //! Where journals are kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::OwnedMutexGuard;
 
 use crate::BoxFuture;
 use crate::model::random;
@@ -20,6 +22,9 @@ pub trait JournalStore: Send + Sync {
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>>;
 
     /// Keeps others, also in other processes, from running the program of the journal until what this gives is dropped.
+    ///
+    /// A run that is dropped may leave a [`save`](Self::save) that is still being written. Others are kept out until it has ended: it
+    /// would put an older journal in the place of theirs.
     ///
     /// # Errors
     /// Of the kind `WouldBlock` if another runs it.
@@ -163,21 +168,37 @@ impl JournalStore for MemoryStore {
 /// A journal stays until it is removed: nobody removes those of programs that wait for an answer and are never resumed. What
 /// [`hold`](JournalStore::hold) puts beside a journal goes with it; on systems other than Unix, an empty file stays.
 #[derive(Debug, Clone)]
-pub struct FolderStore(PathBuf);
+pub struct FolderStore {
+    folder: PathBuf,
+    /// The locks that are held by this store and its clones, by the files of their journals.
+    held: Arc<Mutex<HashMap<PathBuf, Weak<Locked>>>>,
+}
+
+/// A file that is locked until the last reference to it is gone, and whose turn it is to write the journal.
+type Locked = tokio::sync::Mutex<File>;
 
 impl FolderStore {
     /// The journals of a folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self(folder.into())
+        Self { folder: folder.into(), held: Arc::default() }
+    }
+
+    /// Waits until nothing is written to a journal that is held. What this gives keeps the journal from others.
+    async fn turn(&self, path: &Path) -> Option<OwnedMutexGuard<File>> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).get(path).and_then(Weak::upgrade);
+        match held {
+            Some(held) => Some(held.lock_owned().await),
+            None => None,
+        }
     }
 
     /// The file of a journal. A name that is no plain word is hashed, so that none leads out of the folder.
     fn path(&self, name: &str) -> PathBuf {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if !name.is_empty() && name.len() <= 64 && !name.starts_with("h-") && name.bytes().all(is_plain) {
-            return self.0.join(format!("j-{name}.json"));
+            return self.folder.join(format!("j-{name}.json"));
         }
-        self.0.join(format!("h-{}.json", hash(&[name.as_bytes()])))
+        self.folder.join(format!("h-{}.json", hash(&[name.as_bytes()])))
     }
 }
 
@@ -192,39 +213,56 @@ impl JournalStore for FolderStore {
     }
 
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
-        let (folder, path) = (self.0.clone(), self.path(name));
+        let (folder, path) = (self.folder.clone(), self.path(name));
         Box::pin(async move {
             let text = journal.to_json().map_err(io::Error::other)?;
-            blocking(move || write(&folder, &path, text.as_bytes())).await
+            let turn = self.turn(&path).await;
+            // This goes on when nobody waits for it any more, and others get the journal after it.
+            let written = blocking(move || {
+                let written = write(&folder, &path, text.as_bytes());
+                drop(turn);
+                written
+            });
+            written.await
         })
     }
 
     fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>> {
-        let (folder, path) = (self.0.clone(), self.path(name).with_extension("lock"));
+        let (folder, path, held) = (self.folder.clone(), self.path(name), self.held.clone());
         Box::pin(blocking(move || {
             std::fs::create_dir_all(&folder)?;
-            let file = lock(&path, std::fs::OpenOptions::new().write(true).create(true).truncate(false))?;
+            let options = &mut std::fs::OpenOptions::new();
+            let file = lock(&path.with_extension("lock"), options.write(true).create(true).truncate(false))?;
             // The system gives the lock up when the process ends.
-            Ok(Hold::new(file))
+            let locked = Arc::new(Locked::new(file));
+            let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            held.retain(|_, locked| locked.strong_count() > 0);
+            held.insert(path, Arc::downgrade(&locked));
+            Ok(Hold::new(locked))
         }))
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>> {
         let path = self.path(name);
-        Box::pin(blocking(move || {
-            let lock_path = path.with_extension("lock");
-            let held = lock(&lock_path, std::fs::OpenOptions::new().write(true));
-            remove_file(&path)?;
-            match held {
-                // As long as it is held, nobody has another file of that name.
-                Ok(_held) if cfg!(unix) => remove_file(&lock_path),
-                // Another runs the program, and removes the file when it removes its journal.
-                Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) => {
-                    Err(error)
-                }
-                _ => Ok(()),
-            }
-        }))
+        Box::pin(async move {
+            // What is being written would be there again.
+            drop(self.turn(&path).await);
+            blocking(move || remove(&path)).await
+        })
+    }
+}
+
+/// Removes a journal, and what holds it unless another does.
+fn remove(path: &Path) -> io::Result<()> {
+    let lock_path = path.with_extension("lock");
+    let held = lock(&lock_path, std::fs::OpenOptions::new().write(true));
+    remove_file(path)?;
+    match held {
+        // As long as it is held, nobody has another file of that name.
+        Ok(_held) if cfg!(unix) => remove_file(&lock_path),
+        // Another runs the program, and removes the file when it removes its journal.
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -295,4 +333,62 @@ fn write(folder: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use serde_json::json;
+
+    use super::*;
+    use crate::program::journal::{Entry, State};
+
+    /// A journal that takes a while to be written.
+    fn long() -> Journal {
+        let mut journal = Journal::new("long".to_owned(), 0);
+        journal.calls.push(Arc::new(Entry::new("t.set".to_owned(), json!("x".repeat(32 << 20)), State::Started)));
+        journal
+    }
+
+    fn store(name: &str) -> (PathBuf, FolderStore) {
+        let folder = std::env::temp_dir().join(format!("ops-store-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        (folder.clone(), FolderStore::new(folder))
+    }
+
+    /// A run that is cancelled while its journal is written does not put it in the place of the next one's.
+    #[tokio::test]
+    async fn a_journal_that_is_being_written_is_held() {
+        let (folder, store) = store("held");
+        let (long, short) = (long(), Journal::new("short".to_owned(), 0));
+        let hold = store.hold("one").await.unwrap();
+        assert!(store.save("one", &long).now_or_never().is_none());
+        drop(hold);
+        let hold = loop {
+            match store.hold("one").await {
+                Ok(hold) => break hold,
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+            }
+        };
+        assert!(store.load("one").await.unwrap() == Some(long));
+        store.save("one", &short).await.unwrap();
+        store.save("other", &short).await.unwrap();
+        drop(hold);
+        assert_eq!(store.load("one").await.unwrap(), Some(short));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_journal_that_is_removed_while_it_is_written_stays_away() {
+        let (folder, store) = store("away");
+        let hold = store.hold("one").await.unwrap();
+        assert!(store.save("one", &long()).now_or_never().is_none());
+        drop(hold);
+        store.remove("one").await.unwrap();
+        for _ in 0..10 {
+            assert!(store.load("one").await.unwrap().is_none());
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

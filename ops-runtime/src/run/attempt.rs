@@ -30,12 +30,15 @@ impl Context {
     }
 
     /// The key by which a repetition of this call is known: that of the caller, by `CallOptions::with_idempotency_key`
-    /// (feature `http`), or else the one that all attempts of this job share. `None` for a call that has neither.
+    /// (feature `http`), or else the one that all attempts of this job share. `None` for a call that has neither; a key without
+    /// characters is none.
     ///
     /// An HTTP client sends it where the operation's document has a header for such keys and the caller gave none. Calls
     /// that a handler makes do not have it: they would all have the same one.
     pub fn idempotency_key(&self) -> Option<&str> {
-        self.extension::<GivenKey>().map(|key| key.0.as_str()).or_else(|| self.job_key())
+        // One without characters would be the same for all calls that have it.
+        let given = self.extension::<GivenKey>().map(|key| key.0.as_str()).filter(|key| !key.trim().is_empty());
+        given.or_else(|| self.job_key())
     }
 
     /// The key that all attempts of this job share.

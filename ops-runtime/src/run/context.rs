@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::model::body::handover::Bodies;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::extensions::Extensions;
+use crate::run::response::ResponseParts;
 use crate::{CallError, Identity, OutputPolicy, Progress, ProgressSink, Registry};
 
 /// What a caller may say about a call beside its input.
@@ -181,7 +182,10 @@ impl CancelToken {
         self.0.cancelled().await;
     }
 
-    /// Cancels when the future ends, such as a signal to the process or another library's token. It runs in a task.
+    /// Cancels when the future ends, such as a signal to the process or another library's token.
+    ///
+    /// The future runs in a task, which ends with it or when the handle is cancelled. If it may outlive many calls, make one
+    /// handle, and give each call a clone: a handle for each call would leave a task behind for each.
     ///
     /// ```
     /// use ops_runtime::registry::CancelToken;
@@ -232,6 +236,8 @@ pub(crate) struct Extra {
     pub(crate) metadata: Map<String, Value>,
     /// Where the call, and none of those that its handler makes, reports how far it is.
     pub(crate) progress: Option<ProgressSink>,
+    /// Of the call that an HTTP server makes, and none of those that its handler makes.
+    pub(crate) response: Option<ResponseParts>,
     pub(crate) trusted: bool,
     pub(crate) extensions: Extensions,
 }
@@ -250,6 +256,13 @@ impl Context {
         } else if let Some(extra) = self.extra.as_mut().filter(|extra| extra.extensions.get::<Bodies>().is_some()) {
             Arc::make_mut(extra).extensions.remove::<Bodies>();
         }
+        self
+    }
+
+    /// The same call, whose handler may say something of its HTTP response.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn with_response(mut self, response: ResponseParts) -> Self {
+        Arc::make_mut(self.extra.get_or_insert_default()).response = Some(response);
         self
     }
 
@@ -299,6 +312,7 @@ impl Context {
             cancel: options.cancel.or(inherited.cancel),
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
             progress: options.progress,
+            response: None,
             trusted: !named,
             // Not the bodies, which are those of this call's own input.
             extensions: inherited.extensions.nested(options.extensions),

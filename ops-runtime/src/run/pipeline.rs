@@ -225,22 +225,39 @@ fn wrap<Op: Operation>(
         Reply::Value(data) => ResponseEnvelope::local(data, Op::SPEC.id.clone()),
         Reply::Envelope(envelope) => envelope,
     };
-    if let Some(entry) = strict {
-        let checked = to_value(&envelope.data);
-        let checked = checked.and_then(|value| output::check_strictly(entry, &envelope.meta, &value));
-        checked.map_err(|error| named(error, Op::SPEC))?;
+    match strict {
+        Some(entry) => checked_strictly(entry, Op::SPEC, envelope),
+        None => Ok(envelope),
     }
-    Ok(envelope)
+}
+
+/// An answer of this process that its schema allows. Bodies in it are not read: bytes have no schema, and a stream is read once.
+#[cold]
+#[inline(never)]
+fn checked_strictly<T: Serialize>(
+    entry: &Entry,
+    spec: &OperationSpec,
+    envelope: ResponseEnvelope<T>,
+) -> Result<ResponseEnvelope<T>, CallError> {
+    let (value, bodies) = handover::scoped(|| to_value(&envelope.data));
+    let checked = value.and_then(|value| output::check_strictly(entry, &envelope.meta, &value, &bodies));
+    match checked {
+        Ok(()) => Ok(envelope),
+        Err(error) => Err(named(error, spec)),
+    }
 }
 
 /// Runs a query or a mutation for a caller elsewhere, whose input is JSON of either form.
 ///
 /// As for a typed local call, an operation's own types stand for its schemas: what they take and give goes from text to
-/// type and back. All else is checked and normalised like a call by id.
+/// type and back. All else is checked and normalised like a call by id, and so is an operation of this process whose schemas
+/// were written beside its types.
 pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<ResponseEnvelope<Payload>, CallError> {
     let policy = call.policy;
     let entry = call.context.registry.table().get(id).cloned().ok_or_else(|| not_found(id, "operation not found"))?;
-    let (guard, checked) = start_served(call, &entry, input, |form| form != InputForm::Value, Endpoint::call_payload)?;
+    let is_described_apart = entry.spec.is_local() && !is_described_by_types(&entry.spec);
+    let is_trusted = |form: InputForm| form == InputForm::Either || form == InputForm::Types && !is_described_apart;
+    let (guard, checked) = start_served(call, &entry, input, is_trusted, Endpoint::call_payload)?;
     let envelope = answered(&entry, guard.await)?;
     if checked {
         return Ok(envelope);
@@ -303,8 +320,13 @@ pub(crate) fn reads_text(entry: &Entry) -> bool {
 ///
 /// What a function of this process takes and gives is its own even if it is bound to HTTP.
 fn has_own_types(entry: &Entry) -> impl FnOnce(InputForm) -> bool + use<> {
-    let own = entry.spec.is_local() || entry.spec.output.is_made();
+    let own = (entry.spec.is_local() || entry.spec.output.is_made()) && is_described_by_types(&entry.spec);
     move |form| own && form == InputForm::Types
+}
+
+/// True if the operation's schemas are made of its types, or say nothing. Others may ask for what the types do not.
+fn is_described_by_types(spec: &OperationSpec) -> bool {
+    [&spec.input, &spec.output].into_iter().all(|schema| schema.is_made() || schema.is_any())
 }
 
 /// How an endpoint is run that is trusted.

@@ -32,9 +32,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 
 pub(crate) use difference::check_served;
-#[cfg(feature = "mcp-server")]
-pub(crate) use entry::Exact;
-pub(crate) use entry::{Entry, Table};
+pub(crate) use entry::{Entry, Exact, Table};
 
 use crate::run::handler::Typed;
 use crate::run::schemas::DefinitionCache;

@@ -13,9 +13,11 @@ use tracing::Instrument;
 use super::accept::ENVELOPE;
 use super::answer;
 use super::incoming::Incoming;
+use super::made;
 use super::problem::{PROBLEM, Problem, is_of_input};
 use super::routes::Route;
 use super::stream::{Framing, Streaming, last_event};
+use super::upload::Clock;
 use crate::model::media::{Form, form};
 use crate::model::request_id::RequestId;
 use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
@@ -43,6 +45,7 @@ impl Incoming<'_> {
         identity: Option<Arc<Identity>>,
         input: Payload,
         bodies: Bodies,
+        upload: Option<Clock>,
     ) -> impl Future<Output = Result<Response<Body>, Problem>> + Send {
         let bound = route.and_then(|route| Some((route.binding()?, &route.variants)));
         let binding = bound.map(|(binding, _)| binding);
@@ -61,14 +64,24 @@ impl Incoming<'_> {
             }
             let mut invocation = self.invocation(identity, is_stream);
             let gives_bytes = route.is_some_and(|route| route.gives_bytes) && !self.accept.names(ENVELOPE);
+            // Before the call: one whose response has no room would have its effect, and be sent again.
+            let permit = if gives_bytes { Some(self.server.limits.stream()?) } else { None };
             invocation.context = invocation.context.with_bodies(bodies.with_output(gives_bytes));
-            let mut envelope = match pipeline::answer_text(invocation, entry, input).await {
+            let answered = match upload.zip(self.server.options.timeout) {
+                Some((clock, time)) => {
+                    invocation.context.deadline = None;
+                    Box::pin(clock.limit(time, pipeline::answer_text(invocation, entry, input))).await
+                }
+                None => pipeline::answer_text(invocation, entry, input).await,
+            };
+            let mut envelope = match answered {
                 Ok(envelope) => envelope,
                 Err(error) => return self.failure(entry, binding, error),
             };
+            made::set_status(&entry.spec.id, &mut envelope.meta, self.response.status());
             match std::mem::replace(&mut envelope.data, Payload::Value(Value::Null)) {
                 Payload::Body(body) => {
-                    let permit = self.server.limits.stream()?;
+                    let permit = permit.map_or_else(|| self.server.limits.stream(), Ok)?;
                     Box::pin(answer::bytes(&entry.spec, binding, &envelope.meta, body, permit)).await
                 }
                 data => {
@@ -77,7 +90,26 @@ impl Incoming<'_> {
                 }
             }
         };
-        work.instrument(span)
+        let answered = async move {
+            let answered = work.await;
+            self.add_said(&entry.spec.id, route.is_some() && !self.accept.names(ENVELOPE), answered)
+        };
+        answered.instrument(span)
+    }
+
+    /// Adds the headers and the cookies that the handler has set by its context, if they were not added yet.
+    fn add_said(
+        &self,
+        operation: &str,
+        is_own_form: bool,
+        mut answered: Result<Response<Body>, Problem>,
+    ) -> Result<Response<Body>, Problem> {
+        let (headers, is_own_form) = match &mut answered {
+            Ok(response) => (response.headers_mut(), is_own_form),
+            Err(problem) => (&mut problem.headers, false),
+        };
+        made::add_headers(operation, &self.response.take(), is_own_form, headers);
+        answered
     }
 
     async fn stream(
@@ -122,13 +154,24 @@ impl Incoming<'_> {
         let options = CallOptions { deadline, metadata, ..CallOptions::default() };
         let mut context = Context::new(registry.clone(), options, identity);
         context.request = self.number;
+        let context = context.with_response(self.response.clone());
         Invocation { context, policy: registry.policy(), checked: true }
     }
 
     /// The response for a call that failed.
     ///
-    /// What the operation describes for a status is its body, as it is; all else is a problem.
+    /// What the handler has said of the form of its result, such as an entity tag, is not said of this.
     fn failure(
+        &self,
+        entry: &Entry,
+        binding: Option<&HttpBinding>,
+        error: CallError,
+    ) -> Result<Response<Body>, Problem> {
+        self.add_said(&entry.spec.id, false, self.described_failure(entry, binding, error))
+    }
+
+    /// What the operation describes for a status is its body, as it is; all else is a problem.
+    fn described_failure(
         &self,
         entry: &Entry,
         binding: Option<&HttpBinding>,

@@ -244,7 +244,7 @@ impl Writer<'_> {
             {
                 members.insert("schema".into(), choice);
             }
-            self.needs_32 |= own.location == crate::ParameterLocation::QueryString;
+            self.needs_32 |= request::needs_32(own);
         }
         if !parameters.is_empty() {
             out.insert("parameters".into(), parameters.into());

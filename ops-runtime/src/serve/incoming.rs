@@ -22,6 +22,7 @@ use crate::model::request_id::Number;
 use crate::model::unauthorized::Unauthorized;
 use crate::run::door::Door;
 use crate::run::registry::Entry;
+use crate::run::response::ResponseParts;
 use crate::{CallError, ErrorCode, HttpBinding, Identity, ParameterLocation, Registry, SecurityScheme};
 
 /// What all requests of a server share.
@@ -62,6 +63,8 @@ pub(super) struct Incoming<'a> {
     pub(super) number: Number,
     pub(super) accept: Accept,
     pub(super) meter: &'a Meter,
+    /// What the handler says of the response.
+    pub(super) response: ResponseParts,
 }
 
 impl Incoming<'_> {

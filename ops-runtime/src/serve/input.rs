@@ -12,18 +12,19 @@ use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
 use serde_json::Value;
 
+use super::answer::JSON;
 use super::call::not_json;
 use super::incoming::Incoming;
 use super::limits::Held;
 use super::problem::Problem;
 use super::read::{self, Content, Fault, Refused, Room};
 use super::routes::Match;
-use super::upload;
+use super::upload::{self, Clock};
 use crate::model::body::handover;
 use crate::model::media::{self, Media, essence};
 use crate::run::pipeline;
 use crate::run::registry::Entry;
-use crate::{Bodies, CallError, Identity, OutputPolicy, Payload};
+use crate::{Bodies, CallError, Identity, OutputPolicy, Payload, StatusRange};
 
 /// A request that was read.
 struct Read<'m, 'p> {
@@ -31,8 +32,14 @@ struct Read<'m, 'p> {
     found: &'m Match<'p>,
     input: Payload,
     bodies: Bodies,
-    /// The body, unless it is a stream.
-    bytes: Option<Bytes>,
+    body: Came,
+}
+
+/// How the body of a request comes.
+enum Came {
+    Bytes(Bytes),
+    /// As a stream, whose sender takes none of the time of the call.
+    Stream(Clock),
 }
 
 fn nothing_there() -> Problem {
@@ -85,9 +92,13 @@ impl Incoming<'_> {
         let mut held = self.server.limits.admit()?;
         let query = self.parts.uri.query().unwrap_or_default();
         self.server.limits.values(&mut held, read::nodes(query.as_bytes()))?;
-        let Read { found, input, bodies, bytes } = self.read(&matches, &mut held, body).await?;
+        let Read { found, input, bodies, body } = self.read(&matches, &mut held, body).await?;
+        let (bytes, clock) = match body {
+            Came::Bytes(bytes) => (Some(bytes), None),
+            Came::Stream(clock) => (None, Some(clock)),
+        };
         let failed = {
-            let run = self.run(&found.route.entry, Some(&found.route), identity, input, bodies);
+            let run = self.run(&found.route.entry, Some(&found.route), identity, input, bodies, clock);
             match (Box::pin(run).await, bytes) {
                 (Err(problem), Some(bytes)) if problem.status == StatusCode::UNPROCESSABLE_ENTITY => (bytes, problem),
                 (answered, _) => return answered,
@@ -99,8 +110,14 @@ impl Incoming<'_> {
 
     /// Leaves the operations that the caller may run, those first that the client's `Accept` means.
     fn choose(&self, matches: &mut Vec<Match<'_>>, identity: Option<&Identity>) -> Result<(), Problem> {
-        // Of one that gives a result and one that streams, the client's `Accept` chooses.
-        let wants_stream = matches.iter().any(|found| found.route.is_stream() && self.names_stream(found));
+        // Of one that gives a result and one that streams, the client's `Accept` chooses: the one whose type it prefers, and
+        // the stream of two that are alike to it, if it names the stream's.
+        let streams = matches.iter().filter(|found| found.route.is_stream());
+        let stream = streams.filter_map(|found| self.weight_of_stream(found)).max();
+        let wants_stream = stream.is_some_and(|stream| {
+            let mut results = matches.iter().filter(|found| !found.route.is_stream());
+            results.all(|found| self.weight_of_result(found) <= stream)
+        });
         matches.sort_by_key(|found| found.route.is_stream() != wants_stream);
         // Who may run none of them need not send a body.
         let mut refused = None;
@@ -128,9 +145,9 @@ impl Incoming<'_> {
             && let Some((input, placeholder)) = Box::pin(self.streamed(found)).await?
         {
             let allowed = self.server.limits.upload(&body)?;
-            let upload = upload::stream_of(body, self.content_type().unwrap_or_default(), allowed);
+            let (upload, clock) = upload::stream_of(body, self.content_type().unwrap_or_default(), allowed);
             let bodies = Bodies::of(placeholder, upload);
-            return Ok(Read { found, input: Payload::Value(input), bodies, bytes: None });
+            return Ok(Read { found, input: Payload::Value(input), bodies, body: Came::Stream(clock) });
         }
         let bytes = match body.is_end_stream() {
             true => Bytes::new(),
@@ -139,7 +156,8 @@ impl Incoming<'_> {
         if let [found] = matches
             && let Some(text) = self.text(found, &bytes)
         {
-            return Ok(Read { found, input: Payload::Json(text), bodies: Bodies::default(), bytes: Some(bytes) });
+            let bodies = Bodies::default();
+            return Ok(Read { found, input: Payload::Json(text), bodies, body: Came::Bytes(bytes) });
         }
         Box::pin(self.first_meant(matches, held, bytes)).await
     }
@@ -165,7 +183,7 @@ impl Incoming<'_> {
             match read {
                 Ok(input) => {
                     let (input, bodies) = with_files(found, Value::Object(input), files)?;
-                    return Ok(Read { found, input: Payload::Value(input), bodies, bytes: Some(bytes) });
+                    return Ok(Read { found, input: Payload::Value(input), bodies, body: Came::Bytes(bytes) });
                 }
                 Err(refused) => {
                     let is_other = matches!(refused, Refused::Other(_));
@@ -250,14 +268,25 @@ impl Incoming<'_> {
         if elsewhere.is_empty() { Ok(None) } else { Err(Problem::violations(elsewhere)) }
     }
 
-    /// True if the client names the content type of a stream.
-    fn names_stream(&self, found: &Match<'_>) -> bool {
-        let responses = found.route.binding().into_iter().flat_map(|binding| binding.responses.iter());
-        let kinds = responses.filter_map(|response| response.content_type.as_deref());
-        let is_stream = |kind: &&str| Media::of(kind).is_stream();
-        let mut kinds = kinds.filter(is_stream).map(essence);
-        kinds.any(|kind| self.accept.names(&kind))
+    /// How much the client wants the content type of a stream, if it names it.
+    fn weight_of_stream(&self, found: &Match<'_>) -> Option<u32> {
+        let named = kinds(found).filter(|kind| Media::of(kind).is_stream()).map(essence);
+        named.filter(|kind| self.accept.names(kind)).map(|kind| self.accept.weight(&kind)).max()
     }
+
+    /// How much the client wants what an operation gives that is no stream.
+    fn weight_of_result(&self, found: &Match<'_>) -> u32 {
+        let described = kinds(found).filter(|kind| !Media::of(kind).is_stream()).map(essence);
+        let most = described.map(|kind| self.accept.weight(&kind)).max();
+        most.unwrap_or_else(|| self.accept.weight(JSON))
+    }
+}
+
+/// The content types of what an operation gives if it succeeds.
+fn kinds<'m>(found: &'m Match<'_>) -> impl Iterator<Item = &'m str> {
+    let responses = found.route.binding().into_iter().flat_map(|binding| binding.responses.iter());
+    let given = responses.filter(|own| own.status.is_success() || own.status == StatusRange::Default);
+    given.filter_map(|response| response.content_type.as_deref())
 }
 
 /// An input with its files beside it if the handler takes them as they are, with their names; else they are JSON in it.

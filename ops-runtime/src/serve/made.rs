@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::answer::{JSON, empty, is_json_type, respond, text, value, written};
 use super::problem::Problem;
-use crate::model::media::{Form, essence, form};
-use crate::{HttpBinding, HttpMeta, HttpResponse, Payload, StatusRange};
+use crate::model::media::{Form, Media, essence, form};
+use crate::{HttpBinding, HttpMeta, HttpResponse, Payload, ResponseMeta, StatusRange};
 
 /// What the server says itself of the connection and the body.
 const FRAMING: [HeaderName; 8] = [
@@ -53,11 +53,17 @@ pub(super) fn response(
             Err(data) => respond(status, JSON, value(data)?.to_string()),
         });
     };
-    let described = binding.response(own.status_code, kind);
     let is_told = |response: &&HttpResponse| {
         kind.is_empty() || response.content_type.as_deref().is_some_and(|own| essence(own) == essence(kind))
     };
-    let described = described.filter(is_told).map_or_else(
+    let described = match binding.response(own.status_code, kind).filter(is_told) {
+        // The default is for errors, if there is a success: what is a success has its form.
+        None | Some(HttpResponse { status: StatusRange::Default, .. }) if kind.is_empty() && status.is_success() => {
+            usual(binding)
+        }
+        described => described,
+    };
+    let described = described.map_or_else(
         || {
             // Data are no bytes, unless the operation describes them so.
             let kind = if kind.is_empty() || form(kind) == Form::Bytes { JSON } else { kind };
@@ -69,6 +75,27 @@ pub(super) fn response(
         (Some(kind), Ok(text)) if is_json_type(kind) => Ok(respond(status, kind.trim(), text)),
         (_, Ok(text)) => written(status, &described, value(Payload::Json(text))?),
         (_, Err(data)) => written(status, &described, value(data)?),
+    }
+}
+
+/// The success that has a body, for a status of which nothing is described.
+fn usual(binding: &HttpBinding) -> Option<&HttpResponse> {
+    let is_result = |kind: &str| Media::of(kind) != Media::Events;
+    let has_body = |own: &&HttpResponse| own.content_type.as_deref().is_some_and(is_result);
+    let mut all = binding.responses.iter().filter(has_body);
+    let default = || binding.responses.iter().find(|own| own.status == StatusRange::Default);
+    all.find(|own| own.status.is_success()).or_else(default)
+}
+
+/// Gives an answer the status that its handler has set; 0 if it has set none.
+pub(super) fn set_status(operation: &str, meta: &mut ResponseMeta, status: u16) {
+    match status {
+        0 => {}
+        200..600 => {
+            let own = meta.as_own().cloned().unwrap_or_else(|| HttpMeta::new(status, ""));
+            *meta = HttpMeta { status_code: status, ..own }.into();
+        }
+        _ => tracing::warn!(operation, status, "a status of a handler is not sent: it is not one of 200 to 599"),
     }
 }
 

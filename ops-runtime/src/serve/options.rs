@@ -30,7 +30,8 @@ pub struct HttpServerOptions {
     /// default. A slower one is answered with 408, or ends the stream with an error.
     pub read_timeout: Duration,
     /// How long a call may take, and a subscription until its handler has opened it; a minute by default. A longer one is
-    /// answered with 504.
+    /// answered with 504. For a handler that reads the body as a stream, the time in which it waits for pieces does not count,
+    /// and begins again with each: they have [`read_timeout`](Self::read_timeout).
     pub timeout: Option<Duration>,
     /// How long a stream may stay silent before a comment keeps its connection open; 15 seconds by default.
     pub keep_alive: Duration,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::read::Fault;
@@ -37,19 +37,23 @@ pub(super) struct Problem {
     code: Option<String>,
     detail: String,
     members: Map<String, Value>,
-    header: Option<(http::HeaderName, HeaderValue)>,
+    pub(super) headers: HeaderMap,
 }
 
 impl Problem {
     /// A failure of the request itself.
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, code: None, detail: detail.into(), members: Map::new(), header: None }
+        Self { status, code: None, detail: detail.into(), members: Map::new(), headers: HeaderMap::new() }
+    }
+
+    fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
     }
 
     /// There is no room for the request now.
     pub(super) fn busy(detail: &str) -> Self {
-        let header = Some((RETRY_AFTER, HeaderValue::from_static("1")));
-        Self { header, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail).with(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
     /// The path has something for other methods. What can be read can be asked for its head (RFC 9110, section 9.3.2).
@@ -59,8 +63,11 @@ impl Problem {
             all.insert("HEAD");
         }
         let allowed = all.into_iter().collect::<Vec<_>>().join(", ");
-        let header = HeaderValue::from_str(&allowed).ok().map(|value| (ALLOW, value));
-        Self { header, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("the path takes {allowed}")) }
+        let problem = Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("the path takes {allowed}"));
+        match HeaderValue::from_str(&allowed) {
+            Ok(allowed) => problem.with(ALLOW, allowed),
+            Err(_) => problem,
+        }
     }
 
     /// The sender is not known.
@@ -68,8 +75,7 @@ impl Problem {
         if is_unavailable {
             return Self::busy("credentials cannot be checked now");
         }
-        let header = Some((WWW_AUTHENTICATE, challenge));
-        Self { header, ..Self::new(StatusCode::UNAUTHORIZED, "the request needs valid credentials") }
+        Self::new(StatusCode::UNAUTHORIZED, "the request needs valid credentials").with(WWW_AUTHENTICATE, challenge)
     }
 
     /// The sender may not run the operation.
@@ -125,8 +131,11 @@ impl Problem {
         let wait = error.details().get("retryAfter").and_then(Value::as_f64);
         let wait = wait.filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
         // Whole seconds (RFC 9110, section 10.2.3). The cast saturates.
-        let header = wait.map(|seconds| (RETRY_AFTER, HeaderValue::from(seconds.ceil() as u64)));
-        Self { code: Some(error.code().to_string()), members, header, ..Self::new(status, error.message()) }
+        let problem = Self { code: Some(error.code().to_string()), members, ..Self::new(status, error.message()) };
+        match wait {
+            Some(seconds) => problem.with(RETRY_AFTER, HeaderValue::from(seconds.ceil() as u64)),
+            None => problem,
+        }
     }
 
     /// The members of the problem, with the request by which the server's log knows it.
@@ -146,9 +155,7 @@ impl Problem {
         let mut response = Response::new(Body::from(self.to_json(request).to_string()));
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
-        if let Some((name, value)) = self.header {
-            response.headers_mut().insert(name, value);
-        }
+        response.headers_mut().extend(self.headers);
         response
     }
 }

@@ -22,6 +22,7 @@ use super::problem::Problem;
 use super::read;
 use crate::model::request_id::Number;
 use crate::run::registry::Entry;
+use crate::run::response::ResponseParts;
 use crate::{Bodies, BoxFuture, Payload};
 
 /// Every response has the id by which the server's log knows its request.
@@ -67,7 +68,14 @@ impl Shared {
             let number = Number::next();
             let meter = Meter::start(self.metrics.as_ref());
             let accept = Accept::of(&parts.headers);
-            let incoming = Incoming { server: &self, parts: &parts, number, accept, meter: &meter };
+            let incoming = Incoming {
+                server: &self,
+                parts: &parts,
+                number,
+                accept,
+                meter: &meter,
+                response: ResponseParts::new(),
+            };
             let answered = incoming.answer(body).await;
             let mut buffer = [0; Number::LENGTH];
             let id = number.write(&mut buffer);
@@ -142,7 +150,7 @@ impl Incoming<'_> {
             true => Payload::Value(read::nothing(&entry.spec)),
             false => Payload::Json(text.clone()),
         };
-        let answered = self.run(&entry, None, identity, input, Bodies::default()).await;
+        let answered = self.run(&entry, None, identity, input, Bodies::default(), None).await;
         answered.map_err(|problem| all_violations(&entry, &text, problem))
     }
 }

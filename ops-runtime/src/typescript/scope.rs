@@ -1,7 +1,9 @@
 //! Definitions that schemas refer to, and the names that they get in one namespace.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -79,6 +81,8 @@ struct Seen {
     references: Vec<String>,
     has_direction: bool,
     has_root: bool,
+    /// The hash of its text, once it was asked for.
+    hash: OnceCell<u128>,
 }
 
 impl Seen {
@@ -129,14 +133,19 @@ pub(super) struct Scope<'a> {
     items: Vec<Item>,
     numbers: HashMap<(usize, String, Side), usize>,
     taken: HashSet<String>,
-    /// The numbers of definitions that a schema holds for itself, by all that they lead to.
-    closures: HashMap<String, usize>,
+    /// The numbers of definitions that a schema holds for itself, by the hashes of all that they lead to.
+    closures: HashMap<u128, usize>,
+    /// How many definitions and references were looked at to find which are alike.
+    looked: usize,
     /// Which named types must have something.
     demanding: HashMap<usize, bool>,
 }
 
 /// The name under which a schema is found to which `#` refers.
 const ROOT: &str = "#";
+
+/// How many definitions and references are looked at to find which definitions are alike. Beyond that, each has a name of its own.
+const LOOKED: usize = 1 << 21;
 
 impl<'a> Scope<'a> {
     /// The table of the definitions that an API shares.
@@ -250,7 +259,8 @@ impl<'a> Scope<'a> {
             return Some(*number);
         }
         // Operations of Rust functions hold the definitions of their types each for itself.
-        let closure = self.tables.get(table).is_some_and(|table| table.parent.is_some()).then(|| self.closure(&key));
+        let is_own = self.tables.get(table).is_some_and(|table| table.parent.is_some());
+        let closure = if is_own { self.closure(&key) } else { None };
         if let Some(number) = closure.as_ref().and_then(|closure| self.closures.get(closure)) {
             self.numbers.insert(key, *number);
             return Some(*number);
@@ -273,18 +283,25 @@ impl<'a> Scope<'a> {
         Some(number)
     }
 
-    /// A definition with all that it leads to, as text: equal ones mean the same.
-    fn closure(&self, (table, name, side): &(usize, String, Side)) -> String {
-        let (mut found, mut queue) = (std::collections::BTreeMap::new(), vec![name.clone()]);
+    /// The hash of a definition with all that it leads to: equal ones mean the same. `None` if too much was looked at already.
+    fn closure(&mut self, (table, name, side): &(usize, String, Side)) -> Option<u128> {
+        let (mut found, mut queue) = (BTreeMap::new(), vec![name.clone()]);
         while let Some(name) = queue.pop() {
             if found.contains_key(&name) {
                 continue;
             }
-            let Some((_, held)) = self.find(*table, &name) else { continue };
-            queue.extend(Seen::of(held.value()).references);
-            found.insert(name, held.value().to_string());
+            let Some((at, held)) = self.find(*table, &name) else { continue };
+            let Some(seen) = self.tables.get(at).and_then(|table| table.seen.get(&name)) else { continue };
+            self.looked += 1 + seen.references.len();
+            if self.looked > LOOKED {
+                return None;
+            }
+            queue.extend(seen.references.iter().cloned());
+            // Many may lead to a large one, which is read once.
+            let hash = *seen.hash.get_or_init(|| hash(&held.value().to_string()));
+            found.insert(name, hash);
         }
-        format!("{name:?} {side:?} {found:?}")
+        Some(hash(&(name, side, found)))
     }
 
     pub(super) fn item(&self, number: usize) -> Option<&Item> {
@@ -374,6 +391,16 @@ impl<'a> Scope<'a> {
             item.lowered = Some(lowered);
         }
     }
+}
+
+/// A hash that is wide enough for no two values to share one.
+fn hash(value: &impl Hash) -> u128 {
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, value).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
 }
 
 /// The name of the definition that a reference leads to; `None` if it leads elsewhere, or into one.

@@ -10,9 +10,12 @@ mod engines;
 mod failures;
 mod hooks;
 mod options;
+#[cfg(unix)]
+mod pipes;
 mod rejected;
 mod resilience;
 mod script;
 mod secrets;
 mod server;
 mod streams;
+mod tokens;

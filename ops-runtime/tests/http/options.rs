@@ -112,6 +112,7 @@ async fn options_that_cannot_be_sent() {
             "/idempotencyKey",
             "if repeating does no harm, say so by `Retry::with_idempotent`",
         ),
+        (none().with_idempotency_key(" "), "/idempotencyKey", "the idempotency key has no characters"),
         // Of two faults, the first is named.
         (none().with_header("a b", "hush").with_base_url("/hush"), "/headers", "no valid name"),
     ] {
@@ -154,6 +155,8 @@ async fn keys_of_calls_that_are_no_requests() {
     registry.register(Registration::new(OperationSpec::query("here.key"), Handler::dynamic(key))).unwrap();
     let options = || CallOptions::new().with_idempotency_key("k-1");
     assert_eq!(registry.call_with("here.key", json!({}), options()).await.unwrap().data, "k-1");
+    let empty = CallOptions::new().with_idempotency_key("");
+    assert_eq!(registry.call_with("here.key", json!({}), empty).await.unwrap().data, Value::Null);
     let transport = InProcess::new();
     let worker = transport.serve(CallHandler::new(registry));
     let error = transport.remote().call_with("here.key", json!({}), options()).await.unwrap_err();
@@ -253,6 +256,21 @@ async fn an_idempotency_key_is_kept_over_retries() {
     let binding = with("/x", vec![HttpParameter::header("Idempotency-Key")]);
     assert!(seen(config, binding, json!({}), CallOptions::new()).await.is_err());
     assert_eq!((script.count(), script.header(0, "idempotency-key")), (1, None));
+}
+
+#[tokio::test]
+async fn an_empty_idempotency_key_is_none() {
+    let binding = || with("/x", vec![HttpParameter::header("Idempotency-Key")]);
+    let empty = || json!({ "Idempotency-Key": "" });
+    let (script, url) = Script::start(&[unavailable, ok]).await;
+    let config = HttpConfig::new().with_base_url(&*url).with_retries(retries());
+    // The server would carry out each repetition.
+    assert!(seen(config.clone(), binding(), empty(), CallOptions::new()).await.is_err());
+    assert_eq!((script.count(), script.header(0, "idempotency-key")), (1, Some(String::new())));
+    seen(config.clone(), binding(), empty(), CallOptions::new().with_idempotency_key("k-1")).await.unwrap();
+    assert_eq!(script.header(1, "idempotency-key"), Some("k-1".to_owned()));
+    seen(config.with_idempotency_keys(), binding(), empty(), CallOptions::new()).await.unwrap();
+    assert_eq!(script.header(2, "idempotency-key").unwrap().len(), 36);
 }
 
 /// A `POST` as a method of generated code.

@@ -256,9 +256,12 @@ async fn streams_do_not_go_on_for_ever() {
     assert_eq!(items(&url, "GET", true).await[2], Err(told.to_owned()));
     assert_eq!(script.count(), 2);
 
+    // Nobody said that the stream is complete.
     let (script, url) = Script::start(&[first, || events("")]).await;
-    assert_eq!(items(&url, "GET", true).await.len(), 2);
-    assert_eq!(script.count(), 4);
+    let found = items(&url, "GET", true).await;
+    let told = found[2].as_ref().unwrap_err();
+    assert!(told.contains("3 tries in a row") && told.contains("`Reconnect::with_max_tries`"), "{told}");
+    assert_eq!((found.len(), script.count()), (3, 4));
 
     let (script, url) = Script::start(&[first, unavailable]).await;
     assert_eq!(items(&url, "GET", true).await[2], Err("HTTP 503: Service Unavailable".to_owned()));

@@ -152,6 +152,8 @@ async fn pages_of_other_origins_and_names_are_refused() {
         let answer = open.raw(with("localhost", &format!("origin: {origin}\r\n")).as_bytes()).await;
         let status = if is_allowed { 200 } else { 403 };
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (status, allowed), "{origin}");
+        // With all of its headers, those of functions among them.
+        assert_eq!(answer.header("access-control-expose-headers"), Some("*"), "{origin}");
     }
     let named = serve(HttpServer::new(registry()).with_hosts(["api.example.com"])).await;
     assert_eq!(named.raw(with("api.example.com", "").as_bytes()).await.status, 200);

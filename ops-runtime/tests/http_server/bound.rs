@@ -194,6 +194,38 @@ async fn operations_of_one_path_are_told_apart() {
 }
 
 #[tokio::test]
+async fn accept_chooses_between_a_result_and_a_stream() {
+    let binding = |kind: &'static str| {
+        let mut binding = HttpBinding::of("GET", "/feed");
+        binding.responses = vec![HttpResponse::new(StatusRange::Exact(200), kind)].into();
+        binding
+    };
+    let registry = Registry::new();
+    let plain = Handler::dynamic(|_: Value, _| async { Ok(json!("plain")) });
+    registry.register(Registration::new(spec("plain", binding("application/json"), json!({})), plain)).unwrap();
+    let mut streamed = spec("stream", binding("text/event-stream"), json!({}));
+    streamed.kind = OperationKind::Subscription;
+    let handler =
+        Handler::dynamic_stream(|_: Value, _| async { Ok(futures_util::stream::iter([Ok(json!("stream"))])) });
+    registry.register(Registration::new(streamed, handler)).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    for (accept, expected) in [
+        ("*/*", "plain"),
+        ("application/json", "plain"),
+        ("text/event-stream", "stream"),
+        ("application/json, text/event-stream", "stream"),
+        ("application/json, text/event-stream;q=0.1", "plain"),
+        ("application/json;q=0.1, text/event-stream;q=0.2", "stream"),
+        ("text/event-stream;q=0.5, */*;q=0.1", "stream"),
+        ("text/event-stream;q=0.5, */*;q=0.6", "plain"),
+        ("text/event-stream;q=0", "plain"),
+    ] {
+        let answer = server.send("GET /feed", &[&format!("accept: {accept}")], "").await;
+        assert!(answer.body.contains(expected), "{accept}: {answer:?}");
+    }
+}
+
+#[tokio::test]
 async fn responses_are_as_the_binding_says() {
     let responses = |list: Vec<HttpResponse>| {
         let mut binding = HttpBinding::of("POST", "/x");

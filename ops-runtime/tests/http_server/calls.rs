@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::adapter::{Handler, Registration, Reply};
 use ops_runtime::serve::{HttpServer, HttpServerOptions};
-use ops_runtime::spec::OperationSpec;
-use ops_runtime::{CallError, Context};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Call, CallError, Context, Operation, Registry, operation};
 use serde_json::{Value, json};
 
 use crate::fixture::{registry, serve};
@@ -159,5 +159,41 @@ async fn a_caller_beyond_its_limits_learns_when_to_try_again() {
         let answer = server.post("/operations/math/limited", &input).await;
         assert_eq!((answer.status, answer.header("retry-after")), (status, after), "{input}");
         assert_eq!((&answer.problem()["code"], &answer.json()["details"]), (&json!(code), &details));
+    }
+}
+
+/// Sets a level.
+#[operation(namespace = "lamp")]
+async fn set(#[schemars(extend("enum" = ["low", "high"]))] level: String) -> String {
+    level
+}
+
+/// An operation whose schemas are written beside its types.
+struct Named;
+
+impl Operation for Named {
+    type Input = Value;
+    type Output = Value;
+    const SPEC: &'static OperationSpec =
+        &OperationSpec::query("lamp.named").with_input(Schema::text(r#"{"type":"object","required":["name"]}"#));
+}
+
+impl Call for Named {}
+
+#[tokio::test]
+async fn a_schema_that_says_more_than_the_type_is_asked() {
+    let registry = Registry::new();
+    registry.register(Set).unwrap();
+    let named = |input: Value, _| async move { Ok(Reply::Value(input)) };
+    registry.register(Registration::call::<Named, _, _>(named)).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    for (path, input, status) in [
+        ("/operations/lamp/set", r#"{"level":"low"}"#, 200),
+        ("/operations/lamp/set", r#"{"level":"foo"}"#, 422),
+        ("/operations/lamp/named", r#"{"name":"a"}"#, 200),
+        ("/operations/lamp/named", "{}", 422),
+    ] {
+        let answer = server.post(path, input).await;
+        assert_eq!(answer.status, status, "{path} {input}: {answer:?}");
     }
 }

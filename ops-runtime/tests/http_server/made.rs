@@ -3,11 +3,12 @@
 
 use axum::Router;
 use axum::routing::get;
+use futures_util::{Stream, stream};
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
-use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, StatusRange};
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{
     Body, Call, CallError, Context, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope,
     operation,
@@ -67,6 +68,48 @@ async fn put_pets() {}
 #[operation(namespace = "shop", http = "GET /part")]
 async fn part() -> ResponseEnvelope<Body> {
     ResponseEnvelope::http("bc".into(), HttpMeta::new(206, "text/csv").with_header("content-range", "bytes 1-2/4"))
+}
+
+/// What a handler says of its response by its context, and how it ends.
+#[operation(namespace = "shop", http = "GET /said", errors(Sold = 409))]
+async fn said(context: &Context, how: String) -> Result<Value, CallError> {
+    context.set_response_header("X-How", "before");
+    context.set_response_header("x-how", &how);
+    context.set_response_header("etag", "\"7\"");
+    context.set_response_header("content-length", "7");
+    context.set_response_header("not a name", "7");
+    context.add_response_cookie("a=1; HttpOnly");
+    context.add_response_cookie("b=2");
+    let status = match how.as_str() {
+        "created" => 201,
+        "unchanged" => 304,
+        "nothing" => 204,
+        "odd" => 99,
+        "sold" => return Err(CallError::new("Sold", "it is sold")),
+        "described" => return Err(ErrorResponse::new(409, json!({ "by": 7 })).into()),
+        // That call has no response, and this one is not its.
+        "nested" => return context.env().call("shop.said", json!({ "how": "created" })).await.map(|made| made.data),
+        _ => return Ok(json!(how)),
+    };
+    context.set_response_status(status);
+    Ok(json!(how))
+}
+
+/// Sets headers before the stream begins.
+#[operation(namespace = "shop", http = "GET /counted")]
+async fn counted(context: &Context) -> Result<impl Stream<Item = u32>, CallError> {
+    context.set_response_header("x-total", "2");
+    context.set_response_status(201);
+    Ok(stream::iter([1, 2]))
+}
+
+/// Says something of a stream that does not begin.
+#[operation(namespace = "shop", http = "GET /uncounted")]
+async fn uncounted(context: &Context) -> Result<impl Stream<Item = u32>, CallError> {
+    context.set_response_header("x-total", "0");
+    context.set_response_header("etag", "\"7\"");
+    let none: Option<stream::Iter<std::vec::IntoIter<u32>>> = None;
+    none.ok_or_else(|| ErrorResponse::new(409, json!({ "by": 7 })).into())
 }
 
 /// Passes on what another server answers.
@@ -163,6 +206,87 @@ async fn a_handlers_status_and_headers_are_sent_as_set() {
 }
 
 #[tokio::test]
+async fn what_a_handler_says_by_its_context_is_sent_with_results_and_errors() {
+    let registry = Registry::new();
+    registry.register_all([Registration::from(Said), Counted.into(), Uncounted.into()]).unwrap();
+    let server = serve(HttpServer::new(registry.clone())).await;
+    let etag = Some("\"7\"");
+    for (how, status, body, etag) in [
+        ("plain", 200, "\"plain\"", etag),
+        ("created", 201, "\"created\"", etag),
+        ("unchanged", 304, "", etag),
+        ("nothing", 204, "", etag),
+        ("odd", 200, "\"odd\"", etag),
+        ("nested", 200, "\"created\"", etag),
+        // It describes no problem.
+        ("described", 409, "{\"by\":7}", None),
+    ] {
+        let answer = server.get(&format!("/said?how={how}")).await;
+        assert_eq!((answer.status, answer.body.as_str()), (status, body), "{how}: {answer:?}");
+        assert_eq!((answer.header("x-how"), answer.header("etag")), (Some(how), etag), "{how}: {answer:?}");
+        assert_eq!(answer.headers.iter().filter(|(name, _)| name == "set-cookie").count(), 2, "{how}: {answer:?}");
+        assert_ne!(answer.header("content-length"), Some("7").filter(|_| body.len() != 7), "{how}: {answer:?}");
+    }
+    let sold = server.get("/said?how=sold").await;
+    assert_eq!((sold.status, &sold.problem()["code"]), (409, &json!("Sold")), "{sold:?}");
+    assert_eq!((sold.header("x-how"), sold.header("etag")), (Some("sold"), None), "{sold:?}");
+    // Not those of a call that is refused before its handler runs, nor of the next one.
+    let refused = server.get("/said").await;
+    assert_eq!(
+        (refused.status, refused.header("x-how"), refused.header("set-cookie")),
+        (422, None, None),
+        "{refused:?}"
+    );
+
+    let by_id = server.post("/operations/shop/said", r#"{"how":"created"}"#).await;
+    assert_eq!((by_id.status, by_id.header("x-how"), by_id.header("etag")), (201, Some("created"), None), "{by_id:?}");
+    let counted = server.get("/counted").await;
+    assert_eq!((counted.status, counted.header("x-total")), (200, Some("2")), "{counted:?}");
+    assert!(counted.body.contains("data: 2"), "{counted:?}");
+    let uncounted = server.get("/uncounted").await;
+    assert_eq!((uncounted.status, uncounted.json()), (409, json!({ "by": 7 })), "{uncounted:?}");
+    assert_eq!((uncounted.header("x-total"), uncounted.header("etag")), (Some("0"), None), "{uncounted:?}");
+
+    // In this process there is no response.
+    let local = registry.execute::<Said>(SaidInput { how: "created".into() }).await.unwrap();
+    assert_eq!((local.data, local.meta.as_http()), (json!("created"), None));
+}
+
+#[tokio::test]
+async fn a_success_that_is_not_described_has_the_form_of_the_one_that_is() {
+    let ok = |kind: &'static str| HttpResponse::new(StatusRange::Exact(200), kind);
+    let problem = HttpResponse::new(StatusRange::Default, "application/problem+json");
+    let empty = HttpResponse::empty(StatusRange::Exact(204));
+    let registry = Registry::new();
+    for (number, responses) in
+        [vec![ok("text/plain"), problem.clone()], vec![problem.clone(), empty, ok("application/json")], vec![problem]]
+            .into_iter()
+            .enumerate()
+    {
+        let mut spec = OperationSpec::new(OperationKind::Query, "shop", &format!("status{number}")).unwrap();
+        let mut binding = HttpBinding::of("GET", format!("/status/{number}"));
+        binding.responses = responses.into();
+        spec.binding = Binding::Http(binding);
+        let handler = Handler::dynamic(|_: Value, context: Context| async move {
+            context.set_response_status(202);
+            Ok(json!("done"))
+        });
+        registry.register(Registration::new(spec, handler)).unwrap();
+    }
+    let server = serve(HttpServer::new(registry)).await;
+    for (number, kind, body) in [
+        (0, "text/plain", "done"),
+        (1, "application/json", "\"done\""),
+        // There is nothing else that it could be.
+        (2, "application/problem+json", "\"done\""),
+    ] {
+        let answer = server.get(&format!("/status/{number}")).await;
+        assert_eq!((answer.status, answer.header("content-type")), (202, Some(kind)), "{answer:?}");
+        assert_eq!(answer.body, body, "{number}");
+    }
+}
+
+#[tokio::test]
 async fn a_declared_success_is_the_status_of_the_response_and_of_the_document() {
     let registry = Registry::new();
     registry.register_all([Registration::from(AddPet), PutPets.into(), Part.into()]).unwrap();
@@ -242,4 +366,13 @@ async fn errors_of_calls_are_responses_of_own_routes() {
     }
     let answer = server.get("/fail/response").await;
     assert_eq!((answer.status, answer.json()), (409, json!({ "by": 7 })));
+}
+
+#[test]
+fn own_routes_with_a_fallback_are_refused_where_they_are_given() {
+    let with = |routes: Router| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| HttpServer::new(Registry::new()).with_routes(routes)))
+    };
+    assert!(with(Router::new().route("/hello", get(async || "hello"))).is_ok());
+    assert!(with(Router::new().fallback(async || "nothing there")).is_err());
 }

@@ -2,10 +2,12 @@
 
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::binding::{Binding, HttpBinding, HttpBody, HttpParameter, ParameterLocation};
+use ops_runtime::binding::{
+    Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, ParameterLocation, StatusRange,
+};
 use ops_runtime::serve::{ApiKeys, HttpServer, HttpServerOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
-use ops_runtime::{Body, CallError, Registry, operation};
+use ops_runtime::{Body, CallError, HttpClient, HttpConfig, Registry, operation};
 use serde_json::{Value, json};
 
 use crate::fixture::serve;
@@ -122,6 +124,42 @@ async fn keys_are_no_input() {
         let answer = server.send(&format!("GET {path}"), headers, "").await;
         assert_eq!((answer.status, answer.json()), (200, expected), "{path} {headers:?}");
     }
+}
+
+#[tokio::test]
+async fn cookies_of_their_own_syntax_have_no_escapes() {
+    let cookie = |name: &'static str| HttpParameter::of(ParameterLocation::Cookie, name);
+    let mut binding = HttpBinding::of("GET", "/raw");
+    binding.parameters = vec![cookie("token").with_reserved(), cookie("other")].into();
+    binding.responses = vec![HttpResponse::new(StatusRange::Exact(200), "application/json")].into();
+    let text = json!({ "type": "string" });
+    let registry = Registry::new();
+    registry.register(echo("raw", binding, json!({ "token": text, "other": text }))).unwrap();
+    let specs = registry.list();
+    let server = serve(HttpServer::new(registry)).await;
+    for (value, token, other) in [
+        ("abc%3D%3D", "abc%3D%3D", "abc=="),
+        ("100%", "100%", "100%"),
+        ("%41%2", "%41%2", "A%2"),
+        ("%25", "%25", "%"),
+        // What no cookie can hold is escaped all the same.
+        ("a%20b%2C%22%3b%5C%C3%A9", "a b,\";\\é", "a b,\";\\é"),
+    ] {
+        let answer = server.send("GET /raw", &[&format!("cookie: token={value}; other={value}")], "").await;
+        assert_eq!((answer.status, answer.json()), (200, json!({ "token": token, "other": other })), "{value}");
+    }
+    // As our client sends it.
+    let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+    let caller = Registry::new();
+    caller.register_all(client.bind(specs).unwrap()).unwrap();
+    for token in ["abc%3D%3D", "50 %, \"é\"; a\\b=c"] {
+        let came = caller.call("read.raw", json!({ "token": token, "other": token })).await.unwrap().into_data();
+        assert_eq!(came, json!({ "token": token, "other": token }));
+    }
+    // OpenAPI 3.1 does not have the style.
+    let document = server.get("/openapi.json").await.json();
+    let parameters = document["paths"]["/raw"]["get"]["parameters"].clone();
+    assert_eq!((&document["openapi"], &parameters[0]["style"]), (&json!("3.2.0"), &json!("cookie")), "{parameters}");
 }
 
 #[tokio::test]

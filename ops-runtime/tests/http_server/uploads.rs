@@ -89,6 +89,21 @@ async fn stated(length: u64) -> Body {
     body.with_length(length)
 }
 
+static EXPORTS: AtomicU64 = AtomicU64::new(0);
+
+#[operation(namespace = "files", http = "POST /exports")]
+async fn export() -> Body {
+    EXPORTS.fetch_add(1, Ordering::Relaxed);
+    "done".into()
+}
+
+/// Reads a body, and then does nothing.
+#[operation(namespace = "files", http = "POST /stuck")]
+async fn stuck(body: Body) -> Result<(), CallError> {
+    count(body).await?;
+    std::future::pending().await
+}
+
 #[operation(namespace = "files", http = "GET /missing")]
 async fn missing() -> Body {
     Body::file("/nowhere/at/all")
@@ -146,6 +161,8 @@ async fn setting(options: HttpServerOptions) -> Setting {
     registry.register(Broken).unwrap();
     registry.register(Missing).unwrap();
     registry.register(Stated).unwrap();
+    registry.register(Export).unwrap();
+    registry.register(Stuck).unwrap();
     let text = |mut input: std::collections::BTreeMap<String, String>, _| async move {
         Ok(Reply::Value(input.remove("body").unwrap_or_default()))
     };
@@ -326,6 +343,44 @@ async fn uploads_have_limits() {
     // An input that is wrong beside its body is a problem as ever.
     let broken = raw("content-length: 3", "abc").await;
     assert_eq!(broken.status, 200);
+}
+
+#[tokio::test]
+async fn an_upload_may_take_longer_than_its_call() {
+    let options = HttpServerOptions::new().with_timeout(Some(Duration::from_millis(500)));
+    let setting = setting(options).await;
+    let pieces = stream::iter(0..8).then(|_| async {
+        tokio::time::sleep(Duration::from_millis(125)).await;
+        Ok(Bytes::from_static(b"a"))
+    });
+    let file = Body::stream(pieces);
+    let counted = setting.client.execute::<Upload>(UploadInput { name: "a".to_owned(), file }).await.unwrap();
+    assert_eq!(counted.data[1], 8);
+    // The handler itself has that much time, and no more.
+    let slow = setting.server.send("POST /stuck", &[BYTES], "abc").await;
+    assert_eq!((slow.status, &slow.problem()["code"]), (504, &json!("TIMEOUT")), "{slow:?}");
+}
+
+#[tokio::test]
+async fn what_has_no_room_for_its_bytes_does_not_run() {
+    let setting = setting(HttpServerOptions::new().with_max_streams(1)).await;
+    let mut open = TcpStream::connect(setting.server.address).await.unwrap();
+    open.write_all(b"GET /zeros/1099511627776 HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    open.read_exact(&mut [0; 1024]).await.unwrap();
+    let refused = setting.server.send("POST /exports", &[], "").await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    assert_eq!(EXPORTS.load(Ordering::Relaxed), 0);
+    drop(open);
+    let mut exported = setting.server.send("POST /exports", &[], "").await;
+    // The server notices that nobody reads any more when it writes.
+    for _ in 0..1_000 {
+        if exported.status != 503 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        exported = setting.server.send("POST /exports", &[], "").await;
+    }
+    assert_eq!((exported.body.as_str(), EXPORTS.load(Ordering::Relaxed)), ("done", 1), "{exported:?}");
 }
 
 #[tokio::test]

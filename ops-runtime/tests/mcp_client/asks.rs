@@ -47,3 +47,10 @@ async fn a_task_that_has_asked_is_alive_while_it_makes_progress() {
     assert_eq!(call(&client, "job", json!({})).await, Ok(text("done")));
     client.close().await;
 }
+
+#[tokio::test]
+async fn a_task_that_has_asked_is_alive_while_the_server_says_how_it_is() {
+    let client = connect(faulty("tasks asks quiet").with_timeout(Duration::from_millis(600))).await;
+    assert_eq!(call(&client, "job", json!({})).await, Ok(text("done")));
+    client.close().await;
+}

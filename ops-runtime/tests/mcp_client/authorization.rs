@@ -115,6 +115,42 @@ async fn clients_of_one_store_use_no_refresh_token_twice() {
     assert_eq!((server.count("used twice"), user.asked()), (0, 1));
 }
 
+/// Calls a tool, and goes away once the server was asked for a token so many times.
+async fn call_and_go(server: &Server, client: &McpClient, tool: &'static str, (what, times): (&str, usize)) {
+    let client = client.clone();
+    let called = tokio::spawn(async move { call(&client, tool).await });
+    while server.count(what) < times {
+        sleep(Duration::from_millis(10)).await;
+    }
+    called.abort();
+    assert!(called.await.unwrap_err().is_cancelled(), "it waits for the token");
+}
+
+#[tokio::test]
+async fn a_renewed_token_is_kept_though_its_caller_goes_away() {
+    let (server, user, store) = (Server::start().await, User::new(1), Drawer::default());
+    server.oddities.lock().unwrap().rotates = true;
+    let client = connect(config(&server, user.oauth(&store))).await;
+    expire(&store);
+    server.oddities.lock().unwrap().tokens_late = Some(Duration::from_millis(500));
+    call_and_go(&server, &client, "open", ("renewed", 1)).await;
+    assert_eq!(call(&client, "open").await.unwrap(), json!("open"));
+    assert_eq!((server.count("renewed"), server.count("used twice"), user.asked()), (1, 0, 1));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn what_the_user_has_agreed_to_is_kept_though_the_caller_goes_away() {
+    let (server, user) = (Server::start().await, User::new(2));
+    server.oddities.lock().unwrap().demands = 2;
+    let client = connect(config(&server, user.oauth(&Drawer::default()))).await;
+    server.oddities.lock().unwrap().tokens_late = Some(Duration::from_millis(500));
+    call_and_go(&server, &client, "deep", ("/token", 2)).await;
+    assert_eq!((call(&client, "deep").await.unwrap(), user.asked()), (json!("open"), 2));
+    assert_eq!(server.count("renewed"), 0, "the new token is not lost");
+    client.close().await;
+}
+
 #[tokio::test]
 async fn who_refuses_when_tools_have_changed_is_not_asked_again() {
     let (server, user) = (Server::start().await, User::new(1));

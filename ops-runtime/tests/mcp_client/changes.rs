@@ -37,6 +37,10 @@ struct Inner {
     sessions: AtomicUsize,
     /// True if the session is forgotten at the next call.
     forgets: AtomicBool,
+    /// How many sessions are forgotten.
+    forgotten: AtomicUsize,
+    /// How many lists of tools come a second late.
+    late: AtomicUsize,
     /// How notifications are answered: the content type and the body.
     accepts: Mutex<Option<(&'static str, &'static str)>>,
     /// How many lists of tools are to be refused with 503.
@@ -109,6 +113,10 @@ fn once(left: &AtomicUsize) -> bool {
 async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let inner = &server.0;
     let json_type = ("content-type", "application/json");
+    let session = headers.get("mcp-session-id").and_then(|id| id.to_str().ok()?.strip_prefix("session-")?.parse().ok());
+    if session.is_some_and(|session: usize| session < inner.forgotten.load(Ordering::SeqCst)) {
+        return response(StatusCode::NOT_FOUND, &[], "");
+    }
     if method == Method::GET {
         let is_refused = once(&inner.refuses);
         return if is_refused { response(StatusCode::SERVICE_UNAVAILABLE, &[], "") } else { server.stream(None) };
@@ -150,7 +158,11 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
         "tools/list" => {
             let tools = inner.tools.lock().unwrap().clone();
             let tool = |name: &String| json!({ "name": name, "inputSchema": { "type": "object" } });
-            answer(json!({ "tools": tools.iter().map(tool).collect::<Vec<_>>() }), &[])
+            let listed = answer(json!({ "tools": tools.iter().map(tool).collect::<Vec<_>>() }), &[]);
+            if once(&inner.late) {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            listed
         }
         "tools/call" if headers.contains_key("mcp-session-id") && inner.forgets.swap(false, Ordering::SeqCst) => {
             response(StatusCode::NOT_FOUND, &[], "")
@@ -261,6 +273,44 @@ async fn a_server_that_has_forgotten_the_session_is_asked_for_its_tools() {
     assert_eq!(client.call("far.one", json!({})).await.unwrap().data[0]["text"], "done");
     assert_eq!(server.0.sessions.load(Ordering::SeqCst), 2);
     has(&client, &["one", "two"]).await;
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_forgotten_is_noticed_without_a_call() {
+    let (server, config) = Server::start(Inner::default()).await;
+    let client = connect(config).await;
+    server.opened(1).await;
+    server.has(&["two"]);
+    server.0.forgotten.store(1, Ordering::SeqCst);
+    server.breaks_off();
+    has(&client, &["two"]).await;
+    assert_eq!(server.0.sessions.load(Ordering::SeqCst), 2);
+    // The new session has a stream as well.
+    server.opened(2).await;
+    server.has(&["three"]);
+    server.says();
+    has(&client, &["three"]).await;
+    client.close().await;
+}
+
+#[tokio::test]
+async fn an_older_list_does_not_take_the_place_of_a_newer_one() {
+    let (server, config) = Server::start(Inner::default()).await;
+    let (client, registry) = (connect(config).await, Registry::new());
+    client.register_all(&registry).unwrap();
+    server.0.late.store(1, Ordering::SeqCst);
+    let older = tokio::spawn({
+        let client = client.clone();
+        async move { client.refresh().await }
+    });
+    eventually("the list is made", || server.0.late.load(Ordering::SeqCst) == 0).await;
+    server.has(&["two"]);
+    client.refresh().await.unwrap();
+    older.await.unwrap().unwrap();
+    has(&client, &["two"]).await;
+    let ids: Vec<_> = registry.list().iter().map(|spec| spec.id.to_string()).collect();
+    assert_eq!(ids, ["far.two"]);
     client.close().await;
 }
 

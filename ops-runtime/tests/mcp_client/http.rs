@@ -8,10 +8,12 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, StatusCode};
-use futures_util::stream;
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use ops_runtime::ErrorCode;
-use ops_runtime::mcp::{McpClient, McpServerConfig};
+use ops_runtime::mcp::{ElicitationAnswer, McpClient, McpServerConfig};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::peers::LONG;
@@ -29,7 +31,12 @@ enum Fault {
     /// A body that is longer than it may be.
     Huge,
     Redirect(String),
+    /// A question first, whose answer the server is slow to accept.
+    Ask,
 }
+
+/// Longer than rmcp itself waits until an answer is accepted.
+const SLOW: Duration = Duration::from_secs(6);
 
 #[derive(Clone, Default)]
 struct Server {
@@ -37,6 +44,12 @@ struct Server {
     /// The methods that came, with the session they came in.
     seen: Arc<Mutex<Vec<String>>>,
     sessions: Arc<Mutex<u32>>,
+    /// The headers of the requests.
+    headers: Arc<Mutex<Vec<HeaderMap>>>,
+    /// Told when the answer to a question is accepted.
+    accepted: Arc<Mutex<Option<oneshot::Sender<()>>>>,
+    /// What `server/discover` meets.
+    discovery: Arc<Mutex<Option<Fault>>>,
 }
 
 impl Server {
@@ -71,6 +84,7 @@ fn answer(id: &Value, result: &Value) -> String {
 }
 
 async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    server.headers.lock().unwrap().push(headers.clone());
     let session = headers.get("mcp-session-id").map_or("none", |session| session.to_str().unwrap()).to_owned();
     let json = [("content-type", "application/json")];
     if method != Method::POST {
@@ -109,10 +123,21 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
             let fault = server.faults.lock().unwrap().pop_front();
             match fault {
                 None => response(StatusCode::OK, &json, answer(id, &text("worked"))),
-                Some(fault) => meet(fault, id),
+                Some(fault) => meet(&server, fault, id),
             }
         }
+        "response" => {
+            let accepted = server.accepted.lock().unwrap().take();
+            tokio::time::sleep(SLOW).await;
+            if let Some(accepted) = accepted {
+                let _ = accepted.send(());
+            }
+            response(StatusCode::ACCEPTED, &[], "")
+        }
         "server/discover" => {
+            if let Some(fault) = server.discovery.lock().unwrap().clone() {
+                return meet(&server, fault, id);
+            }
             let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "no session" } });
             response(StatusCode::BAD_REQUEST, &json, error.to_string())
         }
@@ -120,10 +145,10 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
     }
 }
 
-fn meet(fault: Fault, id: &Value) -> Response<Body> {
+fn meet(server: &Server, fault: Fault, id: &Value) -> Response<Body> {
     let events = [("content-type", "text/event-stream")];
     match fault {
-        Fault::Status(status, headers, body) => response(status, headers, body),
+        Fault::Status(status, headers, body) => response(status, headers, body.replace("ID", &id.to_string())),
         Fault::Drop(before) => response(StatusCode::OK, &events, before.replace("ID", &id.to_string())),
         Fault::Event(before) => {
             let event = format!("{}data: {}\n\n", before.replace("ID", &id.to_string()), answer(id, &text("streamed")));
@@ -139,6 +164,17 @@ fn meet(fault: Fault, id: &Value) -> Response<Body> {
             let piece = Bytes::from(vec![b' '; 1 << 20]);
             let pieces = stream::iter((0..100).map(move |_| Ok::<_, std::io::Error>(piece.clone())));
             response(StatusCode::OK, &[("content-type", "application/json")], Body::from_stream(pieces))
+        }
+        Fault::Ask => {
+            let (sender, accepted) = oneshot::channel();
+            *server.accepted.lock().unwrap() = Some(sender);
+            let params = json!({ "message": "Which?", "requestedSchema": { "type": "object", "properties": {} } });
+            let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params });
+            let asked = futures_util::future::ready(Ok(format!("data: {question}\n\n")));
+            let answer = format!("data: {}\n\n", answer(id, &text("asked")));
+            // If the client has given its answer up, so does the server.
+            let answered = async move { accepted.await.map(|()| answer).map_err(std::io::Error::other) };
+            response(StatusCode::OK, &events, Body::from_stream(stream::once(asked).chain(stream::once(answered))))
         }
         Fault::Redirect(url) => response(StatusCode::TEMPORARY_REDIRECT, &[("location", &url)], ""),
     }
@@ -253,6 +289,75 @@ async fn events_are_read_whatever_comes_before_the_answer() {
         assert_eq!(work(&client).await.unwrap(), "streamed", "{before}");
     }
     client.close().await;
+}
+
+#[tokio::test]
+async fn a_batch_holds_the_answer() {
+    const BATCH: &str = r#"[{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":ID,"progress":1}},{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"in a batch"}]}}]"#;
+    const ALONE: &str = r#"[{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"in a batch"}]}}]"#;
+    const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+    const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
+    let (server, url) = Server::start().await;
+    let client = connect(McpServerConfig::http(url)).await;
+    for batch in [BATCH, ALONE] {
+        server.then(Fault::Status(StatusCode::OK, JSON, batch));
+        assert_eq!(work(&client).await.unwrap(), "in a batch", "{batch}");
+        let event: &'static str = format!("data: {batch}\n\n").leak();
+        server.then(Fault::Status(StatusCode::OK, EVENTS, event));
+        assert_eq!(work(&client).await.unwrap(), "in a batch", "{event}");
+    }
+    assert_eq!((server.count("tools/call"), client.in_flight()), (4, 0));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn no_header_is_sent_twice() {
+    let (server, url) = Server::start().await;
+    let config = McpServerConfig::http(url)
+        .with_header("Content-Type", "application/json")
+        .with_header("Accept", "application/json, text/event-stream")
+        .with_header("Authorization", "Bearer of-the-file")
+        .with_header("X-Own", "kept")
+        .with_bearer("t0ken");
+    let client = connect(config).await;
+    assert_eq!(work(&client).await.unwrap(), "worked");
+    client.close().await;
+    for headers in server.headers.lock().unwrap().iter() {
+        let twice: Vec<_> = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1).collect();
+        assert!(twice.is_empty(), "{twice:?} of {headers:?}");
+        assert_eq!(headers["authorization"], "Bearer t0ken");
+        assert_eq!(headers["x-own"], "kept");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_a_question_may_be_accepted_late() {
+    let (server, url) = Server::start().await;
+    let config = McpServerConfig::http(url).with_elicitation(|_| async { ElicitationAnswer::Decline });
+    let client = connect(config).await;
+    server.then(Fault::Ask);
+    assert_eq!(work(&client).await.unwrap(), "asked");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_what_it_does_not_know_is_an_old_one() {
+    const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+    let faults = [
+        Fault::Status(StatusCode::ACCEPTED, &[], ""),
+        Fault::Status(StatusCode::OK, JSON, ""),
+        Fault::Drop(": nothing\n\n"),
+        Fault::Silence,
+    ];
+    let connected = faults.map(|fault| async move {
+        let (server, url) = Server::start().await;
+        *server.discovery.lock().unwrap() = Some(fault);
+        let client = connect(McpServerConfig::http(url)).await;
+        assert_eq!((client.server_info().protocol_version.as_str(), server.count("initialize")), ("2025-11-25", 1));
+        assert_eq!(work(&client).await.unwrap(), "worked");
+        client.close().await;
+    });
+    join_all(connected).await;
 }
 
 #[tokio::test]

@@ -8,5 +8,7 @@ mod faults;
 mod http;
 mod oauth;
 mod peers;
+#[cfg(unix)]
+mod recovery;
 mod servers;
 mod tasks;

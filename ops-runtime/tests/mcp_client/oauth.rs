@@ -44,6 +44,8 @@ pub(crate) struct Oddities {
     pub(crate) is_public: bool,
     /// Each refresh token is good once.
     pub(crate) rotates: bool,
+    /// How long it takes to send tokens, which are good meanwhile.
+    pub(crate) tokens_late: Option<Duration>,
     /// Its tools change with the first call, after which the token is good no more.
     pub(crate) changes: bool,
 }
@@ -78,7 +80,16 @@ async fn serve(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response<Body> {
-    let (url, form) = (&server.url, String::from_utf8_lossy(&body).into_owned());
+    let answer = answer(&server, &method, &uri, &headers, &body);
+    let late = server.oddities.lock().unwrap().tokens_late.filter(|_| uri.path() == "/token");
+    if let Some(late) = late {
+        tokio::time::sleep(late).await;
+    }
+    answer
+}
+
+fn answer(server: &Server, method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> Response<Body> {
+    let (url, form) = (&server.url, String::from_utf8_lossy(body).into_owned());
     let path = uri.path().to_owned();
     let seen = if form.contains("grant_type=refresh_token") { "renewed".to_owned() } else { path.clone() };
     server.seen.lock().unwrap().push(seen);
@@ -104,7 +115,7 @@ async fn serve(
             reply(200, &[], &metadata)
         }
         "/register" => {
-            let asked: Value = serde_json::from_slice(&body).unwrap();
+            let asked: Value = serde_json::from_slice(body).unwrap();
             assert_eq!(asked["client_name"], "the test");
             let id = format!("dynamic-{}", server.count("/register"));
             let mut client = json!({ "client_id": id, "redirect_uris": asked["redirect_uris"] });
@@ -152,7 +163,7 @@ async fn serve(
             let good = format!("Bearer token-{}", server.good.lock().unwrap());
             if oddities.is_public && !headers.contains_key("authorization") {
                 // A client looks for the metadata without a token, too.
-                if method == Method::POST {
+                if *method == Method::POST {
                     server.seen.lock().unwrap().push("anonymous".to_owned());
                 }
             } else if headers.get("authorization").is_none_or(|given| given != good.as_str()) {
@@ -161,10 +172,10 @@ async fn serve(
                 let headers = if oddities.has_no_challenge { &[][..] } else { &headers };
                 return reply(401, headers, &Value::Null);
             }
-            if method != Method::POST {
+            if *method != Method::POST {
                 return reply(405, &[], &Value::Null);
             }
-            let message: Value = serde_json::from_slice(&body).unwrap();
+            let message: Value = serde_json::from_slice(body).unwrap();
             if message["params"]["name"] == "deep" && *server.good.lock().unwrap() < oddities.demands {
                 server.seen.lock().unwrap().push("too deep".to_owned());
                 let challenge = "Bearer error=\"insufficient_scope\", scope=\"deep\"";

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::mcp::{McpPeer, McpServer};
+use ops_runtime::mcp::{McpPeer, McpServer, McpServerOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{CallError, Context, Registry};
 use serde_json::{Value, json};
@@ -84,6 +85,72 @@ async fn a_state_is_good_for_what_it_was_given_for() {
     let mut client = Client::connect(McpServer::new(registry), REVISIONS[1]).await;
     let error = client.request("tools/call", call("demo_ask", answer)).await["error"].clone();
     assert_eq!(error["code"], -32602, "another key: {error}");
+}
+
+/// What the client is asked next is withdrawn.
+async fn is_withdrawn(client: &mut Client) {
+    let asked = client.notification().await;
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let withdrawn = client.notification().await;
+    assert_eq!(withdrawn["method"], "notifications/cancelled", "{withdrawn}");
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"], "{withdrawn}");
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_waits_for_is_withdrawn() {
+    let connect = |options: McpServerOptions| {
+        let server = McpServer::new(registry().0).with_options(options);
+        Client::connect_with(server, REVISIONS[0], json!({ "elicitation": {} }))
+    };
+    // The answer does not come in time.
+    let mut client = connect(McpServerOptions::default().with_ask_timeout(Duration::from_millis(50))).await;
+    let result = client.call("demo_ask", json!({})).await;
+    assert_eq!(result["_meta"]["ops/error"]["code"], "TIMEOUT", "{result}");
+    is_withdrawn(&mut client).await;
+    // The client itself does not wait for the call.
+    let mut client = connect(McpServerOptions::default()).await;
+    let id = client.send("tools/call", json!({ "name": "demo_ask", "arguments": {} })).await;
+    let asked = client.notification().await;
+    client.notify("notifications/cancelled", json!({ "requestId": id })).await;
+    client.notifications.push(asked);
+    is_withdrawn(&mut client).await;
+    // One that is answered is not withdrawn.
+    let mut client = connect(McpServerOptions::default()).await;
+    let id = client.send("tools/call", json!({ "name": "demo_ask", "arguments": {} })).await;
+    for name in ["Ann", "Bob"] {
+        let asked = client.notification().await;
+        client.respond(&asked["id"], accept(name)).await;
+    }
+    assert_eq!(client.answer(id).await["result"]["content"][0]["text"], r#"["Ann","Bob"]"#);
+    client.request("tools/list", json!({})).await;
+    assert!(client.notifications.is_empty(), "{:?}", client.notifications);
+}
+
+#[tokio::test]
+async fn a_model_is_given_tools_if_the_client_says_so() {
+    let handler = Handler::dynamic(|_, context: Context| async move {
+        let peer = McpPeer::of(&context).unwrap();
+        let tool = json!({ "name": "look", "inputSchema": { "type": "object" } });
+        let params = json!({ "messages": [], "maxTokens": 9, "tools": [tool] });
+        let asked = peer.ask("look", "sampling/createMessage", params).await;
+        Ok(json!([peer.supports("sampling.tools"), asked.map_err(|error| error.code().to_string()).err()]))
+    });
+    let registry = Registry::new();
+    let spec = OperationSpec::new(OperationKind::Query, "demo", "sample").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    let connect = |sampling: Value| {
+        Client::connect_with(McpServer::new(registry.clone()), REVISIONS[0], json!({ "sampling": sampling }))
+    };
+    let mut client = connect(json!({})).await;
+    let told = client.call("demo_sample", json!({})).await["content"][0]["text"].clone();
+    assert_eq!((told, client.notifications.len()), (json!(r#"[false,"UNSUPPORTED"]"#), 0));
+    let mut client = connect(json!({ "tools": {} })).await;
+    let id = client.send("tools/call", json!({ "name": "demo_sample", "arguments": {} })).await;
+    let asked = client.notification().await;
+    assert_eq!(asked["params"]["tools"][0]["name"], "look", "{asked}");
+    let text = json!({ "type": "text", "text": "seen" });
+    client.respond(&asked["id"], json!({ "role": "assistant", "content": text, "model": "m" })).await;
+    assert_eq!(client.answer(id).await["result"]["content"][0]["text"], "[true,null]");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use ops_runtime::Registry;
 use ops_runtime::access::Identity;
 use ops_runtime::binding::{Binding, HttpBinding};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig};
-use ops_runtime::mcp::{McpServer, McpServerOptions, McpService, Unauthorized};
+use ops_runtime::mcp::{McpBody, McpServer, McpServerOptions, McpService, Unauthorized};
 use ops_runtime::registry::CancelToken;
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use rmcp::ServiceExt;
@@ -46,7 +46,7 @@ pub(crate) struct Ask {
 
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    pub(crate) headers: axum::http::HeaderMap,
+    headers: axum::http::HeaderMap,
     pub(crate) text: String,
 }
 
@@ -61,23 +61,22 @@ impl Ask {
         self
     }
 
-    pub(crate) async fn send(self, method: &str, params: Value) -> Answer {
-        let (parts, body) = self.unread(method, params).await.into_parts();
-        let mut text = String::new();
-        let mut body = body.into_data_stream();
-        while let Some(bytes) = tokio::time::timeout(PATIENCE, body.next()).await.expect("in time") {
-            text.push_str(std::str::from_utf8(&bytes.unwrap()).unwrap());
-        }
-        Answer { status: parts.status, headers: parts.headers, text }
-    }
-
-    /// Sends it, and reads nothing of the response.
-    pub(crate) async fn unread(mut self, method: &str, mut params: Value) -> Response<Body> {
+    /// Sends a message, and gives the response as soon as it begins.
+    async fn post(mut self, headers: Vec<(&'static str, String)>, message: &Value) -> Response<McpBody> {
         let mut request = Request::post("/mcp")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream");
+        for (name, value) in headers.iter().chain(&self.headers) {
+            request = request.header(*name, value);
+        }
+        self.service.call(request.body(Body::from(message.to_string())).unwrap()).await.unwrap()
+    }
+
+    /// Sends a request or a notification, and gives the response as soon as it begins.
+    pub(crate) async fn open(self, method: &str, mut params: Value) -> Response<McpBody> {
+        let mut headers = Vec::new();
         if method != "initialize" {
-            request = request.header("mcp-protocol-version", self.revision);
+            headers.push(("mcp-protocol-version", self.revision.to_owned()));
         }
         if self.revision >= "2026-07-28" {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(self.revision);
@@ -85,33 +84,45 @@ impl Ask {
             if capabilities.is_null() {
                 *capabilities = json!({});
             }
-            request = request.header("mcp-method", method);
+            headers.push(("mcp-method", method.to_owned()));
             if let Some(name) = params["name"].as_str().or_else(|| params["taskId"].as_str()) {
-                request = request.header("mcp-name", name);
+                headers.push(("mcp-name", name.to_owned()));
             }
-        }
-        for (name, value) in &self.headers {
-            request = request.header(*name, value);
         }
         let id = (!method.starts_with("notifications/")).then_some(1);
         let mut message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         if let Some(id) = id {
             message["id"] = json!(id);
         }
-        let request = request.body(Body::from(message.to_string())).unwrap();
-        self.service.call(request).await.unwrap().map(Body::new)
+        self.post(headers, &message).await
     }
 
-    /// Asks for a session.
-    pub(crate) async fn begin(self) -> Answer {
-        let info = json!({ "name": "test", "version": "1" });
-        let params = json!({ "protocolVersion": self.revision, "capabilities": {}, "clientInfo": info });
-        self.send("initialize", params).await
+    pub(crate) async fn send(self, method: &str, params: Value) -> Answer {
+        let (parts, body) = self.open(method, params).await.into_parts();
+        let mut text = String::new();
+        let mut body = Body::new(body).into_data_stream();
+        while let Some(bytes) = tokio::time::timeout(PATIENCE, body.next()).await.expect("in time") {
+            text.push_str(std::str::from_utf8(&bytes.unwrap()).unwrap());
+        }
+        Answer { status: parts.status, headers: parts.headers, text }
+    }
+
+    /// Answers a request of the server.
+    pub(crate) async fn respond(self, id: &Value, result: Value) -> StatusCode {
+        let headers = vec![("mcp-protocol-version", self.revision.to_owned())];
+        self.post(headers, &json!({ "jsonrpc": "2.0", "id": id, "result": result })).await.status()
     }
 
     /// Begins a session, and gives its id.
     pub(crate) async fn initialize(self) -> String {
-        let answer = self.begin().await;
+        self.initialize_with(json!({})).await
+    }
+
+    /// Begins a session of a client that can do so much, and gives its id.
+    pub(crate) async fn initialize_with(self, capabilities: Value) -> String {
+        let info = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": self.revision, "capabilities": capabilities, "clientInfo": info });
+        let answer = self.send("initialize", params).await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
         answer.headers["mcp-session-id"].to_str().unwrap().to_owned()
     }
@@ -233,14 +244,30 @@ async fn pages_of_other_hosts_are_refused() {
     ] {
         assert_eq!(status(&service, host, origin).await, expected, "{host}, {origin:?}");
     }
-    let service = server().into_service().with_hosts(["api.example"]).with_origins(["https://app.example:443"]);
-    for (host, origin, expected) in [
-        ("api.example", Some("https://app.example"), StatusCode::OK),
-        ("api.example", Some("https://api.example"), StatusCode::OK),
-        ("localhost", None, StatusCode::FORBIDDEN),
-        ("api.example", Some("http://localhost"), StatusCode::FORBIDDEN),
-    ] {
-        assert_eq!(status(&service, host, origin).await, expected, "{host}, {origin:?}");
+    let (hosts, origins) = (["api.example"], ["https://app.example:443"]);
+    let service = || server().into_service();
+    for (order, service) in [
+        service().with_hosts(hosts).with_origins(origins),
+        service().with_origins(origins).with_hosts(hosts),
+        service().with_origins(origins).with_any_host().with_hosts(hosts),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (host, origin, expected) in [
+            ("api.example", Some("https://app.example"), StatusCode::OK),
+            ("api.example", Some("https://api.example"), StatusCode::OK),
+            ("localhost", None, StatusCode::FORBIDDEN),
+            ("api.example", Some("http://localhost"), StatusCode::FORBIDDEN),
+            ("api.example", Some("https://evil.example"), StatusCode::FORBIDDEN),
+        ] {
+            assert_eq!(status(&service, host, origin).await, expected, "{order}: {host}, {origin:?}");
+        }
+    }
+    let service = service().with_origins(origins).with_any_host();
+    for (origin, expected) in [("https://app.example", StatusCode::OK), ("https://evil.example", StatusCode::FORBIDDEN)]
+    {
+        assert_eq!(status(&service, "any.example", Some(origin)).await, expected, "{origin}");
     }
 }
 

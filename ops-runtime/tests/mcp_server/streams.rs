@@ -66,7 +66,23 @@ async fn what_is_collected_is_bounded() {
     }
 }
 
-fn with(kind: OperationKind, handler: Handler) -> McpServer {
+#[tokio::test]
+async fn what_is_full_waits_for_no_more() {
+    // Five items, and then nothing for a long time.
+    let feed =
+        |_, _| async { Ok(stream::iter((1..=5).map(|n| Ok::<_, CallError>(json!(n)))).chain(stream::pending())) };
+    for (items, bytes, expected) in
+        [(5, usize::MAX, json!([1, 2, 3, 4, 5])), (1, usize::MAX, json!([1])), (usize::MAX, 11, json!([1, 2, 3, 4, 5]))]
+    {
+        let options = McpServerOptions::default().with_max_items(items).with_max_bytes(bytes);
+        let server = with(OperationKind::Subscription, Handler::dynamic_stream(feed)).with_options(options);
+        let mut client = Client::connect(server, REVISIONS[1]).await;
+        let result = client.call("demo_run", json!({})).await;
+        assert_eq!((&result["structuredContent"], &result["_meta"]["ops/truncated"]), (&expected, &json!(true)));
+    }
+}
+
+pub(crate) fn with(kind: OperationKind, handler: Handler) -> McpServer {
     let registry = Registry::new();
     let spec = OperationSpec::new(kind, "demo", "run").unwrap();
     registry.register(Registration::new(spec, handler)).unwrap();

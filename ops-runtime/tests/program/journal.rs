@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ops_runtime::CallError;
 use ops_runtime::access::Decision;
 use ops_runtime::adapter::BoxFuture;
-use ops_runtime::program::{FolderStore, Host, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox};
+use ops_runtime::program::{
+    FolderStore, Hold, Host, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Recorder, program};
@@ -305,4 +307,108 @@ async fn what_may_pass_is_tried_again_and_no_change_is_repeated() {
         assert_eq!(matches!(again, Outcome::Done(_)), ends, "{source}: {again:?}");
         assert_eq!(host.calls.ids(), calls, "{source}");
     }
+}
+
+/// A store whose saves fail until it is told otherwise.
+#[derive(Default)]
+struct Full {
+    kept: MemoryStore,
+    fails: AtomicUsize,
+}
+
+impl JournalStore for Full {
+    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Option<Journal>>> {
+        self.kept.load(name)
+    }
+
+    fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, std::io::Result<()>> {
+        let fails = self.fails.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        if fails {
+            return Box::pin(async { Err(std::io::ErrorKind::StorageFull.into()) });
+        }
+        self.kept.save(name, journal)
+    }
+
+    fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Hold>> {
+        self.kept.hold(name)
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<()>> {
+        self.kept.remove(name)
+    }
+}
+
+/// A call did not begin if what comes before it could not be kept.
+#[tokio::test]
+async fn a_call_before_which_nothing_could_be_kept_is_made_later() {
+    let (sandbox, host) = (Sandbox::default(), Flaky::default());
+    host.is_up.store(true, Ordering::SeqCst);
+    let program = program("return await ops.t.set(1)");
+    // The disk is full for a moment, or until the process has ended.
+    for fails in [1, 2] {
+        let store = Full { fails: fails.into(), ..Full::default() };
+        let report = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await;
+        assert!(matches!(&report.outcome, Outcome::Failed(failed) if failed.reason == Reason::Journal), "{report:?}");
+        let could_be_kept = fails == 1;
+        let wanted = if could_be_kept { Vec::new() } else { vec!["the journal could not be kept"] };
+        assert_eq!(report.warnings, wanted, "nothing was under way");
+        assert!(host.calls.ids().is_empty());
+        let outcome = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(1)), "{outcome:?}");
+        assert_eq!(std::mem::take(&mut *host.calls.calls.lock().unwrap()).len(), 1);
+    }
+}
+
+/// Answers with a value of that depth; `t.fail` fails with details of that depth. `t.setOther` asks.
+struct Deep(usize);
+
+impl Host for Deep {
+    fn call<'a>(&'a self, id: &'a str, _: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        let deep = (0..self.0).fold(json!(1), |inner, _| json!([inner]));
+        let fails = id == "t.fail";
+        Box::pin(async move { if fails { Err(CallError::execution("no").with_details(deep)) } else { Ok(deep) } })
+    }
+
+    fn decide(&self, id: &str, _: &Value) -> Decision {
+        if id == "t.setOther" { Decision::Ask } else { Decision::Allow }
+    }
+
+    fn is_query(&self, id: &str) -> bool {
+        !id.starts_with("t.set")
+    }
+}
+
+/// What a journal could not be read with again is told to the program at once, which goes on after a question.
+#[tokio::test]
+async fn a_journal_can_be_read_however_deep_its_values_are() {
+    let root = folder("deep");
+    let (sandbox, store) = (Sandbox::default(), FolderStore::new(&root));
+    let source = "const seen = [];
+        for (const call of [ops.t.set, ops.t.fail]) {
+            try { await call(1); seen.push('given') } catch (e) { seen.push(e.message) }
+        }
+        try { await ops.t.setOther(2) } catch {}
+        return seen";
+    let program = program(source);
+    let cut = json!([
+        "the call was carried out, but its result is nested more than 120 levels deep, and is not given: ask for parts of it",
+        "no [cut: details that are nested more than 120 levels deep]",
+    ]);
+    for (depth, wanted) in [(120, json!(["given", "no"])), (121, cut.clone()), (127, cut)] {
+        let (host, name) = (Deep(depth), depth.to_string());
+        let kept = Kept::new(&store, &name);
+        let outcome = sandbox.run_kept(&program, &kept, &host).await.outcome;
+        let Outcome::Waiting(waiting) = outcome else { panic!("{depth}: {outcome:?}") };
+        let outcome = sandbox.run_kept(&program, &kept.clone().with_yes(&waiting.asks[0].key), &host).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(ref value) if *value == wanted), "{depth}: {outcome:?}");
+    }
+    for (depth, fits) in [(120, true), (121, false)] {
+        let source = format!("let a = 1; for (let i = 0; i < {depth}; i++) a = [a]; return ops.t.setOther(a)");
+        let (program, name) = (crate::support::program(&source), format!("input-{depth}"));
+        let outcome = sandbox.run_kept(&program, &Kept::new(&store, &name), &Recorder::default()).await.outcome;
+        let is_deep = matches!(&outcome, Outcome::Failed(failed) if failed.reason == Reason::Depth);
+        assert_eq!((matches!(outcome, Outcome::Waiting(_)), is_deep), (fits, !fits), "{depth}: {outcome:?}");
+        assert!(store.load(&name).await.unwrap().is_some());
+    }
+    std::fs::remove_dir_all(&root).unwrap();
 }

@@ -321,7 +321,8 @@ async fn mcp_revisions() {
         writeln!(text, "| {name} | {how} | yes |").unwrap();
     }
     text.push_str(
-        "\n## Parts\n\n| part | client | server | test |\n|---|---|---|---|\n\
+        "\nA server takes no batches, which 2025-03-26 had: each message has to come by itself.\n\
+         \n## Parts\n\n| part | client | server | test |\n|---|---|---|---|\n\
          | stdio | yes | yes | `ops-runtime/tests/mcp_client`, `ops-runtime/tests/mcp_server` |\n\
          | streamable HTTP | yes | yes | `ops-runtime/tests/mcp_client`, `ops-runtime/tests/mcp_server` |\n\
          | OAuth 2.1 | yes | tokens are checked by your authenticator | `ops-runtime/tests/mcp_conformance.rs` |\n\

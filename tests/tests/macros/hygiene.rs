@@ -1,7 +1,7 @@
 //! A module in which every name that an expansion could lean on means something else.
 #![allow(unused_imports, dead_code, unused_macros, non_camel_case_types, non_snake_case)]
 
-use ops_runtime::operation;
+use ops_runtime::{Operation as _, operation};
 use serde_json::json;
 
 mod hostile {
@@ -114,4 +114,29 @@ async fn renamed(#[input(default = 1)] n: u8) -> u8 {
 async fn the_runtime_may_have_another_path() {
     let output = crate::registry(Renamed).call("facade.renamed", json!({})).await.unwrap();
     assert_eq!(output.into_data(), json!(1));
+}
+
+/// As a crate that offers the runtime makes operations, for crates that need not know it.
+macro_rules! greeting {
+    ($name:ident, $language:expr, $doc:expr) => {
+        #[doc = $doc]
+        #[$crate::hygiene::facade::inner::ops::operation(namespace = "facade", crate = $crate::hygiene::facade::inner::ops)]
+        async fn $name(#[input(default = $language)] language: String) -> String {
+            language
+        }
+    };
+}
+
+greeting!(greet, "en", "Greets.");
+
+#[tokio::test]
+async fn another_macro_may_make_the_operation() {
+    greeting!(salute, "de", "Salutes.");
+    for (registry, id, language) in
+        [(crate::registry(Greet), "facade.greet", "en"), (crate::registry(Salute), "facade.salute", "de")]
+    {
+        assert_eq!(registry.call(id, json!({})).await.unwrap().into_data(), json!(language));
+    }
+    let described = [Greet::SPEC, Salute::SPEC].map(|spec| &*spec.description);
+    assert_eq!(described, ["Greets.", "Salutes."]);
 }

@@ -48,6 +48,24 @@ fn everything() {
     let _ = Reserve;
 }
 
+/// Before the file.
+#[doc = include_str!("told.txt")]
+#[operation(namespace = "shop")]
+async fn told() {}
+
+/** In a comment
+ * with stars.
+ */
+#[operation(namespace = "shop")]
+async fn starred() {}
+
+#[test]
+fn descriptions_are_those_of_the_documentation() {
+    assert_eq!(Told::SPEC.description, "Before the file.\nTells what a file says.\n\n- in its lines");
+    assert_eq!(Starred::SPEC.description, "In a comment\nwith stars.");
+    let _ = (Told, Starred);
+}
+
 /// Codes without a const of their own name stand beside those with one.
 #[operation(namespace = "shop", input = u8, output = u8, errors("out-of-stock", HTTPError, "404", "a-b", "a_b", Spec = 400))]
 struct Coded;

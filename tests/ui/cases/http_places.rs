@@ -27,8 +27,23 @@ async fn name(
 }
 
 #[operation(namespace = "shop", http = "GET /pets")]
-async fn whole(#[input] filter: String) {
+async fn whole(#[input] filter: Extra) {
     let _ = filter;
 }
+
+#[operation(namespace = "shop", http = "POST /pets/{more}")]
+async fn flat(#[serde(flatten)] more: Extra, #[input(query)] #[serde(flatten)] page: Extra) {
+    let _ = (more, page);
+}
+
+#[operation(namespace = "shop", http = "POST /double")]
+async fn double(#[input] n: Option<i64>) {
+    let _ = n;
+}
+
+#[operation(namespace = "shop", http = "GET /now", input = (), output = u64)]
+struct Now;
+
+type Extra = std::collections::BTreeMap<String, u64>;
 
 fn main() {}

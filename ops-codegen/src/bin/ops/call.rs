@@ -23,13 +23,13 @@ mod tool;
 use self::failed::{failed, message};
 
 pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
-    let is_config = is_config(&arguments.spec);
-    if is_config || arguments.server.is_given() {
-        return tool::run(arguments, is_config);
-    }
     if arguments.spec == "-" && arguments.input.as_deref() == Some("-") {
         let message = "standard input cannot be both the document and the input: give one of them as a file";
         return Err(Failure::Usage(message.to_owned()));
+    }
+    let is_config = is_config(&arguments.spec);
+    if is_config || arguments.server.is_given() {
+        return tool::run(arguments, is_config);
     }
     let Some(operation) = &arguments.operation else {
         let message = "name an operation of the document: `ops inspect` shows all that there are";

@@ -94,7 +94,10 @@ pub(crate) fn update(arguments: &UpdateArguments) -> Result<(), Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     let (mut failed, mut unreadable, mut news, mut edited) = (Vec::new(), 0, 0, 0);
-    for entry in entries.into_iter().filter(|entry| arguments.name.as_ref().is_none_or(|name| *name == entry.name)) {
+    let is_wanted = |entry: &Entry| arguments.name.as_ref().is_none_or(|name| *name == entry.name);
+    let wanted: Vec<Entry> = entries.into_iter().filter(is_wanted).collect();
+    let is_only = wanted.len() == 1;
+    for entry in wanted {
         match update_one(&mut manifest, entry, arguments) {
             Ok(News::None) => {}
             Ok(News::Fetched) => news += 1,
@@ -105,6 +108,7 @@ pub(crate) fn update(arguments: &UpdateArguments) -> Result<(), Failure> {
                 unreadable += 1;
             }
             Err(Failure::Failed(message)) => failed.push(message),
+            Err(Failure::Usage(message)) if !is_only => failed.push(message),
             Err(other) => return Err(other),
         }
     }

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
 
 /// True if a document has the operation, and the patterns leave it out.
 fn is_left_out(arguments: &InspectArguments, operation: &str, spec: Option<&str>) -> bool {
-    let Some(spec) = spec.filter(|spec| *spec != "-" && !is_config(spec)) else { return false };
+    let Some(spec) = spec.filter(|spec| !is_config(spec)) else { return false };
     if arguments.choice.include.is_empty() && arguments.choice.exclude.is_empty() {
         return false;
     }
@@ -114,7 +114,7 @@ fn read(arguments: &InspectArguments, spec: Option<&str>) -> Result<(Vec<Module>
     for server in &servers {
         let snapshot = match runtime.block_on(server.snapshot(TIMEOUT)) {
             Ok(snapshot) => snapshot,
-            Err(Failure::Failed(message)) => {
+            Err(Failure::Failed(message) | Failure::Usage(message)) => {
                 failed.push(message);
                 continue;
             }

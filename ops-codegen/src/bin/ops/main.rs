@@ -23,6 +23,7 @@ mod run;
 mod serve;
 mod server;
 mod snapshot;
+mod stream;
 mod summary;
 
 use std::ffi::OsString;

@@ -9,11 +9,12 @@
 //!
 //! The library reads the file; here it is edited: everything else in it stays as it is, comments included.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) use ops_codegen::config::NAME;
 use ops_codegen::config::{Config, Document};
-use ops_codegen::write_if_changed;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::failure::Failure;
@@ -106,9 +107,32 @@ impl Manifest {
 
     /// Writes the file, if it has changed.
     pub(crate) fn save(&self) -> Result<(), Failure> {
-        let written = write_if_changed(&self.folder.join(NAME), &self.document.to_string());
-        written.map(drop).map_err(|error| Failure::Failed(error.to_string()))
+        let (path, text) = (self.folder.join(NAME), self.document.to_string());
+        if std::fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
+            return Ok(());
+        }
+        // A link stays one: what it leads to is replaced.
+        let written = replace(&path.canonicalize().unwrap_or_else(|_| path.clone()), &text);
+        written.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
     }
+}
+
+/// Writes a file whole beside the one that it replaces: on a disk that is full, what somebody wrote by hand stays.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let old = match OpenOptions::new().write(true).open(path) {
+        Ok(old) => Some(old.metadata()?.permissions()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // One that must not be written is not replaced either.
+        Err(error) => return Err(error),
+    };
+    let fresh = path.with_file_name(format!(".{NAME}.{}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&fresh)?;
+    let filled = file.write_all(text.as_bytes()).and_then(|()| old.map_or(Ok(()), |old| file.set_permissions(old)));
+    let written = filled.and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&fresh, path));
+    written.inspect_err(|_| {
+        // What is left of it would only take room.
+        let _ = std::fs::remove_file(&fresh);
+    })
 }
 
 #[cfg(test)]
@@ -133,6 +157,37 @@ mod tests {
         let wanted = text.replace("\"1\"", "\"2\"")
             + "\n[documents.new]\npath = \"n.json\"\nsource = \"https://x\"\nsha256 = \"3\"\n";
         assert_eq!(manifest.document.to_string(), wanted);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_replaced_whole() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = std::env::temp_dir().join(format!("ops-manifest-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("kept")).unwrap();
+        let (file, link) = (folder.join("kept/own.toml"), folder.join(NAME));
+        std::fs::write(&file, "# Mine\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("kept/own.toml", &link).unwrap();
+        let save = |name: &str| {
+            let mut manifest = Manifest::open(&folder).unwrap();
+            let (name, path) = (name.to_owned(), format!("{name}.yaml"));
+            manifest.set(&Entry { name, path, source: None, sha256: None }).unwrap();
+            manifest.save()
+        };
+        save("shop").unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains("# Mine") && text.contains("[documents.shop]"), "{text}");
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(std::fs::read_dir(folder.join("kept")).unwrap().count(), 1);
+        // Where there is no room for another file, the old one stays as it is.
+        let fresh = folder.join(format!("kept/.{NAME}.{}", std::process::id()));
+        std::fs::create_dir(&fresh).unwrap();
+        let Err(Failure::Failed(told)) = save("bank") else { panic!() };
+        assert!(told.contains(NAME), "{told}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Makes modules from the command line, with documents from any place.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,9 +16,7 @@ use crate::arguments::Choice;
 use crate::failure::Failure;
 use crate::places::placed;
 use crate::report::Reporter;
-
-/// The name of a document from standard input in messages.
-pub(crate) const STDIN: &str = "<stdin>";
+use crate::stream::{is_stream, label, read_stream};
 
 /// The reader takes the title as the namespace of a document with this name.
 pub(crate) const UNNAMED: &str = "openapi";
@@ -109,7 +106,7 @@ pub(crate) struct Sources {
 
 impl Sources {
     fn document(&mut self, spec: &str, choice: &Choice) -> Result<(), Failure> {
-        if spec != "-" && !is_url(spec) {
+        if !is_stream(spec) && !is_url(spec) {
             let builder = std::mem::take(&mut self.builder);
             self.builder = if Path::new(spec).is_dir() { builder.dir(spec) } else { builder.document(spec) };
             if let Some(namespace) = &choice.namespace {
@@ -117,14 +114,14 @@ impl Sources {
             }
             return Ok(());
         }
-        let (read, label) = if spec == "-" {
-            let text = read_stdin()?;
+        let (read, label) = if is_stream(spec) {
+            let text = read_stream(spec)?;
             let read = match openapi::parse(&text) {
                 Ok(list) if mcp::is_tool_list(&list) => tools(&list, choice.namespace.as_deref()),
-                _ => import_text(text.clone(), config(choice)).map(operations),
+                _ => import_text(text.clone(), label(spec), config(choice)).map(operations),
             };
-            self.reporter = std::mem::take(&mut self.reporter).with_text(STDIN, Some(text));
-            (read?, STDIN.to_owned())
+            self.reporter = std::mem::take(&mut self.reporter).with_text(label(spec), Some(text));
+            (read?, label(spec).to_owned())
         } else {
             (import(spec, config(choice)).map(operations)?, shown(spec))
         };
@@ -179,7 +176,7 @@ pub(crate) fn tools(list: &Value, namespace: Option<&str>) -> Result<(Api, Vec<D
     mcp::read(list, &options).map_err(|error| Failure::Unreadable(vec![error]))
 }
 
-/// Reads a document from a file, a URL or standard input, and binds its operations.
+/// Reads a document from a file, a URL or a stream, and binds its operations.
 pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure> {
     if is_url(spec) {
         let imported = runtime()?.block_on(from_openapi_url(spec, config));
@@ -189,11 +186,11 @@ pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure
         }
         return Ok(imported);
     }
-    if spec != "-" {
+    if !is_stream(spec) {
         let imported = ops_runtime::openapi::from_openapi_file(spec, config);
         return imported.map_err(|error| Failure::importing(&error, spec));
     }
-    import_text(read_stdin()?, config)
+    import_text(read_stream(spec)?, label(spec), config)
 }
 
 /// Operations that are bound, and those beside them that no URL leads to: tools of MCP servers, and specs.
@@ -217,23 +214,12 @@ pub(crate) fn bound(spec: &str, config: HttpConfig) -> Result<Bound, Failure> {
     Ok(Bound { registrations: registrations.map_err(|error| Failure::importing(&error, spec))?, others })
 }
 
-pub(crate) fn read_stdin() -> Result<String, Failure> {
-    let mut text = String::new();
-    match std::io::stdin().read_to_string(&mut text) {
-        Ok(_) => Ok(text),
-        Err(error) => {
-            let message = format!("standard input cannot be read: {error}");
-            Err(Failure::Unreadable(vec![Diagnostic::error("", message)]))
-        }
-    }
-}
-
-fn import_text(text: String, config: HttpConfig) -> Result<Imported, Failure> {
+fn import_text(text: String, label: &str, config: HttpConfig) -> Result<Imported, Failure> {
     let source = BTreeMap::from([(UNNAMED.to_owned(), text)]);
     let imported = from_openapi_source(UNNAMED, &source, config);
-    let mut imported = imported.map_err(|error| Failure::importing(&error, STDIN))?;
+    let mut imported = imported.map_err(|error| Failure::importing(&error, label))?;
     for diagnostic in imported.diagnostics.iter_mut().filter(|d| d.document.as_deref() == Some(UNNAMED)) {
-        diagnostic.document = Some(STDIN.to_owned());
+        diagnostic.document = Some(label.to_owned());
     }
     Ok(imported)
 }

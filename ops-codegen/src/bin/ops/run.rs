@@ -22,10 +22,11 @@ use serde_json::{Value, json};
 use crate::arguments::RunArguments;
 use crate::credentials::{Lack, config, guard};
 use crate::failure::Failure;
-use crate::modules::{Bound, bound, is_url, read_stdin, runtime, shown};
+use crate::modules::{Bound, bound, is_url, runtime, shown};
 use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
 use crate::report::{clean, label};
+use crate::stream::read_stdin;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let program = program(arguments)?;
@@ -71,10 +72,13 @@ async fn drive(
         let report = sandbox.run_kept(program, &kept, host).await;
         tell_logs(&report, told);
         told = told.max(report.logs.len());
-        let unkept = |error: std::io::Error| Failure::Failed(format!("the journal cannot be kept: {error}"));
         let Outcome::Waiting(waiting) = report.outcome else {
-            if matches!(report.outcome, Outcome::Done(_)) {
-                store.remove(name).await.map_err(unkept)?;
+            let is_done = matches!(report.outcome, Outcome::Done(_));
+            let finished = finish(report);
+            // Until its result has arrived, a run that is repeated for it makes no call again.
+            if is_done && matches!(finished, Ok(()) | Err(Failure::Gone)) {
+                let stays = |error: std::io::Error| Failure::Failed(format!("the journal cannot be removed: {error}"));
+                store.remove(name).await.map_err(stays)?;
             } else if let Some(folder) = &arguments.journal {
                 let folder = folder.display();
                 tell(
@@ -84,7 +88,7 @@ async fn drive(
                     ),
                 );
             }
-            return finish(report);
+            return finished;
         };
         kept = Kept::new(store, name);
         for ask in &waiting.asks {

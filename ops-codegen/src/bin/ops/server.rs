@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ops_runtime::CallError;
 use ops_runtime::http::Auth;
 use ops_runtime::mcp::{McpClient, McpConfig, McpServerConfig, Snapshot, is_tool_list};
 use serde_json::Value;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use crate::arguments::{Credentials, ServerArguments};
 use crate::failure::Failure;
 use crate::modules::{is_url, shown};
+use crate::stream::{is_stream, label, look_into, read_stream};
 
 /// Why a file of servers takes no credentials from the command line.
 pub(crate) const OF_FILE: &str = "the file has those of its servers";
@@ -17,14 +19,16 @@ pub(crate) const OF_FILE: &str = "the file has those of its servers";
 /// A server, and its name in a configuration file.
 pub(crate) struct Server {
     pub(crate) name: Option<String>,
-    config: McpServerConfig,
+    /// What is wrong with it in the file stops only who connects to it.
+    config: Result<McpServerConfig, CallError>,
 }
 
 impl Server {
     /// Connects, within that many seconds.
     pub(crate) async fn connect(&self, timeout: u64) -> Result<McpClient, Failure> {
         let timeout = Duration::from_secs(timeout);
-        let mut config = self.config.clone().with_connect_timeout(timeout).with_total_timeout(timeout);
+        let config = self.config.clone().map_err(misconfigured)?;
+        let mut config = config.with_connect_timeout(timeout).with_total_timeout(timeout);
         if let Some(namespace) = self.namespace() {
             config = config.with_namespace(namespace);
         }
@@ -97,7 +101,7 @@ impl ServerArguments {
             (None, Some((program, arguments))) => McpServerConfig::stdio(program, arguments).with_inherited_env(),
             (None, None) => return Ok(Vec::new()),
         };
-        Ok(vec![Server { name: None, config }])
+        Ok(vec![Server { name: None, config: Ok(config) }])
     }
 }
 
@@ -178,28 +182,32 @@ pub(crate) fn namespace(name: &str) -> String {
 
 /// The enabled servers of a file, or the one of that name.
 pub(crate) fn from_file(file: &Path, wanted: Option<&str>) -> Result<Vec<Server>, Failure> {
-    let usage = |error: ops_runtime::CallError| Failure::Usage(error.message().to_owned());
-    let file = McpConfig::from_file(file).map_err(usage)?;
-    let names: Vec<String> = match wanted {
-        Some(name) => vec![name.to_owned()],
-        None => file.names().map(str::to_owned).collect(),
+    let file = match file.to_str().filter(|file| is_stream(file)) {
+        Some(stream) => McpConfig::from_json(&read_stream(stream)?)
+            .map_err(|error| Failure::Usage(format!("{}: {}", label(stream), error.message())))?,
+        None => McpConfig::from_file(file).map_err(misconfigured)?,
     };
-    let mut servers = Vec::new();
-    for name in names {
-        let config = file.server(&name).map_err(usage)?.clone();
-        if wanted.is_some() || !config.is_disabled() {
-            servers.push(Server { name: Some(name), config });
-        }
+    let names: Vec<&str> = match wanted {
+        Some(name) => vec![name],
+        None => file.names().filter(|name| !file.is_disabled(name)).collect(),
+    };
+    let server = |name: &str| Server { name: Some(name.to_owned()), config: file.server(name).cloned() };
+    let servers: Vec<Server> = names.into_iter().map(server).collect();
+    match servers.as_slice() {
+        [] => Err(Failure::Usage("the file names no server that is in use".to_owned())),
+        [Server { config: Err(error), .. }] => Err(misconfigured(error.clone())),
+        _ => Ok(servers),
     }
-    if servers.is_empty() {
-        return Err(Failure::Usage("the file names no server that is in use".to_owned()));
-    }
-    Ok(servers)
+}
+
+/// The failure of a wrong configuration.
+fn misconfigured(error: CallError) -> Failure {
+    Failure::Usage(error.message().to_owned())
 }
 
 /// True if a file is a configuration of MCP servers.
 pub(crate) fn is_config(file: &str) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = look_into(file);
     // An API's document lists servers, too, and may be large: few begin with anything but the version of OpenAPI.
     let first = text.trim_start().strip_prefix('{').map(str::trim_start).unwrap_or_default();
     let is_document = ["\"openapi\"", "\"swagger\""].iter().any(|key| first.starts_with(key));
@@ -209,6 +217,6 @@ pub(crate) fn is_config(file: &str) -> bool {
 
 /// True if a file is a list of an MCP server's tools.
 pub(crate) fn is_tools(file: &str) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = look_into(file);
     text.contains("\"tools\"") && serde_json::from_str::<Value>(&text).is_ok_and(|value| is_tool_list(&value))
 }

@@ -14,7 +14,7 @@ use crate::arguments::SnapshotArguments;
 use crate::failure::Failure;
 use crate::modules::runtime;
 use crate::progress::Progress;
-use crate::report::{clean, print};
+use crate::report::{Reporter, clean, print};
 use crate::server::Server;
 
 pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
         keep_foreign(targets.iter().flatten())?;
     }
     let runtime = runtime()?;
-    let mut failed = Vec::new();
+    let (mut failed, mut unreadable) = (Vec::new(), 0);
     for (server, target) in servers.iter().zip(targets) {
         let progress = Progress::start("asking the server");
         let taken = runtime.block_on(server.snapshot(arguments.timeout));
@@ -36,12 +36,16 @@ pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
         });
         match done {
             Ok(()) => {}
-            // One server that fails does not stop the others.
-            Err(Failure::Failed(message)) => failed.push(message),
+            // One server that fails, or that the file has wrong, does not stop the others, nor does a file that is not there yet.
+            Err(Failure::Failed(message) | Failure::Usage(message)) => failed.push(message),
+            Err(Failure::Unreadable(diagnostics)) if servers.len() > 1 => {
+                Reporter::default().print_list(&diagnostics);
+                unreadable += 1;
+            }
             Err(other) => return Err(other),
         }
     }
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
+    Failure::of_unreadable(unreadable, Some(failed.join("\n")).filter(|message| !message.is_empty()))
 }
 
 /// The file for the snapshot of each server; `None` for standard output.

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ring::digest::{Context, SHA256};
 use url::Url;
 
 use super::secret::Secret;
-use super::token::{Answer, Client, Form, Refusal, Slot, Token, ask, collect_parameters, forget, parse_url, valid};
+use super::slot::{Slot, Token};
+use super::token::{Answer, Client, Form, Refusal, ask, collect_parameters, parse_url};
 use crate::access::CallerToken;
+use crate::http::engine::Engine;
 use crate::http::invalid;
 use crate::http::settings::Settings;
 use crate::model::secrets::Secrets;
@@ -35,10 +37,10 @@ const UNKNOWN_LIFETIME: Duration = Duration::from_secs(300);
 /// URL only. The token that comes back is sent to the client's base URL as `Authorization: Bearer`. It is cached for this
 /// caller's token, until 30 seconds before it expires, for five minutes if the server does not say when it expires, or
 /// until the service rejects it with 401, which is followed by one more exchange. Redirects of the token endpoint are
-/// not followed.
+/// not followed. Calls of one caller that need a token at the same time wait for one exchange.
 ///
-/// A call without such a token fails with `ACCESS_DENIED`. So does one whose token the endpoint does not accept. Every
-/// other failure of the endpoint is an `EXECUTION_ERROR`.
+/// A call without such a token fails with `ACCESS_DENIED`. So does one whose token the endpoint does not accept. If the
+/// endpoint does not answer within 30 seconds, that is a `TIMEOUT`. Every other failure of it is an `EXECUTION_ERROR`.
 ///
 /// ```
 /// use ops_runtime::http::{Auth, HttpConfig, TokenExchange};
@@ -178,10 +180,10 @@ impl TokenExchange {
         form
     }
 
-    async fn exchange(&self, subject: &CallerToken, settings: &Settings, scopes: &str) -> Result<Token, CallError> {
+    async fn exchange(self, subject: CallerToken, engine: Arc<dyn Engine>, scopes: String) -> Result<Token, CallError> {
         let url = parse_url(&self.token_url)?;
         let client = self.client.clone().map(|client| Client { in_body: self.in_body, ..client });
-        match ask(settings, &url, client.as_ref(), self.form(subject, scopes)).await? {
+        match ask(&*engine, &url, client.as_ref(), self.form(&subject, &scopes)).await? {
             Ok(answer) => self.token(&answer),
             Err(refusal) => Err(refused(&refusal)),
         }
@@ -231,7 +233,7 @@ fn refused(refusal: &Refusal) -> CallError {
         let message = format!("the token endpoint does not accept the caller's token ({words}): it may have expired");
         return CallError::new(ErrorCode::AccessDenied, message);
     }
-    CallError::execution(format!("the token endpoint did not exchange the caller's token: {words}"))
+    refusal.error(format!("the token endpoint did not exchange the caller's token: {words}"))
 }
 
 /// The tokens that a client got for its callers.
@@ -278,19 +280,14 @@ impl Exchanged {
         rejected: Option<&Secret>,
     ) -> Result<Secret, CallError> {
         let scopes = exchange.scopes.as_deref().unwrap_or(scopes).join(" ");
-        valid(&self.slot(subject, &scopes), rejected, exchange.exchange(subject, settings, &scopes)).await
+        let fetch = || exchange.clone().exchange(subject.clone(), settings.engine.clone(), scopes.clone());
+        self.slot(subject, &scopes).valid(rejected, fetch).await
     }
 
     /// Gives up the token for this caller that the server rejected.
-    pub(super) async fn forget(
-        &self,
-        exchange: &TokenExchange,
-        subject: &CallerToken,
-        scopes: &[String],
-        rejected: &Secret,
-    ) {
+    pub(super) fn forget(&self, exchange: &TokenExchange, subject: &CallerToken, scopes: &[String], rejected: &Secret) {
         let scopes = exchange.scopes.as_deref().unwrap_or(scopes).join(" ");
-        forget(&self.slot(subject, &scopes), rejected).await;
+        self.slot(subject, &scopes).forget(rejected);
     }
 
     fn slot(&self, subject: &CallerToken, scopes: &str) -> Slot {
@@ -320,11 +317,11 @@ mod tests {
         let first = table.slot(key(0));
         for n in 1..10_000 {
             table.slot(key(n));
-            assert!(std::sync::Arc::ptr_eq(&table.slot(key(0)), &first), "{n}");
+            assert!(table.slot(key(0)).is(&first), "{n}");
         }
         assert_eq!((table.slots.len(), table.order.len()), (MAX_TOKENS, MAX_TOKENS));
         let used = table.slots[&key(9_999)].1.clone();
-        assert!(std::sync::Arc::ptr_eq(&used, &table.slot(key(9_999))));
+        assert!(used.is(&table.slot(key(9_999))));
         assert!(!table.slots.contains_key(&key(1)));
     }
 

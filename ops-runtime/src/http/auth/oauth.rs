@@ -7,16 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use url::Url;
 
 use super::secret::Secret;
-use super::token::{Client, Form, Slot, Token, ask, collect_parameters, forget, parse_url, valid, without_user};
+use super::slot::{Slot, Token};
+use super::token::{Client, Form, ask, collect_parameters, parse_url, without_user};
 use crate::http::address::{is_http, same_origin};
+use crate::http::engine::Engine;
 use crate::http::settings::Settings;
 use crate::model::secrets::Secrets;
 use crate::{BoxFuture, CallError};
 
 /// Client credentials of OAuth 2, and where they are exchanged for tokens.
 ///
-/// A token is cached until 30 seconds before it expires, or until the server rejects it with 401. If many calls need a
-/// token at the same time, one of them fetches it.
+/// A token is cached until 30 seconds before it expires, or until the server rejects it with 401. Calls that need a token at
+/// the same time wait for one request, and get its error if it fails. The request takes at most 30 seconds, and goes on if
+/// these calls end before.
 ///
 /// The secret goes to the URL set with [`with_token_url`](Self::with_token_url). Without it, the document's own token
 /// URL is used only if it is on the host of the client's base URL (by https, or by the base URL's own scheme and port),
@@ -154,11 +157,12 @@ impl Tokens {
     ) -> Result<Secret, CallError> {
         let url = credentials.url(settings, of_document)?;
         let scopes = credentials.scopes.as_deref().unwrap_or(scopes).join(" ");
-        valid(&self.slot(&url, &scopes), rejected, fetch(credentials, settings, &url, &scopes)).await
+        let fetch = || fetch(credentials.clone(), settings.engine.clone(), url.clone(), scopes.clone());
+        self.slot(&url, &scopes).valid(rejected, fetch).await
     }
 
     /// Gives up the token that the server rejected.
-    pub(super) async fn forget(
+    pub(super) fn forget(
         &self,
         credentials: &ClientCredentials,
         settings: &Settings,
@@ -168,7 +172,7 @@ impl Tokens {
     ) {
         let scopes = credentials.scopes.as_deref().unwrap_or(scopes).join(" ");
         if let Ok(url) = credentials.url(settings, of_document) {
-            forget(&self.slot(&url, &scopes), rejected).await;
+            self.slot(&url, &scopes).forget(rejected);
         }
     }
 
@@ -179,19 +183,18 @@ impl Tokens {
 }
 
 async fn fetch(
-    credentials: &ClientCredentials,
-    settings: &Settings,
-    url: &Url,
-    scopes: &str,
+    credentials: ClientCredentials,
+    engine: Arc<dyn Engine>,
+    url: Url,
+    scopes: String,
 ) -> Result<Token, CallError> {
     let mut form: Form = vec![("grant_type", "client_credentials")];
     if !scopes.is_empty() {
-        form.push(("scope", scopes));
+        form.push(("scope", &scopes));
     }
     form.extend(credentials.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    let answer = ask(settings, url, Some(&credentials.client), form).await?;
-    let answer =
-        answer.map_err(|refusal| CallError::execution(format!("the token endpoint answered {}", refusal.words())))?;
+    let answer = ask(&*engine, &url, Some(&credentials.client), form).await?;
+    let answer = answer.map_err(|refusal| refusal.error(format!("the token endpoint answered {}", refusal.words())))?;
     let bearer = answer.text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
     let value = answer
         .text("access_token")

@@ -356,14 +356,14 @@ impl Step {
     }
 
     /// Gives up the token that the server rejected.
-    async fn forget(&self, settings: &Settings, caller: Option<&CallerToken>, rejected: &Secret) {
+    fn forget(&self, settings: &Settings, caller: Option<&CallerToken>, rejected: &Secret) {
         match (&self.source.auth, caller) {
             (Auth::Exchange(exchange), Some(subject)) => {
-                self.source.exchanged.forget(exchange, subject, &self.scopes, rejected).await;
+                self.source.exchanged.forget(exchange, subject, &self.scopes, rejected);
             }
             (Auth::ClientCredentials(credentials), _) => {
                 let (tokens, url) = (&self.source.tokens, self.token_url.as_deref());
-                tokens.forget(credentials, settings, url, &self.scopes, rejected).await;
+                tokens.forget(credentials, settings, url, &self.scopes, rejected);
             }
             (Auth::Token(_), _) => self.source.rejected.note(self.request(true)),
             _ => {}
@@ -447,10 +447,10 @@ impl Plan {
     }
 
     /// Gives up the tokens that the server has rejected.
-    pub(in crate::http) async fn forget(&self, settings: &Settings, rejected: &Applied) {
+    pub(in crate::http) fn forget(&self, settings: &Settings, rejected: &Applied) {
         for (step, token) in self.steps.iter().zip(&rejected.tokens) {
             if let Some(token) = token {
-                step.forget(settings, self.caller.as_ref(), token).await;
+                step.forget(settings, self.caller.as_ref(), token);
             }
         }
     }

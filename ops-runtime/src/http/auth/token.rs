@@ -1,64 +1,36 @@
-//! Tokens, and the endpoints that issue them (RFC 6749, sections 3.2 and 5).
+//! The endpoints that issue tokens (RFC 6749, sections 3.2 and 5).
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use base64::Engine;
+use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::secret::{Secret, sensitive};
-use crate::CallError;
 use crate::http::address::is_http;
+use crate::http::engine::Engine;
 use crate::http::invalid;
 use crate::http::response::{Collected, collect};
+use crate::http::retry::wait_of;
 use crate::http::send::request;
-use crate::http::settings::Settings;
+use crate::model::retry::may_pass;
 use crate::model::secrets::{Secrets, names_a_secret};
+use crate::{CallError, ErrorCode};
 
 /// How long before its expiry a token counts as expired, so that it is still valid when the server checks it.
 const LEEWAY: Duration = Duration::from_secs(30);
 
+/// How long a request for a token may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How many bytes the response of a token endpoint may have.
 const MAX_ANSWER: usize = 256 * 1024;
-
-/// A token with its expiry.
-pub(super) struct Token {
-    pub(super) value: Secret,
-    pub(super) expires: Option<Instant>,
-}
-
-/// The place of one token. The holder of the lock fetches the token; the others wait for it.
-pub(super) type Slot = Arc<tokio::sync::Mutex<Option<Token>>>;
-
-/// The token in a slot, or the one that is fetched for it; `rejected` is the token that the server rejected.
-pub(super) async fn valid(
-    slot: &Slot,
-    rejected: Option<&Secret>,
-    fetch: impl Future<Output = Result<Token, CallError>>,
-) -> Result<Secret, CallError> {
-    let mut slot = slot.lock().await;
-    if let Some(token) = &*slot
-        && token.expires.is_none_or(|expires| expires > Instant::now())
-        && rejected.is_none_or(|rejected| *rejected != token.value)
-    {
-        return Ok(token.value.clone());
-    }
-    *slot = None;
-    Ok(slot.insert(fetch.await?).value.clone())
-}
-
-/// Empties a slot that still holds the token that the server rejected.
-pub(super) async fn forget(slot: &Slot, rejected: &Secret) {
-    let mut slot = slot.lock().await;
-    if slot.as_ref().is_some_and(|token| token.value == *rejected) {
-        *slot = None;
-    }
-}
 
 /// The id and the secret of a client of a token endpoint.
 #[derive(Clone, PartialEq, Eq)]
@@ -132,6 +104,8 @@ impl Answer {
 pub(super) struct Refusal {
     pub(super) status: u16,
     pub(super) code: Option<String>,
+    /// When to ask again, as the endpoint says it.
+    retry_after: Option<String>,
 }
 
 impl Refusal {
@@ -140,14 +114,24 @@ impl Refusal {
         let code = self.code.as_ref().map_or_else(String::new, |code| format!(": {code}"));
         format!("HTTP {}{code}", self.status)
     }
+
+    /// The error for it, which says if the endpoint may answer otherwise later, and when.
+    pub(super) fn error(&self, message: String) -> CallError {
+        let error = CallError::execution(message);
+        if !may_pass(self.status.into()) {
+            return error;
+        }
+        let asked = self.retry_after.iter().fold(error, |error, wait| error.with_header(RETRY_AFTER.as_str(), wait));
+        asked.transient()
+    }
 }
 
 /// Asks a token endpoint.
 ///
 /// # Errors
-/// If the transport fails. What the endpoint refuses is the inner error.
+/// If the transport fails, or if the endpoint does not answer in time. What it refuses is the inner error.
 pub(super) async fn ask<'a>(
-    settings: &Settings,
+    engine: &dyn Engine,
     url: &Url,
     client: Option<&'a Client>,
     mut form: Form<'a>,
@@ -161,13 +145,21 @@ pub(super) async fn ask<'a>(
     let body = Serializer::new(String::new()).extend_pairs(form).finish();
     let started = Instant::now();
     let request = request(Method::POST, url, headers, bytes::Bytes::from(body).into())?;
-    // Straight to the engine: a redirect must not carry the secret anywhere.
-    let response = settings.engine.send(request).await.map_err(|failed| failed.error)?;
-    let (parts, body) = response.into_parts();
-    let json: Value = match collect(body, MAX_ANSWER).await {
-        Collected::Whole(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
-        Collected::Cut(_) => Value::Null,
-        Collected::Broken(_, error) => return Err(error),
+    let answered = async {
+        // Straight to the engine: a redirect must not carry the secret anywhere.
+        let response = engine.send(request).await.map_err(|failed| failed.error)?;
+        let (parts, body) = response.into_parts();
+        match collect(body, MAX_ANSWER).await {
+            Collected::Whole(bytes) => Ok((parts, serde_json::from_slice(&bytes).unwrap_or_default())),
+            Collected::Cut(_) => Ok((parts, Value::Null)),
+            Collected::Broken(_, error) => Err(error),
+        }
+    };
+    // Without a runtime there are no timers.
+    let has_timers = Handle::try_current().is_ok();
+    let (parts, json) = match has_timers {
+        true => timeout(TIMEOUT, answered).await.unwrap_or_else(|_| Err(too_slow(url)))?,
+        false => answered.await?,
     };
     let answer = Answer { started, json };
     if parts.status.is_success() {
@@ -175,7 +167,16 @@ pub(super) async fn ask<'a>(
     }
     // The codes of the standard are harmless; a description may hold anything.
     let code = answer.text("error").filter(|code| code.len() < 64 && code.bytes().all(|b| b.is_ascii_graphic()));
-    Ok(Err(Refusal { status: parts.status.as_u16(), code: code.map(str::to_owned) }))
+    // So may a `Retry-After` that is no time.
+    let wait = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let wait = wait.filter(|wait| wait_of(wait, SystemTime::now()).is_some());
+    let (code, retry_after) = (code.map(str::to_owned), wait.map(str::to_owned));
+    Ok(Err(Refusal { status: parts.status.as_u16(), code, retry_after }))
+}
+
+fn too_slow(url: &Url) -> CallError {
+    let host = url.host_str().unwrap_or_default();
+    CallError::new(ErrorCode::Timeout, format!("the token endpoint at `{host}` did not answer within {TIMEOUT:?}"))
 }
 
 /// The URL of a token endpoint, as it was configured.
@@ -193,4 +194,31 @@ pub(super) fn without_user(mut url: Url) -> Url {
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::BoxFuture;
+    use http::Request;
+
+    use super::*;
+    use crate::http::RequestBody;
+    use crate::http::engine::{EngineResponse, SendError};
+
+    /// Takes requests, and never answers.
+    struct Silent;
+
+    impl Engine for Silent {
+        fn send(&self, _: Request<RequestBody>) -> BoxFuture<'static, Result<EngineResponse, SendError>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_endpoint_that_is_silent_is_not_waited_for_without_end() {
+        let url = Url::parse("https://login.test/token").unwrap();
+        let error = ask(&Silent, &url, None, Vec::new()).await.err().unwrap();
+        let told = "the token endpoint at `login.test` did not answer within 30s";
+        assert_eq!((error.code().as_str(), error.message(), error.is_retryable()), ("TIMEOUT", told, true));
+    }
 }

@@ -13,6 +13,7 @@ use crate::http::outgoing::Piece;
 use crate::http::style::plain;
 use crate::http::{RequestBody, invalid, pointer, style};
 use crate::model::media::{OCTETS, covers, essence, in_charset};
+use crate::model::random;
 use crate::{Body, CallError, HttpBody, HttpField};
 
 use base64::Engine;
@@ -28,7 +29,8 @@ pub(super) fn encode(
     input: Input<'_>,
 ) -> Result<Option<(String, RequestBody)>, CallError> {
     let form_data = essence == "multipart/form-data";
-    let boundary = format!("ops-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
+    // Nobody must be able to guess it: in a part, it would begin others.
+    let boundary = format!("ops-{:032x}", u128::from_le_bytes(random::bytes()));
     let mut parts = Parts {
         pieces: Vec::new(),
         text: Vec::new(),
@@ -37,7 +39,8 @@ pub(super) fn encode(
         input,
         form_data,
         nameless: false,
-        described: HashMap::new(),
+        bytes: HashMap::new(),
+        json_texts: HashMap::new(),
     };
     match value {
         Value::Object(members) => {
@@ -77,7 +80,9 @@ struct Parts<'a> {
     /// True if the body is itself the part or the list of parts, not an object of parts.
     nameless: bool,
     /// True for names of parts that the document describes as bytes: a list may have many parts of one name.
-    described: HashMap<String, bool>,
+    bytes: HashMap<String, bool>,
+    /// True for names of parts that the document describes as text that is JSON already.
+    json_texts: HashMap<String, bool>,
 }
 
 impl Parts<'_> {
@@ -188,7 +193,7 @@ impl Parts<'_> {
     }
 
     fn is_described_as_bytes(&mut self, name: &str) -> bool {
-        if let Some(known) = self.described.get(name) {
+        if let Some(known) = self.bytes.get(name) {
             return *known;
         }
         let (spec, property) = (self.input.spec, &self.body.property);
@@ -196,13 +201,19 @@ impl Parts<'_> {
             true => schema::is_all_binary(spec, property),
             false => schema::is_binary(spec, property, name),
         };
-        self.described.insert(name.to_owned(), is_bytes);
+        self.bytes.insert(name.to_owned(), is_bytes);
         is_bytes
     }
 
     /// True if a string is JSON already: by its schema.
-    fn is_json_text(&self, name: Option<&str>) -> bool {
-        name.is_some_and(|name| schema::is_json_text(self.input.spec, &self.body.property, name))
+    fn is_json_text(&mut self, name: Option<&str>) -> bool {
+        let Some(name) = name else { return false };
+        if let Some(known) = self.json_texts.get(name) {
+            return *known;
+        }
+        let is_json = schema::is_json_text(self.input.spec, &self.body.property, name);
+        self.json_texts.insert(name.to_owned(), is_json);
+        is_json
     }
 
     fn head(&mut self, name: Option<&str>, file_name: Option<&str>, kind: Option<&str>) -> Result<(), CallError> {
@@ -245,7 +256,7 @@ impl Parts<'_> {
 
 /// The first content type that is not a range.
 fn concrete<'a>(described: &[&'a str]) -> Option<&'a str> {
-    described.iter().find(|kind| !essence(kind).ends_with('*')).copied()
+    described.iter().find(|kind| !essence(kind).contains('*')).copied()
 }
 
 /// A name between quotation marks, escaped as browsers do (WHATWG HTML, section 4.10.21.8).

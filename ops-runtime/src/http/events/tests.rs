@@ -1,11 +1,24 @@
 //! Reading the data of events, and other responses to a subscription.
 
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, once};
 use futures_util::{FutureExt, StreamExt};
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::StreamBody;
 use serde_json::{Value, json};
+use tower_service::Service;
 
 use super::{Data, schema};
 use crate::http::fake::{Fake, respond};
-use crate::http::{HttpClient, HttpConfig};
+use crate::http::{HttpClient, HttpConfig, Reconnect, RequestBody};
 use crate::{CallError, Definition, Definitions, HttpBinding, OperationSpec, ResponseEnvelope, Schema};
 
 fn spec(schema: &'static str) -> OperationSpec {
@@ -119,4 +132,48 @@ fn other_answers() {
     assert_eq!(error.details()["body"], "<p>log in</p>");
     let error = items("true", 429, SSE, b"slow down").unwrap_err();
     assert_eq!((error.message(), &error.details()["body"]), ("HTTP 429: Too Many Requests", &json!("slow down")));
+}
+
+#[test]
+fn a_compressed_stream_is_an_error() {
+    const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream"), ("content-encoding", "gzip")];
+    const LINES: &[(&str, &str)] = &[("content-type", "application/x-ndjson"), ("content-encoding", "gzip")];
+    for headers in [EVENTS, LINES] {
+        let error = items("true", 200, headers, b"\x1f\x8b").unwrap_err();
+        assert!(error.message().contains("compressed (`gzip`)"), "{error}");
+    }
+}
+
+/// Streams that are quiet for half a minute and then end, as a load balancer does it; after so many, one with an event.
+#[derive(Clone)]
+struct Quiet(Arc<AtomicUsize>);
+
+impl Service<Request<RequestBody>> for Quiet {
+    type Response = Response<StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<RequestBody>) -> Self::Future {
+        let is_last = self.0.fetch_sub(1, Ordering::SeqCst) == 0;
+        let body = once(async move {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            let text = if is_last { "data: 1\n\ndata: [DONE]\n\n" } else { ": still here\n\n" };
+            Ok(Frame::data(Bytes::from_static(text.as_bytes())))
+        });
+        let response = Response::builder().header("content-type", "text/event-stream");
+        ready(Ok(response.body(StreamBody::new(body.boxed())).unwrap()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_stream_goes_on() {
+    let config = HttpConfig::new().with_service(Quiet(Arc::new(AtomicUsize::new(20)))).with_reconnect(Reconnect::new());
+    let client = HttpClient::new(config).unwrap();
+    client.add([spec("true")]).unwrap();
+    let items: Vec<_> = client.stream("t.events", json!({})).await.unwrap().collect().await;
+    assert_eq!(data(items), [json!(1)]);
 }

@@ -94,3 +94,22 @@ async fn a_file_that_changes_while_it_is_sent() {
         std::fs::remove_file(path).unwrap();
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_is_a_stream() {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    for at in 0..2 {
+        let (end, mut start) = std::io::pipe().unwrap();
+        start.write_all(b"once").unwrap();
+        drop(start);
+        let mut body = framed(Body::file(format!("/dev/fd/{}", end.as_raw_fd()))).into_iter().nth(at).unwrap();
+        body.measure().await.unwrap();
+        assert!(!body.is_repeatable() && body.size_hint().exact().is_none());
+        let again = body.clone();
+        assert_eq!(body.collect().await.unwrap().to_bytes(), if at == 0 { "once" } else { "<once>" });
+        assert!(again.collect().await.unwrap_err().to_string().contains("read already"));
+    }
+}

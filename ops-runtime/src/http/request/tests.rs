@@ -77,6 +77,20 @@ fn paths_and_queries() {
 }
 
 #[test]
+fn what_only_the_path_names_stands_beside_a_stream() {
+    let binding = HttpBinding::new("PUT", "/files/{id}/{q}?at={at}")
+        .with_parameters(const { &[HttpParameter::path("id"), HttpParameter::query("q")] })
+        .with_bodies(const { &[HttpBody::new("application/octet-stream")] });
+    let mut bodies = Bodies::default();
+    let body = bodies.put(crate::Body::stream(futures_util::stream::empty()));
+    let input = json!({ "id": 7, "q": "x", "at": [1, 2], "body": body });
+    let (spec, settings) = (OperationSpec::mutation("t.t"), Checked::new(config()).unwrap().settings);
+    let request = encode(&spec, &binding, &settings, &input, &bodies, &PerCall::default()).unwrap();
+    assert_eq!(request.uri(), "http://h.test/base/files/7/x?at=1,2&q=x");
+    assert!(!request.body().is_repeatable());
+}
+
+#[test]
 fn what_has_no_place_in_the_request_is_refused() {
     let binding = path("/a/{b}")
         .with_parameters(

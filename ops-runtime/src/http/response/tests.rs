@@ -84,6 +84,31 @@ fn payloads() {
 }
 
 #[test]
+fn what_is_compressed_is_no_data() {
+    const JSON: &str = "application/json";
+    const BYTES: &str = "application/octet-stream";
+    const CODED: &[u8] = b"\x1f\x8b";
+    let headers = |kind| [("content-type", kind), ("content-encoding", "GZIP")];
+    let unread: [(&str, &[&str]); 5] =
+        [("text/plain", &[]), (JSON, &[JSON]), ("text/csv", &["text/csv"]), (BYTES, &[JSON]), ("image/png", &[JSON])];
+    for (kind, types) in unread {
+        let error = run(respond(200, &headers(kind), CODED), types, 100).unwrap_err();
+        let told = error.message();
+        assert!(told.contains("compressed (`gzip`)") && told.contains("`HttpConfig::with_compression`"), "{told}");
+    }
+    // Bytes stay as they came.
+    let bytes: [(&str, &[&str]); 3] = [("image/png", &[]), ("text/csv", &[BYTES]), (BYTES, &[])];
+    for (kind, types) in bytes {
+        let found = run(respond(200, &headers(kind), CODED), types, 100).unwrap();
+        assert_eq!(found.data, Payload::Value(json!("H4s=")), "{kind}");
+    }
+    assert_eq!(run(respond(200, &headers(JSON), b""), &[JSON], 100).unwrap().data, Payload::Value(Value::Null));
+    let error = run(respond(503, &headers(JSON), CODED), &[JSON], 100).unwrap_err();
+    assert_eq!((error.status(), &error.details()["body"]), (Some(503), &Value::Null));
+    assert!(error.message().starts_with("HTTP 503: Service Unavailable, and the response is compressed"), "{error}");
+}
+
+#[test]
 fn facts() {
     let headers = [
         ("Content-Type", "text/plain;  charset=utf-8"),

@@ -19,8 +19,9 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use tracing::Instrument;
 
-use super::http::Http;
+use super::http::{Http, cancels};
 use crate::http::is_safe;
 use crate::mcp::config::Http as Config;
 use crate::mcp::invalid;
@@ -44,7 +45,7 @@ struct Inner {
     url: String,
     manager: tokio::sync::Mutex<AuthorizationManager>,
     /// Locked while the user is asked: other requests go on meanwhile with the tokens that there are.
-    asking: tokio::sync::Mutex<Asked>,
+    asking: Arc<tokio::sync::Mutex<Asked>>,
     /// The token endpoint that the tokens are from.
     bound: Arc<Bound>,
     /// True once connected: a refused request then asks the user, instead of connecting again.
@@ -58,6 +59,16 @@ struct Asked {
     granted: Option<Instant>,
     /// When asking has failed, for which challenge, and why: that is not asked again for requests sent before.
     failed: Option<(Instant, String, CallError)>,
+}
+
+impl Asked {
+    /// Notes what has come of asking for what a challenge demands.
+    fn note(&mut self, challenge: &str, got: &Result<(), CallError>) {
+        match got {
+            Ok(()) => self.granted = Some(Instant::now()),
+            Err(error) => self.failed = Some((Instant::now(), challenge.to_owned(), error.clone())),
+        }
+    }
 }
 
 impl Authorization {
@@ -74,7 +85,7 @@ impl Authorization {
             oauth: oauth.clone(),
             url: config.url.clone(),
             manager: tokio::sync::Mutex::new(manager),
-            asking: tokio::sync::Mutex::default(),
+            asking: Arc::default(),
             bound,
             connected: AtomicBool::new(false),
         })))
@@ -92,6 +103,11 @@ impl Authorization {
 
     /// The token to send; `None` if there is none, so that the server's refusal leads to the user.
     async fn token(&self) -> Result<Option<String>, AuthError> {
+        let this = self.clone();
+        finished(async move { this.valid_token().await }).await?
+    }
+
+    async fn valid_token(&self) -> Result<Option<String>, AuthError> {
         let mut manager = self.0.manager.lock().await;
         let mut token = manager.get_access_token().await;
         // It lacks the client if the authorization server did not answer when it was made.
@@ -116,6 +132,15 @@ impl Authorization {
 
     /// Replaces a refused token without asking the user; true if there is a new one.
     async fn renew(&self, refused: &str) -> bool {
+        let (this, refused) = (self.clone(), refused.to_owned());
+        let renewed = finished(async move { this.replace(&refused).await }).await;
+        renewed.unwrap_or_else(|error| {
+            tracing::debug!(%error, "a token was refused, and can't be renewed");
+            false
+        })
+    }
+
+    async fn replace(&self, refused: &str) -> bool {
         let mut manager = self.0.manager.lock().await;
         let mut renewed = match manager.get_access_token().await {
             // Another request may have been faster.
@@ -154,7 +179,7 @@ impl Authorization {
             .prompt
             .as_ref()
             .ok_or_else(|| invalid("nobody can be asked for authorization: see `McpOAuth::with_prompt`"))?;
-        let mut asked = self.0.asking.lock().await;
+        let mut asked = self.0.asking.clone().lock_owned().await;
         if asked.granted.is_some_and(|granted| granted >= sent) {
             return Ok(false);
         }
@@ -165,20 +190,25 @@ impl Authorization {
             return Err(error.clone());
         }
         match self.ask(prompt, challenge).await {
-            Ok(()) => {
-                asked.granted = Some(Instant::now());
-                Ok(true)
+            Ok((session, callback)) => {
+                let (this, challenge) = (self.clone(), challenge.to_owned());
+                let getting = async move {
+                    let got = this.take_over(session, &callback).await;
+                    asked.note(&challenge, &got);
+                    got
+                };
+                finished(getting).await.map_err(|error| failed(&error))?.map(|()| true)
             }
             Err(error) => {
-                asked.failed = Some((Instant::now(), challenge.to_owned(), error.clone()));
+                asked.note(challenge, &Err(error.clone()));
                 Err(error)
             }
         }
     }
 
-    /// Has the user agree to what the challenge demands, and gets the tokens.
-    async fn ask(&self, prompt: &Prompt, challenge: &str) -> Result<(), CallError> {
-        let Inner { oauth, url, manager: shared, bound, .. } = &*self.0;
+    /// Has the user agree to what the challenge demands, and gives the URL that the user came back with.
+    async fn ask(&self, prompt: &Prompt, challenge: &str) -> Result<(AuthorizationSession, String), CallError> {
+        let Inner { oauth, url, bound, .. } = &*self.0;
         // The tokens that there are stay with the manager, and the client, that renews them until there are others.
         let manager = manager(oauth, url, bound).await?;
         let kept = self.kept().await.map_err(|error| failed(&error))?;
@@ -197,15 +227,27 @@ impl Authorization {
         };
         let callback = asked(oauth.user_timeout, prompt(session.auth_url.clone())).await?;
         drop(turn);
-        if let Some(refused) = refusal(&callback) {
-            return Err(refused);
+        match refusal(&callback) {
+            Some(refused) => Err(refused),
+            None => Ok((session, callback)),
         }
+    }
+
+    /// Gets the tokens for what the user has agreed to.
+    async fn take_over(&self, session: AuthorizationSession, callback: &str) -> Result<(), CallError> {
         // Tokens that are being renewed must not take the place of the new ones.
-        let mut shared = shared.lock().await;
-        exchange(&session.auth_manager, &callback).await.map_err(|error| failed(&error))?;
+        let mut shared = self.0.manager.lock().await;
+        exchange(&session.auth_manager, callback).await.map_err(|error| failed(&error))?;
         *shared = session.auth_manager;
         Ok(())
     }
+}
+
+/// Does to its end what gets tokens, though its caller may go away: a refresh token or a code is spent once it is sent, and
+/// what comes for it must be kept.
+async fn finished<T: Send + 'static>(getting: impl Future<Output = T> + Send + 'static) -> Result<T, AuthError> {
+    let ended = tokio::spawn(getting.in_current_span()).await;
+    ended.map_err(|error| AuthError::InternalError(format!("getting tokens broke off: {error}")))
 }
 
 /// The authorization that a challenge demands, beside the scopes that the tokens in the store have.
@@ -322,8 +364,9 @@ pub(super) struct Authorized {
 }
 
 impl Authorized {
-    /// Sends a request with a token, and again with another if it is refused.
-    async fn send<T, Fut>(&self, send: impl Fn(Option<String>) -> Fut + Send) -> Result<T, Failure>
+    /// Sends a request with a token, and again with another if it is refused. The user is asked for one only if `asks`, which
+    /// is false for requests that nobody waits for.
+    async fn send<T, Fut>(&self, asks: bool, send: impl Fn(Option<String>) -> Fut + Send) -> Result<T, Failure>
     where
         Fut: Future<Output = Result<T, Failure>> + Send,
         T: Send,
@@ -356,7 +399,8 @@ impl Authorized {
             // While the client connects, the timeout for that runs, so the user is not asked: see `Session::connect`.
             // Nor is the user asked for streams of the server's that nobody waits for.
             let interceptor = &self.http.interceptor;
-            let meets = authorization.0.connected.load(Ordering::Acquire)
+            let meets = asks
+                && authorization.0.connected.load(Ordering::Acquire)
                 && authorization.0.oauth.prompt.is_some()
                 && interceptor.pending() > 0;
             // What the user has just agreed to does not do.
@@ -384,7 +428,7 @@ impl StreamableHttpClient for Authorized {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.send(|token| {
+        self.send(!cancels(&message), |token| {
             self.http.post_message(uri.clone(), message.clone(), session_id.clone(), token, headers.clone())
         })
         .await
@@ -397,7 +441,8 @@ impl StreamableHttpClient for Authorized {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
-        self.send(|token| self.http.delete_session(uri.clone(), session_id.clone(), token, headers.clone())).await
+        self.send(false, |token| self.http.delete_session(uri.clone(), session_id.clone(), token, headers.clone()))
+            .await
     }
 
     async fn get_stream(
@@ -408,7 +453,7 @@ impl StreamableHttpClient for Authorized {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        self.send(|token| {
+        self.send(true, |token| {
             self.http.get_stream(uri.clone(), session_id.clone(), last_event_id.clone(), token, headers.clone())
         })
         .await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::session::Session;
+use super::session::{McpServerInfo, Session};
 use crate::mcp::{self, ReadOptions};
 use crate::{CallError, Diagnostic, SpecRef};
 
@@ -15,6 +15,10 @@ const PAGES: usize = 1000;
 /// The tools of a server at some time.
 #[derive(Default)]
 pub(super) struct Catalog {
+    /// How many times the server had been asked for them by then: a higher number is that of a newer list.
+    pub(super) number: u64,
+    /// What the server says about itself.
+    pub(super) info: McpServerInfo,
     /// As the server sent them.
     pub(super) tools: Vec<Value>,
     /// As operations.
@@ -27,7 +31,7 @@ pub(super) struct Catalog {
 
 impl Catalog {
     /// Lists the tools, page by page.
-    pub(super) async fn load(session: &Session, namespace: Option<&str>) -> Result<Arc<Self>, CallError> {
+    pub(super) async fn load(session: &Session, namespace: Option<&str>, number: u64) -> Result<Arc<Self>, CallError> {
         let tools = list(session).await?;
         let mut options = ReadOptions::new();
         options.namespace = namespace.map(str::to_owned);
@@ -44,7 +48,7 @@ impl Catalog {
             |tool: &&Value| tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
         let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
         let tasks = tools.iter().filter(needs_task).filter_map(name).collect();
-        Ok(Arc::new(Self { tools, operations, diagnostics, tasks }))
+        Ok(Arc::new(Self { number, info: session.info.clone(), tools, operations, diagnostics, tasks }))
     }
 }
 

@@ -1,39 +1,41 @@
 //! A server at a URL: streamable HTTP, under rmcp's transport, which knows sessions and resumes streams.
 
+mod errors;
 mod events;
 mod standing;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
     StreamableHttpError, StreamableHttpPostResponse,
 };
-use serde_json::{Value, json};
 use sse_stream::Sse;
 use tokio::sync::watch;
+use tokio::time::timeout_at;
 
+pub(super) use self::errors::failure;
+use self::errors::{broken, parameter, status_error};
 pub(super) use self::standing::Standing;
+use super::batch;
 use super::given::Given;
 use super::interceptor::Interceptor;
 use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
 use crate::mcp::follow::follow;
 use crate::mcp::invalid;
-use crate::model::parameters::{end_of_part, value_of};
 use crate::{CallError, http as engine};
 
 /// How long a server may take to say which revisions it knows.
@@ -52,8 +54,12 @@ const ACCEPT_TIME: Duration = Duration::from_secs(60);
 /// of the session that the server has forgotten, and sends no other.
 const LONGEST_RECOVERY: Duration = Duration::from_secs(15);
 
-/// How long the server may take to end a session.
+/// How long the server may take to end a session, or to accept that a call is cancelled.
 const END_TIME: Duration = Duration::from_secs(5);
+
+/// How long rmcp may wait until a reply to the server is accepted. It is longer than anything takes: each request has its own
+/// limit here, and rmcp's would also end the user's log-in that a request may lead to.
+const LONGEST_REPLY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many streams may be opened in a row, beside one per waiting call, and how long until one more may be.
 const STREAMS: u32 = 16;
@@ -62,6 +68,10 @@ const STREAM: Duration = Duration::from_secs(1);
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+
+/// The headers that this client sets by itself.
+const OWN: [&str; 4] = ["accept", "content-type", SESSION, LAST_EVENT];
 
 type Failure = StreamableHttpError<CallError>;
 
@@ -132,7 +142,8 @@ fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, Call
     let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str())
         .custom_headers(headers)
         // The answer to a call may take as long as the call.
-        .max_concurrent_requests(usize::MAX);
+        .max_concurrent_requests(usize::MAX)
+        .control_request_timeout(LONGEST_REPLY);
     settings.retry_config = Arc::new(retries);
     settings.auth_header.clone_from(&config.bearer);
     Ok(settings)
@@ -176,8 +187,10 @@ impl Http {
         mut request: RequestBuilder,
         session: Option<&str>,
         token: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
+        mut headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Response, Failure> {
+        // A header that is set here is not sent a second time as it is configured.
+        headers.retain(|name, _| !OWN.contains(&name.as_str()) && (token.is_none() || *name != AUTHORIZATION));
         for (name, value) in headers {
             request = request.header(name, value);
         }
@@ -229,6 +242,15 @@ impl Http {
         }
         if !is_json {
             return Err(StreamableHttpError::UnexpectedContentType(Some(self.given.text(&kind).into_owned())));
+        }
+        match batch::unpack(body.trim()) {
+            Ok(None) => {}
+            // rmcp takes one message, or a stream of them.
+            Ok(Some(messages)) => {
+                let events = events::of_batch(messages, self.interceptor.clone(), self.given.clone());
+                return Ok(StreamableHttpPostResponse::Sse(events, session));
+            }
+            Err(error) => return Err(StreamableHttpError::UnexpectedServerResponse(error.to_string().into())),
         }
         let read = self.interceptor.inbound(&body).and_then(|verdict| self.given.decode(verdict, &body));
         match read.map_err(|error| self.unread(error))? {
@@ -295,6 +317,7 @@ impl StreamableHttpClient for Http {
         let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::DiscoverRequest(_)));
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+        let limit = if cancels(&message) { END_TIME } else { ACCEPT_TIME };
         let body = serde_json::to_vec(&message)?;
         let request =
             self.client.post(&*uri).header(ACCEPT, [JSON, EVENTS].join(", ")).header(CONTENT_TYPE, JSON).body(body);
@@ -308,14 +331,20 @@ impl StreamableHttpClient for Http {
         };
         if !discovering {
             // The caller of a request has its own timeout.
-            return if is_request { answered.await } else { soon(ACCEPT_TIME, answered).await };
+            return if is_request { answered.await } else { soon(limit, answered).await };
         }
-        match tokio::time::timeout(DISCOVERY, answered).await {
-            Ok(answered) => answered,
-            Err(_) => match self.interceptor.give_up_discovery() {
+        let until = tokio::time::Instant::now() + DISCOVERY;
+        match timeout_at(until, answered).await {
+            Ok(Ok(StreamableHttpPostResponse::Sse(events, session))) => Ok(StreamableHttpPostResponse::Sse(
+                events::discovered(events, until, self.interceptor.clone()),
+                session,
+            )),
+            // What is only accepted is not answered.
+            Ok(Ok(StreamableHttpPostResponse::Accepted)) | Err(_) => match self.interceptor.give_up_discovery() {
                 Some(message) => Ok(StreamableHttpPostResponse::Json(message, None)),
                 None => Err(StreamableHttpError::UnexpectedEndOfStream),
             },
+            Ok(answered) => answered,
         }
     }
 
@@ -345,7 +374,7 @@ impl StreamableHttpClient for Http {
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
         let mut request = self.client.get(&*uri).header(ACCEPT, EVENTS);
         if let Some(id) = last_event_id {
-            request = request.header("last-event-id", id);
+            request = request.header(LAST_EVENT, id);
         }
         let wait = self.pace.lock().unwrap_or_else(PoisonError::into_inner).next(self.interceptor.pending());
         if !wait.is_zero() {
@@ -372,6 +401,12 @@ impl StreamableHttpClient for Http {
         }
         Ok(self.events(response))
     }
+}
+
+/// True if a message tells the server that a call is cancelled.
+pub(super) fn cancels(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, ClientJsonRpcMessage::Notification(notification)
+        if matches!(notification.notification, ClientNotification::CancelledNotification(_)))
 }
 
 /// Limits the wait for something that a server should do at once.
@@ -403,66 +438,4 @@ async fn body(response: Response, max: usize) -> Result<String, Failure> {
         body.extend_from_slice(&chunk);
     }
     Ok(String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-}
-
-/// The error of a request that got no response.
-fn broken(error: &dyn Error) -> Failure {
-    StreamableHttpError::Client(CallError::execution(format!(
-        "the request failed: {}",
-        CallError::from_error(error).message()
-    )))
-}
-
-/// The error of a status, with the details of every HTTP error of this crate.
-fn status_error(status: StatusCode, headers: &HeaderMap, body: String) -> CallError {
-    let mut message = format!("HTTP {}: {}", status.as_u16(), status.canonical_reason().unwrap_or("unknown status"));
-    if let Some(retry) = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()) {
-        message = format!("{message}; try again after {retry}");
-    }
-    let kind = content_type(headers);
-    let headers: serde_json::Map<String, Value> = headers
-        .iter()
-        .filter(|(name, _)| *name != http::header::SET_COOKIE)
-        .map(|(name, value)| (name.as_str().to_owned(), Value::from(String::from_utf8_lossy(value.as_bytes()))))
-        .collect();
-    let body = serde_json::from_str(&body).unwrap_or(Value::String(body));
-    CallError::execution(message)
-        .with_details(json!({ "statusCode": status.as_u16(), "headers": headers, "contentType": kind, "body": body }))
-}
-
-/// A parameter of a challenge (RFC 9110, section 11.2).
-fn parameter(challenge: &str, name: &str) -> Option<String> {
-    // They are separated by commas, and the first stands behind the name of its scheme.
-    let is = |found: &str| found.rsplit(' ').next().is_some_and(|found| found.eq_ignore_ascii_case(name));
-    let mut rest = challenge.trim_start().split_once(' ')?.1;
-    while !rest.is_empty() {
-        let (part, after) = rest.split_at(end_of_part(rest, ','));
-        if let Some((_, value)) = value_of(part).filter(|(found, _)| is(found)) {
-            return Some(value.into_owned());
-        }
-        rest = after.strip_prefix(',').unwrap_or_default();
-    }
-    None
-}
-
-/// The error that a failed transport stands for.
-pub(super) fn failure(error: &(dyn Error + Send + Sync + 'static)) -> Option<CallError> {
-    let challenged = |status: StatusCode, challenge: &str| {
-        let value = HeaderValue::from_str(challenge).ok()?;
-        let challenge = (!value.is_empty()).then_some((WWW_AUTHENTICATE, value));
-        Some(status_error(status, &HeaderMap::from_iter(challenge), String::new()))
-    };
-    match error.downcast_ref::<Failure>()? {
-        StreamableHttpError::Client(error) => Some(error.clone()),
-        StreamableHttpError::AuthRequired(error) => {
-            challenged(StatusCode::UNAUTHORIZED, &error.www_authenticate_header)
-        }
-        StreamableHttpError::InsufficientScope(error) => {
-            challenged(StatusCode::FORBIDDEN, &error.www_authenticate_header)
-        }
-        StreamableHttpError::SessionExpired => {
-            Some(status_error(StatusCode::NOT_FOUND, &HeaderMap::new(), "the session has expired".to_owned()))
-        }
-        _ => None,
-    }
 }

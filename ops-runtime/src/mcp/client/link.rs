@@ -6,11 +6,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::task::{AbortHandle, JoinError};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::delay::{STABLE, delay};
-use super::session::Session;
-use super::{Inner, McpServerInfo, lock};
+use super::session::{Session, timed_out};
+use super::{Inner, lock};
 use crate::{CallError, ErrorCode};
 
 /// The longest delay before an attempt to connect that calls wait for: before longer ones, they fail at once.
@@ -27,7 +28,11 @@ pub(super) enum Link {
         failures: u32,
     },
     /// A recovery is connecting, and all calls wait for it.
-    Recovering(Recovery),
+    Recovering {
+        recovery: Recovery,
+        task: AbortHandle,
+        failures: u32,
+    },
     /// A recovery failed; the first call after the delay starts another.
     Down {
         failures: u32,
@@ -52,8 +57,14 @@ impl Link {
         }
     }
 
-    pub(super) fn info(&self) -> McpServerInfo {
-        self.session().map(|session| session.info.clone()).unwrap_or_default()
+    /// Notes that a recovery has ended without a word: its task has panicked, or has gone with its runtime.
+    fn notice(&mut self) {
+        if let Self::Recovering { task, failures, .. } = self
+            && task.is_finished()
+        {
+            let error = CallError::execution("the last attempt broke off before its end");
+            *self = Self::Down { failures: failures.saturating_add(1), since: Instant::now(), error };
+        }
     }
 }
 
@@ -73,12 +84,21 @@ impl Inner {
         recovery.await
     }
 
+    /// The connection for a call that has used up its time then. A recovery goes on.
+    pub(super) async fn session_until(self: &Arc<Self>, until: Option<Instant>) -> Result<Arc<Session>, CallError> {
+        let Some(until) = until else { return self.session().await };
+        timeout_at(until, self.session()).await.unwrap_or_else(|_| {
+            let total = self.config.total_timeout;
+            Err(timed_out(&self.name, "could not be connected to again", total, "with_total_timeout"))
+        })
+    }
+
     /// The connection, once a recovery that may be going on has ended: it listed the tools at some time before that.
     /// `None` if there is none, so that the next one lists them.
     pub(super) async fn settled(&self) -> Option<Arc<Session>> {
         let recovery = match &*lock(&self.link) {
             Link::Up { session, .. } => return Some(session.clone()),
-            Link::Recovering(recovery) => recovery.clone(),
+            Link::Recovering { recovery, .. } => recovery.clone(),
             Link::Down { .. } | Link::Closed => return None,
         };
         recovery.await.ok()
@@ -87,29 +107,35 @@ impl Inner {
     /// The current connection, or the recovery of one that has ended.
     fn now(self: &Arc<Self>) -> Result<Now, CallError> {
         let mut link = lock(&self.link);
+        link.notice();
         let (failures, since, error) = match &*link {
             Link::Up { session, .. } if session.is_open() => return Ok(Now::Up(session.clone())),
             Link::Up { since, .. } if since.elapsed() >= STABLE => (0, *since, None),
             Link::Up { since, failures, .. } => (failures + 1, *since, None),
             Link::Down { failures, since, error } => (*failures, *since, Some(error)),
             Link::Closed => return Err(self.closed()),
-            Link::Recovering(recovery) => return Ok(Now::Recovering(recovery.clone())),
+            Link::Recovering { recovery, .. } => return Ok(Now::Recovering(recovery.clone())),
         };
         let wait = pause(failures).saturating_sub(since.elapsed());
         if wait > PATIENCE {
             return Err(self.down(error, wait));
         }
         // A task of its own: the call that starts it may be dropped, and others wait for it.
-        let task = tokio::spawn(recover(self.clone(), failures, wait));
-        let recovery =
-            task.map(|ended| ended.unwrap_or_else(|error| Err(CallError::from_error(error)))).boxed().shared();
-        *link = Link::Recovering(recovery.clone());
+        let recovering = tokio::spawn(recover(self.clone(), failures, wait));
+        let (task, name) = (recovering.abort_handle(), self.name.clone());
+        let broken_off = move |error: JoinError| {
+            let message = format!("connecting again to the MCP server `{name}` broke off: {error}");
+            Err(CallError::execution(message))
+        };
+        let recovery = recovering.map(|ended| ended.unwrap_or_else(broken_off)).boxed().shared();
+        *link = Link::Recovering { recovery: recovery.clone(), task, failures };
         Ok(Now::Recovering(recovery))
     }
 
     fn closed(&self) -> CallError {
         CallError::execution(format!("the client of the MCP server `{}` is closed", self.name))
     }
+
     /// The error of a call while it is too soon to connect again: why the last attempt failed, and when the next may be made.
     fn down(&self, error: Option<&CallError>, wait: Duration) -> CallError {
         let (code, why, mut details) = match error {

@@ -159,12 +159,7 @@ impl Session {
 
     /// The error of a call that has used up its time.
     pub(super) fn too_late(&self) -> CallError {
-        self.timed_out("did not answer", self.limits.total, "with_total_timeout")
-    }
-
-    /// When a call that begins now has used up its time.
-    pub(super) fn until(&self) -> Option<Instant> {
-        self.limits.total.and_then(|total| Instant::now().checked_add(total))
+        timed_out(&self.interceptor.server, "did not answer", self.limits.total, "with_total_timeout")
     }
 
     /// Calls a tool, and returns the raw result, and what hears of the progress: if the result is a task, that goes on.
@@ -341,7 +336,8 @@ impl Waiting<'_> {
                     return Err(self.session.too_late());
                 }
                 _ => {
-                    return Err(self.session.timed_out("neither answered nor reported progress", idle, "with_timeout"));
+                    let server = &self.session.interceptor.server;
+                    return Err(timed_out(server, "neither answered nor reported progress", idle, "with_timeout"));
                 }
             }
         }
@@ -369,13 +365,12 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Session {
-    fn timed_out(&self, what: &str, limit: Option<Duration>, option: &str) -> CallError {
-        let limit = limit.unwrap_or_default();
-        let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        let message = format!("the MCP server `{}` {what} within {limit:?}: raise `{option}`", self.interceptor.server);
-        CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
-    }
+/// The error of what a server did not do in the time that an option gives it.
+pub(super) fn timed_out(server: &str, what: &str, limit: Option<Duration>, option: &str) -> CallError {
+    let limit = limit.unwrap_or_default();
+    let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let message = format!("the MCP server `{server}` {what} within {limit:?}: raise `{option}`");
+    CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
 }
 
 /// The error that a server answers with.

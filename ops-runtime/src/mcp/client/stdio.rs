@@ -15,7 +15,6 @@ use futures_util::future::{Either, FutureExt, select};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ClientResult, NumberOrString, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -24,6 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use self::lines::{LineError, Lines};
 use self::process::{Process, Signal};
+use super::batch;
 use super::given::Given;
 use super::interceptor::{Interceptor, Verdict};
 use crate::mcp::config::Stdio as Config;
@@ -41,9 +41,6 @@ const DEAF: Duration = Duration::from_secs(1);
 
 /// How long a server may read nothing while too many of its pings are unanswered.
 const STALLED: Duration = Duration::from_secs(10);
-
-/// How many messages a batch may have.
-const MAX_BATCH: usize = 1000;
 
 /// The environment variables that a child inherits: those that programs need to run.
 const INHERITED: [&str; 20] = [
@@ -179,15 +176,10 @@ impl Stdio {
 
     /// Takes a batch apart, if a line is one.
     fn unpack(&mut self, text: &str) -> Result<bool, LineError> {
-        if !text.starts_with('[') {
-            return Ok(false);
-        }
-        match serde_json::from_str::<Batch>(text) {
-            Ok(Batch(messages)) => self.batch.extend(messages),
-            Err(error) if error.is_data() && error.to_string().starts_with(TOO_MANY) => return Err(LineError::Batch),
-            Err(_) => return Ok(false),
-        }
-        Ok(true)
+        let messages = batch::unpack(text).map_err(LineError::Batch)?;
+        let is_batch = messages.is_some();
+        self.batch.extend(messages.into_iter().flatten());
+        Ok(is_batch)
     }
 
     /// Answers a ping. A server may ask without end, and rmcp would start a task for each.
@@ -229,9 +221,9 @@ impl Stdio {
                     self.output.max
                 )
             }
-            LineError::Batch => {
+            LineError::Batch(too_many) => {
                 self.child.signal(Signal::Terminate);
-                format!("the MCP server `{server}` sent a batch of more than {MAX_BATCH} messages")
+                format!("the MCP server `{server}` sent {too_many}")
             }
             LineError::Stalled => {
                 self.child.signal(Signal::Terminate);
@@ -366,37 +358,6 @@ impl Input {
             Either::Left((permit, _)) => permit.ok(),
             Either::Right(_) => None,
         }
-    }
-}
-
-/// What the error of a batch with too many messages begins with.
-const TOO_MANY: &str = "too many messages";
-
-/// The messages of a batch.
-struct Batch(Vec<String>);
-
-impl<'de> serde_core::Deserialize<'de> for Batch {
-    fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Messages;
-        impl<'de> serde_core::de::Visitor<'de> for Messages {
-            type Value = Batch;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a list of messages")
-            }
-
-            fn visit_seq<A: serde_core::de::SeqAccess<'de>>(self, mut list: A) -> Result<Batch, A::Error> {
-                let mut messages = Vec::new();
-                while let Some(message) = list.next_element::<&RawValue>()? {
-                    if messages.len() == MAX_BATCH {
-                        return Err(serde_core::de::Error::custom(TOO_MANY));
-                    }
-                    messages.push(message.get().to_owned());
-                }
-                Ok(Batch(messages))
-            }
-        }
-        deserializer.deserialize_seq(Messages)
     }
 }
 

@@ -4,9 +4,11 @@
 //! client declares the extension, as this one does.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use rmcp::RoleClient;
 use rmcp::model::{
     CancelTaskParams, CancelTaskRequest, ClientRequest, CustomRequest, GetTaskParams, GetTaskRequest, UpdateTaskParams,
@@ -46,15 +48,15 @@ fn task_of(result: &Value, is_earlier: bool) -> Option<Value> {
 
 impl Session {
     /// Calls a tool, and returns its raw result, if need be that of a task. `needs_task` if the server runs the tool as a
-    /// task only.
+    /// task only. The call has used up its time at `until`.
     pub(super) async fn call(
         &self,
         tool: String,
         arguments: Map<String, Value>,
         progress: Option<ProgressSink>,
         needs_task: bool,
+        until: Option<Instant>,
     ) -> Result<Value, CallError> {
-        let until = self.until();
         let is_earlier = self.info.protocol_version == EARLIER;
         let (result, slot) = match needs_task && is_earlier {
             true => {
@@ -87,9 +89,7 @@ impl Session {
                 "working" => {}
                 // The server asks, and then answers, while its result is waited for.
                 "input_required" | "completed" | "failed" | "cancelled" if is_earlier => {
-                    let params = json!({ "taskId": id });
-                    let request = ClientRequest::CustomRequest(CustomRequest::new("tasks/result", Some(params)));
-                    let result = self.request(request, Slot::of_task(call.clone()), until).await;
+                    let result = self.result_of(task, &id, call, until).await;
                     // Whoever waits no longer has the task cancelled. An error that the server answers with is its end.
                     if !result.as_ref().is_err_and(|error| *error.code() == ErrorCode::Timeout) {
                         open.id = None;
@@ -121,10 +121,48 @@ impl Session {
                     return Err(CallError::execution(message));
                 }
             }
-            self.pause(&task, until).await?;
-            let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id.as_str())));
-            task = self.request(request, Slot::new(None), until).await?;
+            task = self.later(&task, &id, until).await?;
         }
+    }
+
+    /// Waits for the result of a task of 2025-11-25. The server is asked about the task meanwhile: each answer is a sign of
+    /// life, as the work may take long after a question.
+    async fn result_of(
+        &self,
+        task: Value,
+        id: &str,
+        call: &Arc<Slot>,
+        until: Option<Instant>,
+    ) -> Result<Value, CallError> {
+        let params = json!({ "taskId": id });
+        let request = ClientRequest::CustomRequest(CustomRequest::new("tasks/result", Some(params)));
+        let result = pin!(self.request(request, Slot::of_task(call.clone()), until));
+        match select(result, pin!(self.watch(task, id, call, until))).await {
+            Either::Left((result, _)) => result,
+            // A server that no longer says how the task is has as long as for any answer.
+            Either::Right((error, result)) => {
+                tracing::debug!(server = %self.interceptor.server, %error, "a task can't be asked about");
+                result.await
+            }
+        }
+    }
+
+    /// Asks about a task again and again, until that fails.
+    async fn watch(&self, mut task: Value, id: &str, call: &Slot, until: Option<Instant>) -> CallError {
+        loop {
+            match self.later(&task, id, until).await {
+                Ok(later) => task = later,
+                Err(error) => return error,
+            }
+            call.lives();
+        }
+    }
+
+    /// Asks how a task is, after as long as the server asks for.
+    async fn later(&self, task: &Value, id: &str, until: Option<Instant>) -> Result<Value, CallError> {
+        self.pause(task, until).await?;
+        let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id)));
+        self.request(request, Slot::new(None), until).await
     }
 
     /// Answers what a task asks, each question once.

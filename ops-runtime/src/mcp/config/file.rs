@@ -9,7 +9,7 @@ use jsonc_parser::ParseOptions;
 use serde_json::{Map, Value};
 
 use super::interpolate::interpolate;
-use super::{Http, McpConfig, McpServerConfig, Stdio, Target};
+use super::{Http, McpConfig, McpServerConfig, Stdio, Target, Wrong};
 use crate::CallError;
 use crate::mcp::invalid;
 
@@ -41,10 +41,19 @@ pub(super) fn read(text: &str, look_up: LookUp<'_>) -> Result<McpConfig, CallErr
         return Err(invalid("the configuration has no object `mcpServers` or `servers`"));
     };
     let servers = servers.iter().map(|(name, server)| {
-        let server = Keys::of(server, look_up).and_then(Keys::server);
-        (name.clone(), server.map_err(|message| invalid(format!("the MCP server `{name}`: {message}"))))
+        let read = Keys::of(server, look_up).and_then(Keys::server);
+        let wrong = |message: String| Wrong {
+            error: invalid(format!("the MCP server `{name}`: {message}")),
+            disabled: is_disabled(server),
+        };
+        (name.clone(), read.map_err(wrong))
     });
     Ok(McpConfig { servers: servers.collect() })
+}
+
+/// True if a server is not to be used.
+fn is_disabled(server: &Value) -> bool {
+    server.get("disabled") == Some(&Value::Bool(true))
 }
 
 /// The keys of one server that are not taken yet, with variables filled in.
@@ -58,6 +67,7 @@ struct Keys {
 
 impl Keys {
     fn of(server: &Value, look_up: LookUp<'_>) -> Result<Self, String> {
+        let is_disabled = is_disabled(server);
         let Value::Object(server) = server else { return Err("it is not an object".to_owned()) };
         let mut server = server.clone();
         let mut written = BTreeMap::new();
@@ -68,7 +78,7 @@ impl Keys {
             Some(value)
         };
         // A server that is not used need not be complete.
-        if server.get("disabled") != Some(&Value::Bool(true)) {
+        if !is_disabled {
             for (key, value) in server.iter_mut().filter(|(key, _)| VARIABLE.contains(&key.as_str())) {
                 let before = value.as_str().map(str::to_owned);
                 fill(value, &look_up).map_err(|message| format!("in `{key}`, {message}"))?;

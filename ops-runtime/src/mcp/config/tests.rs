@@ -90,6 +90,19 @@ fn what_is_wrong_with_a_server_is_said_with_its_name() {
 fn a_server_that_is_not_used_need_not_be_complete() {
     let config = read(r#"{ "mcpServers": { "one": { "command": "x", "args": ["${UNSET}"], "disabled": true } } }"#);
     assert!(config.server("one").unwrap().is_disabled());
+    assert!(config.is_disabled("one") && !config.is_disabled("two"));
+    for server in [r#"{ "disabled": true }"#, r#"{ "disabled": true, "url": "x", "type": "carrier-pigeon" }"#] {
+        let config = read(&format!(r#"{{ "mcpServers": {{ "one": {server}, "two": {{}} }} }}"#));
+        assert!(config.server("one").is_err() && config.is_disabled("one"), "{server}");
+        assert!(config.server("two").is_err() && !config.is_disabled("two"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_server_that_is_not_used_is_no_error_of_the_clients() {
+    let config = read(r#"{ "mcpServers": { "one": { "disabled": true }, "two": {} } }"#);
+    let clients = crate::mcp::McpClients::connect(&config).await;
+    assert_eq!(clients.errors().keys().collect::<Vec<_>>(), ["two"]);
 }
 
 #[test]

@@ -8,18 +8,18 @@ use ::http::request::Parts;
 use futures_util::future::{Either, FutureExt, select};
 use futures_util::stream::StreamExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Extensions, InputResponses,
-    ProgressNotificationParam, ProgressToken,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputResponses, ProgressNotificationParam,
+    ProgressToken,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
 
-use super::limits::Held;
 use super::options::McpServerOptions;
 use super::peer::RequestPeer;
 use super::result::{self, Items};
 use super::shared::Shared;
 use super::tool::{Served, StructuredContent};
+use super::unread;
 use crate::call::RequestId;
 use crate::model::request_id::Number;
 use crate::run::context::deadline_after;
@@ -29,6 +29,9 @@ use crate::run::principal::Principal;
 use crate::run::registry::Exact;
 use crate::run::shown;
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
+
+/// The room that another item of a list takes at least: a comma, a digit, and the bracket behind all.
+const LEAST: usize = 3;
 
 /// The prefix of the protocol's own metadata in a request, which is not for handlers.
 const RESERVED: &str = "io.modelcontextprotocol/";
@@ -57,7 +60,7 @@ pub(super) fn run(
         };
         match ended {
             Ok(result) => {
-                count(&call.peer.request().extensions, &result);
+                unread::count(&call.peer.request().extensions, &result);
                 Ok(result.into())
             }
             Err(question) => Ok(call.peer.question(question, &server.states, &call.about)?.into()),
@@ -174,9 +177,20 @@ impl<'a> Call<'a> {
     async fn collect(&self, mut stream: EnvelopeStream<Value>) -> Items {
         let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
         let mut room = self.options.max_bytes.saturating_sub(all.text.len());
-        while let Some(item) = stream.next().await {
+        loop {
             let count = all.items.len().saturating_add(all.errors.len());
-            if count >= self.options.max_items {
+            let has_all = count >= self.options.max_items;
+            let next = if has_all || count > 0 && room < LEAST {
+                // What would not be collected is not waited for: it may never come.
+                stream.next().now_or_never().unwrap_or_else(|| {
+                    all.complete = false;
+                    None
+                })
+            } else {
+                stream.next().await
+            };
+            let Some(item) = next else { break };
+            if has_all {
                 all.complete = false;
                 break;
             }
@@ -246,16 +260,6 @@ async fn tell(report: Progress, token: &ProgressToken, peer: &Peer<RoleServer>) 
     if let Err(error) = peer.notify_progress(told).await {
         tracing::debug!(%error, "progress could not be told");
     }
-}
-
-/// Counts the bytes of a result as unread, where the transport bounds them.
-pub(super) fn count(extensions: &Extensions, result: &CallToolResult) {
-    let held = extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Arc<Held>>());
-    let Some(held) = held else { return };
-    let text = |block: &ContentBlock| block.as_text().map_or(0, |text| text.text.len());
-    let bytes = result.content.iter().map(text).sum::<usize>();
-    // The text, the structured content, and the answer as it is sent.
-    held.unread(bytes.saturating_mul(if result.structured_content.is_some() { 4 } else { 2 }));
 }
 
 /// What a client says beside the arguments, without what is the protocol's own.

@@ -6,7 +6,7 @@ use super::body::{McpBody, plain};
 use crate::run::door::Door;
 
 /// What a page may read beside the body.
-const EXPOSED: HeaderValue = HeaderValue::from_static("mcp-session-id, www-authenticate");
+const EXPOSED: HeaderValue = HeaderValue::from_static("mcp-session-id, retry-after, www-authenticate");
 /// What a page may send, apart from what its browser asks for.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 

@@ -18,8 +18,9 @@ use super::body::{McpBody, plain};
 use super::cors::Asking;
 use super::handler::Connection;
 use super::limits::{Held, Limits, busy};
+use super::message;
 use super::options::McpServerOptions;
-use super::sessions::{Refused, Sessions};
+use super::sessions::{Sessions, Unknown};
 use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
@@ -43,6 +44,9 @@ type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unaut
 ///
 /// [`McpServerOptions`] sets the limits. A request beyond `max_requests`, `max_request_bytes` or `max_unread_bytes` is
 /// answered with 503, one beyond `max_session_requests` with 429, and a body slower than `read_timeout` with 408.
+/// What may end work is let in beyond the limits of requests and results: the answers of a session's client, its
+/// notifications, and the end of the session (DELETE). A stream of the server's own messages is no request: one beyond
+/// `max_streams` is answered with 503.
 /// Beyond `max_sessions`, a new session ends the least recently used one, whose client gets 404 and begins another; if
 /// all are in use, the new one gets 503. Connections are limited by [`serve`](Self::serve), or by the server that the
 /// service is mounted on.
@@ -56,6 +60,8 @@ pub struct McpService {
     limits: Arc<Limits>,
     server: Arc<Shared>,
     authenticator: Option<Arc<Authenticator>>,
+    /// The origins whose pages may send requests, beside those of the hosts.
+    origins: Vec<String>,
     /// The pages that may read answers.
     door: Door,
 }
@@ -71,7 +77,8 @@ impl McpService {
             move || Ok(Connection::new(server.clone()))
         };
         let inner = StreamableHttpService::new(connect, sessions.clone(), config);
-        let service = Self { inner, sessions, limits, server, authenticator: None, door: Door::any() };
+        let (origins, door) = (Vec::new(), Door::any());
+        let service = Self { inner, sessions, limits, server, authenticator: None, origins, door };
         service.with_hosts(["localhost", "127.0.0.1", "[::1]"])
     }
 
@@ -105,14 +112,8 @@ impl McpService {
     /// these hosts may send requests.
     #[must_use]
     pub fn with_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
-        let hosts: Vec<String> = hosts.into_iter().map(Into::into).collect();
-        let origin = |scheme: &str, host: &String| {
-            let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-            format!("{scheme}://{host}{}", if has_port { "" } else { ":*" })
-        };
-        self.inner.config.allowed_origins =
-            hosts.iter().flat_map(|host| ["http", "https"].map(|scheme| origin(scheme, host))).collect();
-        self.inner.config.allowed_hosts = hosts;
+        self.inner.config.allowed_hosts = hosts.into_iter().map(Into::into).collect();
+        self.let_pages_in();
         self
     }
 
@@ -131,9 +132,21 @@ impl McpService {
     pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         for origin in origins.into_iter().map(Into::into) {
             self.door.add_origin(&origin);
-            self.inner.config.allowed_origins.push(origin);
+            self.origins.push(origin);
         }
+        self.let_pages_in();
         self
+    }
+
+    /// Tells the SDK whose pages may send requests: those of the hosts, and of the origins that are named.
+    fn let_pages_in(&mut self) {
+        let of_host = |scheme: &str, host: &String| {
+            let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+            format!("{scheme}://{host}{}", if has_port { "" } else { ":*" })
+        };
+        let hosts = self.inner.config.allowed_hosts.iter();
+        let own = hosts.flat_map(|host| ["http", "https"].map(|scheme| of_host(scheme, host)));
+        self.inner.config.allowed_origins = own.chain(self.origins.iter().cloned()).collect();
     }
 
     /// Sets a handle that ends all sessions and streams, for a shutdown that does not wait for clients.
@@ -206,18 +219,33 @@ impl McpService {
     {
         let session = match parts.headers.get(SESSION).and_then(|id| id.to_str().ok()) {
             None => None,
-            Some(id) => self.sessions.enter(id, &caller).map_err(|refused| match refused {
-                Refused::Unknown => plain(StatusCode::NOT_FOUND, "Not Found: Session not found"),
-                Refused::Full => plain(
-                    StatusCode::TOO_MANY_REQUESTS,
-                    "Too Many Requests: the session has too many in work (max_session_requests)",
-                ),
-            })?,
+            Some(id) => match self.sessions.enter(id, &caller) {
+                Ok(session) => session,
+                Err(Unknown) => return Err(plain(StatusCode::NOT_FOUND, "Not Found: Session not found")),
+            },
+        };
+        let begins = session.is_none();
+        let is_full = matches!(&session, Some((_, None)));
+        let (held, refused) = match parts.method {
+            Method::POST => {
+                let admitted = if is_full { Err(full()) } else { self.limits.admit() };
+                match admitted {
+                    Ok(held) => (held, None),
+                    // Work in the session may wait for this message: only its body tells.
+                    Err(refused) => match (!begins).then(|| self.limits.reserve()).flatten() {
+                        Some(held) => (held, Some(refused)),
+                        None => return Err(refused),
+                    },
+                }
+            }
+            // Ends the session, and all that it has in work.
+            Method::DELETE => (Held::default(), None),
+            _ if is_full => return Err(full()),
+            // Streams of the server's own messages are many and last long: they count for their session only.
+            _ => (Held::default(), None),
         };
         let is_post = parts.method == Method::POST;
-        // Streams of the server's own messages are many and last long: they count for their session only.
-        let held = Arc::new(if is_post { self.limits.admit()? } else { Held::default() });
-        let begins = session.is_none();
+        let held = Arc::new(held);
         if let Some((session, permit)) = session {
             held.in_session(session, permit);
             if parts.method == Method::GET {
@@ -228,6 +256,14 @@ impl McpService {
         parts.extensions.insert(held.clone());
         let response = if is_post {
             let body = self.limits.read(&held, body).await?;
+            if let Some(refused) = refused
+                && !message::ends_work(&body)
+            {
+                return Err(refused);
+            }
+            if begins && message::listens(&parts.headers, &body) {
+                self.limits.listen(&held)?;
+            }
             if begins && !self.sessions.has_room() && memchr::memmem::find(&body, b"\"initialize\"").is_some() {
                 return Err(busy("Too many sessions are in use (max_sessions)"));
             }
@@ -252,6 +288,12 @@ impl McpService {
         }
         tasks::wire::renamed(&body).map_or(body, Bytes::from)
     }
+}
+
+/// The response to a request that is one too many for its session.
+fn full() -> Response<McpBody> {
+    let text = "Too Many Requests: the session has too many in work (max_session_requests)";
+    plain(StatusCode::TOO_MANY_REQUESTS, text)
 }
 
 fn unauthorized(Unauthorized { challenge, is_unavailable }: Unauthorized) -> Response<McpBody> {

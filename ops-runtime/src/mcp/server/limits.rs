@@ -26,12 +26,19 @@ const NODE: usize = 256;
 /// How many values of a request are not counted.
 const SMALL: usize = 64;
 
+/// How many messages are read at a time for which there is no room, as they may end work that takes it.
+const RESERVE: usize = 100;
+
 /// How long a request waits for room before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// What all requests share.
 pub(super) struct Limits {
     requests: Arc<Semaphore>,
+    /// Messages that are read though there is no room for a request.
+    reserve: Arc<Semaphore>,
+    /// Requests of 2026-07-28 that are streams of the server's own messages.
+    streams: Arc<Semaphore>,
     /// Bytes of requests: those that are read, and what is made of them until they are answered.
     bytes: Arc<Semaphore>,
     max_bytes: usize,
@@ -45,9 +52,11 @@ pub(super) struct Limits {
 /// The resources of one request, given back when it is answered and its answer is read or dropped.
 #[derive(Default)]
 pub(super) struct Held {
-    request: OnceLock<OwnedSemaphorePermit>,
+    /// As what it counts: a request, a message of the reserve, or a stream.
+    counted: Mutex<Option<OwnedSemaphorePermit>>,
     bytes: Mutex<Option<OwnedSemaphorePermit>>,
-    session: OnceLock<(Arc<Session>, OwnedSemaphorePermit)>,
+    /// Without a permit for what is let in beyond the session's limit.
+    session: OnceLock<(Arc<Session>, Option<OwnedSemaphorePermit>)>,
     id: OnceLock<RequestId>,
     /// Set if it is a stream that the session's client listens on.
     listens: OnceLock<()>,
@@ -62,6 +71,8 @@ impl Limits {
         let max_bytes = options.max_request_bytes.clamp(1, u32::MAX as usize);
         Self {
             requests: semaphore(options.max_requests),
+            reserve: semaphore(RESERVE),
+            streams: semaphore(options.max_streams),
             bytes: semaphore(max_bytes),
             max_bytes,
             unread: Arc::default(),
@@ -82,9 +93,25 @@ impl Limits {
         let Ok(request) = self.requests.clone().try_acquire_owned() else {
             return Err(busy("Too many requests are in work (max_requests)"));
         };
-        let held = Held::of(self.unread.clone());
-        let _ = held.request.set(request);
-        Ok(held)
+        Ok(Held::of(request, self.unread.clone()))
+    }
+
+    /// Lets a message in for which there is no room, to see if it ends work. `None` if there are many of them.
+    pub(super) fn reserve(&self) -> Option<Held> {
+        let message = self.reserve.clone().try_acquire_owned().ok()?;
+        Some(Held::of(message, self.unread.clone()))
+    }
+
+    /// Counts a request as a stream of the server's own messages, which lasts as long as its client likes.
+    ///
+    /// # Errors
+    /// The response if there are as many as there may be.
+    pub(super) fn listen(&self, held: &Held) -> Result<(), Response<McpBody>> {
+        let Ok(stream) = self.streams.clone().try_acquire_owned() else {
+            return Err(busy("Too many streams of the server's messages are open (max_streams)"));
+        };
+        *lock(&held.counted) = Some(stream);
+        Ok(())
     }
 
     /// Reads the body of a request, and holds as many bytes for it as the server will need.
@@ -101,7 +128,8 @@ impl Limits {
             Err(plain(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not come in time (read_timeout)"))
         })?;
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return Err(plain(StatusCode::BAD_REQUEST, "Bad Request: batches are not part of the protocol"));
+            let text = "Bad Request: batches, which 2025-03-26 had, are not taken: send one message at a time";
+            return Err(plain(StatusCode::BAD_REQUEST, text));
         }
         let nodes = separators(&bytes);
         if nodes > self.max_bytes / NODE {
@@ -158,9 +186,9 @@ impl Limits {
 }
 
 impl Held {
-    fn of(all_unread: Arc<AtomicUsize>) -> Self {
+    fn of(counted: OwnedSemaphorePermit, all_unread: Arc<AtomicUsize>) -> Self {
         Self {
-            request: OnceLock::new(),
+            counted: Mutex::new(Some(counted)),
             bytes: Mutex::default(),
             session: OnceLock::new(),
             id: OnceLock::new(),
@@ -171,7 +199,7 @@ impl Held {
     }
 
     /// Counts the request as one of a session's.
-    pub(super) fn in_session(&self, session: Arc<Session>, permit: OwnedSemaphorePermit) {
+    pub(super) fn in_session(&self, session: Arc<Session>, permit: Option<OwnedSemaphorePermit>) {
         let _ = self.session.set((session, permit));
     }
 

@@ -38,8 +38,12 @@ pub struct McpServerOptions {
     /// How long a session over HTTP may be without a request in flight before it ends; 5 minutes by default. A stream of the
     /// server's own messages (GET) is no such request.
     pub session_idle: Duration,
-    /// How many requests over HTTP may be in flight; 2,000 by default.
+    /// How many requests over HTTP may be in flight, streams not counted; 2,000 by default.
     pub max_requests: usize,
+    /// How many streams of the server's own messages may be open over HTTP that clients ask for since 2026-07-28
+    /// (`subscriptions/listen`); 10,000 by default. More are answered with 503. Before, a stream (GET) counts for its
+    /// session.
+    pub max_streams: usize,
     /// How many requests and streams a session over HTTP may have at a time; 200 by default.
     pub max_session_requests: usize,
     /// How many bytes the requests in flight over HTTP may take in memory together; 128 MiB by default. A JSON value
@@ -137,6 +141,13 @@ impl McpServerOptions {
         self
     }
 
+    /// Sets how many streams of the server's own messages may be open over HTTP since 2026-07-28.
+    #[must_use]
+    pub fn with_max_streams(mut self, streams: usize) -> Self {
+        self.max_streams = streams;
+        self
+    }
+
     /// Sets how many requests and streams a session over HTTP may have at a time.
     #[must_use]
     pub fn with_max_session_requests(mut self, requests: usize) -> Self {
@@ -212,6 +223,7 @@ impl Default for McpServerOptions {
             max_sessions: 1_000,
             session_idle: Duration::from_secs(300),
             max_requests: 2_000,
+            max_streams: 10_000,
             max_session_requests: 200,
             max_request_bytes: 128 << 20,
             max_unread_bytes: 64 << 20,

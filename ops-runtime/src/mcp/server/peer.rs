@@ -79,7 +79,7 @@ impl McpPeer {
     }
 
     /// True if the client declared that capability: `elicitation` (forms), `elicitation.url` (URLs that the user opens),
-    /// `sampling` or `roots`.
+    /// `sampling`, `sampling.tools` (its model may be given tools), `sampling.context` or `roots`.
     pub fn supports(&self, capability: &str) -> bool {
         match &self.0 {
             Way::Request(peer) => peer.supports(capability),
@@ -101,6 +101,9 @@ impl McpPeer {
 
     /// Asks the client, and waits for its answer: `elicitation/create`, `sampling/createMessage` or `roots/list`, with
     /// parameters and result as the protocol describes them. The key identifies the question within the call.
+    ///
+    /// Before 2026-07-28, a question is withdrawn (`notifications/cancelled`) if its answer does not come in time, or if the
+    /// call ends before.
     ///
     /// # Errors
     /// If the client does not support that, if the parameters are not those of the method, or if the client refuses.

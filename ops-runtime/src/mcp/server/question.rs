@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rmcp::model::{ElicitResult, InputRequest, ServerRequest};
-use rmcp::service::{Peer, RoleServer, ServiceError};
+use rmcp::model::{CancelledNotificationParam, ElicitResult, InputRequest, RequestId, ServerRequest};
+use rmcp::service::{Peer, PeerRequestOptions, RoleServer, ServiceError};
 use serde_core::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,24 +25,51 @@ impl From<Unanswered> for CallError {
     }
 }
 
-/// Sends a request to a client, and waits for its answer.
+impl From<ServiceError> for Unanswered {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(_) | ServiceError::UnexpectedResponse => Self::Refused(CallError::from_error(error)),
+            _ => Self::Lost(CallError::from_error(error)),
+        }
+    }
+}
+
+/// Sends a request to a client, and waits for its answer. One that nobody waits for any more is withdrawn.
 pub(super) async fn send(
     peer: &Peer<RoleServer>,
     request: ServerRequest,
     patience: Duration,
 ) -> Result<Value, Unanswered> {
-    let answer = tokio::time::timeout(patience, peer.send_request(request)).await;
-    let answer = answer.map_err(|_| {
+    let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+    let mut open = Open { peer, id: Some(sent.id.clone()) };
+    let answer = tokio::time::timeout(patience, sent.await_response()).await.map_err(|_| {
         let message = format!("the client did not answer within {patience:?} (`ask_timeout`)");
         Unanswered::Lost(CallError::new(ErrorCode::Timeout, message))
     })?;
-    let answer = answer.map_err(|error| match error {
-        ServiceError::McpError(_) | ServiceError::UnexpectedResponse => {
-            Unanswered::Refused(CallError::from_error(error))
-        }
-        _ => Unanswered::Lost(CallError::from_error(error)),
-    })?;
-    serde_json::to_value(answer).map_err(|error| Unanswered::Refused(CallError::from_error(error)))
+    open.id = None;
+    serde_json::to_value(answer?).map_err(|error| Unanswered::Refused(CallError::from_error(error)))
+}
+
+/// A question that waits for its answer. If it is dropped before, the client is told, so that its user is not asked for nothing
+/// (MCP specification, "Lifecycle", on timeouts), and the SDK forgets the request.
+struct Open<'a> {
+    peer: &'a Peer<RoleServer>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (peer, reason) = (self.peer.clone(), "nobody waits for the answer any more".to_owned());
+        // Its sending is not waited for: a client that reads nothing would hold up the call.
+        runtime.spawn(async move {
+            let told = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(reason))).await;
+            if let Err(error) = told {
+                tracing::debug!(%error, "a question could not be withdrawn");
+            }
+        });
+    }
 }
 
 /// A question as the protocol has it.
@@ -58,40 +85,47 @@ pub(super) fn unsupported(capability: &str) -> CallError {
 
 /// What clients can be asked by, as handlers name it.
 #[cfg(any(test, feature = "durable"))]
-pub(super) const CAPABILITIES: [&str; 4] = [FORM, URL, "sampling", "roots"];
+pub(super) const CAPABILITIES: [&str; 6] = [FORM, URL, SAMPLING, TOOLS, "sampling.context", "roots"];
 
 /// Forms, which the protocol calls `elicitation.form`, and which are meant by `elicitation` alone.
 const FORM: &str = "elicitation";
 const URL: &str = "elicitation.url";
+
+const SAMPLING: &str = "sampling";
+/// Sampling by a model that may call tools.
+const TOOLS: &str = "sampling.tools";
 
 /// What a client has to support to be asked that. `None` for what clients are not asked.
 pub(super) fn capability(method: &str, params: &Value) -> Option<&'static str> {
     match method {
         "elicitation/create" if params.get("mode").is_some_and(|mode| mode == "url") => Some(URL),
         "elicitation/create" => Some(FORM),
-        "sampling/createMessage" => Some("sampling"),
+        // Clients without the capability must not be sent these (MCP 2025-11-25, "Sampling").
+        "sampling/createMessage" if has(params, "tools") || has(params, "toolChoice") => Some(TOOLS),
+        "sampling/createMessage" => Some(SAMPLING),
         "roots/list" => Some("roots"),
         _ => None,
     }
 }
 
+fn has(value: &Value, name: &str) -> bool {
+    value.get(name).is_some_and(|member| !member.is_null())
+}
+
 /// True if a client declares a capability, by the capabilities as the protocol has them.
 pub(super) fn declares(all: &Value, capability: &str) -> bool {
-    let declared = |name: &str| all.get(name).filter(|value| !value.is_null());
+    let mut names = capability.split('.');
+    let declared = names.try_fold(all, |above, name| above.get(name).filter(|value| !value.is_null()));
     match capability {
         // A client that declares one mode alone must not be asked by the other (MCP 2025-11-25, "Elicitation").
-        FORM => declared("elicitation").is_some_and(|modes| modes.get("form").is_some() || modes.get("url").is_none()),
-        URL => declared("elicitation").is_some_and(|modes| modes.get("url").is_some()),
-        other => declared(other).is_some(),
+        FORM => declared.is_some_and(|modes| has(modes, "form") || !has(modes, "url")),
+        _ => declared.is_some(),
     }
 }
 
 /// The capability as the protocol has it.
 pub(super) fn declared(capability: &str) -> Value {
-    match capability {
-        URL => json!({ "elicitation": { "url": {} } }),
-        other => json!({ other: {} }),
-    }
+    capability.rsplit('.').fold(json!({}), |below, name| json!({ name: below }))
 }
 
 /// True if a value is an answer to that method; if not, the question is asked again.
@@ -124,5 +158,27 @@ mod tests {
         }
         assert_eq!(capability("elicitation/create", &json!({ "mode": "url" })), Some(URL));
         assert_eq!(capability("elicitation/create", &json!({ "mode": "form" })), Some(FORM));
+    }
+
+    #[test]
+    fn a_client_is_sent_tools_for_its_model_if_it_declares_them() {
+        for (all, sampling, tools, context) in [
+            (json!({}), false, false, false),
+            (json!({ "sampling": {} }), true, false, false),
+            (json!({ "sampling": { "tools": null, "context": {} } }), true, false, true),
+            (json!({ "sampling": { "tools": {} } }), true, true, false),
+        ] {
+            let found = [SAMPLING, TOOLS, "sampling.context"].map(|capability| declares(&all, capability));
+            assert_eq!(found, [sampling, tools, context], "{all}");
+        }
+        assert_eq!(declared(TOOLS), json!({ "sampling": { "tools": {} } }));
+        for (params, needed) in [
+            (json!({ "messages": [], "maxTokens": 1 }), SAMPLING),
+            (json!({ "tools": null, "includeContext": "thisServer" }), SAMPLING),
+            (json!({ "tools": [] }), TOOLS),
+            (json!({ "toolChoice": { "mode": "none" } }), TOOLS),
+        ] {
+            assert_eq!(capability("sampling/createMessage", &params), Some(needed), "{params}");
+        }
     }
 }

@@ -102,13 +102,12 @@ impl Session {
     }
 }
 
-/// Why a session refuses a request.
-pub(super) enum Refused {
-    /// There is none, or it belongs to another caller.
-    Unknown,
-    /// It has as many requests in flight as it may have.
-    Full,
-}
+/// The session of a request, and the request's place among those that it may have in flight; `None` if all are taken.
+pub(super) type Entered = (Arc<Session>, Option<OwnedSemaphorePermit>);
+
+/// The error of a session that belongs to another caller.
+#[derive(Debug)]
+pub(super) struct Unknown;
 
 impl Sessions {
     pub(super) fn new(server: &Shared) -> Self {
@@ -133,17 +132,13 @@ impl Sessions {
         millis(self.started.elapsed())
     }
 
-    /// Lets a request into a session of the caller's. An unknown session is not refused here.
-    pub(super) fn enter(
-        &self,
-        id: &str,
-        caller: &Principal,
-    ) -> Result<Option<(Arc<Session>, OwnedSemaphorePermit)>, Refused> {
+    /// Lets a request into a session of the caller's. A session that is not there is not refused here.
+    pub(super) fn enter(&self, id: &str, caller: &Principal) -> Result<Option<Entered>, Unknown> {
         let Some(session) = lock(&self.all).get(id).cloned() else { return Ok(None) };
         if session.owner.get().is_some_and(|owner| !owner.is(caller)) {
-            return Err(Refused::Unknown);
+            return Err(Unknown);
         }
-        let permit = session.requests.clone().try_acquire_owned().map_err(|_| Refused::Full)?;
+        let permit = session.requests.clone().try_acquire_owned().ok();
         session.touch();
         session.in_use.store(true, Ordering::Release);
         Ok(Some((session, permit)))

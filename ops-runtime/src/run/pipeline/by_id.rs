@@ -12,7 +12,7 @@ use super::invocation::Invocation;
 use super::{EnvelopeStream, failed, named, open, output, start_erased, with_json_bodies};
 use crate::model::body::handover::Bodies;
 use crate::run::payload::Payload;
-use crate::run::registry::Entry;
+use crate::run::registry::{Entry, Exact};
 use crate::{CallError, OutputPolicy, ResponseEnvelope};
 
 /// The future of a call by id: of its result. Dropping it cancels the call.
@@ -76,8 +76,10 @@ fn start(mut call: Invocation, id: &str, mut input: Value) -> Result<State, Call
     Ok(State::Running(start_erased(call, entry, input)?, entry.clone(), policy))
 }
 
-/// Checks an input as [`call`] does, without the call.
-pub(crate) fn check_input(call: Invocation, id: &str, input: &Value) -> Result<(), CallError> {
+/// Checks an input as [`call`] does, without the call. Members that the operation would pass over are wrong: whoever is asked about
+/// the input agrees to all of it.
+pub(crate) fn check_input(mut call: Invocation, id: &str, input: &Value) -> Result<(), CallError> {
+    call.context = call.context.with_own(Exact);
     let table = call.context.registry.table();
     let entry = table.get(id).ok_or_else(|| call.unknown(id))?;
     if call.checked {

@@ -1,6 +1,7 @@
 //! The end of the pipeline: giving an answer its type, normalising and validating it.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_core::de::DeserializeOwned;
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use super::misfit;
 use crate::model::answer::Missing;
+use crate::model::body::handover::{self, Bodies};
 use crate::normalise::Change;
 use crate::record::{self, DecodeError};
 use crate::run::payload::Payload;
@@ -298,12 +300,21 @@ fn instead(
     Ok(Some((missing.came, told.map(|told| told.warning).to_vec())))
 }
 
-/// Checks a value of this process against its schema, for a policy that does not rely on types.
-pub(super) fn check_strictly(entry: &Entry, meta: &ResponseMeta, value: &Value) -> Result<(), CallError> {
-    match entry.schemas.output_mismatches(value)? {
-        told if told.is_empty() => Ok(()),
-        told => Err(misfit::strict(meta, &told, Payload::Value(value.clone()))),
+/// Checks a value of this process, in which placeholders stand for bodies, against its schema, for a policy that does not rely on
+/// types.
+pub(super) fn check_strictly(
+    entry: &Entry,
+    meta: &ResponseMeta,
+    value: &Value,
+    bodies: &Bodies,
+) -> Result<(), CallError> {
+    let told = handover::resolving(bodies, || entry.schemas.output_mismatches(value)).0?;
+    if told.is_empty() {
+        return Ok(());
     }
+    // The placeholder of a stream stays, as a stream has no JSON.
+    let raw = bodies.to_json(value).unwrap_or(Cow::Borrowed(value)).into_owned();
+    Err(misfit::strict(meta, &told, Payload::Value(raw)))
 }
 
 /// A body as the output, if that is what the operation gives.

@@ -18,7 +18,6 @@ use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, 
 /// An extension of a call by a caller who goes by the schema, as models do: a member of the input that the operation's type
 /// would pass over is misspelt, and refused.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "mcp-server"), allow(dead_code, reason = "only servers of tools say so"))]
 pub(crate) struct Exact;
 
 /// An operation with its handler and its compiled schemas.

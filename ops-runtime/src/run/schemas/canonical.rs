@@ -39,7 +39,7 @@ fn rewrite(schema: &mut Value, depth: usize) {
     bound(node, "exclusiveMaximum", "maximum");
     one_of(node);
     if node.remove("nullable") == Some(Value::Bool(true)) {
-        nullable(schema);
+        nullable(node);
     }
 }
 
@@ -91,14 +91,52 @@ fn one_of(node: &mut Map<String, Value>) {
     }
 }
 
-fn nullable(schema: &mut Value) {
-    let whole = schema.take();
-    *schema = json!({ "anyOf": [{ "type": "null" }, whole] });
+/// The keywords that may refuse null. All others ask something of objects, lists, texts or numbers.
+const ABOUT_NULL: &[&str] =
+    &["type", "enum", "const", "not", "if", "then", "else", "allOf", "anyOf", "$ref", "$dynamicRef", "$recursiveRef"];
+
+/// Accepts null as well. What references lead to, such as definitions and properties, stays where it is.
+fn nullable(node: &mut Map<String, Value>) {
+    let mut other = Map::new();
+    for keyword in ABOUT_NULL {
+        other.extend(node.remove_entry(*keyword));
+    }
+    if !other.is_empty() {
+        node.insert("anyOf".to_owned(), json!([{ "type": "null" }, other]));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::normalise::Validator;
+
+    #[test]
+    fn references_lead_to_what_is_in_nullable_schemas() {
+        let text = json!({ "type": "string", "not": { "const": "x" } });
+        let validator = Validator::new(&canonical(json!({
+            "nullable": true,
+            "type": "object",
+            "properties": {
+                "a": { "$ref": "#/$defs/A" },
+                "list": { "nullable": true, "type": "array", "items": text },
+                "item": { "$ref": "#/properties/list/items" },
+            },
+            "$defs": { "A": text },
+        })));
+        assert!(!validator.leads_nowhere());
+        for (value, conforms) in [
+            (json!(null), true),
+            (json!([]), false),
+            (json!({ "a": "y", "list": null, "item": "y" }), true),
+            (json!({ "a": "x" }), false),
+            (json!({ "list": ["x"] }), false),
+            (json!({ "list": "x" }), false),
+            (json!({ "item": "x" }), false),
+        ] {
+            assert_eq!(validator.check(&value), conforms, "{value}");
+        }
+    }
 
     #[test]
     fn dialects_become_one() {
@@ -108,6 +146,14 @@ mod tests {
                 json!({ "anyOf": [{ "type": "null" }, { "type": "string" }] }),
             ),
             (json!({ "type": "string", "nullable": false }), json!({ "type": "string" })),
+            (json!({ "nullable": true, "maxLength": 2 }), json!({ "maxLength": 2 })),
+            (
+                json!({ "nullable": true, "$ref": "#/$defs/A", "$defs": { "A": {} }, "properties": { "a": {} } }),
+                json!({
+                    "$defs": { "A": {} }, "properties": { "a": {} },
+                    "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/A" }],
+                }),
+            ),
             (json!({ "oneOf": [true, {}] }), json!({ "anyOf": [true, {}] })),
             (json!({ "oneOf": [{}], "anyOf": [true] }), json!({ "anyOf": [true], "allOf": [{ "anyOf": [{}] }] })),
             (json!({ "items": [true], "additionalItems": false }), json!({ "prefixItems": [true], "items": false })),

@@ -1,6 +1,7 @@
 //! Whether a schema asks for more than a Rust type made from it can say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ptr;
 
 use serde_json::{Map, Value};
 
@@ -72,7 +73,38 @@ pub(super) fn beyond(schema: &Schema, definitions: &Definitions) -> Beyond {
         }
         CONSTRAINTS.iter().any(|keyword| node.contains_key(*keyword)) || bounds_narrow(node)
     });
-    if constrained { Beyond::Constraints } else { beyond }
+    if constrained || schema.is_made() && is_extended(&root) { Beyond::Constraints } else { beyond }
+}
+
+/// True if a schema that a Rust type makes has been given keywords that ask for more than the type: by `extend`, say.
+///
+/// The values of a type that is an enum are listed in a definition or in the variants of a union, and the tag of a variant is one of
+/// its properties. What a type requires, it declares beside that.
+fn is_extended(root: &Value) -> bool {
+    let mut variants = HashSet::new();
+    any(root, |node| {
+        let unions = ["anyOf", "oneOf"].iter().filter_map(|keyword| node.get(*keyword)?.as_array());
+        variants.extend(unions.flatten().filter_map(Value::as_object).map(|variant| ptr::from_ref(variant).addr()));
+        let may_have_tag = variants.contains(&ptr::from_ref(node).addr());
+        let lists = |part: &Value| part.get("enum").is_some() || !may_have_tag && part.get("const").is_some();
+        requires_undeclared(node) || parts(node).any(lists)
+    })
+}
+
+/// The schemas of the members and items of a value.
+fn parts(node: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    let named = ["properties", "patternProperties"].iter().filter_map(move |keyword| node.get(*keyword)?.as_object());
+    let single = ["additionalProperties", "items"].iter().filter_map(move |keyword| node.get(*keyword));
+    let listed = node.get("prefixItems").and_then(Value::as_array);
+    named.flat_map(Map::values).chain(single).chain(listed.into_iter().flatten())
+}
+
+/// True if a schema requires a property that it does not declare, as alternatives do of which each requires another one.
+fn requires_undeclared(node: &Map<String, Value>) -> bool {
+    let required = node.get("required").and_then(Value::as_array);
+    let declared = node.get("properties").and_then(Value::as_object);
+    let is_declared = |name: &str| declared.is_some_and(|declared| declared.contains_key(name));
+    required.into_iter().flatten().filter_map(Value::as_str).any(|name| !is_declared(name))
 }
 
 /// Whether the schema, or one that it reaches, has a keyword that our own reading does not check.
@@ -132,5 +164,55 @@ mod tests {
         assert_eq!(of(nested(json!({ "type": "string", "pattern": "^a" }))), Beyond::Constraints);
         let both = json!({ "additionalProperties": false, "properties": { "a": { "minimum": 1 } } });
         assert_eq!(of(both), Beyond::Constraints);
+    }
+
+    #[test]
+    fn what_is_added_to_the_schema_of_a_type() {
+        let of = |make: fn() -> Value| beyond(&Schema::make(make), &Definitions::default());
+        // As they are made of enums, of tagged unions, and of optional and flattened ones.
+        let types: [fn() -> Value; 3] = [
+            || json!({ "type": "string", "enum": ["a", "b"] }),
+            || {
+                json!({
+                    "$defs": {
+                        "Level": { "type": "string", "enum": ["a", "b"] },
+                        "Shape": { "oneOf": [
+                            { "type": "object", "properties": { "kind": { "type": "string", "const": "a" } }, "required": ["kind"] },
+                            { "type": "string", "const": "b" },
+                            { "type": "string", "enum": ["c", "d"] },
+                        ] },
+                    },
+                    "properties": {
+                        "level": { "anyOf": [{ "$ref": "#/$defs/Level" }, { "type": "null" }] },
+                        "shapes": { "type": "array", "items": { "$ref": "#/$defs/Shape" } },
+                    },
+                    "required": ["shapes"],
+                })
+            },
+            || {
+                json!({
+                    "properties": { "a": {} },
+                    "required": ["a"],
+                    "anyOf": [{ "type": "object", "properties": { "b": {} }, "required": ["b"] }, { "type": "object" }],
+                })
+            },
+        ];
+        for make in types {
+            assert_eq!(of(make), Beyond::Nothing, "{}", make());
+        }
+        let extended: [fn() -> Value; 4] = [
+            || json!({ "properties": { "level": { "type": "string", "enum": ["a", "b"] } } }),
+            || json!({ "properties": { "levels": { "items": { "type": "string", "enum": ["a", "b"] } } } }),
+            || json!({ "properties": { "version": { "type": "integer", "const": 2 } } }),
+            || {
+                json!({
+                    "properties": { "a": {}, "b": {} },
+                    "anyOf": [{ "required": ["a"] }, { "required": ["b"] }],
+                })
+            },
+        ];
+        for make in extended {
+            assert_eq!(of(make), Beyond::Constraints, "{}", make());
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::Value;
 
 use super::parts::address;
+use crate::normalise::{Patterns, Searches};
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
 
@@ -20,6 +21,8 @@ pub(super) struct ReadOnly {
     /// The properties of the input that are bodies, with their schemas; one without a name is the input itself.
     bodies: Vec<(String, Value)>,
     definitions: BTreeMap<String, Value>,
+    /// Those by which the schemas name properties.
+    patterns: Patterns,
 }
 
 impl ReadOnly {
@@ -32,51 +35,50 @@ impl ReadOnly {
             }
         }
         let mut definitions = BTreeMap::new();
-        let mut names = Vec::new();
-        let mut found = false;
+        let mut found = Found::default();
         for (_, schema) in &bodies {
-            found |= scan(schema, &mut names);
+            found.scan(schema);
         }
-        while let Some(name) = names.pop() {
+        while let Some(name) = found.names.pop() {
             if definitions.contains_key(&name) {
                 continue;
             }
             if let Some(schema) = definition(&spec.definitions, &name) {
-                found |= scan(&schema, &mut names);
+                found.scan(&schema);
                 definitions.insert(name, schema);
             }
         }
-        found.then_some(Self { bodies, definitions })
+        found.is_read_only.then(|| Self { bodies, definitions, patterns: Patterns::new(&found.patterns) })
     }
 
     /// Removes the properties from an input.
     pub(super) fn remove(&self, input: &mut Value) {
+        let searches = self.patterns.searches(input);
         for (property, schema) in &self.bodies {
             let body = if property.is_empty() { Some(&mut *input) } else { input.get_mut(property) };
             if let Some(body) = body {
-                self.walk(body, &[schema], DEPTH);
+                self.walk(body, &[schema], &searches, DEPTH);
             }
         }
     }
 
-    fn walk<'s>(&'s self, value: &mut Value, schemas: &[&'s Value], depth: usize) {
+    fn walk<'s>(&'s self, value: &mut Value, schemas: &[&'s Value], searches: &Searches<'_>, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         if !(value.is_object() || value.is_array()) || schemas.is_empty() {
             return;
         }
-        let (parts, gone) = Look::new(self, value).at(schemas);
+        let (parts, gone) = Look::new(self, searches, value).at(schemas);
         match value {
             Value::Object(members) => {
                 members.retain(|name, _| !gone.contains(name));
                 for (name, member) in members {
-                    let inner: Vec<&Value> = parts.iter().filter_map(|part| property(part, name)).collect();
-                    self.walk(member, &inner, depth);
+                    self.walk(member, &of_member(&parts, name, searches), searches, depth);
                 }
             }
             Value::Array(items) => {
                 for (at, item) in items.iter_mut().enumerate() {
                     let inner: Vec<&Value> = parts.iter().filter_map(|part| item_of(part, at)).collect();
-                    self.walk(item, &inner, depth);
+                    self.walk(item, &inner, searches, depth);
                 }
             }
             _ => {}
@@ -92,6 +94,7 @@ impl ReadOnly {
 /// leads to them doubles with each schema between, and schemas that extend each other have no end.
 struct Look<'s, 'v> {
     read_only: &'s ReadOnly,
+    searches: &'v Searches<'v>,
     value: &'v Value,
     /// If the value may be of a schema, by its address.
     fits: HashMap<usize, bool>,
@@ -103,17 +106,17 @@ struct Look<'s, 'v> {
 type Verdicts = HashMap<usize, Option<bool>>;
 
 impl<'s, 'v> Look<'s, 'v> {
-    fn new(read_only: &'s ReadOnly, value: &'v Value) -> Self {
-        Self { read_only, value, fits: HashMap::new(), marked: HashMap::new() }
+    fn new(read_only: &'s ReadOnly, searches: &'v Searches<'v>, value: &'v Value) -> Self {
+        Self { read_only, searches, value, fits: HashMap::new(), marked: HashMap::new() }
     }
 
     /// The schemas that the value follows if it follows these, each once, and the names of its members that no request holds.
     fn at(mut self, schemas: &[&'s Value]) -> (Vec<&'s Value>, HashSet<String>) {
         let parts = self.parts(schemas);
-        let mut gone = HashSet::new();
+        let (mut gone, searches) = (HashSet::new(), self.searches);
         for name in self.value.as_object().into_iter().flat_map(|members| members.keys()) {
             // Most are declared by none to be so.
-            if parts.iter().any(|part| declared(part, name).is_some_and(|own| self.is_read_only(own, PARTS))) {
+            if parts.iter().any(|part| declared(part, name, searches).any(|own| self.is_read_only(own, PARTS))) {
                 let mut known = Verdicts::new();
                 let says =
                     schemas.iter().fold(None, |says, schema| or(says, self.verdict(schema, name, &mut known, PARTS)));
@@ -134,8 +137,7 @@ impl<'s, 'v> Look<'s, 'v> {
             }
             parts.push(schema);
             open.extend(["oneOf", "anyOf"].iter().flat_map(|key| self.variants(schema, key, PARTS)));
-            open.extend(list(schema, "allOf"));
-            open.extend(self.read_only.target(schema));
+            open.extend(self.beside(schema, PARTS));
         }
         parts
     }
@@ -145,7 +147,10 @@ impl<'s, 'v> Look<'s, 'v> {
     /// Of schemas that hold together one suffices. Of the variants of a union that the value may be, all must say so.
     fn verdict(&mut self, schema: &'s Value, name: &str, known: &mut Verdicts, depth: usize) -> Option<bool> {
         let depth = depth.checked_sub(1)?;
-        let mut found = declared(schema, name).map(|property| self.is_read_only(property, depth));
+        let (mut found, searches) = (None, self.searches);
+        for property in declared(schema, name, searches) {
+            found = or(found, Some(self.is_read_only(property, depth)));
+        }
         if !is_composed(schema) {
             return found;
         }
@@ -154,7 +159,7 @@ impl<'s, 'v> Look<'s, 'v> {
         }
         // A schema says nothing new within itself.
         known.insert(address(schema), None);
-        for part in self.read_only.target(schema).into_iter().chain(list(schema, "allOf")) {
+        for part in self.beside(schema, depth) {
             found = or(found, self.verdict(part, name, known, depth));
         }
         for key in ["anyOf", "oneOf"] {
@@ -166,6 +171,17 @@ impl<'s, 'v> Look<'s, 'v> {
         }
         known.insert(address(schema), found);
         found
+    }
+
+    /// The schemas that the value follows beside one that it follows.
+    fn beside(&mut self, schema: &'s Value, depth: usize) -> Vec<&'s Value> {
+        let mut all: Vec<&Value> = self.read_only.target(schema).into_iter().chain(list(schema, "allOf")).collect();
+        if let Some(condition) = schema.get("if") {
+            all.extend(schema.get(if self.may_be(condition, depth) { "then" } else { "else" }));
+        }
+        let dependent = schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten();
+        all.extend(dependent.filter(|(name, _)| self.value.get(name.as_str()).is_some()).map(|(_, schema)| schema));
+        all
     }
 
     /// The variants of a union that the value may be, or all if it seems to be none of them.
@@ -185,8 +201,7 @@ impl<'s, 'v> Look<'s, 'v> {
         }
         self.fits.insert(address(schema), true);
         let fits = self.may_be_itself(schema, depth)
-            && self.read_only.target(schema).is_none_or(|target| self.may_be(target, depth))
-            && list(schema, "allOf").all(|part| self.may_be(part, depth));
+            && self.beside(schema, depth).into_iter().all(|part| self.may_be(part, depth));
         self.fits.insert(address(schema), fits);
         fits
     }
@@ -236,12 +251,14 @@ impl<'s, 'v> Look<'s, 'v> {
 
 /// True if a schema consists of others.
 fn is_composed(schema: &Value) -> bool {
-    ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|key| schema.get(key).is_some())
+    ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"].iter().any(|key| schema.get(key).is_some())
 }
 
-/// The schema of a property that a schema declares by its name.
-fn declared<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
-    schema.get("properties").and_then(|properties| properties.get(name))
+/// The schemas of a property that a schema declares by its name, or by patterns.
+fn declared<'s>(schema: &'s Value, name: &str, searches: &Searches<'_>) -> impl Iterator<Item = &'s Value> {
+    let own = schema.get("properties").and_then(|properties| properties.get(name));
+    let patterns = schema.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
+    own.into_iter().chain(patterns.filter(move |(source, _)| searches.is_in(source, name)).map(|(_, schema)| schema))
 }
 
 /// Of two schemas that hold together, what either says.
@@ -256,9 +273,20 @@ fn list<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> + u
     schema.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The schema of a property.
-fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
-    declared(schema, name).or_else(|| schema.get("additionalProperties"))
+/// The schemas of a member of a value that follows these.
+fn of_member<'s>(parts: &[&'s Value], name: &str, searches: &Searches<'_>) -> Vec<&'s Value> {
+    let mut found = Vec::new();
+    for part in parts {
+        let before = found.len();
+        found.extend(declared(part, name, searches));
+        if found.len() == before {
+            found.extend(part.get("additionalProperties"));
+        }
+    }
+    if found.is_empty() {
+        found.extend(parts.iter().filter_map(|part| part.get("unevaluatedProperties")));
+    }
+    found
 }
 
 /// The schema of an item.
@@ -274,138 +302,34 @@ fn name_of(reference: &Value) -> Option<String> {
     pointer::definition(reference.as_str()?).map(Cow::into_owned)
 }
 
-/// Collects the definitions that a schema refers to; true if it says `readOnly` somewhere.
-fn scan(schema: &Value, names: &mut Vec<String>) -> bool {
-    let mut found = false;
-    let mut stack = vec![schema];
-    while let Some(value) = stack.pop() {
-        match value {
-            Value::Object(object) => {
-                names.extend(object.get("$ref").and_then(name_of));
-                found |= object.get("readOnly") == Some(&Value::Bool(true));
-                stack.extend(object.values());
+/// What schemas say anywhere in them.
+#[derive(Default)]
+struct Found {
+    /// The definitions that they refer to.
+    names: Vec<String>,
+    /// The patterns by which they name properties.
+    patterns: Vec<String>,
+    is_read_only: bool,
+}
+
+impl Found {
+    fn scan(&mut self, schema: &Value) {
+        let mut stack = vec![schema];
+        while let Some(value) = stack.pop() {
+            match value {
+                Value::Object(object) => {
+                    self.names.extend(object.get("$ref").and_then(name_of));
+                    let patterns = object.get("patternProperties").and_then(Value::as_object);
+                    self.patterns.extend(patterns.into_iter().flat_map(|patterns| patterns.keys().cloned()));
+                    self.is_read_only |= object.get("readOnly") == Some(&Value::Bool(true));
+                    stack.extend(object.values());
+                }
+                Value::Array(items) => stack.extend(items),
+                _ => {}
             }
-            Value::Array(items) => stack.extend(items),
-            _ => {}
         }
     }
-    found
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::{Definition, HttpBinding, HttpBody, Schema};
-
-    fn spec(body: Value, definitions: &[(&'static str, Value)]) -> OperationSpec {
-        let http = HttpBinding::new("POST", "/").with_bodies(const { &[HttpBody::new("application/json")] });
-        let mut spec = OperationSpec::mutation("t.t").with_http(http);
-        let properties = json!({ "id": { "readOnly": true }, "body": body });
-        spec.input = Schema::from(json!({ "type": "object", "properties": properties }));
-        spec.definitions = Definitions::new(
-            definitions.iter().map(|(name, schema)| Definition::from_value(*name, schema.clone())).collect(),
-        );
-        spec
-    }
-
-    fn left(body: Value, definitions: &[(&'static str, Value)], value: Value) -> Value {
-        let mut input = json!({ "id": 1, "body": value });
-        ReadOnly::of(&spec(body, definitions)).unwrap().remove(&mut input);
-        assert_eq!(input["id"], 1, "a parameter stays");
-        input["body"].take()
-    }
-
-    #[test]
-    fn properties_are_removed_at_any_depth() {
-        let pet = json!({ "type": "object", "properties": {
-            "id": { "readOnly": true, "type": "integer" },
-            "made": { "$ref": "#/$defs/When" },
-            "by": { "allOf": [{ "$ref": "#/$defs/When" }] },
-            "name": { "type": "string" },
-            "young": { "type": "array", "items": { "$ref": "#/$defs/a~1Pet" } },
-            "by_name": { "additionalProperties": { "$ref": "#/$defs/a~1Pet" } },
-            "pair": { "prefixItems": [{ "$ref": "#/$defs/a~1Pet" }], "items": {} },
-        } });
-        let definitions = [("a/Pet", pet), ("When", json!({ "type": "string", "readOnly": true }))];
-        let value = json!({
-            "name": "Rex", "id": 1, "made": "m", "by": "b", "other": { "id": 2 },
-            "young": [{ "id": 3, "name": "Max", "young": [{ "id": 4 }] }],
-            "by_name": { "id": { "id": 5, "name": "n" } },
-            "pair": [{ "id": 6 }, { "id": 7 }],
-        });
-        let expected = json!({
-            "name": "Rex", "other": { "id": 2 }, "young": [{ "name": "Max", "young": [{}] }],
-            "by_name": { "id": { "name": "n" } }, "pair": [{}, { "id": 7 }],
-        });
-        let left = left(json!({ "$ref": "#/$defs/a~1Pet" }), &definitions, value);
-        assert_eq!(left.to_string(), expected.to_string(), "in the order in which it came");
-    }
-
-    #[test]
-    fn what_may_be_sent_stays() {
-        let variant = |kind: &str, read_only: bool| {
-            json!({ "type": "object", "required": ["kind"], "properties": {
-            "kind": { "const": kind }, "id": { "readOnly": read_only },
-        } })
-        };
-        let union = json!({ "oneOf": [variant("a", true), variant("b", false), { "type": "null" }] });
-        let table = [
-            (union.clone(), json!({ "kind": "a", "id": 1 }), json!({ "kind": "a" })),
-            (union.clone(), json!({ "kind": "b", "id": 1 }), json!({ "kind": "b", "id": 1 })),
-            (union.clone(), json!({ "kind": "c", "id": 1 }), json!({ "kind": "c", "id": 1 })),
-            (union, json!(null), json!(null)),
-            // One part that says so is enough where all parts hold.
-            (
-                json!({ "allOf": [{ "properties": { "id": { "readOnly": true } } }, { "properties": { "id": {} } }] }),
-                json!({ "id": 1, "a": 2 }),
-                json!({ "a": 2 }),
-            ),
-            (json!({ "properties": { "a": { "readOnly": true } } }), json!("text"), json!("text")),
-            (json!({ "properties": { "a": { "readOnly": true } } }), json!([{ "a": 1 }]), json!([{ "a": 1 }])),
-        ];
-        for (schema, value, expected) in table {
-            assert_eq!(left(schema.clone(), &[], value.clone()), expected, "{value} by {schema}");
-        }
-    }
-
-    #[test]
-    fn schemas_that_extend_each_other_say_what_they_say() {
-        // A family in a circle: a pet is one of its children, each of which is a pet.
-        let names: Vec<&'static str> =
-            (b'a'..=b't').map(|at| &*Box::leak(format!("Child-{}", char::from(at)).into_boxed_str())).collect();
-        let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
-        let variants: Vec<Value> = names.iter().map(|name| reference(name)).collect();
-        let mut definitions: Vec<(&'static str, Value)> = names
-            .iter()
-            .map(|name| {
-                let own =
-                    json!({ "properties": { "kind": { "const": name }, "age": { "readOnly": name.ends_with('b') } } });
-                (*name, json!({ "allOf": [reference("Pet"), own], "required": ["kind"] }))
-            })
-            .collect();
-        definitions.push((
-            "Pet",
-            json!({ "oneOf": variants, "properties": { "id": { "readOnly": true }, "mother": reference("Pet") } }),
-        ));
-        let value = |kind: &str, mother: Value| json!({ "kind": kind, "id": 1, "age": 2, "mother": mother });
-        let left = left(reference("Pet"), &definitions, value("Child-a", value("Child-b", json!(null))));
-        assert_eq!(left, json!({ "kind": "Child-a", "age": 2, "mother": { "kind": "Child-b", "mother": null } }));
-    }
-
-    #[test]
-    fn an_operation_without_any_pays_nothing() {
-        let circle = [("Circle", json!({ "properties": { "next": { "$ref": "#/$defs/Circle" } } }))];
-        assert!(ReadOnly::of(&spec(json!({ "$ref": "#/$defs/Circle" }), &circle)).is_none());
-        assert!(ReadOnly::of(&OperationSpec::query("t.local")).is_none());
-        let circle = [(
-            "Circle",
-            json!({ "allOf": [{ "$ref": "#/$defs/Circle" }], "readOnly": true, "properties": { "a": { "$ref": "#/$defs/Circle" }, "b": {} } }),
-        )];
-        assert_eq!(
-            left(json!({ "$ref": "#/$defs/Circle" }), &circle, json!({ "a": { "b": 1 }, "b": 1 })),
-            json!({ "b": 1 })
-        );
-    }
-}
+mod tests;

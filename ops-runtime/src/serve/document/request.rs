@@ -102,6 +102,15 @@ fn parameter(own: &HttpParameter, input: &Input, needs: bool, components: &mut C
     Value::Object(out)
 }
 
+/// True if a parameter is none of OpenAPI 3.1.
+pub(super) fn needs_32(own: &HttpParameter) -> bool {
+    match own.location {
+        ParameterLocation::QueryString => true,
+        ParameterLocation::Query => false,
+        _ => own.allow_reserved && own.style != ParameterStyle::Json,
+    }
+}
+
 /// The schema of a boolean that operations at one path are told apart by.
 pub(super) fn fixed(value: &Literal) -> Value {
     match value {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::shape::{Shape, Types};
 use super::text::{Escaping, Pairs};
 use super::tree;
-use crate::{HttpParameter, ParameterStyle};
+use crate::{HttpParameter, ParameterLocation, ParameterStyle};
 
 /// The result of reading a value, or what is wrong with its text.
 pub(crate) type Read<T> = Result<T, String>;
@@ -75,10 +75,10 @@ pub(crate) fn header(parameter: &HttpParameter, shape: &Shape, text: &str) -> Re
 ///
 /// The properties of an exploded object are pairs of their own: see [`spread`].
 pub(crate) fn pairs(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
-    let reader = Reader { parameter, shape, escaping: pairs.escaping };
+    let reader = Reader { parameter, shape, escaping: escaping(parameter, pairs) };
     if parameter.style == ParameterStyle::DeepObject {
         let deep = tree::take(&parameter.name, pairs)?;
-        return if deep.is_empty() { Ok(None) } else { deep.value(shape, pairs.escaping).map(Some) };
+        return if deep.is_empty() { Ok(None) } else { deep.value(shape, reader.escaping).map(Some) };
     }
     // What can only be an object has no pair of its own name, but maybe a property of that name.
     if is_spread(parameter) && kind(shape, false) == Kind::Object {
@@ -105,8 +105,9 @@ pub(crate) fn spread(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs
     let (all, others) = (shape.has_others(), shape.others());
     let taken = pairs.take_if(|pair| all || names.binary_search(&pair.name.as_str()).is_ok());
     let mut members = Map::new();
+    let escaping = escaping(parameter, pairs);
     for (name, value) in taken {
-        let text = pairs.escaping.undo(&value)?;
+        let text = escaping.undo(&value)?;
         let value = match names.binary_search(&name.as_str()) {
             Ok(_) => shape.property(&name).scalar(text),
             Err(_) => others.scalar(text),
@@ -116,6 +117,14 @@ pub(crate) fn spread(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs
         }
     }
     Ok((!members.is_empty()).then_some(Value::Object(members)))
+}
+
+/// How the values of a parameter are escaped that stand in pairs.
+fn escaping(parameter: &HttpParameter, pairs: &Pairs) -> Escaping {
+    match parameter.location {
+        ParameterLocation::Cookie if parameter.allow_reserved => Escaping::Cookie,
+        _ => pairs.escaping,
+    }
 }
 
 /// True if the properties of an object are pairs of their own.

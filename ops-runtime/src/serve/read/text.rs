@@ -16,6 +16,9 @@ pub(crate) enum Escaping {
     None,
     /// By percent signs: in paths and cookies.
     Percent,
+    /// Only what no cookie can hold, by percent signs: in cookies whose syntax is that of cookies themselves (OpenAPI 3.2,
+    /// section 4.12.3). Other percent signs are part of the text.
+    Cookie,
     /// By percent signs, and a plus sign is a space: in queries and forms.
     Form,
 }
@@ -41,6 +44,7 @@ impl Escaping {
         match self {
             Self::None => return Ok(text.into()),
             Self::Percent => bytes.extend(percent_decode(text.as_bytes())),
+            Self::Cookie => undo_cookie(text.as_bytes(), &mut bytes),
             Self::Form => {
                 for (at, word) in text.as_bytes().split(|byte| *byte == b'+').enumerate() {
                     bytes.extend((at > 0).then_some(b' '));
@@ -50,6 +54,30 @@ impl Escaping {
         }
         String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "is not UTF-8")
     }
+}
+
+/// Undoes what a cookie cannot hold, and nothing else.
+fn undo_cookie(text: &[u8], bytes: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some((first, others)) = rest.split_first() {
+        let escaped = rest.get(..3).filter(|_| *first == b'%');
+        let byte = escaped.and_then(|escaped| percent_decode(escaped).next());
+        rest = match byte {
+            Some(byte) if !holds(byte) => {
+                bytes.push(byte);
+                rest.get(3..).unwrap_or_default()
+            }
+            _ => {
+                bytes.push(*first);
+                others
+            }
+        };
+    }
+}
+
+/// True if a cookie can hold a byte (RFC 6265, section 4.1.1).
+fn holds(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\')
 }
 
 /// How many values a text may become at most: each comma, colon and bracket of JSON is one, and so is each pair of a form.

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::modules::{runtime, tools};
 use crate::progress::Progress;
 use crate::server::{OF_FILE, Server, from_file, is_tools};
+use crate::stream::look_into;
 
 /// The arguments by their meaning: if a server is named, a document is optional.
 struct Request<'a> {
@@ -95,8 +96,8 @@ async fn call(
 ) -> Result<(), Failure> {
     let registrations: Vec<Registration> = match request.snapshot {
         Some(file) => {
-            let list = std::fs::read_to_string(file).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
-            let (api, _) = tools(&list.unwrap_or_default(), server.namespace().as_deref())?;
+            let list: Value = serde_json::from_str(&look_into(file)).unwrap_or_default();
+            let (api, _) = tools(&list, server.namespace().as_deref())?;
             client.bind(api.operations)
         }
         None => client.bind(client.operations()),

@@ -14,11 +14,12 @@ use tokio::net::TcpListener;
 use self::credentials::Credentials;
 use crate::arguments::ServeArguments;
 use crate::failure::Failure;
-use crate::modules::{UNNAMED, is_url, read_stdin, runtime, shown};
+use crate::modules::{UNNAMED, is_url, runtime, shown};
 use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
 use crate::report::{Reporter, line};
 use crate::server::is_tools;
+use crate::stream::{is_stream, read_stream};
 
 pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     refuse(arguments)?;
@@ -95,8 +96,8 @@ fn source(spec: &str) -> Result<(String, Box<dyn Source>), Failure> {
     let (location, text) = if is_url(spec) {
         let text = runtime()?.block_on(openapi::fetch(spec, HttpConfig::new()));
         (shown(spec), text.map_err(|error| Failure::importing(&error, &shown(spec)))?)
-    } else if spec == "-" {
-        (UNNAMED.to_owned(), read_stdin()?)
+    } else if is_stream(spec) {
+        (UNNAMED.to_owned(), read_stream(spec)?)
     } else {
         return Ok((spec.to_owned(), Box::new(FileSource::new())));
     };

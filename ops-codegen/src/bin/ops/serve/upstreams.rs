@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::modules::is_url;
 use crate::report::Reporter;
 use crate::server::{is_config, namespace};
+use crate::stream::is_stream;
 
 /// Tells the servers that this command starts which files of servers have led to them: one of these files may start this
 /// command again, which would start its servers again, and so on without end.
@@ -184,6 +185,10 @@ fn clients(
 fn sources(specs: &[String]) -> Result<(Vec<Document>, Vec<String>), Failure> {
     let (mut documents, mut configurations, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for spec in specs {
+        if is_stream(spec) {
+            let message = "can be read only once, and a gateway reads its documents itself: name a file or a URL";
+            return Err(Failure::Usage(format!("`{spec}` {message}")));
+        }
         if !is_url(spec) && Path::new(spec).is_dir() {
             let found = folder::read(spec)?;
             documents.extend(found.documents);
@@ -233,8 +238,11 @@ fn merged(servers: McpConfig, file: &Path) -> Result<McpConfig, Failure> {
         if servers.names().any(|known| known == name) {
             return Err(Failure::Usage(format!("`{shown}` names a server `{name}`, and so does another file")));
         }
-        let server = more.server(&name).map_err(refused)?.clone();
-        Ok(servers.with_server(name, server))
+        match more.server(&name) {
+            Ok(server) => Ok(servers.with_server(name, server.clone())),
+            Err(_) if more.is_disabled(&name) => Ok(servers),
+            Err(error) => Err(refused(error)),
+        }
     })
 }
 

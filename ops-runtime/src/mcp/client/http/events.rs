@@ -1,5 +1,8 @@
 //! Server-sent events, without those that rmcp does not need.
 
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +12,10 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
+use tokio::time::{Instant, sleep_until};
 
 use crate::http::sse::SseParser;
+use crate::mcp::client::batch;
 use crate::mcp::client::given::Given;
 use crate::mcp::client::interceptor::{Interceptor, Verdict, decode};
 
@@ -27,16 +32,32 @@ pub(super) fn read<S>(
 where
     S: Stream<Item = Result<Bytes, reqwest::Error>> + Send + Unpin + 'static,
 {
-    let events = Events { bytes, parser, interceptor, given, id: String::new(), retry: None };
-    stream::unfold(Some(events), |events| async move {
-        let mut events = events?;
-        match events.next().await {
-            Some(Ok(event)) => Some((Ok(event), Some(events))),
-            Some(Err(error)) => Some((Err(error), None)),
-            None => None,
-        }
-    })
-    .boxed()
+    Events { bytes, parser, interceptor, given, batch: VecDeque::new(), id: String::new(), retry: None }.stream()
+}
+
+/// The messages of a batch, each as an event.
+pub(super) fn of_batch(
+    messages: Vec<String>,
+    interceptor: Arc<Interceptor>,
+    given: Arc<Given>,
+) -> BoxStream<'static, Result<Sse, SseError>> {
+    let (bytes, parser) = (stream::empty::<Result<Bytes, reqwest::Error>>(), SseParser::new());
+    Events { bytes, parser, interceptor, given, batch: messages.into(), id: String::new(), retry: None }.stream()
+}
+
+/// The events that come for `server/discover`: if the server ends them without an answer, or has given none by then, it is
+/// taken for an old one.
+pub(super) fn discovered(
+    events: BoxStream<'static, Result<Sse, SseError>>,
+    until: Instant,
+    interceptor: Arc<Interceptor>,
+) -> BoxStream<'static, Result<Sse, SseError>> {
+    // It gives nothing up if there was an answer.
+    let given_up = async move {
+        let message = interceptor.give_up_discovery()?;
+        Some(Ok::<_, SseError>(Sse { data: serde_json::to_string(&message).ok(), ..Sse::default() }))
+    };
+    events.take_until(sleep_until(until)).chain(stream::once(given_up).filter_map(ready)).boxed()
 }
 
 /// A stream of events on its way to rmcp.
@@ -45,20 +66,45 @@ struct Events<S> {
     parser: SseParser,
     interceptor: Arc<Interceptor>,
     given: Arc<Given>,
+    /// Messages of a batch that are not taken yet.
+    batch: VecDeque<String>,
     /// The last event id and the reconnection time that rmcp knows.
     id: String,
     retry: Option<Duration>,
 }
 
-impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
+impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Send + Unpin + 'static> Events<S> {
+    fn stream(self) -> BoxStream<'static, Result<Sse, SseError>> {
+        stream::unfold(Some(self), |events| async move {
+            let mut events = events?;
+            match events.next().await {
+                Some(Ok(event)) => Some((Ok(event), Some(events))),
+                Some(Err(error)) => Some((Err(error), None)),
+                None => None,
+            }
+        })
+        .boxed()
+    }
+
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
         loop {
+            if let Some(message) = self.batch.pop_front() {
+                if let Some(data) = self.data(&message) {
+                    return Some(Ok(Sse { data: Some(data), ..Sse::default() }));
+                }
+                continue;
+            }
             if let Some(event) = self.parser.next_event() {
                 if event.kind != "message" {
                     continue;
                 }
                 let mut sse = self.seen(event.id.clone(), event.retry);
-                sse.data = self.data(event.data);
+                match batch::unpack(event.data.trim()) {
+                    Ok(None) => sse.data = self.data(&event.data),
+                    // They follow the event that has their id.
+                    Ok(Some(messages)) => self.batch.extend(messages),
+                    Err(error) => self.skips(&event.data, &error),
+                }
                 return Some(Ok(sse));
             }
             // Events without data only set the id and the delay for resuming.
@@ -87,18 +133,22 @@ impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
         sse
     }
 
-    fn data(&self, data: String) -> Option<String> {
+    fn data(&self, data: &str) -> Option<String> {
         if data.trim().is_empty() {
             return None;
         }
-        match self.interceptor.inbound(&data) {
-            Ok(Verdict::Pass) => Some(self.given.heard(&data).into_owned()),
-            Ok(verdict) => decode(verdict, &data).ok()?.and_then(|message| serde_json::to_string(&message).ok()),
+        match self.interceptor.inbound(data) {
+            Ok(Verdict::Pass) => Some(self.given.heard(data).into_owned()),
+            Ok(verdict) => decode(verdict, data).ok()?.and_then(|message| serde_json::to_string(&message).ok()),
             Err(error) => {
-                let error = self.given.words(&error);
-                tracing::warn!(server = %self.interceptor.server, bytes = data.len(), error, "an event that is no message is skipped");
+                self.skips(data, &error);
                 None
             }
         }
+    }
+
+    fn skips(&self, data: &str, error: &dyn fmt::Display) {
+        let error = self.given.words(error);
+        tracing::warn!(server = %self.interceptor.server, bytes = data.len(), error, "an event that is no message is skipped");
     }
 }

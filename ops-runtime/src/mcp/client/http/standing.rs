@@ -186,6 +186,11 @@ impl<C: StreamableHttpClient<Error = CallError>> Again<C> {
                 }
                 Err(StreamableHttpError::ServerDoesNotSupportSse) => return None,
                 Err(error) => {
+                    // A server that has forgotten the session says so to the request for its tools, too. Then rmcp begins
+                    // another, with a stream of its own in place of this one.
+                    if matches!(error, StreamableHttpError::SessionExpired) {
+                        self.standing.changed.notify_one();
+                    }
                     self.tell(&error);
                     lost = true;
                 }

@@ -90,8 +90,13 @@ impl Slot {
         self.state().answer = Some(answer);
     }
 
-    pub(super) fn report(&self, progress: Progress) {
+    /// Notes that the server works on the request.
+    pub(in super::super) fn lives(&self) {
         self.state().last_progress = Some(Instant::now());
+    }
+
+    pub(super) fn report(&self, progress: Progress) {
+        self.lives();
         if let Some(sink) = &self.progress {
             sink.report(progress);
         }

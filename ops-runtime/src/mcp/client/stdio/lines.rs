@@ -4,6 +4,8 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 
+use crate::mcp::client::batch::TooMany;
+
 /// Lines of a stream, each of limited length.
 pub(super) struct Lines<R> {
     pub(super) inner: R,
@@ -20,8 +22,7 @@ pub(super) enum LineError {
     Deaf,
     /// The other side does not read what is queued for it.
     Stalled,
-    /// A batch of too many messages.
-    Batch,
+    Batch(TooMany),
     Io(io::Error),
 }
 

@@ -24,6 +24,7 @@ use crate::mcp::server::call;
 use crate::mcp::server::result;
 use crate::mcp::server::shared::Shared;
 use crate::mcp::server::tool::{Served, StructuredContent};
+use crate::mcp::server::unread;
 use crate::run::payload::to_text;
 use crate::run::principal::Principal;
 
@@ -112,7 +113,7 @@ impl Began<'_> {
                     None => Ok(told()),
                     Some(outcome) => {
                         let answer = outcome?;
-                        call::count(&context.extensions, &answer);
+                        unread::count(&context.extensions, &answer);
                         Ok(answer.into())
                     }
                 }

@@ -20,10 +20,10 @@ use super::state::{Asker, Seen, unreachable};
 use super::wire::{PREFIX, RELATED, legacy};
 use crate::ErrorCode;
 use crate::durable::JobId;
-use crate::mcp::server::call;
 use crate::mcp::server::question::{Unanswered, send};
 use crate::mcp::server::shared::Shared;
 use crate::mcp::server::tool::StructuredContent;
+use crate::mcp::server::unread;
 
 /// How often a task that may ask is looked at while its result is waited for.
 const LOOK: Duration = Duration::from_millis(200);
@@ -126,7 +126,7 @@ async fn result(asker: &Asker<'_>, id: &str, context: &RequestContext<RoleServer
         }
     };
     let mut result = asker.outcome(&seen).unwrap_or_else(|| Err(ErrorData::internal_error("no result", None)))?;
-    call::count(&context.extensions, &result);
+    unread::count(&context.extensions, &result);
     let meta = result.meta.get_or_insert_default();
     meta.insert(RELATED.to_owned(), json!({ "taskId": seen.id.as_str() }));
     legacy(ServerResult::CallToolResult(result))
@@ -190,7 +190,7 @@ fn payload(asker: &Asker<'_>, seen: &Seen, context: &RequestContext<RoleServer>)
     Ok(match asker.outcome(seen) {
         _ if seen.is_cancelled() => TaskPayload::Cancelled,
         Some(Ok(result)) => {
-            call::count(&context.extensions, &result);
+            unread::count(&context.extensions, &result);
             TaskPayload::Completed { result: object(serde_json::to_value(&result))? }
         }
         Some(Err(error)) => TaskPayload::Failed { error: object(serde_json::to_value(&error))? },
