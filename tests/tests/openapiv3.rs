@@ -298,7 +298,7 @@ fn compare() {
         "{documents} documents: {operations} operations, {parameters} parameters, {bodies} bodies, {statuses} statuses"
     );
     println!("{} not read by the other library:\n{}", unread.len(), unread.join("\n"));
-    let times = |difference| found.get(&difference).copied().unwrap_or_default();
+    let times = |difference: Difference| found.get(&difference).copied().unwrap_or_default();
     for (difference, reason) in EXPECTED {
         println!("{difference:?}: {} ({reason})", times(*difference));
     }
