@@ -163,7 +163,7 @@ fn what_the_generator_says_has_a_place_in_the_document() {
                 \x20     responses:\n        '200':\n          description: Fine\n          content:\n            application/json:\n\
                 \x20             schema: { $ref: '#/components/schemas/Pet' }\n\
                 components:\n  schemas:\n    Pet:\n      type: object\n      properties:\n        legs:\n          type: integer\n          default: four\n";
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("placed");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("placed-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("pets.yaml"), text).unwrap();
     let modules = Builder::new().openapi(folder.join("pets.yaml")).generate().unwrap();
@@ -171,6 +171,7 @@ fn what_the_generator_says_has_a_place_in_the_document() {
     assert_eq!(told.pointer, "/components/schemas/Pet/properties/legs");
     assert_eq!(told.position, Some((18, 9)));
     assert!(told.document.as_ref().unwrap().ends_with("pets.yaml"));
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 const TOOLS: &str = r##"{

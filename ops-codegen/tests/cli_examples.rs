@@ -1,18 +1,17 @@
 //! The examples that `ops inspect` shows of an operation are good as they stand, for every operation of some documents: the
 //! one in Rust compiles, and the command takes the one for a shell.
 
+#[path = "../../tests/src/folder.rs"]
+pub mod folder;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use folder::{Folder, target};
 use serde_json::Value;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-/// The folder in which all is built, so that what is there already is not built again.
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn ops(arguments: &[&str]) -> Value {
@@ -27,7 +26,7 @@ fn succeeded(output: Output) -> Output {
 
 #[test]
 fn the_example_of_every_operation_compiles() {
-    let package = root().join("target/examples");
+    let package = Folder::new(&root(), "examples").unwrap();
     std::fs::create_dir_all(package.join("src")).unwrap();
     let mut lib = String::from("#![allow(deprecated, unused)]\n");
     let mut count = 0;
@@ -69,8 +68,8 @@ fn the_example_of_every_operation_compiles() {
     std::fs::copy(root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
     let check = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/cargo"))
         .args(["check", "--quiet", "--offline", "--target-dir"])
-        .arg(target())
-        .current_dir(&package)
+        .arg(target(&root()))
+        .current_dir(&*package)
         .output();
     succeeded(check.unwrap());
 }

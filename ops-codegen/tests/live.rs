@@ -1,17 +1,17 @@
 //! What a user of MCP servers does, from the snapshot to the typed call: `ops snapshot` asks each of five real servers, a
 //! crate with a `build.rs` makes types of the snapshots, and calls the servers with them.
 
+#[path = "../../tests/src/folder.rs"]
+pub mod folder;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use folder::{Folder, target};
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-/// The folder in which all is built, so that what is there already is not built again.
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// The command line of a server that `tests/peers/install` has installed.
@@ -32,9 +32,9 @@ fn server(of: &str, arguments: &[&str]) -> Vec<String> {
 }
 
 /// The crate of a user, without its snapshots.
-fn package() -> PathBuf {
-    let package = root().join("target/live");
-    let _ = std::fs::remove_dir_all(&package);
+fn package() -> Folder {
+    let package = Folder::new(&root(), "live").unwrap();
+    let _ = std::fs::remove_dir_all(&*package);
     std::fs::create_dir_all(package.join("src")).unwrap();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live");
     std::fs::copy(sources.join("user.rs"), package.join("src/main.rs")).unwrap();
@@ -75,7 +75,7 @@ fn a_snapshot_becomes_types_that_call_the_server() {
         let snapshot = Command::new(env!("CARGO_BIN_EXE_ops"))
             .args(["snapshot", "-o", &format!("{name}.json"), "--"])
             .args(line)
-            .current_dir(&package)
+            .current_dir(&*package)
             .output()
             .unwrap();
         assert!(snapshot.status.success(), "{name}: {}", String::from_utf8_lossy(&snapshot.stderr));
@@ -95,8 +95,8 @@ fn a_snapshot_becomes_types_that_call_the_server() {
 
     let output = user
         .args(["run", "--quiet", "--offline", "--target-dir"])
-        .arg(target())
-        .current_dir(&package)
+        .arg(target(&root()))
+        .current_dir(&*package)
         .env("EVERYTHING_URL", format!("http://127.0.0.1:{port}/mcp"))
         .env("FOLDER", place)
         .env("MEMORY_FILE_PATH", package.join("memory.jsonl"))

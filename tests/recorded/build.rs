@@ -31,6 +31,7 @@ fn main() -> Result<(), Error> {
     let (mut modules, mut cases, mut recorded) = (String::new(), String::new(), Vec::new());
     for (at, server) in servers(&folder, &out)?.iter().enumerate() {
         let types = types(server, at, &out)?;
+        let schemas = schemas(&server.tools)?;
         let file = out.join(format!("server_{at}.rs"));
         writeln!(modules, "#[allow(dead_code, unreachable_pub)]\nmod server_{at} {{ include!({file:?}); }}")?;
         for call in &server.calls {
@@ -40,9 +41,12 @@ fn main() -> Result<(), Error> {
                 Some(name) => writeln!(cases, "    run.call::<server_{at}::{name}>({server:?}, {number});")?,
                 None => writeln!(cases, "    run.unknown({server:?}, {number});")?,
             }
-            recorded.push(call.clone());
+            let mut call = call.clone();
+            call["schema"] = schemas.get(tool).cloned().unwrap_or_default();
+            recorded.push(call);
         }
     }
+    // Each has the schema of its tool as the server wrote it.
     std::fs::write(out.join("calls.json"), Value::from(recorded).to_string())?;
     let folder = folder.display().to_string();
     let cases = format!("{modules}\nconst FOLDER: &str = {folder:?};\n\nfn cases(run: &mut Run) {{\n{cases}}}\n");
@@ -59,6 +63,16 @@ fn types(server: &Server, at: usize, out: &Path) -> Result<BTreeMap<String, Stri
     let tools = module.operations.iter().map(|spec| spec.name().to_owned());
     std::fs::write(out.join(format!("server_{at}.rs")), &module.generated.source)?;
     Ok(tools.zip(names).collect())
+}
+
+/// The schemas of the inputs of a list of tools, by their names.
+fn schemas(file: &Path) -> Result<BTreeMap<String, Value>, Error> {
+    let list = read(file)?;
+    let tools = list.get("tools").or_else(|| list.get("result")?.get("tools")).unwrap_or(&list);
+    let tools = tools.as_array().ok_or_else(|| format!("{}: no list of tools", file.display()))?;
+    let schemas =
+        tools.iter().filter_map(|tool| Some((tool["name"].as_str()?.to_owned(), tool["inputSchema"].clone())));
+    Ok(schemas.collect())
 }
 
 fn servers(folder: &Path, out: &Path) -> Result<Vec<Server>, Error> {

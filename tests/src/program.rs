@@ -1,10 +1,10 @@
 //! Programs of the workspace.
 
-use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::corpus::root;
+use crate::folder::target;
 
 /// Cargo as it is from a shell, whatever Cargo runs this program.
 #[must_use]
@@ -20,6 +20,5 @@ pub fn cargo() -> Command {
 pub fn built(name: &str) -> PathBuf {
     let status = Command::new(root().join("tests/build")).arg(name).status();
     assert!(status.is_ok_and(|status| status.success()), "`tests/build {name}` failed");
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("debug").join(name)
+    target(root()).join("debug").join(name)
 }

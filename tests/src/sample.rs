@@ -62,6 +62,13 @@ pub fn fitting(schema: &Value) -> Value {
     attempts.find(|value| validator.is_valid(value)).unwrap_or(first)
 }
 
+/// Whether the schema accepts a value in the judgement of another library, formats included. `None` if that cannot read the
+/// schema.
+pub fn accepts(schema: &Value, value: &Value) -> Option<bool> {
+    let validator = jsonschema::draft202012::options().should_validate_formats(true).build(schema);
+    validator.ok().map(|validator| validator.is_valid(value))
+}
+
 struct Maker<'a> {
     root: &'a Value,
     /// Which of several variants is taken; from half of the attempts on, only what is required is filled in.

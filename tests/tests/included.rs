@@ -2,22 +2,23 @@
 //! them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use ops_tests::corpus::root;
+use ops_tests::folder::{Folder, target};
 use ops_tests::program::cargo;
 
 /// A build script with several builders, and a module that something else writes.
 const BUILD: &str = r#"fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let out = std::env::var("OUT_DIR")?;
     let shop = || ops_codegen::Builder::new().openapi("shop.yaml");
     if std::env::var_os("CARGO_FEATURE_BUILDERS").is_some() {
         shop().build()?;
         shop().with_namespace("pets").only_used().build()?;
         // Not where modules are included from.
-        shop().with_namespace("apart").with_out_dir(std::env::temp_dir().join("ops-included")).build()?;
+        let apart = std::path::Path::new(&out).with_file_name("apart");
+        shop().with_namespace("apart").with_out_dir(apart).build()?;
     }
-    let out = std::env::var("OUT_DIR")?;
     std::fs::write(format!("{out}/own.rs"), "pub fn own() {}")?;
     Ok(())
 }
@@ -42,7 +43,7 @@ fn check(name: &str, features: &str, modules: &str) -> Output {
 
 /// Checks a crate with this build script, or without one.
 fn check_with(name: &str, script: Option<&str>, features: &str, modules: &str) -> Output {
-    let folder = root().join("target/included").join(name);
+    let folder = Folder::new(root(), &format!("included/{name}")).unwrap();
     let write = |path: &str, text: &str| {
         fs::create_dir_all(folder.join(path).parent().unwrap()).unwrap();
         ops_codegen::write_if_changed(&folder.join(path), text).unwrap();
@@ -61,11 +62,10 @@ fn check_with(name: &str, script: Option<&str>, features: &str, modules: &str) -
     write("shop.yaml", &fs::read_to_string(root().join("examples/quickstart/shop.yaml")).unwrap());
     write("src/lib.rs", &format!("{LIB}{modules}"));
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     cargo()
         .args(["check", "--quiet", "--offline", "--features", features, "--target-dir"])
-        .arg(target)
-        .current_dir(Path::new(&folder))
+        .arg(target(root()))
+        .current_dir(&*folder)
         // Of this test's own package.
         .env_remove("OUT_DIR")
         .output()

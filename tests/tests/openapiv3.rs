@@ -2,7 +2,8 @@
 //!
 //! Operations by method and path, as many as there are; their parameters by name, place and whether they are required;
 //! the content types of their bodies, and whether a body is required; the statuses of their answers. Where the two differ
-//! on purpose, [`EXPECTED`] says why. Documents that the other library does not read are listed, and must be the fewer.
+//! on purpose, [`EXPECTED`] says why; `openapiv3/differences.yaml` has one of each kind. Documents that the other library does
+//! not read are listed, and must be fewer than a tenth.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,6 +234,9 @@ const RESERVED_HEADERS: [&str; 14] = [
     "upgrade",
 ];
 
+/// How many parameters and answers of our own documents are left out on one side.
+const LOST: usize = 10;
+
 /// What was compared.
 #[derive(Default)]
 struct Compared {
@@ -259,7 +263,9 @@ fn compare() {
     // Our own, which have more of what is rare, besides those of the directory.
     let own = corpus::root().join("tests/fixtures/openapi");
     let directories = BTreeSet::from([corpus::directory("OPS_SPECS", "openapi"), own]);
-    let files: Vec<_> = directories.iter().flat_map(|folder| corpus::files(folder, &["json", "yaml", "yml"])).collect();
+    let mut files: Vec<_> =
+        directories.iter().flat_map(|folder| corpus::files(folder, &["json", "yaml", "yml"])).collect();
+    files.push(corpus::root().join("tests/tests/openapiv3/differences.yaml"));
     let mut compared = Compared::default();
     let (mut found, mut wrong, mut unread) = (Found::new(), Vec::new(), Vec::new());
     for file in &files {
@@ -292,11 +298,16 @@ fn compare() {
         "{documents} documents: {operations} operations, {parameters} parameters, {bodies} bodies, {statuses} statuses"
     );
     println!("{} not read by the other library:\n{}", unread.len(), unread.join("\n"));
+    let times = |difference: Difference| found.get(&difference).copied().unwrap_or_default();
     for (difference, reason) in EXPECTED {
-        println!("{difference:?}: {} ({reason})", found.remove(difference).unwrap_or(0));
+        println!("{difference:?}: {} ({reason})", times(*difference));
     }
-    assert!(found.is_empty(), "differences without a reason: {found:?}");
+    let idle: Vec<_> = EXPECTED.iter().filter(|(difference, _)| times(*difference) == 0).collect();
+    assert!(idle.is_empty(), "these are no differences any more: {idle:?}");
+    // These leave a parameter out on one side, and few documents have one.
+    let left_out = times(Difference::NotInPath) + times(Difference::Undeclared) + times(Difference::LostReference);
+    assert!(left_out <= parameters / 50 + LOST, "{left_out} of {parameters} parameters were not compared");
     assert!([operations, parameters, bodies, statuses].iter().all(|count| *count > 0), "something was not compared");
-    assert!(unread.len() < documents, "hardly anything was compared");
+    assert!(unread.len() * 10 < documents, "too much was not compared");
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -1,11 +1,13 @@
 //! The quickstart prints what the README promises.
 
-use ops_tests::program::cargo;
+use std::process::Command;
+
+use ops_tests::program::built;
 use serde_json::{Value, json};
 
 #[test]
 fn it_prints_an_envelope_of_each_kind() {
-    let output = cargo().args(["run", "--quiet", "--package", "quickstart"]).output().unwrap();
+    let output = Command::new(built("quickstart")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let lines = |mark: &str| -> Vec<Value> {

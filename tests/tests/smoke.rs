@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ops_codegen::{Builder, Module};
 use ops_tests::corpus;
+use ops_tests::folder::{Folder, target};
 use ops_tests::program::cargo;
 
 /// The documents to compile: those that `SMOKE.txt` names, else all.
@@ -29,7 +30,7 @@ fn generate(path: &Path) -> Result<Module, ops_codegen::Error> {
 
 #[test]
 fn every_document_generates_and_compiles_without_a_warning() {
-    let package = corpus::root().join("target/smoke");
+    let package = Folder::new(corpus::root(), "smoke").unwrap();
     std::fs::create_dir_all(package.join("src")).unwrap();
     let mut lib = String::from("//! Generated modules.\n#![deny(warnings, missing_docs)]\n");
     let mut count = 0;
@@ -55,11 +56,10 @@ fn every_document_generates_and_compiles_without_a_warning() {
     std::fs::write(package.join("Cargo.toml"), manifest).unwrap();
     std::fs::copy(corpus::root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
     std::fs::write(package.join("src/lib.rs"), lib).unwrap();
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
     let output = cargo()
         .args(["check", "--quiet", "--offline", "--target-dir"])
-        .arg(target)
-        .current_dir(&package)
+        .arg(target(corpus::root()))
+        .current_dir(&*package)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

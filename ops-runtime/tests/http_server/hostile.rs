@@ -1,8 +1,13 @@
 //! Requests that take too much, come too slowly, or are not what they look like.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::serve::{HttpServer, HttpServerOptions};
+use ops_runtime::spec::OperationSpec;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::fixture::{registry, serve};
 
@@ -89,12 +94,32 @@ async fn smuggled_and_doubled_headers() {
 
 #[tokio::test]
 async fn requests_in_flight_have_a_limit() {
-    let options = HttpServerOptions::new().with_max_requests(1).with_timeout(Some(Duration::from_millis(500)));
-    let server = serve(HttpServer::new(registry()).with_options(options)).await;
-    let (slow, other) = tokio::join!(server.post("/operations/math/fail", r#"{"how":"slow"}"#), async {
-        tokio::time::sleep(Duration::from_millis(150)).await;
-        server.post("/operations/math/add", r#"{"a":1}"#).await
+    static HELD: OperationSpec = OperationSpec::query("t.held");
+    let (begun, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let signals = (begun.clone(), end.clone());
+    let held = Handler::dynamic(move |_: Value, _| {
+        let (begun, end) = signals.clone();
+        async move {
+            begun.notify_one();
+            end.notified().await;
+            Ok(json!("done"))
+        }
     });
-    assert_eq!((slow.status, other.status, other.header("retry-after")), (504, 503, Some("1")));
+    let operations = registry();
+    operations.register(Registration::new(&HELD, held)).unwrap();
+    let options = HttpServerOptions::new().with_max_requests(1);
+    let server = serve(HttpServer::new(operations).with_options(options.clone())).await;
+    let (held, other) = tokio::join!(server.get("/operations/t/held"), async {
+        begun.notified().await;
+        let other = server.post("/operations/math/add", r#"{"a":1}"#).await;
+        end.notify_one();
+        other
+    });
+    assert_eq!((held.status, other.status, other.header("retry-after")), (200, 503, Some("1")));
+    assert_eq!(server.post("/operations/math/add", r#"{"a":1}"#).await.status, 200);
+    // One that is given up is not in flight any more either.
+    let options = options.with_timeout(Some(Duration::from_millis(100)));
+    let server = serve(HttpServer::new(registry()).with_options(options)).await;
+    assert_eq!(server.post("/operations/math/fail", r#"{"how":"slow"}"#).await.status, 504);
     assert_eq!(server.post("/operations/math/add", r#"{"a":1}"#).await.status, 200);
 }

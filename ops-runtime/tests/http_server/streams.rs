@@ -10,8 +10,9 @@ use ops_runtime::spec::OperationSpec;
 use ops_runtime::{HttpClient, HttpConfig, Registry};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use crate::fixture::{registry, serve};
+use crate::fixture::{Server, registry, serve};
 
 #[tokio::test]
 async fn events_have_ids_and_an_end() {
@@ -49,24 +50,55 @@ async fn a_failed_item_does_not_end_a_stream() {
     assert_eq!((invalid.status, &invalid.problem()["violations"][0]["pointer"]), (422, &json!("/to")));
 }
 
-#[tokio::test]
-async fn silence_is_filled_and_a_shutdown_ends_streams() {
+/// The operations of the fixture, and `t.silent`, a subscription without an item or an end.
+fn with_silent() -> Registry {
     static SILENT: OperationSpec = OperationSpec::subscription("t.silent");
-    let registry = Registry::new();
+    let registry = registry();
     let silent =
         Handler::dynamic_stream(|_: Value, _| async { Ok(futures_util::stream::pending::<Result<Value, _>>()) });
     registry.register(Registration::new(&SILENT, silent)).unwrap();
-    let options = HttpServerOptions::new().with_keep_alive(Duration::from_millis(50));
-    let mut server = serve(HttpServer::new(registry).with_options(options)).await;
-    let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    registry
+}
+
+/// Opens a silent stream, and reads so many comments of it.
+async fn listen(server: &Server, comments: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET /operations/t/silent HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut read = Vec::new();
-    while read.windows(3).filter(|window| window == b":\n\n").count() < 3 {
+    while read.windows(3).filter(|window| window == b":\n\n").count() < comments {
         let mut buffer = [0; 1024];
         let count = tokio::time::timeout(Duration::from_secs(10), stream.read(&mut buffer)).await.unwrap().unwrap();
         assert_ne!(count, 0);
         read.extend_from_slice(&buffer[..count]);
     }
+    stream
+}
+
+#[tokio::test]
+async fn open_streams_have_a_limit() {
+    let options = HttpServerOptions::new().with_max_streams(1).with_keep_alive(Duration::from_millis(50));
+    let server = serve(HttpServer::new(with_silent()).with_options(options)).await;
+    let open = listen(&server, 1).await;
+    let one = "/operations/math/count?input=%7B%22to%22%3A1%7D";
+    let refused = server.get(one).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    assert_eq!(refused.problem()["detail"], "too many streams are open");
+    // Nobody has to wait who asks for no stream.
+    assert_eq!(server.post("/operations/math/add", r#"{"a":1}"#).await.status, 200);
+    drop(open);
+    let again = async {
+        while server.get(one).await.status != 200 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), again).await.expect("the place of the one that ended");
+}
+
+#[tokio::test]
+async fn silence_is_filled_and_a_shutdown_ends_streams() {
+    let options = HttpServerOptions::new().with_keep_alive(Duration::from_millis(50));
+    let mut server = serve(HttpServer::new(with_silent()).with_options(options)).await;
+    let mut stream = listen(&server, 3).await;
     server.stop.cancel();
     let mut rest = Vec::new();
     tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await.unwrap().unwrap();

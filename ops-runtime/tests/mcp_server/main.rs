@@ -13,6 +13,7 @@ mod same;
 #[cfg(feature = "jetstream")]
 #[path = "../jetstream/servers.rs"]
 mod servers;
+mod sessions;
 mod streams;
 #[cfg(feature = "durable")]
 mod tasks;

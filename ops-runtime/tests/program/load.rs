@@ -1,9 +1,11 @@
 //! Many programs at once.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ops_runtime::program::{Limits, Outcome, Sandbox};
+use futures_util::future::join_all;
+use ops_runtime::program::{Limits, Outcome, Reason, Sandbox};
 
 use crate::support::{Recorder, program};
 
@@ -39,6 +41,25 @@ async fn none_of_500_starves() {
     assert!(peak() < 1_500, "{} MB", peak());
     // Those that never end have 20 * 0.4 s of a processor alone, and end last.
     assert!(last[1] < last[0], "those that do little wait for those that do much: {last:?}");
+}
+
+/// As many programs as the sandbox takes at once run; the others wait, for no longer than their time.
+#[tokio::test]
+async fn a_program_waits_for_its_turn() {
+    let (sandbox, host) = (Sandbox::new(Limits::new().with_programs(2)), Recorder::default());
+    let sleeping = program("return (await ops.t.sleep({ ms: 100 })).ms");
+    let reports = join_all((0..6).map(|_| sandbox.run(&sleeping, &host))).await;
+    assert!(reports.iter().all(|report| matches!(report.outcome, Outcome::Done(_))), "{reports:?}");
+    assert_eq!(host.ids().len(), 6);
+    assert!(host.most_at_once.load(Ordering::SeqCst) <= 2);
+
+    let limits = Limits::new().with_programs(1).with_time(Duration::from_millis(300));
+    let (sandbox, host, long) =
+        (Sandbox::new(limits), Recorder::default(), program("await ops.t.sleep({ ms: 60000 })"));
+    for report in join_all([sandbox.run(&long, &host), sandbox.run(&long, &host)]).await {
+        assert!(matches!(&report.outcome, Outcome::Failed(failure) if failure.reason == Reason::Time), "{report:?}");
+    }
+    assert!(host.ids().len() < 2, "{:?}", host.ids());
 }
 
 /// The time of a program without calls; printed, and bounded far above what it is, for machines under load.

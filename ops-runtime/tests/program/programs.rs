@@ -196,6 +196,10 @@ async fn the_console_is_kept_and_bounded() {
         report.warnings,
         [format!("{} lines of the console were left out: it holds 65536 bytes", 3000 - bytes / 1000)]
     );
+    let source = "for (let i = 0; i < 10; i++) console.log('x'.repeat(100)); return 1";
+    let report = run_in(Limits::new().with_logs(400), source).await;
+    assert_eq!(report.logs.len(), 3);
+    assert_eq!(report.warnings, ["7 lines of the console were left out: it holds 400 bytes"]);
 }
 
 #[tokio::test]

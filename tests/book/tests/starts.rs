@@ -1,11 +1,15 @@
 //! The starts work as they stand: each is done in a folder of its own, with the files and the dependencies that the page shows.
 
+#[path = "../../src/folder.rs"]
+pub mod folder;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use folder::{Folder, target};
 use ops_tests_book::pages::{blocks, root};
 
 /// A process that ends with the test.
@@ -27,9 +31,9 @@ fn file(page: &str, name: &str) -> String {
 /// Does what a page says up to `cargo run`: the program that comes of it, with another address than that of the page.
 fn made(page: &str, name: &str, files: &[&str], documents: &[&str], address: (&str, &str)) -> PathBuf {
     let text = fs::read_to_string(root().join(page)).unwrap();
-    let folder = root().join("target/starts").join(name);
-    fs::create_dir_all(folder.join("src")).unwrap();
     let root = fs::canonicalize(root()).unwrap();
+    let folder = Folder::new(&root, &format!("starts/{name}")).unwrap();
+    fs::create_dir_all(folder.join("src")).unwrap();
     let dependencies = file(&text, "Cargo.toml").replace("\"../ops/", &format!("\"{}/", root.display()));
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{dependencies}\n[workspace]\n\n[profile.dev]\n\
@@ -45,11 +49,11 @@ fn made(page: &str, name: &str, files: &[&str], documents: &[&str], address: (&s
         ops_codegen::write_if_changed(&folder.join(from.file_name().unwrap()), &fs::read_to_string(&from).unwrap())
             .unwrap();
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target(&root);
     let output = Command::new(root.join("tests/cargo"))
         .args(["build", "--quiet", "--offline", "--target-dir"])
         .arg(&target)
-        .current_dir(&folder)
+        .current_dir(&*folder)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -8,10 +8,11 @@
 //! - `clock`: the clock of a worker and of a submitter jumps by an hour or a day every 4 s; a worker is killed every 3 s.
 //!
 //! Every job that a submitter noted as acknowledged has to end exactly once, with its result or as a dead letter, and the
-//! queues have to be empty at the end. Each run of the handler adds a line to a file: how often a job ran is counted, and
+//! queues have to be empty at the end. Of the jobs that do not always fail, at most 1 % may become dead letters, and none if only
+//! clocks jump. Each run of the handler adds a line to a file: how often a job ran is counted, and
 //! told; it may be more than once where a worker or a server failed, but each job has one result, which names one run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -385,13 +386,25 @@ async fn count(engine: &Jobs, folder: &str, fault: &str) -> usize {
     for number in read("effects").lines().filter_map(|line| line.parse().ok()) {
         *effects.entry(number).or_default() += 1;
     }
-    let dead: Vec<_> = engine.dead_letters().collect().await;
+    let mut listed = HashSet::new();
+    let mut list = engine.dead_letters();
+    while let Some(letter) = list.next().await {
+        match letter {
+            Ok(letter) => _ = listed.insert(letter.job.id),
+            Err(error) => {
+                failures += 1;
+                println!("the list of dead letters ends early: {error}");
+            }
+        }
+    }
     let (mut done, mut letters, mut unlucky) = (0, 0, 0);
     for (number, id) in &ids {
         let job: Job<Sink> = engine.job(id.clone());
         match job.status().await {
             Ok(JobStatus::Done) => match job.result().await {
-                Ok(result) if result.data == *number && effects.contains_key(number) => done += 1,
+                Ok(result) if result.data == *number && effects.contains_key(number) && !listed.contains(id) => {
+                    done += 1;
+                }
                 other => {
                     failures += 1;
                     println!("{number} {id} ({:?} runs): {other:?}", effects.get(number));
@@ -402,7 +415,7 @@ async fn count(engine: &Jobs, folder: &str, fault: &str) -> usize {
                 failures += 1;
                 println!("{number} {id} ({:?} runs) is dead: {error}", effects.get(number));
             }
-            Ok(JobStatus::Dead(_)) => {
+            Ok(JobStatus::Dead(_)) if listed.contains(id) => {
                 letters += 1;
                 unlucky += usize::from(number % 100 != 99);
             }
@@ -416,12 +429,17 @@ async fn count(engine: &Jobs, folder: &str, fault: &str) -> usize {
     println!("acknowledged: {} jobs, {repeats} of them twice", ids.len());
     println!(
         "done: {done}, dead letters: {letters}, {unlucky} of which do not always fail ({} in the list)",
-        dead.len()
+        listed.len()
     );
     println!("effects: {}, jobs that ran more than once: {twice}", effects.values().sum::<u64>());
     if ids.is_empty() {
         println!("nothing was acknowledged");
         failures += 1;
+    }
+    // A death takes an attempt of the jobs that it interrupts, and hardly any job meets eight of them. All others are done.
+    if unlucky * 100 > ids.len() {
+        println!("more than 1 % of the jobs are dead letters though they do not always fail");
+        failures += unlucky;
     }
     failures
 }

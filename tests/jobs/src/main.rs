@@ -11,11 +11,25 @@ mod proxy;
 #[path = "../../../ops-runtime/tests/jetstream/servers.rs"]
 mod servers;
 
+use tokio::signal::unix::{SignalKind, signal};
+
 /// The server of the tests.
 const NATS_SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/.venv/bin/nats-server");
 
 #[tokio::main]
 async fn main() {
+    let mut interrupted = signal(SignalKind::interrupt()).expect("signals");
+    let mut terminated = signal(SignalKind::terminate()).expect("signals");
+    tokio::select! {
+        () = run() => return,
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
+    }
+    // What the run held is dropped by now: its processes have ended, and its disks are unmounted.
+    std::process::exit(1);
+}
+
+async fn run() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {

@@ -1,8 +1,8 @@
 //! Recorded calls of real tools: generated types make every request and take every result, and errors lose nothing.
 //!
 //! A handler plays the server: it takes what would be sent, and answers what was recorded. Each call is made by its type
-//! and by its id. A request that the tool's own schema refuses is not sent; the answer that was recorded for it is then
-//! given to a request that the schema accepts.
+//! and by its id. A request that the tool's own schema refuses, in the judgement of another library as well, is not sent; the
+//! answer that was recorded for it is then given to a request that the schema accepts.
 #![allow(clippy::unwrap_used)]
 // What other people write about their tools is not ours to mend.
 #![allow(clippy::doc_markdown)]
@@ -74,6 +74,13 @@ impl Run {
         let one = |policy| One::<Op> { policy, result: result.clone(), operation: std::marker::PhantomData };
         let is_refused = one(OutputPolicy::Repair).is_refused(&arguments);
         self.refused += usize::from(is_refused);
+        // Of a schema that the other library cannot read, the server's answer tells.
+        let deserves_it =
+            sample::accepts(&call["schema"], &arguments).map_or(result["isError"] == true, |is_valid| !is_valid);
+        if is_refused && !deserves_it {
+            self.wrong
+                .push(format!("{server}: {}: a request that is right is refused\n  {call}", call["request"]["name"]));
+        }
         let arguments = if is_refused { sample::fitting(&schema) } else { arguments };
         // Under the strict policy whatever does not match fails the call.
         let outcome = [OutputPolicy::Repair, OutputPolicy::Strict].into_iter().try_for_each(|p| one(p).of(&arguments));

@@ -1,5 +1,5 @@
 //! `tests/corpus [DIR] [--only FILE] [--generate-only] [--server] [--debug]`: generates from every document of a
-//! directory, checks that no operation is lost in silence, compiles what was generated, and says what it cost.
+//! directory, checks that no operation or webhook is lost in silence, compiles what was generated, and says what it cost.
 //!
 //! A document is an API's or the list of an MCP server's tools. The directories are those of `OPS_SPECS` and `OPS_MCP`
 //! by default, else our own documents. With `--only`, only the documents that the file names are compiled; each of its
@@ -11,7 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ops_runtime::openapi::{FileSource, ReadOptions, load};
 use ops_tests::corpus;
+use ops_tests::folder::{Folder, target};
 use ops_tests::measure::{self, Measured};
 
 /// So much of a compiler's output is shown.
@@ -114,8 +116,7 @@ struct Generator {
 
 fn run(directory: &Path, chosen: &Chosen, generator: &Generator) -> Result<bool, String> {
     let files = files(directory)?;
-    let work = corpus::root().join("target/corpus");
-    fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
+    let work = Folder::new(corpus::root(), "corpus").map_err(|error| format!("the folder `corpus`: {error}"))?;
     if files.iter().any(|file| chosen.has(file)) {
         prepare(&work, generator.server)?;
     }
@@ -178,7 +179,10 @@ fn one(
     let (mut row, mut problems) = (Row::default(), Vec::new());
     if let Some((source, told)) = generate(generator, file, work, &mut row, &mut problems) {
         match document {
-            Ok(document) => lost(&document, &source, &told, &mut row, &mut problems),
+            Ok(document) => {
+                lost(&document, &source, &told, &mut row, &mut problems);
+                problems.extend(webhooks(file, &document, &source).err());
+            }
             Err(error) => problems.push(format!("its operations cannot be checked: {error}")),
         }
         if is_compiled {
@@ -240,9 +244,8 @@ fn generator(debug: bool) -> Result<PathBuf, String> {
     let mut command = ops_tests::program::cargo();
     command.args(["build", "--quiet", "--locked", "--example", "generate"]).args(of);
     let status = command.current_dir(corpus::root()).status().map_err(|error| format!("cargo: {error}"))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
     if status.success() {
-        Ok(target.join(profile).join("examples/generate"))
+        Ok(target(corpus::root()).join(profile).join("examples/generate"))
     } else {
         Err("the generator does not build".to_owned())
     }
@@ -297,6 +300,22 @@ fn lost(document: &serde_json::Value, source: &str, told: &str, row: &mut Row, p
     row.operations = operations.len();
     for lost in corpus::lost(&operations, source, told) {
         problems.push(format!("{} is neither generated nor told to be left out", lost.pointer));
+    }
+}
+
+/// Compares the webhooks and callbacks of a module with those that the reader finds.
+fn webhooks(file: &Path, document: &serde_json::Value, source: &str) -> Result<(), String> {
+    let operations = corpus::operations(document);
+    let calls_back =
+        |place: &str| document.pointer(place).is_some_and(|operation| operation.get("callbacks").is_some());
+    if document.get("webhooks").is_none() && !operations.iter().any(|operation| calls_back(&operation.place)) {
+        return Ok(());
+    }
+    let read = load(&file.display().to_string(), &FileSource::new(), &ReadOptions::new());
+    let (api, _) = read.map_err(|error| format!("its webhooks cannot be read: {error}"))?;
+    match (source.matches("impl ops::Webhook for ").count(), api.webhooks.len()) {
+        (there, read) if there == read => Ok(()),
+        (there, read) => Err(format!("{there} of {read} webhooks are generated")),
     }
 }
 

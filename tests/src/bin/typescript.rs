@@ -11,6 +11,7 @@ use std::time::Instant;
 use ops_runtime::typescript::Detail;
 
 use ops_tests::corpus;
+use ops_tests::folder::target;
 use ops_tests::typescript::{self, Compiler, Complaint, Judge, Written};
 
 const USAGE: &str = "usage: tests/typescript [DIR..] [--full] [--only NAME] [--show N]";
@@ -128,8 +129,7 @@ fn run() -> Result<bool, String> {
 
 /// An empty folder for the compiler.
 fn folder(name: &str) -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
-    let folder = target.join(name);
+    let folder = target(corpus::root()).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(folder)

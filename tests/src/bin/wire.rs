@@ -2,7 +2,7 @@
 //! mock server that knows the document, and says what the server did not like.
 //!
 //! The directory is the one of `OPS_SPECS` by default, else our own documents. With `--only`, only the documents that the
-//! file names are run; each entry must name one, of the directory or of ours. `tests/wire.txt` lists the exceptions:
+//! file names are run; each entry must name one, of the directory or of ours, and each must run. `tests/wire.txt` lists the exceptions:
 //! `document | operation | what the server says | cause`. With `--record`, the lines that it needs are printed at the end.
 
 use std::fs;
@@ -33,6 +33,8 @@ fn exceptions() -> Result<Exceptions, String> {
 struct Arguments {
     directory: PathBuf,
     files: Vec<PathBuf>,
+    /// True if a list names them.
+    is_named: bool,
     /// Whether the lines that the list needs are printed.
     record: bool,
 }
@@ -51,6 +53,7 @@ fn arguments() -> Result<Arguments, String> {
     let directory = directory.unwrap_or_else(|| corpus::directory("OPS_SPECS", "openapi"));
     let below = |folder: &Path| corpus::below(folder).map_err(|error| format!("{}: {error}", folder.display()));
     let mut files = below(&directory)?;
+    let is_named = only.is_some();
     if let Some(only) = only {
         let list = fs::read_to_string(&only).map_err(|error| format!("{only}: {error}"))?;
         // Lists name documents of ours as well.
@@ -69,7 +72,7 @@ fn arguments() -> Result<Arguments, String> {
     }
     // What cannot be read at all is run as well, so that it is told.
     files.retain(|file| corpus::try_parse(file).map_or(true, |value| corpus::is_document(&value)));
-    Ok(Arguments { directory, files, record })
+    Ok(Arguments { directory, files, is_named, record })
 }
 
 #[tokio::main]
@@ -169,8 +172,8 @@ impl Total {
         }
     }
 
-    /// Prints the sums, and says whether all is well; there were so many documents.
-    fn is_good(&self, documents: usize) -> bool {
+    /// Prints the sums, and says whether all is well; there were so many documents, all of which must run if a list names them.
+    fn is_good(&self, documents: usize, is_named: bool) -> bool {
         let lists = [("not run", &self.not_run), ("not judged", &self.unjudged), ("WRONG", &self.faults)];
         for (what, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
             println!("{what}:");
@@ -189,14 +192,14 @@ impl Total {
             self.judged,
             self.unjudged.len()
         );
-        let enough = documents < MANY || self.ran >= ENOUGH;
+        let enough = if is_named { self.ran == documents } else { documents < MANY || self.ran >= ENOUGH };
         self.operations > 0 && enough && share >= SHARE && self.faults.is_empty()
     }
 }
 
 async fn run() -> Result<bool, String> {
     let exceptions = exceptions()?;
-    let Arguments { directory, files, record } = arguments()?;
+    let Arguments { directory, files, is_named, record } = arguments()?;
     if files.is_empty() {
         return Err(format!("no documents in {}", directory.display()));
     }
@@ -208,10 +211,23 @@ async fn run() -> Result<bool, String> {
         total.add(&name.display().to_string(), &document, &report, &exceptions);
         lines.extend(exceptions.record(&document, &report));
     }
-    let is_good = total.is_good(files.len());
+    let is_good = total.is_good(files.len(), is_named);
     if record {
         println!("the lines that tests/wire.txt needs for these documents:");
         lines.iter().for_each(|line| println!("{line}"));
     }
     Ok(is_good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_a_list_that_does_not_run_is_a_fault() {
+        let total = Total { operations: 9, accepted: 9, ran: 1, ..Total::default() };
+        assert!(total.is_good(1, true));
+        assert!(total.is_good(2, false));
+        assert!(!total.is_good(2, true));
+    }
 }

@@ -290,15 +290,21 @@ fn operations(raw: &Raw<'_>, specs: Vec<OperationSpec>) -> Vec<(RawOperation, Op
     found
 }
 
-/// The documents to compile of a list of names, or else the smallest.
-pub fn few<'s>(sources: &'s [Source], list: &str, most: usize) -> Vec<&'s Source> {
+/// The documents to compile of a list of names, or else the smallest, of a directory that has none of them.
+///
+/// # Errors
+/// If the directory has some of those that the list names but must have all, and others are not there.
+pub fn few<'s>(sources: &'s [Source], list: &str, most: usize, must_have_all: bool) -> Result<Vec<&'s Source>, String> {
     let files: Vec<PathBuf> = sources.iter().map(|source| source.path.clone()).collect();
-    let (named, _) = corpus::matched(list, &files);
-    let mut chosen: Vec<&Source> = sources.iter().filter(|source| named.contains(&source.path)).collect();
-    if chosen.is_empty() {
-        chosen = sources.iter().collect();
-        chosen.sort_by_key(|source| source.path.metadata().map_or(u64::MAX, |data| data.len()));
-        chosen.truncate(most);
+    let (named, missing) = corpus::matched(list, &files);
+    if named.is_empty() {
+        let mut smallest: Vec<&Source> = sources.iter().collect();
+        smallest.sort_by_key(|source| source.path.metadata().map_or(u64::MAX, |data| data.len()));
+        smallest.truncate(most);
+        return Ok(smallest);
     }
-    chosen
+    if must_have_all && !missing.is_empty() {
+        return Err(format!("the list names documents that are not there: {}", missing.join(", ")));
+    }
+    Ok(sources.iter().filter(|source| named.contains(&source.path)).collect())
 }

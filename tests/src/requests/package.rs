@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
 use crate::corpus;
+use crate::folder::{Folder, target};
 use crate::program::cargo;
 
 /// So much of a compiler's output is told.
@@ -36,7 +37,7 @@ pub(super) struct Package {
 impl Program {
     /// Compiles; gives the program, and why some documents are not in it.
     pub(super) async fn build(&self, packages: &[Package]) -> Result<(PathBuf, Vec<(String, String)>), String> {
-        let folder = corpus::root().join("target").join(self.name);
+        let folder = Folder::new(corpus::root(), self.name).map_err(|error| format!("{}: {error}", self.name))?;
         let told = |error: std::io::Error| format!("{}: {error}", folder.display());
         packages.iter().try_for_each(|package| self.library(&folder, package)).map_err(told)?;
         let mut names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
@@ -47,7 +48,7 @@ impl Program {
             }
             self.workspace(&folder, &names).map_err(told)?;
             let Err(said) = self.compile(&folder).await else {
-                return Ok((target().join("debug").join(format!("{}-run", self.name)), failures));
+                return Ok((target(corpus::root()).join("debug").join(format!("{}-run", self.name)), failures));
             };
             // What does not compile fails for itself; the others are still to run.
             let is_broken = |name: &&&str| {
@@ -112,7 +113,7 @@ impl Program {
     async fn compile(&self, folder: &Path) -> Result<(), String> {
         let mut command = Command::from(cargo());
         command.args(["build", "--quiet", "--offline", "--keep-going", "--package"]).arg(format!("{}-run", self.name));
-        command.arg("--target-dir").arg(target());
+        command.arg("--target-dir").arg(target(corpus::root()));
         command.current_dir(folder).env("CARGO_INCREMENTAL", "0").env("RUSTFLAGS", rustflags());
         let output = command.kill_on_drop(true).output().await.map_err(|error| format!("cargo: {error}"))?;
         if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
@@ -143,10 +144,6 @@ fn section(manifest: &str, name: &str) -> String {
 /// The flags that the tests are compiled with: others would compile all dependencies again.
 fn rustflags() -> String {
     std::env::var("RUSTFLAGS").unwrap_or_default()
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from)
 }
 
 /// What a compiler said about a package.

@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 use crate::corpus;
+use crate::folder::target;
 
 /// It may take this long to read a document.
 const START: Duration = Duration::from_secs(300);
+
+/// How many ports are tried.
+const TRIES: usize = 3;
 
 /// The heap that it may use, in MB.
 const HEAP: usize = 3_000;
@@ -39,10 +42,23 @@ impl Prism {
         if !program.exists() {
             return Err(format!("{} is missing: run `tests/run`, which installs it", program.display()));
         }
-        let folder = corpus::root().join("target/wire");
+        let folder = target(corpus::root()).join("wire");
         std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
         let log = folder.join(format!("prism-{}.log", std::process::id()));
-        let out = File::create(&log).map_err(|error| error.to_string())?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let launched = Self::launch(&program, document, &log).await;
+            // Another program may take the port before the server does.
+            if launched.is_ok() || tries == TRIES || !said(&log).contains("EADDRINUSE") {
+                return launched;
+            }
+        }
+    }
+
+    /// Starts a server at a port that is free.
+    async fn launch(program: &Path, document: &Path, log: &Path) -> Result<Self, String> {
+        let out = File::create(log).map_err(|error| error.to_string())?;
         let errors = out.try_clone().map_err(|error| error.to_string())?;
         let port = free_port().map_err(|error| error.to_string())?;
         let mut child = Command::new(program)
@@ -60,12 +76,13 @@ impl Prism {
             .map_err(|error| error.to_string())?;
         let started = Instant::now();
         loop {
-            if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok() {
-                return Ok(Self { _child: child, url: format!("http://127.0.0.1:{port}"), log });
-            }
             let has_ended = child.try_wait().map_err(|error| error.to_string())?.is_some();
+            let said = said(log);
+            // A connection would not tell: somebody else may listen there.
+            if !has_ended && said.contains("Prism is listening on") {
+                return Ok(Self { _child: child, url: format!("http://127.0.0.1:{port}"), log: log.to_owned() });
+            }
             if has_ended || started.elapsed() > START {
-                let said = std::fs::read_to_string(&log).unwrap_or_default();
                 let said = cause(&said);
                 let what = if has_ended { "cannot load it" } else { "does not start in time" };
                 return Err(format!("Prism {what}: {}", said.trim().chars().take(200).collect::<String>()));
@@ -90,6 +107,10 @@ impl Prism {
     pub fn url(&self) -> &str {
         &self.url
     }
+}
+
+fn said(log: &Path) -> String {
+    std::fs::read_to_string(log).unwrap_or_default()
 }
 
 /// The line of a log that says why the server ended: its last message, else its last error, else its last line.

@@ -350,6 +350,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_least_recently_used_session_ends_for_a_new_one() {
+        let options = McpServerOptions::new("test", "1").with_max_sessions(2);
+        let sessions = Sessions::new(&McpServer::new(crate::Registry::new()).with_options(options).0);
+        let (older, _older) = sessions.create_session().await.unwrap();
+        let (newer, _newer) = sessions.create_session().await.unwrap();
+        for id in [&newer, &older] {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            drop(sessions.enter(id, &Principal::Checked(None)).ok().flatten().unwrap());
+        }
+        assert!(!sessions.has_room() && sessions.create_session().await.is_err());
+        tokio::time::sleep(SPARE * 2).await;
+        assert!(sessions.has_room());
+        let (latest, _latest) = sessions.create_session().await.unwrap();
+        let left = [&older, &newer, &latest].map(|id| lock(&sessions.all).contains_key(id));
+        assert_eq!(left, [true, false, true]);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_session_that_only_listens_ends() {
         let sessions = sessions();
         let (id, _session) = sessions.create_session().await.unwrap();

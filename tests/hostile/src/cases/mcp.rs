@@ -27,5 +27,5 @@ pub(super) const CASES: &[Case] = &[
     Case::new("mcp-server-one-id-again", 300, server::same_id),
     Case::new("mcp-server-half-open", 600, server::half_open),
     Case::new("mcp-server-slow-body", 0, server::slow_body),
-    Case::new("mcp-server-results-unread", 64, server::unread).with_limits(512, 60),
+    Case::new("mcp-server-results-unread", 40, server::unread).with_limits(512, 60),
 ];

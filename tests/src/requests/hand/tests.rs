@@ -1,6 +1,7 @@
 //! What the comparison must notice: generated code as it should not be.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -8,6 +9,7 @@ use super::Examined;
 use super::code::{Code, Shape, Type};
 use super::pairs::Pair;
 use super::write::{self, Writer};
+use crate::requests::Source;
 
 /// A module with one type, `Pet`, and one operation, as the generator writes them.
 const SOURCE: &str = r##"
@@ -134,4 +136,16 @@ fn what_is_recorded_is_compared_as_a_whole() {
     ] {
         assert!(!write::is_same(&wanted, &other), "{other}");
     }
+}
+
+#[test]
+fn a_list_whose_documents_are_there_in_part_is_an_error() {
+    let sources =
+        ["pets", "shop"].map(|name| Source { namespace: name.to_owned(), path: PathBuf::from(format!("{name}.json")) });
+    let few = |list: &str, must_have_all| super::few(&sources, list, 1, must_have_all).map(|few| few.len());
+    assert_eq!(few("pets\nshop", true), Ok(2));
+    assert_eq!(few("pets\nbooks", false), Ok(1));
+    assert!(few("pets\nbooks", true).is_err_and(|error| error.ends_with(": books")));
+    // Of a directory that has none of them, the smallest are taken.
+    assert_eq!(few("books", true), Ok(1));
 }

@@ -13,6 +13,7 @@ use super::code::Code;
 use super::write::{self, Writer};
 use super::{KIT, operations};
 use crate::corpus;
+use crate::folder::target;
 use crate::sample::Extent;
 
 const PROGRAM: Program = Program { name: "used", kit: KIT, main: MAIN, listed: "CASES" };
@@ -171,7 +172,7 @@ async fn what_is_named_is_there_and_the_rest_is_called_by_id() {
     let text: String = parts.iter().map(Part::text).collect();
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect();
     parts.iter_mut().enumerate().for_each(|(seed, part)| part.choose(&words, seed));
-    let folder = corpus::root().join("target/used/of_all/whole");
+    let folder = target(corpus::root()).join("used/of_all/whole");
     std::fs::create_dir_all(&folder).unwrap();
     let (mut openapi, mut modules, mut list) = (String::new(), String::new(), String::new());
     for part in &parts {

@@ -11,7 +11,7 @@ pub(super) const CASES: &[Case] = &[
     Case::new("hub-answers-that-nobody-reads", 750 << 20, answers).with_family("requests"),
     Case::new("hub-ten-that-read-nothing", 10 * (250 << 20), ten).with_limits(512, 40),
     Case::new("hub-requests-that-never-end", 400 << 20, requests).with_limits(512, 60).with_family("requests"),
-    Case::new("hub-announcements-of-a-megabyte", 1_000 << 20, announcements)
+    Case::new("hub-announcements-of-a-megabyte", 200 << 20, announcements)
         .with_limits(512, 60)
         .with_family("announcements"),
     Case::new("hub-announcements-of-nothing", 8 << 20, small).with_limits(512, 60).with_family("announcements"),

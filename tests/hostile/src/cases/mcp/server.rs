@@ -13,7 +13,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::{Outcome, block_on};
 
-/// Serves `t.echo`, which gives nothing, `t.sleep`, and `t.large`, which gives a megabyte; then attacks.
+/// The length of a large result: more than the system's buffers of a connection take from a server.
+const LARGE: usize = 8 << 20;
+
+/// Serves `t.echo`, which gives nothing, `t.sleep`, and `t.large`, which gives a text of that length; then attacks.
 fn attacked<F: Future<Output = Outcome>>(options: McpServerOptions, attack: impl FnOnce(u16) -> F) -> Outcome {
     block_on(async {
         let registry = Registry::new();
@@ -28,7 +31,7 @@ fn attacked<F: Future<Output = Outcome>>(options: McpServerOptions, attack: impl
                 Ok(json!(null))
             }),
         )?;
-        add("t.large", Handler::dynamic(|_: Value, _| async { Ok(json!("x".repeat(1 << 20))) }))?;
+        add("t.large", Handler::dynamic(|_: Value, _| async { Ok(json!("x".repeat(LARGE))) }))?;
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| error.to_string())?;
         let port = listener.local_addr().map_err(|error| error.to_string())?.port();
         let service = McpServer::new(registry).with_options(options).into_service();
@@ -111,12 +114,29 @@ fn status(answer: &str) -> &str {
     answer.split("\r\n").next().unwrap_or_default()
 }
 
-/// A session, by its id.
+/// The head of an answer, as far as it comes in five seconds.
+async fn head_of(stream: &mut TcpStream) -> std::io::Result<String> {
+    let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        match tokio::time::timeout(Duration::from_secs(5), stream.read(&mut buffer)).await {
+            Ok(Ok(read)) if read > 0 => head.extend_from_slice(buffer.get(..read).unwrap_or_default()),
+            Ok(Err(error)) => return Err(error),
+            _ => break,
+        }
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// The header that names the session which an answer begins.
+fn id(answer: &str) -> Option<String> {
+    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "))?;
+    Some(format!("mcp-session-id: {}\r\n", id.trim()))
+}
+
+/// A session, by the header that names it.
 async fn session(port: u16) -> Result<String, String> {
     let answer = post(port, "", &initialize()).await.map_err(|error| error.to_string())?;
-    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).map(str::trim);
-    let id = id.ok_or(answer.clone())?.to_owned();
-    let headers = format!("mcp-session-id: {id}\r\n");
+    let headers = id(&answer).ok_or(answer)?;
     let begun = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     post(port, &headers, begun).await.map_err(|error| error.to_string())?;
     Ok(headers)
@@ -168,18 +188,26 @@ pub(super) fn bad_json(size: usize) -> Outcome {
 
 /// Sessions that only begin: the oldest make room for new ones.
 pub(super) fn sessions(count: usize) -> Outcome {
-    attacked(McpServerOptions::default(), |port| async move {
-        let (mut begun, mut refused) = (0, 0);
+    const MOST: usize = 100;
+    attacked(McpServerOptions::default().with_max_sessions(MOST), |port| async move {
+        let mut begun = Vec::new();
         for _ in 0..count {
             let mut stream = send(port, "", &initialize()).await.map_err(|error| error.to_string())?;
-            let mut answer = [0; 256];
-            let read = stream.read(&mut answer).await.map_err(|error| error.to_string())?;
-            let answer = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
-            if answer.contains(" 200 ") { begun += 1 } else { refused += 1 }
+            let id = id(&head_of(&mut stream).await.map_err(|error| error.to_string())?);
+            begun.extend(id);
         }
-        // Those that may end are so only when they were not used for a while.
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        Ok(format!("{begun} sessions, {refused} refused"))
+        // Those that began at the same moment end in any order.
+        let [before, last] =
+            [begun.len().saturating_sub(2 * MOST), begun.len().saturating_sub(1)].map(|at| begun.get(at));
+        let (mut statuses, list) = (Vec::new(), r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+        for headers in [before, last].into_iter().flatten() {
+            let answer = post(port, headers, list).await.map_err(|error| error.to_string())?;
+            statuses.push(status(&answer).to_owned());
+        }
+        let said = format!("{} sessions of {count}; one of before: {statuses:?}", begun.len());
+        let is_bounded =
+            matches!(statuses.as_slice(), [before, last] if before.contains(" 404") && last.contains(" 200"));
+        if begun.len() == count && is_bounded { Ok(said) } else { Err(said) }
     })
 }
 
@@ -242,25 +270,33 @@ pub(super) fn slow_body(_: usize) -> Outcome {
     })
 }
 
-/// Results of a megabyte, for clients that read none.
+/// Large results, for clients that read none: as soon as one waits, no more are made.
 pub(super) fn unread(count: usize) -> Outcome {
-    let options = McpServerOptions::default().with_stall_timeout(Duration::from_secs(2));
+    let options = McpServerOptions::default().with_stall_timeout(Duration::from_secs(3)).with_max_unread_bytes(LARGE);
     attacked(options, |port| async move {
         let headers = session(port).await?;
-        let mut streams = Vec::new();
-        for number in 0..count {
-            if let Ok(stream) = send(port, &headers, &call(number + 1, "t_large")).await {
-                streams.push(stream);
+        let refused = |answer: &str| answer.starts_with("HTTP/1.1 503");
+        let first = send(port, &headers, &call(1, "t_large")).await.map_err(|error| error.to_string())?;
+        // It takes a moment to be made.
+        let list = r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#;
+        let until = Instant::now() + Duration::from_secs(10);
+        while !refused(&post(port, &headers, list).await.map_err(|error| error.to_string())?) {
+            if Instant::now() > until {
+                return Err("nothing is refused though a large result waits".to_owned());
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        tokio::time::sleep(Duration::from_secs(4)).await;
-        let mut refused = 0;
+        let mut streams = Vec::new();
+        for number in 2..=count {
+            streams.push(send(port, &headers, &call(number, "t_large")).await.map_err(|error| error.to_string())?);
+        }
+        let mut all = 0;
         for stream in &mut streams {
-            let mut answer = [0; 12];
-            let read = stream.read(&mut answer).await.unwrap_or_default();
-            refused += usize::from(answer.get(..read) == Some(b"HTTP/1.1 503"));
+            all += usize::from(head_of(stream).await.is_ok_and(|head| refused(&head)));
         }
-        Ok(format!("{} waited, {refused} refused", streams.len()))
+        // A connection whose client reads nothing ends, and with it the result that waits.
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        drop(first);
+        let said = format!("{all} of {} refused", streams.len());
+        if all > count / 2 { Ok(said) } else { Err(said) }
     })
 }
