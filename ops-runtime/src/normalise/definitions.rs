@@ -13,7 +13,7 @@ use super::node::Unit;
 use super::pattern::size::Allowance;
 use super::reference::key_of;
 use super::{compat, lower};
-use crate::pointer::unescaped;
+use crate::pointer::{percent_decoded, unescaped};
 
 /// How a schema is interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -234,7 +234,13 @@ impl CompiledDefinitions {
     }
 
     /// The schema behind a key, which is a name and possibly a pointer into its schema.
+    ///
+    /// Keys of ours are written as they are, those of others percent-encoded: a name may look as if it were.
     pub(super) fn schema(&self, key: &str) -> Option<Value> {
+        self.written(key).or_else(|| if key.contains('%') { self.written(&percent_decoded(key)) } else { None })
+    }
+
+    fn written(&self, key: &str) -> Option<Value> {
         let source = self.0.source.as_deref()?;
         if let Some(schema) = source(&unescaped(key)) {
             return Some(schema);
