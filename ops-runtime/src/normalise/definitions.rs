@@ -170,7 +170,13 @@ impl CompiledDefinitions {
 
     /// True if a definition says `writeOnly`, itself or by what it refers to or consists of.
     pub(super) fn is_write_only(&self, key: &str) -> bool {
-        self.slot(key).is_some_and(|slot| *slot.is_write_only.get_or_init(|| self.says_write_only(key)))
+        self.id(key).is_some_and(|id| self.is_write_only_of(id))
+    }
+
+    /// The same, of the definition of this number.
+    pub(super) fn is_write_only_of(&self, id: u32) -> bool {
+        let slot = self.0.slots.slot(id).and_then(OnceLock::get);
+        slot.is_some_and(|slot| *slot.is_write_only.get_or_init(|| self.says_write_only(&slot.key)))
     }
 
     fn says_write_only(&self, key: &str) -> bool {
