@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::types::{Field, Shape, Type, Types};
+use crate::types::{Field, Shape, Tagged, Type, Types};
 
 /// A union inside a union is merged into it, and looked into, up to this depth.
 pub(crate) const NESTED: usize = 8;
@@ -25,6 +25,9 @@ impl Kind {
 
 /// How many shapes are used to distinguish a variant of a union.
 pub(crate) const SHAPES: usize = 1_000;
+
+/// How many of these may be those of one union that is distinguished by a property.
+const OF_TAGGED: usize = 100;
 
 /// The shapes of JSON values that a type takes.
 pub(crate) fn kinds(types: &Types, type_: &Type) -> Vec<Kind> {
@@ -94,14 +97,34 @@ fn of_shape(types: &Types, shape: &Shape, depth: usize, room: &mut usize) -> Vec
             needs.extend(record.constants.iter().map(|(name, _)| name.clone()));
             vec![Kind { name: "Object", needs, knows: names(knows) }]
         }
-        Shape::Tagged(tagged) => {
-            let tag = vec![tagged.property.clone()];
-            let is_optional = tagged.variants.iter().any(|variant| variant.is_default);
-            let (needs, knows) = if is_optional { (Vec::new(), tag) } else { (tag, Vec::new()) };
-            vec![Kind { name: "Object", needs, knows }]
-        }
+        Shape::Tagged(tagged) => of_tagged(types, tagged, depth, room),
         Shape::Union(variants) => {
             variants.iter().flat_map(|variant| kinds_within(types, &variant.type_, depth + 1, room)).collect()
         }
     }
+}
+
+/// The shapes of a union that is distinguished by a property: that of any object with the property, and those of the variants,
+/// which tell how much of an object the union keeps.
+fn of_tagged(types: &Types, tagged: &Tagged, depth: usize, room: &mut usize) -> Vec<Kind> {
+    let object = |is_optional: bool, mut needs: Vec<String>, mut knows: Vec<String>| {
+        let is_tag = |name: &String| *name == tagged.property;
+        if !needs.iter().any(is_tag) {
+            knows.retain(|name| !is_tag(name));
+            let names = if is_optional { &mut knows } else { &mut needs };
+            names.push(tagged.property.clone());
+        }
+        Kind { name: "Object", needs, knows }
+    };
+    let is_optional = tagged.variants.iter().any(|variant| variant.is_default);
+    let any = object(is_optional, Vec::new(), Vec::new());
+    let (mut found, mut left) = (vec![any.clone()], OF_TAGGED);
+    for variant in &tagged.variants {
+        let kinds = kinds_within(types, &variant.variant.type_, depth + 1, &mut left);
+        let objects = kinds.into_iter().filter(|kind| matches!(kind.name, "Object" | "Any"));
+        found.extend(objects.map(|kind| object(variant.is_default, kind.needs, kind.knows)));
+    }
+    *room = room.saturating_sub(OF_TAGGED - left);
+    // Of too many, none: the property alone tells such a union.
+    if left == 0 { vec![any] } else { found }
 }

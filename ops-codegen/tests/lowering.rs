@@ -199,6 +199,70 @@ fn undeclared_properties_have_the_type_that_holds_for_all() {
     }
 }
 
+/// A response need not have what only requests have, so nothing follows from its absence.
+#[test]
+fn the_default_of_what_only_requests_have_is_told() {
+    let user = json!({ "type": "object", "properties": {
+        "retries": { "type": "integer", "default": 3 },
+        "password": { "type": "string", "writeOnly": true, "default": "changeme" },
+        "pin": { "$ref": "#/$defs/Pin" },
+    } });
+    let definitions = vec![("Pin", json!({ "type": "integer", "writeOnly": true, "default": 0 }))];
+    assert_eq!(fields(definitions, user), ["retries: i64", "password: Option<String>", "pin: Option<Pin>"]);
+}
+
+/// An object with these required properties, which are texts.
+fn object(required: &[&str]) -> Value {
+    let properties: serde_json::Map<String, Value> =
+        required.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+/// A union of definitions by a property, whose values are their names in lower case.
+fn tagged(property: &str, variants: &[&str]) -> Value {
+    let target = |name: &str| format!("#/$defs/{name}");
+    let list: Vec<Value> = variants.iter().map(|name| json!({ "$ref": target(name) })).collect();
+    let mapping: serde_json::Map<String, Value> =
+        variants.iter().map(|name| (name.to_lowercase(), target(name).into())).collect();
+    json!({ "oneOf": list, "discriminator": { "propertyName": property, "mapping": mapping } })
+}
+
+/// Else a variant that has a few properties more would be taken for the likelier one, and lose the others.
+#[test]
+fn a_union_by_a_property_is_as_likely_as_its_variants() {
+    let mut dog = object(&["petType"]);
+    dog["properties"]["barks"] = json!({ "type": "boolean" });
+    let definitions = vec![
+        ("Cat", object(&["petType", "lives"])),
+        ("Dog", dog),
+        ("Pet", tagged("petType", &["Cat", "Dog"])),
+        ("Note", object(&["name"])),
+    ];
+    let any = json!({ "oneOf": [{ "$ref": "#/$defs/Note" }, { "$ref": "#/$defs/Pet" }] });
+    let source = generate(definitions, any).source;
+    let shapes = r#"Object["petType"] | Object["petType", "lives"] | Object["petType"; "barks"] => Pet,"#;
+    assert!(source.contains(shapes), "{source}");
+}
+
+/// The default of a union in a union, whose variant has the tags of both.
+#[test]
+fn a_default_keeps_the_tags_that_its_variant_declares() {
+    let definitions = vec![
+        ("Card", object(&["category", "method", "number"])),
+        ("Bank", object(&["method"])),
+        ("Refund", object(&["category"])),
+        ("Payment", tagged("method", &["Card", "Bank"])),
+        ("Event", tagged("category", &["Payment", "Refund"])),
+    ];
+    let of = |default: Value| {
+        let last = json!({ "allOf": [{ "$ref": "#/$defs/Event" }], "default": default });
+        fields(definitions.clone(), json!({ "type": "object", "properties": { "last": last } })).concat()
+    };
+    assert_eq!(of(json!({ "category": "payment", "method": "card", "number": "1" })), "last: Event");
+    assert_eq!(of(json!({ "category": "payment", "method": "bank" })), "last: Event");
+    assert_eq!(of(json!({ "category": "payment", "method": "card" })), "last: Option<Event>");
+}
+
 #[test]
 fn what_cannot_be_typed_is_said() {
     for (schema, message) in [

@@ -52,7 +52,8 @@
 //! 1. A property is removed if the schema does not declare it: neither by `properties` or `patternProperties` of any
 //!    `allOf` member, nor under a condition, nor by the variant of a union that the value belongs to. It stays if
 //!    `additionalProperties` is `true` or a schema, or if the object declares nothing.
-//! 2. An absent property gets its `default`, required or not. A default that does not fit its own schema is ignored.
+//! 2. An absent property gets its `default`, required or not, unless it is `writeOnly`: a result need not have what only
+//!    requests have, so that nothing follows from its absence. A default that does not fit its own schema is ignored.
 //! 3. A node that still does not conform is converted or left unchanged (`repair`, see below), or repaired as the
 //!    original's `Value.Cast` does it (`normalise`): a scalar is *replaced* by its default or its zero value, not
 //!    parsed or clamped; an object is repaired property by property; a union by the closest variant. If the original
@@ -74,7 +75,7 @@
 //! | a value | a list of such values | a list of it | converters from XML write a list of one so |
 //! | `[]` | an object that may be empty | `{}` | languages without empty objects write them so |
 //! | `{}` | a list that may be empty | `[]` | languages without empty lists write them so |
-//! | `null` | a value of another type, of an optional property | the property's absence | both say that there is no value |
+//! | `null` | a value of another type, of an optional property or an entry of a map | its absence | both say that there is no value |
 //!
 //! The last four do not apply to the whole value: there, another kind means another response. Other conversions would
 //! lose or guess something, and are not made: text with a sign `+`, spaces or leading zeros (an identifier), a list of
@@ -84,7 +85,8 @@
 //! # Where the default reading differs
 //!
 //! The default reading differs from the original where that needlessly loses data or makes it up. A `null` counts as
-//! absent if a property may be absent but not `null`, and this is reported. An `allOf` of objects is one object, so
+//! absent if a property may be absent but not `null`, and this is reported; so it does in a map of values that may not be
+//! `null`. An `allOf` of objects is one object, so
 //! that a wrong property affects only itself. A repaired object keeps the properties that `additionalProperties: true`
 //! allows. A union is repaired by the variant that its discriminator or constant tag names, or, if no variant scores
 //! anything, by the first of the value's own type. If a discriminator names none that is described, nothing is removed.

@@ -44,3 +44,41 @@ pub fn definition(reference: &str) -> Option<Cow<'_, str>> {
 pub fn reference(name: &str) -> String {
     format!("{DEFINITIONS}{}", escaped(name))
 }
+
+/// Undoes percent-encoding; text without it, or that is not UTF-8 then, stays as it is.
+pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let mut ahead = rest.clone();
+        let digits = (ahead.next().and_then(hex), ahead.next().and_then(hex));
+        if let (b'%', (Some(high), Some(low))) = (byte, digits) {
+            bytes.push(16 * high + low);
+            rest = ahead;
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+fn hex(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_signs() {
+        for (text, decoded) in
+            [("a%20b", "a b"), ("%7Bid%7d", "{id}"), ("100%", "100%"), ("%zz%4", "%zz%4"), ("%ff", "%ff")]
+        {
+            assert_eq!(percent_decoded(text), decoded);
+        }
+    }
+}

@@ -54,7 +54,7 @@
 //! #[derive(Debug, Clone, PartialEq)]
 //! pub enum Status { New, Sold, Other(String) }
 //!
-//! /// An enum of several kinds of scalars.
+//! /// An enum of several kinds of scalars, which keeps others of these kinds.
 //! #[derive(Debug, Clone, PartialEq)]
 //! pub enum Level { One, Auto, Off, Other(::serde_json::Value) }
 //!
@@ -137,7 +137,8 @@
 //! - **A variant of a tagged union** holds a [`Record`]: a record (boxed or not), a `BTreeMap<String, _>`, a
 //!   `serde_json::Map` or `Value`, or another tagged union. One that declares the tag as a property holds its value, and
 //!   several tags can select it (`"a" | "b" => Variant`); one that does not, or has it unset, is written with the first tag of its arm, so
-//!   that several tags need several variants. Tags are strings, integers or booleans: `true => Yes`, `-1 => Back`.
+//!   that several tags need several variants. Tags are strings, integers or booleans: `true => Yes`, `-1 => Back`. The variants
+//!   of a union in a union may declare the tags of both.
 //! - **A default variant of a tagged union**, as `else Variant` before the last arm, is what an object is read as that has
 //!   no tag, or one that no arm has, if the variant declares the tag. It is written as it is.
 //! - **The arms of an untagged union** are in the order in which variants that fit alike are tried. `Integer` is a number
@@ -163,6 +164,7 @@ mod tagged;
 mod untagged;
 #[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers have a status"))]
 mod variant;
+mod written;
 
 use serde_core::de::MapAccess;
 use serde_core::ser::SerializeMap;
@@ -173,7 +175,7 @@ pub use decode::{DecodeError, from_slice, from_str, from_value, parse, to_value}
 #[cfg(feature = "registry")]
 pub(crate) use finite::{Finite, place};
 pub use names::{Literal, Names, Scalar, Values};
-pub use reader::{Reader, put, put_some};
+pub use reader::{Reader, Tags, put, put_some};
 pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Required, Rest, Slots, Vacant};
 pub use table::{Fields, Opaque, Values as TableValues};
 pub use tagged::Tagged;
@@ -200,6 +202,9 @@ pub trait Record: Sized {
 
     /// The names of the properties: one for each slot, in their order, and then one for each constant.
     const FIELDS: &'static [&'static str];
+
+    /// True if it is a union, whose variants say which properties there are beside its tag.
+    const IS_UNION: bool = false;
 
     /// The values of the properties that can have only one, which are no fields of the type.
     const CONSTANTS: &'static [Literal<'static>] = &[];
@@ -234,9 +239,23 @@ pub trait Record: Sized {
         table::read(m)
     }
 
-    /// Tells whether [`write`](Self::write) writes the property at a position of [`FIELDS`](Self::FIELDS).
-    fn is_set(&self, at: usize) -> bool {
-        Self::Slots::is_set(self.fields(), at)
+    /// Reads the properties of one object that is a variant of a union, or of unions in unions, whose tags may be among them.
+    ///
+    /// # Errors
+    ///
+    /// When a property is missing or does not decode.
+    #[inline]
+    fn read_within<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>, tags: Option<&Tags<'_>>) -> Result<Self, A::Error> {
+        // Those that it would keep without declaring them were taken out.
+        let _ = tags;
+        Self::read(m)
+    }
+
+    /// Tells whether [`write`](Self::write) writes the property `name`.
+    #[inline]
+    fn writes(&self, name: &str) -> bool {
+        let at = Self::index(name);
+        at < Self::FIELDS.len() && Self::Slots::is_set(self.fields(), at)
     }
 
     /// Writes the properties into an open object.

@@ -76,6 +76,8 @@ fn fit_field(types: &Types, sides: Sides, field: &mut Field) {
     }
     field.default = match std::mem::replace(&mut field.default, Default::None) {
         Default::Raw(value) if value.is_null() && !field.required => Default::None,
+        // Nothing follows from its absence in a response, which need not have it.
+        Default::Raw(value) if field.write_only && sides.received => Default::Told(value),
         // A response may lack a property that a request requires.
         Default::Raw(value) if sides.sent && !(field.required && sides.received) => Default::Told(value),
         other => other,

@@ -10,15 +10,20 @@
 //! ```
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::Text;
-use crate::pointer;
+use crate::model::keywords::{Holds, holds};
+use crate::pointer::{self, percent_decoded};
 
 /// A JSON Schema (draft 2020-12), whose `$ref`s name definitions of its API as `#/$defs/Name`.
+///
+/// The name stands there as it is, but for `~0` and `~1` in the place of `~` and `/`. Where `schemars` percent-encodes the name
+/// of a Rust type, [`make`](Self::make) undoes it.
 ///
 /// It can be written in a const: it is parsed when the value is first needed, and the value is then kept.
 #[derive(Clone)]
@@ -106,9 +111,14 @@ impl Schema {
             Repr::Any => Cow::Owned(Value::Object(Map::new())),
             Repr::Text(text) => Cow::Owned(serde_json::from_str(text)?),
             Repr::Compact(text) => Cow::Owned(serde_json::from_str(text)?),
-            Repr::Make(make) => Cow::Owned(make()),
+            Repr::Make(make) => {
+                let mut schema = make();
+                decode_references(&mut schema);
+                Cow::Owned(schema)
+            }
             Repr::Type(make) => {
                 let mut schema = make();
+                decode_references(&mut schema);
                 // The name of a Rust type says nothing to others.
                 if let Some(members) = schema.as_object_mut() {
                     members.retain(|key, _| key != "title");
@@ -203,6 +213,47 @@ fn references(schema: &Value, names: &mut Vec<String>) {
             }
             Value::Array(items) => stack.extend(items),
             _ => {}
+        }
+    }
+}
+
+/// Writes references to a schema's own definitions with the names as they are, which `schemars` percent-encodes.
+fn decode_references(schema: &mut Value) {
+    let Some(own) = schema.get("$defs").and_then(Value::as_object) else { return };
+    // Nearly all names are the same in either notation.
+    let is_plain = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+    if own.keys().all(is_plain) {
+        return;
+    }
+    let own: HashSet<String> = own.keys().cloned().collect();
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                for (keyword, value) in members.iter_mut() {
+                    match (holds(keyword), value) {
+                        (_, Value::String(target)) if keyword == "$ref" => decode_reference(target, &own),
+                        (Holds::Schema | Holds::Schemas, value) => open.push(value),
+                        (Holds::Named | Holds::Definitions, Value::Object(schemas)) => {
+                            open.extend(schemas.values_mut())
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Value::Array(schemas) => open.extend(schemas),
+            _ => {}
+        }
+    }
+}
+
+fn decode_reference(target: &mut String, own: &HashSet<String>) {
+    let leads_to_own = |target: &str| pointer::definition(target).is_some_and(|name| own.contains(&*name));
+    // A name may look as if it were encoded.
+    if target.contains('%') && !leads_to_own(target.as_str()) {
+        let decoded = percent_decoded(target).into_owned();
+        if leads_to_own(&decoded) {
+            *target = decoded;
         }
     }
 }
@@ -313,16 +364,52 @@ impl PartialEq for Definitions {
     }
 }
 
-#[cfg(all(test, feature = "http", feature = "openapi"))]
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
+    #[test]
+    fn references_have_the_names_of_types_as_they_are() {
+        let made = Schema::make(|| {
+            json!({
+                "properties": {
+                    "size": { "$ref": "#/$defs/Gr%C3%B6%C3%9Fe" },
+                    "default": { "items": { "$ref": "#/$defs/Order%20item/properties/a" } },
+                    "of schemars": { "anyOf": [{ "$ref": "#/$defs/a%2541" }, { "$ref": "#/$defs/b~1c%20d" }] },
+                    "of ours": { "$ref": "#/$defs/a%41" },
+                    "elsewhere": { "$ref": "#/$defs/Not%20there" },
+                },
+                "default": { "$ref": "#/$defs/Gr%C3%B6%C3%9Fe" },
+                "$defs": {
+                    "Größe": { "type": "object" },
+                    "Order item": { "$ref": "#/$defs/Gr%C3%B6%C3%9Fe" },
+                    "a%41": true,
+                    "b/c d": true,
+                },
+            })
+        });
+        let schema = made.to_value().unwrap();
+        let properties = &schema["properties"];
+        assert_eq!(properties["size"]["$ref"], "#/$defs/Größe");
+        assert_eq!(properties["default"]["items"]["$ref"], "#/$defs/Order item/properties/a");
+        assert_eq!(
+            properties["of schemars"]["anyOf"],
+            json!([{ "$ref": "#/$defs/a%41" }, { "$ref": "#/$defs/b~1c d" }])
+        );
+        assert_eq!(properties["of ours"]["$ref"], "#/$defs/a%41");
+        assert_eq!(properties["elsewhere"]["$ref"], "#/$defs/Not%20there");
+        assert_eq!(schema["default"]["$ref"], "#/$defs/Gr%C3%B6%C3%9Fe");
+        assert_eq!(schema["$defs"]["Order item"]["$ref"], "#/$defs/Größe");
+    }
+
+    #[cfg(all(feature = "http", feature = "openapi"))]
     fn nested(depth: usize) -> Value {
         (0..depth).fold(json!({}), |inner, _| json!({ "items": inner }))
     }
 
+    #[cfg(all(feature = "http", feature = "openapi"))]
     #[test]
     fn compacted_schemas_are_the_same() {
         let numbers =

@@ -195,6 +195,7 @@ impl<'s> Conversion<'s> {
             node: self.schema(schema, None),
             required: required.contains(&name.as_str()),
             is_conditional: false,
+            is_write_only: false,
         });
         ObjectRules {
             properties: nodes.collect(),

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::check::Checker;
 use super::equal::{copy, weight};
 use super::node::{
-    ARRAY, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, NULL, NUMBER, OBJECT, ObjectRules, Rest, STRING, Typed,
-    Types,
+    ARRAY, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, NULL, NUMBER, OBJECT, ObjectRules, Property, Rest, STRING,
+    Target, Typed, Types,
 };
 use super::number::Num;
 use super::text::MAX_CREATED;
@@ -22,6 +22,18 @@ impl<'a> Checker<'a> {
         let usable =
             self.compat || *default.fits.get_or_init(|| Checker::new(self.definitions).check(at, &default.value, 0));
         usable.then_some(&default.value)
+    }
+
+    /// The default that is filled in where a property of an object is absent; `at` is the object's schema.
+    ///
+    /// A result need not have what is `writeOnly`, so nothing stands for it.
+    pub(super) fn default_of_absent(&self, at: At<'a>, property: &'a Property) -> Option<&'a Value> {
+        let default = self.default_of(at.to(&property.node)).filter(|_| !property.is_write_only)?;
+        let is_write_only = match &property.node.kind {
+            Kind::Ref(Target::Shared(id)) => !self.compat && self.definitions.is_write_only_of(*id),
+            _ => false,
+        };
+        (!is_write_only).then_some(default)
     }
 
     /// A default value for a node, preferring the types `like`; `None` where the original throws.

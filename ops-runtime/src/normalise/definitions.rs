@@ -13,7 +13,7 @@ use super::node::Unit;
 use super::pattern::size::Allowance;
 use super::reference::key_of;
 use super::{compat, lower};
-use crate::pointer::unescaped;
+use crate::pointer::{percent_decoded, unescaped};
 
 /// How a schema is interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -170,7 +170,13 @@ impl CompiledDefinitions {
 
     /// True if a definition says `writeOnly`, itself or by what it refers to or consists of.
     pub(super) fn is_write_only(&self, key: &str) -> bool {
-        self.slot(key).is_some_and(|slot| *slot.is_write_only.get_or_init(|| self.says_write_only(key)))
+        self.id(key).is_some_and(|id| self.is_write_only_of(id))
+    }
+
+    /// The same, of the definition of this number.
+    pub(super) fn is_write_only_of(&self, id: u32) -> bool {
+        let slot = self.0.slots.slot(id).and_then(OnceLock::get);
+        slot.is_some_and(|slot| *slot.is_write_only.get_or_init(|| self.says_write_only(&slot.key)))
     }
 
     fn says_write_only(&self, key: &str) -> bool {
@@ -234,7 +240,13 @@ impl CompiledDefinitions {
     }
 
     /// The schema behind a key, which is a name and possibly a pointer into its schema.
+    ///
+    /// Keys of ours are written as they are, those of others percent-encoded: a name may look as if it were.
     pub(super) fn schema(&self, key: &str) -> Option<Value> {
+        self.written(key).or_else(|| if key.contains('%') { self.written(&percent_decoded(key)) } else { None })
+    }
+
+    fn written(&self, key: &str) -> Option<Value> {
         let source = self.0.source.as_deref()?;
         if let Some(schema) = source(&unescaped(key)) {
             return Some(schema);

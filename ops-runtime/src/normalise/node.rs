@@ -65,7 +65,7 @@ impl Node {
             Kind::Never => Types::NONE,
             Kind::Plain(types) => *types,
             Kind::Typed(typed) => typed.types,
-            Kind::Literals(values) => values.iter().fold(Types::NONE, |all, value| all.or(Types::of(value))),
+            Kind::Literals(values) => values.types(),
             Kind::Union(union) => {
                 union.variants.iter().fold(Types::NONE, |all, node| all.or(node.types())).and(union.types)
             }
@@ -104,12 +104,18 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Literals {
     values: Box<[Value]>,
+    types: Types,
     texts: OnceLock<HashSet<Box<str>>>,
 }
 
 impl Literals {
     /// Up to so many texts are compared one by one.
     const FEW: usize = 16;
+
+    /// The kinds of the values.
+    pub(super) fn types(&self) -> Types {
+        self.types
+    }
 
     pub(super) fn has_text(&self, text: &str) -> bool {
         if self.values.len() <= Self::FEW {
@@ -122,7 +128,9 @@ impl Literals {
 
 impl FromIterator<Value> for Literals {
     fn from_iter<T: IntoIterator<Item = Value>>(values: T) -> Self {
-        Literals { values: values.into_iter().collect(), texts: OnceLock::new() }
+        let values: Box<[Value]> = values.into_iter().collect();
+        let types = values.iter().fold(Types::NONE, |all, value| all.or(Types::of(value)));
+        Literals { values, types, texts: OnceLock::new() }
     }
 }
 
@@ -348,6 +356,8 @@ pub(super) struct Property {
     pub(super) required: bool,
     /// True if it is declared only under a condition, so that its presence or absence tells nothing.
     pub(super) is_conditional: bool,
+    /// True if it is `writeOnly`, as far as this unit tells: only requests have it.
+    pub(super) is_write_only: bool,
 }
 
 /// The schema of undeclared properties.
@@ -407,7 +417,8 @@ impl Property {
     /// True if its absence may need work.
     pub(super) fn wanted(&self) -> bool {
         // A reference may lead to a default.
-        self.required || self.node.default.is_some() || matches!(self.node.kind, Kind::Ref(_))
+        let may_be_filled = || self.node.default.is_some() || matches!(self.node.kind, Kind::Ref(_));
+        self.required || !self.is_write_only && may_be_filled()
     }
 }
 

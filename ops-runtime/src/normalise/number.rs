@@ -127,14 +127,21 @@ fn is_whole(number: &Number) -> bool {
     number.as_f64().is_some_and(|float| float.is_finite() && float.fract() == 0.0)
 }
 
+/// 2^63, the first double that an `i64` does not hold.
+const BEYOND_I64: f64 = 9_223_372_036_854_775_808.0;
+/// 2^64, the first that a `u64` does not hold.
+const BEYOND_U64: f64 = 18_446_744_073_709_551_616.0;
+
 /// `1.0` as `1` if that is the same number, so that it decodes into an integer.
 pub(crate) fn integer(number: &Number) -> Option<Number> {
     if !number.is_f64() {
         return None;
     }
-    let float = number.as_f64()?;
-    // 2^63 itself is the first double that no longer fits.
-    (float.fract() == 0.0 && float.abs() < 9_223_372_036_854_775_808.0).then(|| Number::from(float as i64))
+    let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+    if float.abs() < BEYOND_I64 {
+        return Some(Number::from(float as i64));
+    }
+    (BEYOND_I64..BEYOND_U64).contains(&float).then(|| Number::from(float as u64))
 }
 
 #[derive(Clone, Debug, Default)]

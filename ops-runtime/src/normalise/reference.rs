@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::pointer::percent_decoded;
+
 /// What `#` means for a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
@@ -102,15 +104,18 @@ impl<'s> Anchors<'s> {
         if fragment.is_empty() {
             return Found::Here(Raw { schema: base, base, ..from });
         }
-        let fragment = percent_decode(fragment);
-        if !fragment.starts_with('/') {
-            return match self.of(from.root).get(fragment.as_str()) {
+        let decoded = percent_decoded(fragment);
+        if !decoded.starts_with('/') {
+            return match self.of(from.root).get(&*decoded) {
                 Some(schema) => Found::Here(from.to(schema)),
                 None => Found::Nowhere,
             };
         }
-        let shared = || table_key(&fragment).map(Found::Shared);
-        let inside = || walk(from, base, &fragment).or_else(|| walk(from, from.root, &fragment)).map(Found::Here);
+        // Our references are written as they are, those of others percent-encoded: a name may look as if it were.
+        let walked = |pointer: &str| walk(from, base, pointer).or_else(|| walk(from, from.root, pointer));
+        let other = || if fragment.contains('%') { walked(&decoded) } else { None };
+        let inside = || walked(fragment).or_else(other).map(Found::Here);
+        let shared = || table_key(fragment).or_else(|| table_key(&decoded)).map(Found::Shared);
         match from.home {
             Home::Schema => inside().or_else(shared),
             Home::Table => shared().or_else(inside),
@@ -122,13 +127,14 @@ impl<'s> Anchors<'s> {
 /// Follows a JSON pointer from a document, noting the `$id`s on the way.
 fn walk<'s>(from: Raw<'s>, document: &'s Value, pointer: &str) -> Option<Raw<'s>> {
     let mut raw = Raw { schema: document, base: document, ..from };
-    for token in pointer.split('/').skip(1) {
+    for token in pointer.strip_prefix('/')?.split('/') {
         raw = raw.to(raw.schema.pointer(&format!("/{token}"))?);
     }
     Some(raw)
 }
 
-/// `/$defs/Name`, `/definitions/Name` or `/components/schemas/Name`, with any rest, as a key of the table.
+/// `/$defs/Name`, `/definitions/Name` or `/components/schemas/Name`, with any rest, as a key of the table, as it is
+/// written.
 fn table_key(pointer: &str) -> Option<String> {
     ["/$defs/", "/definitions/", "/components/schemas/"]
         .iter()
@@ -139,22 +145,5 @@ fn table_key(pointer: &str) -> Option<String> {
 
 /// The key of the shared table that a reference names, if it is none to a part of the schema itself.
 pub(super) fn key_of(reference: &str) -> Option<String> {
-    table_key(&percent_decode(reference.strip_prefix('#')?))
-}
-
-pub(super) fn percent_decode(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let code = match (first, tail) {
-            (b'%', [a, b, ..]) => std::str::from_utf8(&[*a, *b]).ok().and_then(|hex| u8::from_str_radix(hex, 16).ok()),
-            _ => None,
-        };
-        bytes.push(code.unwrap_or(*first));
-        rest = tail.get(if code.is_some() { 2 } else { 0 }..).unwrap_or_default();
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+    table_key(reference.strip_prefix('#')?)
 }

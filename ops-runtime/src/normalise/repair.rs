@@ -389,16 +389,16 @@ impl<'c, 'a> Fixer<'c, 'a> {
 
     /// Records a part that remains wrong, where nothing is thrown.
     fn remain(&mut self, path: &Path<'_>, expected: String, found: &'static str) -> bool {
-        self.note(path, expected, found, Change::Kept);
+        self.note(path, || expected, found, Change::Kept);
         false
     }
 
     /// Records a made-up value.
     fn record(&mut self, path: &Path<'_>, expected: String, found: &'static str) {
-        self.note(path, expected, found, Change::MadeUp);
+        self.note(path, || expected, found, Change::MadeUp);
     }
 
-    fn note(&mut self, path: &Path<'_>, expected: String, found: &'static str, change: Change) {
+    fn note(&mut self, path: &Path<'_>, expected: impl FnOnce() -> String, found: &'static str, change: Change) {
         if self.mode != Mode::Clean {
             self.repairs.tell(path, expected, found, change);
         }

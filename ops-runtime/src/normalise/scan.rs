@@ -14,6 +14,8 @@
 mod mend;
 mod union;
 
+use std::collections::HashSet;
+
 use serde_json::{Number, Value};
 
 use super::check::{Checker, MAX_DEPTH};
@@ -31,8 +33,8 @@ use mend::{Cut, Mender};
 /// How many times the length of the text may be read again, and how many bytes more.
 const AGAIN: usize = 3;
 const FLOOR: usize = 4096;
-/// How many properties that are not declared one object may have: they are compared with each other.
-const MAX_NAMES: usize = 48;
+/// So many names of properties that are not declared are compared with each other; of more, a set is made.
+const FEW_NAMES: usize = 48;
 /// Strings of so many bytes are unescaped to be looked at; it bounds the memory.
 const MAX_ESCAPED: usize = 4096;
 /// How many declared properties one object may have.
@@ -56,8 +58,10 @@ pub(super) struct Scanner<'c, 'a, 't> {
     cursor: Cursor<'t>,
     /// How many more bytes may be read again.
     again: usize,
-    /// The names of properties that are not declared, of all objects that are open.
+    /// The names of properties that are not declared, of all objects that are open: the first few of each.
     names: Vec<&'t str>,
+    /// The names of those objects that have more, each with the position in `names` where its own begin.
+    many: Vec<(usize, HashSet<&'t str>)>,
     /// Which declared properties have come, of all objects that are open: a bit each.
     seen: Vec<u64>,
     /// What is to be changed; `None` if a text that needs a change does not pass.
@@ -104,6 +108,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
             cursor,
             again: length.saturating_mul(AGAIN).saturating_add(FLOOR),
             names: Vec::new(),
+            many: Vec::new(),
             seen: Vec::new(),
             mender: None,
         }
@@ -170,7 +175,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                     self.remember(name, names)?;
                     self.any()?;
                 }
-                self.names.truncate(names);
+                self.forget(names);
                 self.cursor.leave();
                 Ok(self.cursor.end_object()?)
             }
@@ -211,11 +216,29 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     /// Keeps the name of a property that is not declared; a name that comes twice is left to the value.
     fn remember(&mut self, name: &'t str, since: usize) -> Passes {
         let others = self.names.get(since..).unwrap_or_default();
-        if others.len() >= MAX_NAMES || others.contains(&name) {
+        if others.len() >= FEW_NAMES {
+            return self.remember_many(name, since);
+        }
+        if others.contains(&name) {
             return Err(No);
         }
         self.names.push(name);
         Ok(())
+    }
+
+    #[cold]
+    fn remember_many(&mut self, name: &'t str, since: usize) -> Passes {
+        if self.many.last().is_none_or(|(start, _)| *start != since) {
+            self.many.push((since, self.names.iter().skip(since).copied().collect()));
+        }
+        let is_new = self.many.last_mut().is_some_and(|(_, names)| names.insert(name));
+        if is_new { Ok(()) } else { Err(No) }
+    }
+
+    /// Forgets the names of the objects that begin here or behind.
+    fn forget(&mut self, names: usize) {
+        self.names.truncate(names);
+        while self.many.pop_if(|(start, _)| *start >= names).is_some() {}
     }
 
     fn plain(&mut self, types: Types) -> Passes {
@@ -280,7 +303,11 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     }
 
     fn literal(&mut self, values: &Literals) -> Passes {
-        let has = |value: Value| if values.iter().any(|other| equal(other, &value)) { Ok(()) } else { Err(No) };
+        let checker = self.checker;
+        let has = |value: Value| {
+            let is_affordable = checker.budget.spend(values.len() as u64 / 8);
+            if is_affordable && values.iter().any(|other| equal(other, &value)) { Ok(()) } else { Err(No) }
+        };
         match self.next()? {
             Next::String => self.looked_at(|text| values.has_text(text)),
             Next::Null => {
@@ -339,6 +366,13 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                     cut.remove(self.cursor.at());
                     continue;
                 }
+                if let Additional::Each(node) = &rules.additional
+                    && self.is_absence(at.to(node), depth)
+                {
+                    self.remove_null(at.to(node), &path.key(name))?;
+                    cut.remove(self.cursor.at());
+                    continue;
+                }
                 self.keep(&cut, start);
                 count += 1;
                 match &rules.additional {
@@ -358,7 +392,11 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                 return Err(No);
             }
             *bits |= bit;
-            if self.is_absence(at, property, depth)? {
+            if !property.required && self.is_absence(at.to(&property.node), depth) {
+                // Another value takes its place.
+                if self.checker.default_of_absent(at, property).is_some() {
+                    return Err(No);
+                }
                 self.remove_null(at.to(&property.node), &path.key(name))?;
                 cut.remove(self.cursor.at());
                 continue;
@@ -379,7 +417,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
             && (wanted == rules.wanted || self.lacks_no_default(at, rules, seen))
             // An object of which nothing is left is seldom what was asked for.
             && !(path.is_root() && count == 0 && self.removed() > removed);
-        self.names.truncate(names);
+        self.forget(names);
         self.seen.truncate(seen);
         if !fits {
             return Err(No);
@@ -393,7 +431,9 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         let is_there =
             |index: usize| self.seen.get(seen + index / 64).is_some_and(|bits| bits >> (index % 64) & 1 == 1);
         let mut absent = rules.properties.iter().enumerate().filter(|(index, _)| !is_there(*index));
-        !absent.any(|(_, property)| property.wanted() && self.checker.default_of(at.to(&property.node)).is_some())
+        // Every property of the schema is looked at, however small the object is.
+        self.checker.budget.spend(rules.properties.len() as u64 / 4)
+            && !absent.any(|(_, property)| property.wanted() && self.checker.default_of_absent(at, property).is_some())
     }
 }
 

@@ -167,6 +167,10 @@ impl<'c, 'a> Lister<'c, 'a> {
         if let Some(max) = rules.max.filter(|max| count > *max) {
             self.report.say(path, || format!("Expected object to have no more than {max} properties"));
         }
+        // Every property of the schema is looked for, however small the object is.
+        if !self.checker.budget.spend(rules.properties.len() as u64 / 4) && !self.goes_on() {
+            return;
+        }
         let required = rules.properties.iter().filter(|property| property.required).map(|property| &property.name);
         for name in required.chain(&rules.ghosts) {
             if !map.contains_key(&**name) {

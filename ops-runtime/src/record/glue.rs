@@ -6,11 +6,12 @@ pub use serde_core::de::{Deserialize, Deserializer, MapAccess};
 pub use serde_core::ser::{Serialize, SerializeMap, Serializer};
 pub use serde_json::Value;
 
-pub use super::names::{from_str, is, read_name, read_value, write_name, write_scalar, write_value};
+pub use super::names::{from_str, is, kind_of, read_name, read_value, write_name, write_scalar, write_value};
 pub use super::reader::{read_record, write_record};
 pub use super::table::{copy, debug, equal, nothing};
 pub use super::tagged::{put_other, put_own, put_variant};
 pub use super::untagged::{no_variant, read_untagged, write_untagged};
+pub use super::written::writes;
 
 /// Makes a serde type of a type that implements [`Record`](crate::record::Record).
 ///
@@ -114,20 +115,24 @@ macro_rules! __names {
     };
 }
 
-/// Makes a serde type of an enum of scalars of any kind whose last variant, a `serde_json::Value`, keeps any other value.
+/// Makes a serde type of an enum of scalars of any kind whose last variant, a `serde_json::Value`, keeps any other value of
+/// the kinds that the scalars have. A value of another kind is an error.
 ///
 /// ```
 /// #[derive(Debug, PartialEq)]
-/// enum Level { One, Auto, Off, Other(serde_json::Value) }
-/// ops_runtime::__generated::values!(Level { 1 => One, "auto" => Auto, false => Off, _ => Other });
+/// enum Level { One, Auto, Other(serde_json::Value) }
+/// ops_runtime::__generated::values!(Level { 1 => One, "auto" => Auto, _ => Other });
 ///
 /// assert_eq!(serde_json::from_str::<Vec<Level>>(r#"[1, "auto"]"#).unwrap(), [Level::One, Level::Auto]);
+/// assert_eq!(serde_json::from_str::<Level>("7").unwrap(), Level::Other(7.into()));
+/// assert!(serde_json::from_str::<Level>("true").is_err());
 /// ```
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __values {
     ($t:ty { $($literal:literal => $variant:ident,)* _ => $other:ident $(,)? }) => {
         impl $crate::record::Values for $t {
+            const KINDS: u8 = 0 $(| $crate::record::glue::kind_of(&$literal))*;
             fn of(value: $crate::record::glue::Value) -> Self {
                 $(if $crate::record::glue::is(&value, $literal) {
                     return Self::$variant;
@@ -174,6 +179,7 @@ macro_rules! __tagged {
         impl $crate::record::Record for $t {
             const NAME: &'static str = ::std::stringify!($t);
             const FIELDS: &'static [&'static str] = &[$tag];
+            const IS_UNION: bool = true;
             $crate::__opaque!();
             fn index(name: &str) -> usize {
                 ::std::primitive::usize::from(name != $tag)
@@ -181,11 +187,20 @@ macro_rules! __tagged {
             fn read<'de, A: $crate::record::glue::MapAccess<'de>>(
                 m: &mut $crate::record::Reader<A, Self>,
             ) -> ::std::result::Result<Self, A::Error> {
-                let object = m.tagged($tag)?;
+                $crate::record::Record::read_within(m, ::std::option::Option::None)
+            }
+            fn read_within<'de, A: $crate::record::glue::MapAccess<'de>>(
+                m: &mut $crate::record::Reader<A, Self>,
+                tags: ::std::option::Option<&$crate::record::Tags<'_>>,
+            ) -> ::std::result::Result<Self, A::Error> {
+                let object = m.tagged($tag)?.within(tags);
                 $(if object.is($first) $(|| object.is($more))* {
                     return $crate::__tagged!(@read object $($own)?).map(Self::$variant);
                 })*
                 $crate::__tagged!(@rest object, $other $(, $default)?)
+            }
+            fn writes(&self, name: &str) -> bool {
+                $crate::record::glue::writes(self, name)
             }
             fn write<M: $crate::record::glue::SerializeMap>(&self, m: &mut M) -> ::std::result::Result<(), M::Error> {
                 $(if let Self::$default(value) = self {

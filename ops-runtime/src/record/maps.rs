@@ -8,11 +8,12 @@ use serde_core::ser::SerializeMap;
 use serde_json::{Map, Value};
 
 use super::tagged::put_other;
-use super::{Reader, Record};
+use super::{Reader, Record, Tags};
 
 impl<T: Record> Record for Box<T> {
     const NAME: &'static str = T::NAME;
     const FIELDS: &'static [&'static str] = T::FIELDS;
+    const IS_UNION: bool = T::IS_UNION;
     crate::__opaque!();
 
     fn index(name: &str) -> usize {
@@ -23,8 +24,12 @@ impl<T: Record> Record for Box<T> {
         T::read(&mut Reader::new(&mut m.map)).map(Self::new)
     }
 
-    fn is_set(&self, at: usize) -> bool {
-        T::is_set(self, at)
+    fn read_within<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>, tags: Option<&Tags<'_>>) -> Result<Self, A::Error> {
+        T::read_within(&mut Reader::new(&mut m.map), tags).map(Self::new)
+    }
+
+    fn writes(&self, name: &str) -> bool {
+        T::writes(self, name)
     }
 
     fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {

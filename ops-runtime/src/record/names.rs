@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde_core::Serialize;
-use serde_core::de::{self, Deserialize, Deserializer, Visitor};
+use serde_core::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 use serde_core::ser::Serializer;
 use serde_json::Value;
 
@@ -66,10 +66,13 @@ impl<T: Names> Visitor<'_> for NameVisitor<T> {
     }
 }
 
-/// An enum whose JSON is one of several scalars, with a variant that keeps any other value.
+/// An enum whose JSON is one of several scalars, with a variant that keeps any other value of their kinds.
 ///
 /// Implemented by [`values!`](crate::__generated::values!).
 pub trait Values: Sized {
+    /// The kinds that its scalars have, a bit each.
+    const KINDS: u8;
+
     /// Returns the variant of a value.
     fn of(value: Value) -> Self;
 
@@ -85,9 +88,41 @@ pub trait Values: Sized {
 ///
 /// # Errors
 ///
-/// When the input is not JSON.
+/// When the input is not JSON, or of a kind that none of the enum's scalars has: it may be one of them that is written in
+/// another way, which whoever reads it can repair.
 pub fn read_value<'de, T: Values, D: Deserializer<'de>>(d: D) -> Result<T, D::Error> {
-    Value::deserialize(d).map(T::of)
+    let value = Value::deserialize(d)?;
+    let (kind, found) = match &value {
+        Value::String(text) => (TEXT, Unexpected::Str(text)),
+        Value::Bool(value) => (BOOLEAN, Unexpected::Bool(*value)),
+        Value::Number(number) => (NUMBER, unexpected(number)),
+        Value::Null => (0, Unexpected::Unit),
+        Value::Array(_) => (0, Unexpected::Seq),
+        Value::Object(_) => (0, Unexpected::Map),
+    };
+    if T::KINDS & kind == 0 {
+        return Err(de::Error::invalid_type(found, &Kinds(T::KINDS)));
+    }
+    Ok(T::of(value))
+}
+
+fn unexpected(number: &serde_json::Number) -> Unexpected<'_> {
+    match (number.as_u64(), number.as_i64()) {
+        (Some(number), _) => Unexpected::Unsigned(number),
+        (None, Some(number)) => Unexpected::Signed(number),
+        (None, None) => Unexpected::Float(number.as_f64().unwrap_or(f64::NAN)),
+    }
+}
+
+/// Kinds as an error says them: `a string or a number`.
+struct Kinds(u8);
+
+impl de::Expected for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [(TEXT, "a string"), (NUMBER, "a number"), (BOOLEAN, "a boolean")];
+        let names: Vec<&str> = names.iter().filter(|(kind, _)| self.0 & kind != 0).map(|(_, name)| *name).collect();
+        f.write_str(&names.join(" or "))
+    }
 }
 
 /// Writes an enum of scalars; the body of the `Serialize` that [`values!`](crate::__generated::values!) writes.
@@ -138,13 +173,29 @@ impl Serialize for Literal<'_> {
     }
 }
 
+/// The kinds of scalars that an enum may have.
+const TEXT: u8 = 1;
+const NUMBER: u8 = 2;
+const BOOLEAN: u8 = 4;
+
+/// Returns the kind of a scalar, a bit.
+#[must_use]
+pub const fn kind_of<L: Scalar>(_: &L) -> u8 {
+    L::KIND
+}
+
 /// The Rust literals that [`values!`](crate::__generated::values!) and [`tagged!`](crate::__generated::tagged!) take.
 pub trait Scalar: Copy + Serialize {
+    /// The kind of the scalar, a bit.
+    const KIND: u8;
+
     /// Returns the scalar.
     fn literal(&self) -> Literal<'_>;
 }
 
 impl Scalar for &str {
+    const KIND: u8 = TEXT;
+
     #[inline]
     fn literal(&self) -> Literal<'_> {
         Literal::Text(self)
@@ -152,6 +203,8 @@ impl Scalar for &str {
 }
 
 impl Scalar for bool {
+    const KIND: u8 = BOOLEAN;
+
     #[inline]
     fn literal(&self) -> Literal<'_> {
         Literal::Boolean(*self)
@@ -159,6 +212,8 @@ impl Scalar for bool {
 }
 
 impl Scalar for i64 {
+    const KIND: u8 = NUMBER;
+
     #[inline]
     fn literal(&self) -> Literal<'_> {
         Literal::Integer(*self)
@@ -166,6 +221,8 @@ impl Scalar for i64 {
 }
 
 impl Scalar for f64 {
+    const KIND: u8 = NUMBER;
+
     #[inline]
     fn literal(&self) -> Literal<'_> {
         Literal::Number(*self)

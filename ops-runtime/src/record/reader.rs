@@ -107,6 +107,27 @@ impl<A, T: Record> Reader<A, T> {
     }
 }
 
+/// The names of the tags of a union and of those around it, whose values may be among the properties of its variants.
+#[derive(Clone, Copy)]
+pub struct Tags<'a> {
+    pub(super) name: &'static str,
+    pub(super) around: Option<&'a Tags<'a>>,
+}
+
+impl Tags<'_> {
+    /// Tells whether any of the names is one that `is` holds for.
+    pub(super) fn any(&self, is: impl Fn(&str) -> bool) -> bool {
+        let mut tags = Some(self);
+        while let Some(&Tags { name, around }) = tags {
+            if is(name) {
+                return true;
+            }
+            tags = around;
+        }
+        false
+    }
+}
+
 /// Returns a type's name without the path that generated code reaches it by.
 pub(super) fn short(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)

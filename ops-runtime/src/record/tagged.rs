@@ -15,7 +15,7 @@ use super::buffer::{Buffer, Key};
 use super::decode::below;
 use super::json::AHEAD;
 use super::names::Scalar;
-use super::reader::declares;
+use super::reader::{Tags, declares};
 use super::slots::Slots;
 use super::{Reader, Record};
 
@@ -27,6 +27,8 @@ pub struct Tagged<'de, 'a, A> {
     rest: &'a mut A,
     /// True if the tag was found by a look-ahead, so that it is in the rest.
     is_ahead: bool,
+    /// The tags of the unions around this one.
+    around: Option<&'a Tags<'a>>,
 }
 
 /// Reads a buffered value as the property `key`.
@@ -57,7 +59,7 @@ impl<A, T: Record> Reader<A, T> {
             }
             break;
         }
-        Ok(Tagged { name, tag, before, rest: &mut self.map, is_ahead })
+        Ok(Tagged { name, tag, before, rest: &mut self.map, is_ahead, around: None })
     }
 }
 
@@ -68,16 +70,27 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
         self.tag.as_ref().and_then(Buffer::literal) == Some(literal.literal())
     }
 
-    /// Reads the object as the variant `T`, which sees the tag if it declares a property of that name.
+    /// Says which unions this one is in.
+    #[must_use]
+    pub fn within(self, tags: Option<&'a Tags<'a>>) -> Self {
+        Self { around: tags, ..self }
+    }
+
+    /// Reads the object as the variant `T`, which sees the tag if it declares a property of that name, or is a union, whose
+    /// variants may declare it.
     ///
     /// # Errors
     ///
     /// When the object is not a `T`.
     pub fn read<T: Record>(self) -> Result<T, A::Error> {
-        let sees_tag = declares::<T>(self.name);
+        let tags = Tags { name: self.name, around: self.around };
+        let sees_tag = T::IS_UNION || declares::<T>(self.name);
         // Other types pass over what they do not declare.
-        let hides_tag = self.is_ahead && !sees_tag && (T::Slots::KEEPS || T::Slots::COUNT == 0);
-        T::read(&mut Reader::new(self.chain(sees_tag, hides_tag)))
+        let keeps = !T::IS_UNION && (T::Slots::KEEPS || T::Slots::COUNT == 0);
+        let is_around = || self.around.is_some_and(|tags| tags.any(|name| !declares::<T>(name)));
+        let hides = keeps && (self.is_ahead && !sees_tag || is_around());
+        let hidden = if hides { Some(Hidden { tags, declares: declares::<T> }) } else { None };
+        T::read_within(&mut Reader::new(self.chain(sees_tag, hidden)), Some(&tags))
     }
 
     /// Reads the object as a variant that is no [`Record`], which sees the tag.
@@ -86,7 +99,7 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
     ///
     /// When the object is not a `T`.
     pub fn read_own<T: DeserializeOwned>(self) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(self.chain(true, false)))
+        T::deserialize(MapAccessDeserializer::new(self.chain(true, None)))
     }
 
     /// Reads the object as the variant `T` of objects whose tag is not known, unless that would lose a tag.
@@ -106,11 +119,11 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
     }
 
     #[inline]
-    fn chain(self, sees_tag: bool, hides_tag: bool) -> Chain<'de, 'a, A> {
-        let Self { name, tag, before, rest, is_ahead } = self;
+    fn chain(self, sees_tag: bool, hidden: Option<Hidden<'a>>) -> Chain<'de, 'a, A> {
+        let Self { name, tag, before, rest, is_ahead, .. } = self;
         let tag = tag.filter(|_| sees_tag && !is_ahead);
-        let is_rest = tag.is_none() && before.is_empty() && !hides_tag;
-        Chain { name, tag, before: before.into_iter(), rest, next: None, hides_tag, is_rest }
+        let is_rest = tag.is_none() && before.is_empty() && hidden.is_none();
+        Chain { name, tag, before: before.into_iter(), rest, next: None, hidden, is_rest }
     }
 
     /// Keeps the whole object of a tag that no variant has, or without a tag.
@@ -146,7 +159,7 @@ pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
     literal: L,
     value: &T,
 ) -> Result<(), M::Error> {
-    if !declares::<T>(name) || !value.is_set(T::index(name)) {
+    if !value.writes(name) {
         m.serialize_entry(name, &literal)?;
     }
     value.write(m)
@@ -182,6 +195,18 @@ pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Err
     }
 }
 
+/// The tags that are kept from a variant, as it would keep them without declaring them.
+struct Hidden<'a> {
+    tags: Tags<'a>,
+    declares: fn(&str) -> bool,
+}
+
+impl Hidden<'_> {
+    fn has(&self, key: &Key<'_>) -> bool {
+        self.tags.any(|name| name == key.0) && !(self.declares)(&key.0)
+    }
+}
+
 /// The tag, what precedes it, and the rest of the object, as one object.
 struct Chain<'de, 'a, A> {
     name: &'static str,
@@ -190,8 +215,8 @@ struct Chain<'de, 'a, A> {
     rest: &'a mut A,
     /// The value that belongs to the current key, unless it is in the rest.
     next: Option<(Cow<'de, str>, Buffer<'de>)>,
-    /// True if the tag in the rest is left out.
-    hides_tag: bool,
+    /// The tags that are left out.
+    hidden: Option<Hidden<'a>>,
     /// True if only the rest is left, of which nothing is left out.
     is_rest: bool,
 }
@@ -219,23 +244,24 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
 impl<'de, A: MapAccess<'de>> Chain<'de, '_, A> {
     /// Moves to the next property as long as some precede the rest, or some of the rest are left out.
     fn next_before<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let is_hidden = |key: &Key<'_>| self.hidden.as_ref().is_some_and(|hidden| hidden.has(key));
         let tag = self.tag.take().map(|tag| (Key(Cow::Borrowed(self.name)), tag));
-        if let Some((key, value)) = tag.or_else(|| self.before.next()) {
+        if let Some((key, value)) = tag.or_else(|| self.before.find(|(key, _)| !is_hidden(key))) {
             let read = key.read(seed);
             self.next = Some((key.0, value));
             return read.map(Some);
         }
-        if !self.hides_tag {
+        if self.hidden.is_none() {
             self.is_rest = true;
             return self.rest.next_key_seed(seed);
         }
-        loop {
-            match self.rest.next_key_seed(TagOrKey(self.name))? {
-                Some(Some(key)) => return key.read(seed).map(Some),
-                Some(None) => drop(self.rest.next_value::<IgnoredAny>()?),
-                None => return Ok(None),
+        while let Some(key) = self.rest.next_key::<Key<'de>>()? {
+            if !is_hidden(&key) {
+                return key.read(seed).map(Some);
             }
+            self.rest.next_value::<IgnoredAny>()?;
         }
+        Ok(None)
     }
 
     /// Reads the value of a key that [`next_before`](Self::next_before) moved to.

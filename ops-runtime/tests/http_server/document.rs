@@ -271,3 +271,37 @@ async fn a_type_that_takes_other_json_than_it_gives_has_two_names() {
     assert_eq!(schemas["Thing"]["properties"]["parts"]["items"], name("Part"));
     assert_eq!(schemas["ThingOutput"]["properties"]["parts"]["items"], name("PartOutput"));
 }
+
+/// A parcel, which refers to a type whose name is not the same in a URI.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Parcel {
+    size: Size,
+}
+
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "Größe (cm)")]
+struct Size {
+    #[schemars(range(min = 1))]
+    width: u32,
+}
+
+/// Sends a parcel.
+#[operation(namespace = "shop", http = "POST /parcels")]
+async fn send_parcel(parcel: Parcel) -> Parcel {
+    parcel
+}
+
+#[tokio::test]
+async fn a_type_may_have_any_name() {
+    let registry = Registry::new();
+    registry.register(SendParcel).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let document = server.get("/openapi.json").await.json();
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Parcel"]["properties"]["size"], json!({ "$ref": "#/components/schemas/Gr__e__cm_" }));
+    assert_eq!(schemas["Gr__e__cm_"]["properties"]["width"]["minimum"], 1);
+    // Its constraints hold as those of any other type do.
+    let send = async |body: &str| server.send("POST /parcels", &["content-type: application/json"], body).await.status;
+    assert_eq!(send(r#"{"size":{"width":1}}"#).await, 200);
+    assert_eq!(send(r#"{"size":{"width":0}}"#).await, 422);
+}

@@ -42,12 +42,12 @@ fn a_record_has_every_flavour_of_field() {
     assert_eq!((least.weight, least.limit), (None, 20));
     let most = same::<Pet>(&json!({
         "id": 1, "owner": "Ann", "tag": "x", "weight": null, "limit": 3, "status": "lost",
-        "$type": [1, "auto", false, 0.5, null, {"a": 1}],
+        "$type": [1, "auto", false, 0.5, "slow", 7],
         "parent": {"id": 2, "owner": null, "weight": 1.5, "limit": 0, "status": "new", "$type": []}
     }));
     assert_eq!(most.weight, Some(None));
     assert_eq!(most.type_[..4], [Level::One, Level::Auto, Level::Off, Level::Half]);
-    assert_eq!(most.type_[4], Level::Other(Value::Null));
+    assert_eq!(most.type_[4..], [Level::Other(json!("slow")), Level::Other(json!(7))]);
 }
 
 #[test]
@@ -126,9 +126,76 @@ fn names_keep_what_they_do_not_know() {
 fn values_compare_as_json() {
     assert_eq!(same::<Level>(&json!(1)), Level::One);
     assert_eq!(round::<Level>(&json!(1.0), &json!(1)), Level::One);
-    for other in [json!("1"), json!(true), json!(u64::MAX), json!([1]), json!({"a": {"b": null}})] {
+    for other in [json!("1"), json!(true), json!(u64::MAX), json!(-7), json!(1.5)] {
         assert_eq!(same::<Level>(&other), Level::Other(other));
     }
+}
+
+/// A value of another kind may be one of the known ones, written in another way: it is left to be repaired.
+#[test]
+fn values_of_other_kinds_are_none() {
+    #[derive(Debug, PartialEq)]
+    enum Size {
+        One,
+        Half,
+        Other(Value),
+    }
+    ops_runtime::__generated::values!(Size { 1 => One, 0.5 => Half, _ => Other });
+    assert_eq!(same::<Size>(&json!(7)), Size::Other(json!(7)));
+    assert_eq!(fails::<Size>(&json!("1")).1, "invalid type: string \"1\", expected a number");
+    assert_eq!(fails::<Size>(&json!(true)).1, "invalid type: boolean `true`, expected a number");
+    let expected = "expected a string or a number or a boolean";
+    assert_eq!(fails::<Level>(&json!([1])).1, format!("invalid type: sequence, {expected}"));
+    assert_eq!(fails::<Level>(&json!({"a": {"b": null}})).1, format!("invalid type: map, {expected}"));
+    assert_eq!(fails::<Level>(&Value::Null).1, format!("invalid type: null, {expected}"));
+}
+
+/// A union whose variants may have the tags of both unions that they are in.
+#[test]
+fn a_variant_of_two_unions_may_have_both_tags() {
+    let card = json!({"category": "payment", "method": "card", "number": "1"});
+    let made = Ledger::Payment(Payment::Card(Card { category: "payment".into(), number: "1".into() }));
+    assert_eq!(same::<Ledger>(&card), made);
+    // Wherever they are, they are written once.
+    let parts = [r#""category":"payment""#, r#""method":"card""#, r#""number":"1""#];
+    for [a, b, c] in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let text = format!("{{{},{},{}}}", parts[a], parts[b], parts[c]);
+        let read: Ledger = from_str(&text).unwrap();
+        assert_eq!(read, made, "{text}");
+        assert_eq!(serde_json::to_string(&read).unwrap().matches("category").count(), 1);
+    }
+    // One tag may select what another does, too: what the variant holds is written.
+    let Ledger::Payment(Payment::Card(card)) =
+        same::<Ledger>(&json!({"category": "transfer", "method": "card", "number": "1"}))
+    else {
+        panic!()
+    };
+    assert_eq!(card.category, "transfer");
+    // A variant that keeps what it does not declare does not get the tags that it does not declare.
+    for text in [
+        r#"{"category":"payment","method":"bank","a":1}"#,
+        r#"{"a":1,"method":"bank","category":"payment"}"#,
+        r#"{"method":"bank","a":1,"category":"payment"}"#,
+    ] {
+        let read: Ledger = from_str(text).unwrap();
+        let Ledger::Payment(Payment::Bank(labels)) = &read else { panic!("{read:?}") };
+        assert_eq!(labels.extra, BTreeMap::from([("a".into(), 1)]));
+        assert_eq!(to_value(&read).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+    }
+    // Nor does a boxed one; and an unknown object is kept whole.
+    for text in [r#"{"method":"map","a":1,"category":"payment"}"#, r#"{"category":"payment","method":"map","a":1}"#] {
+        assert_eq!(
+            from_str::<Ledger>(text).unwrap(),
+            Ledger::Payment(Payment::Map(Box::new([("a".into(), 1)].into())))
+        );
+    }
+    let other = json!({"a": 1, "category": "transfer", "method": "cash"});
+    assert_eq!(same::<Ledger>(&other), Ledger::Payment(Payment::Other(other)));
+    // What is made without the outer tag gets it.
+    let made = Ledger::Payment(Payment::Other(json!({"method": "cash"})));
+    assert_eq!(to_value(&made).unwrap(), json!({"category": "payment", "method": "cash"}));
+    let error = from_str::<Ledger>(r#"{"category":"payment","method":"card"}"#).unwrap_err();
+    assert_eq!(error.to_string(), "missing property `number` of Card");
 }
 
 #[test]
@@ -308,7 +375,7 @@ fn unions_hold_unions() {
     }
     let error = from_str::<Outer>(r#"{"a":"x","ok":true,"kind":"answer"}"#).unwrap_err();
     assert_eq!(error.to_string(), "/a: invalid type: string \"x\", expected i64");
-    let without = Box::new(Answer::Other(json!({"a": 1})));
+    let without = Box::new(Answer::Other(json!({"a": 1, "kind": "answer"})));
     assert_eq!(from_value::<Outer>(&json!({"a": 1, "kind": "answer"})).unwrap(), Outer::Answer(without));
 
     assert_eq!(same::<Any>(&map), Any::Outer(Outer::Event(Event::Map([("a".into(), 1)].into()))));

@@ -76,7 +76,17 @@ enum Status {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(try_from = "Value")]
 struct Level(Value);
+
+impl TryFrom<Value> for Level {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        let is_scalar = value.is_string() || value.is_number() || value.is_boolean();
+        if is_scalar { Ok(Self(value)) } else { Err("no scalar") }
+    }
+}
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Push {
@@ -221,7 +231,7 @@ fn pet() -> BoxedStrategy<Value> {
             ("limit", integer()),
             ("status", text()),
             ("parent", parent),
-            ("$type", list(any_json())),
+            ("$type", list(prop_oneof![4 => text(), 4 => number(), 1 => any_json()])),
         ])
     };
     let least = json!({"id": 1, "owner": null, "$type": []});

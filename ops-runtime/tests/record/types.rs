@@ -129,6 +129,27 @@ pub enum Outer {
     Other(Value),
 }
 
+/// A tagged union with another one inside, one of whose variants declares the tags of both.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ledger {
+    Payment(Payment),
+    Empty(Empty),
+    Other(Value),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Payment {
+    Card(Card),
+    Bank(Labels),
+    Map(Box<BTreeMap<String, i64>>),
+    Other(Value),
+}
+
+pub struct Card {
+    pub category: String,
+    pub number: String,
+}
+
 /// An untagged union with a tagged one inside, and a variant that takes whatever is left.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Any {
@@ -276,7 +297,27 @@ mod impls {
     }
     ops_runtime::__generated::table!(super::Quoted);
 
+    impl Record for super::Card {
+        const NAME: &'static str = "Card";
+        const FIELDS: &'static [&'static str] = &["category", "number", "method"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("card")];
+        type Slots = (Required<String>, Required<String>);
+        fn make((category, number): Values<Self>) -> Self {
+            Self { category, number }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.category, &self.number)
+        }
+    }
+    ops_runtime::__generated::table!(super::Card);
+
     ops_runtime::__generated::newtype!(super::Tree);
+    ops_runtime::__generated::tagged!(super::Ledger["category"] {
+        "payment" | "transfer" => Payment,
+        "empty" => Empty,
+        _ => Other
+    });
+    ops_runtime::__generated::tagged!(super::Payment["method"] { "card" => Card, "bank" => Bank, "map" => Map, _ => Other });
     ops_runtime::__generated::tagged!(super::Outer["kind"] {
         "push" | "map" | "issue" => Event,
         "answer" => Answer,

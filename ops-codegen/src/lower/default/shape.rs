@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Misfit, all, literal};
-use crate::kinds::kinds;
-use crate::types::{Default, Field, ItemId, Literal, Record, Shape, Tagged, Type, Types, Variant};
+use crate::kinds::{NESTED, kinds};
+use crate::types::{Default, Field, ItemId, Literal, Record, Shape, Tagged, TaggedVariant, Type, Types, Variant};
 
 /// The value as one of a named type.
 pub(super) fn of_shape(
@@ -105,7 +105,7 @@ fn of_tagged(
     let mut variants = tagged.variants.iter().enumerate();
     let (at, found) = variants.find(|(_, variant)| variant.tags.contains(tag)).ok_or(Misfit::Wrong)?;
     let mut members = members.clone();
-    if !declares(types, &found.variant.type_, &tagged.property) {
+    if !declares(types, &found.variant.type_, &tagged.property, &members, 0) {
         // It is written from the first tag of the variant.
         if found.tags.first() != Some(tag) {
             return Err(Misfit::Wrong);
@@ -116,15 +116,22 @@ fn of_tagged(
     Ok(Literal::Union(id, at, Box::new(value)))
 }
 
-/// True if the type is a record with that property, or one that keeps all.
-fn declares(types: &Types, type_: &Type, property: &str) -> bool {
+/// True if the type is a record with that property, or a union of which the variant that the object is has it.
+fn declares(types: &Types, type_: &Type, property: &str, members: &Map<String, Value>, depth: usize) -> bool {
     let (Type::Named(id) | Type::Boxed(id)) = types.resolve(type_) else { return false };
     match types.get(*id).map(|item| &item.shape) {
         Some(Shape::Record(record)) => {
             record.fields.iter().any(|field| field.json == property)
                 || record.constants.iter().any(|(name, _)| name == property)
         }
-        Some(Shape::Tagged(tagged)) => tagged.property == property,
+        Some(Shape::Tagged(tagged)) => {
+            let tag = members.get(&tagged.property);
+            let is_meant = |variant: &&TaggedVariant| tag.is_some_and(|tag| variant.tags.contains(tag));
+            let variant = tagged.variants.iter().find(is_meant).filter(|_| depth < NESTED);
+            let is_declared =
+                |variant: &TaggedVariant| declares(types, &variant.variant.type_, property, members, depth + 1);
+            tagged.property == property || variant.is_some_and(is_declared)
+        }
         _ => false,
     }
 }

@@ -91,6 +91,7 @@ impl Token<'_> {
     }
 }
 
+pub(super) use crate::pointer::percent_decoded;
 pub(crate) use crate::pointer::{push, tokens};
 
 /// The value of a `$ref` to a definition.
@@ -101,30 +102,6 @@ pub(super) fn definition_reference(name: &str) -> Value {
 /// A schema that is a `$ref` to a definition.
 pub(super) fn reference_to(name: &str) -> Value {
     json!({ "$ref": definition_reference(name) })
-}
-
-/// Undoes percent-encoding; text without it, or that is not UTF-8 then, stays as it is.
-pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let mut ahead = rest.clone();
-        let digits = (ahead.next().and_then(hex), ahead.next().and_then(hex));
-        if let (b'%', (Some(high), Some(low))) = (byte, digits) {
-            bytes.push(16 * high + low);
-            rest = ahead;
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
-}
-
-fn hex(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]
@@ -141,14 +118,5 @@ mod tests {
         assert_eq!(tokens(&pointer).collect::<Vec<_>>(), ["paths", "/pets/{id}", "a~b", ""]);
         assert_eq!(tokens("").count(), 0);
         assert_eq!(tokens("/~01").collect::<Vec<_>>(), ["~1"]);
-    }
-
-    #[test]
-    fn percent_signs() {
-        for (text, decoded) in
-            [("a%20b", "a b"), ("%7Bid%7d", "{id}"), ("100%", "100%"), ("%zz%4", "%zz%4"), ("%ff", "%ff")]
-        {
-            assert_eq!(percent_decoded(text), decoded);
-        }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Lowering;
 use crate::normalise::draft::{ArrayDraft, Extra, ObjectDraft};
-use crate::normalise::node::{Additional, ArrayRules, Node, ObjectRules, Property, Rest};
+use crate::normalise::node::{Additional, ArrayRules, Kind, Node, ObjectRules, Property, Rest, Target};
 use crate::normalise::pattern::Pattern;
 use crate::normalise::reference::{Found, Raw};
 
@@ -49,12 +49,17 @@ impl<'s> Lowering<'s, '_> {
         let mut properties = Vec::with_capacity(draft.properties.len());
         for (name, schemas) in &draft.properties {
             let below = conditional.get(name).map_or(&[][..], Vec::as_slice);
+            let (node, is_required) = (self.each_with(schemas, below, depth), required.remove(name));
+            // What a definition of the table says is found out with its default, so that it need not be read now.
+            let reads = is_required || node.default.is_some() || matches!(node.kind, Kind::Ref(Target::Local(_)));
+            let is_write_only = schemas.iter().any(|raw| self.is_write_only(*raw, reads, &mut { STEPS }));
             properties.push(Property {
                 name: (*name).into(),
-                node: self.each_with(schemas, below, depth),
+                node,
                 // A response need not have properties that only requests have (OpenAPI 3.0, section 4.7.24.2).
-                required: required.remove(name) && !schemas.iter().any(|raw| self.is_write_only(*raw, &mut { STEPS })),
+                required: is_required && !is_write_only,
                 is_conditional: false,
+                is_write_only,
             });
         }
         let any = |name: &str, required| Property {
@@ -62,6 +67,7 @@ impl<'s> Lowering<'s, '_> {
             node: Node::any(),
             required,
             is_conditional: !required,
+            is_write_only: false,
         };
         // Required without being declared: any value will do, but it must be present.
         for name in draft.required.iter().filter(|name| required.remove(*name)) {
@@ -110,8 +116,9 @@ impl<'s> Lowering<'s, '_> {
         .indexed()
     }
 
-    /// True if a schema says `writeOnly`, itself or by what it refers to or consists of.
-    fn is_write_only(&mut self, raw: Raw<'s>, steps: &mut u32) -> bool {
+    /// True if a schema says `writeOnly`, itself or by what it refers to or consists of. Definitions of the table count if
+    /// they are to be read for it.
+    fn is_write_only(&mut self, raw: Raw<'s>, reads: bool, steps: &mut u32) -> bool {
         let (Some(left), Value::Object(map)) = (steps.checked_sub(1), raw.schema) else { return false };
         *steps = left;
         if map.get("writeOnly") == Some(&Value::Bool(true)) {
@@ -119,12 +126,12 @@ impl<'s> Lowering<'s, '_> {
         }
         let reference = map.get("$ref").and_then(Value::as_str);
         let is_behind = match reference.map(|reference| self.anchors.resolve(raw, reference)) {
-            Some(Found::Here(target)) => self.is_write_only(target, steps),
-            Some(Found::Shared(key)) => self.definitions.is_write_only(&key),
+            Some(Found::Here(target)) => self.is_write_only(target, reads, steps),
+            Some(Found::Shared(key)) => reads && self.definitions.is_write_only(&key),
             Some(Found::Nowhere) | None => false,
         };
         let mut members = map.get("allOf").and_then(Value::as_array).into_iter().flatten();
-        is_behind || members.any(|member| self.is_write_only(raw.to(member), steps))
+        is_behind || members.any(|member| self.is_write_only(raw.to(member), reads, steps))
     }
 
     /// True if a pattern can be read; if not, that is told.

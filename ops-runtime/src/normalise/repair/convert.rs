@@ -30,7 +30,7 @@ impl<'a> Fixer<'_, 'a> {
         let Some(converted) = self.converted(at, types, value, path.is_root(), depth) else {
             return self.keep(path, &expected, Some(value));
         };
-        self.note(path, expected, found, Change::Converted);
+        self.note(path, || expected, found, Change::Converted);
         discard(std::mem::replace(value, converted));
         self.fix(at, value, path, strip, depth + 1)
     }

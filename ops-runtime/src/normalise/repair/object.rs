@@ -32,10 +32,9 @@ impl<'a> Fixer<'_, 'a> {
             let property = rules.find(name, &mut cursor);
             if drops_nulls
                 && value.is_null()
-                && let Some(property) = property
-                && self.is_absence(at, property, depth)
+                && let Some(node) = self.schema_of_absent(at, rules, name, property, depth)
             {
-                self.tell_null(at.to(&property.node), &path.key(name));
+                self.tell_null(at.to(node), &path.key(name));
                 nulls.push(index);
                 continue;
             }
@@ -129,17 +128,38 @@ impl<'a> Fixer<'_, 'a> {
         false
     }
 
-    /// True if `null` is taken for a property's absence, because the property may be absent but not `null`: a zero
-    /// would be made up.
-    pub(in crate::normalise) fn is_absence(&self, at: At<'a>, property: &'a Property, depth: u32) -> bool {
-        let admits_null = |fixer: &Self| fixer.checker.check(at.to(&property.node), &Value::Null, depth + 1);
-        !property.required && self.found(admits_null) == Some(false)
+    /// The schema by which `null` is taken for the absence of a property: it may be absent, but not `null`. A zero would
+    /// be made up.
+    fn schema_of_absent(
+        &self,
+        at: At<'a>,
+        rules: &'a ObjectRules,
+        name: &str,
+        property: Option<&'a Property>,
+        depth: u32,
+    ) -> Option<&'a Node> {
+        let refuses = |node: &'a Node| self.refuses_null(at.to(node), depth);
+        if let Some(property) = property {
+            return Some(&property.node).filter(|node| !property.required && refuses(*node));
+        }
+        // What only a pattern or `additionalProperties` describes is never required.
+        let listed = self.by_pattern(rules, name)?;
+        match &rules.additional {
+            _ if !listed.is_empty() => listed.into_iter().find(|node| refuses(*node)),
+            Additional::Each(node) => Some(node).filter(|node| refuses(*node)),
+            _ => None,
+        }
+    }
+
+    /// True if a schema does not accept `null`.
+    pub(in crate::normalise) fn refuses_null(&self, at: At<'a>, depth: u32) -> bool {
+        self.found(|fixer| fixer.checker.check(at, &Value::Null, depth + 1)) == Some(false)
     }
 
     /// Reports a `null` that was taken for absence.
     pub(in crate::normalise) fn tell_null(&mut self, at: At<'a>, path: &Path<'_>) {
-        let expected = self.checker.expectation(at, None);
-        self.note(path, expected, "null", Change::Converted);
+        let checker = self.checker;
+        self.note(path, || checker.expectation(at, None), "null", Change::Converted);
     }
 
     /// Removes properties that are not allowed, and reports that once per place.
@@ -162,7 +182,7 @@ impl<'a> Fixer<'_, 'a> {
     /// Reports a property that is not allowed in the object at a path and was removed, once per place.
     pub(in crate::normalise) fn tell_removed(&mut self, path: &Path<'_>, name: &str, found: &'static str) {
         if self.told.as_mut().is_some_and(|told| told.note(path, name)) {
-            self.repairs.tell(&path.key(name), UNDECLARED.to_owned(), found, Change::Removed);
+            self.repairs.tell(&path.key(name), || UNDECLARED.to_owned(), found, Change::Removed);
         }
     }
 
@@ -206,6 +226,10 @@ impl<'a> Fixer<'_, 'a> {
         strip: Strip<'a>,
         depth: u32,
     ) -> bool {
+        // Every property of the schema is looked for, however small the object is.
+        if !self.checker.budget.spend(rules.properties.len() as u64 / 4) && !self.goes_on() {
+            return false;
+        }
         let mut ok = true;
         for property in &rules.properties {
             if !property.wanted() || map.contains_key(&*property.name) {
@@ -231,12 +255,14 @@ impl<'a> Fixer<'_, 'a> {
             if self.mode == Mode::Clean {
                 continue;
             }
-            let expected = self.checker.expectation(node, None);
             let path = path.key(&property.name);
             if self.mode == Mode::Repair {
-                self.keep(&path, &expected, None);
+                let checker = self.checker;
+                self.throws += 1;
+                self.note(&path, || checker.expectation(node, None), kind(None), Change::Kept);
                 continue;
             }
+            let expected = self.checker.expectation(node, None);
             match self.fix_absent(node, depth + 1) {
                 Some(value) => {
                     self.record(&path, expected, "absent");
@@ -274,7 +300,8 @@ impl<'a> Fixer<'_, 'a> {
             return None;
         }
         let node = at.to(&property.node);
-        let mut value = self.checker.default_of(node).and_then(|default| self.checker.filling(default))?;
+        let default = self.checker.default_of_absent(at, property);
+        let mut value = default.and_then(|default| self.checker.filling(default))?;
         let path = path.key(&property.name);
         let listed = self.by_pattern(rules, &property.name)?;
         let mark = self.mark();

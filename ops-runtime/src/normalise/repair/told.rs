@@ -43,10 +43,17 @@ pub(in crate::normalise) struct Repairs {
 }
 
 impl Repairs {
-    pub(super) fn tell(&mut self, path: &Path<'_>, expected: String, found: &'static str, change: Change) {
+    /// Adds a repair; what was expected is only put into words if it is listed.
+    pub(super) fn tell(
+        &mut self,
+        path: &Path<'_>,
+        expected: impl FnOnce() -> String,
+        found: &'static str,
+        change: Change,
+    ) {
         self.count(change);
         if self.list.len() < MAX_TOLD {
-            self.list.push(Repair { pointer: path.pointer(), expected, found: found.into(), change });
+            self.list.push(Repair { pointer: path.pointer(), expected: expected(), found: found.into(), change });
         }
     }
 

@@ -343,8 +343,12 @@ impl<'a> Fixer<'_, 'a> {
         let Some(at) = self.checker.follow(at) else { return 0 };
         match (&at.node.kind, scored) {
             (Kind::Typed(typed), Value::Object(map)) if typed.object.is_some() => {
-                let properties = typed.object.iter().flat_map(|rules| &rules.properties);
-                let certain = properties.filter(|property| !property.is_conditional);
+                let properties = typed.object.as_ref().map_or(&[][..], |rules| rules.properties.as_slice());
+                // Every property of the schema is looked for, however small the object is.
+                if !self.checker.budget.spend(properties.len() as u64 / 4) {
+                    return 0;
+                }
+                let certain = properties.iter().filter(|property| !property.is_conditional);
                 certain
                     .map(|property| self.score_property(at.to(&property.node), map.get(&*property.name), depth))
                     .sum()

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Next, No, Passes, Scanner};
 use crate::normalise::check::Checker;
 use crate::normalise::findings::Repair;
-use crate::normalise::node::{Additional, At, ObjectRules, Property};
+use crate::normalise::node::{Additional, At, ObjectRules};
 use crate::normalise::path::Path;
 use crate::normalise::repair::{Fixer, Mark, Mode, Strip};
 use crate::record::json::{Figure, Place};
@@ -124,7 +124,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
 
     /// Repairs a part that was scanned in vain.
     fn mend_part(&mut self, at: At<'a>, start: &Start, path: &Path<'_>, depth: u32) -> Passes {
-        self.names.truncate(start.names);
+        self.forget(start.names);
         self.seen.truncate(start.seen);
         self.cursor.return_to(start.place);
         let Some(mender) = self.mender.as_mut().filter(|mender| !mender.gave_up) else { return Err(No) };
@@ -150,20 +150,16 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         Ok(())
     }
 
-    /// True if the next property is `null` in the place of its absence.
+    /// True if `null` is next in the place of the absence of a property that has this schema and is not required.
     #[inline]
-    pub(super) fn is_absence(&mut self, at: At<'a>, property: &'a Property, depth: u32) -> Result<bool, No> {
-        let Some(mender) = &self.mender else { return Ok(false) };
-        Ok(self.cursor.space() == Some(b'n') && mender.fixer.is_absence(at, property, depth))
+    pub(super) fn is_absence(&mut self, at: At<'a>, depth: u32) -> bool {
+        let Some(mender) = &self.mender else { return false };
+        self.cursor.space() == Some(b'n') && mender.fixer.refuses_null(at, depth)
     }
 
     /// Cuts out such a property.
     pub(super) fn remove_null(&mut self, at: At<'a>, path: &Path<'_>) -> Passes {
         self.cursor.literal(b"null")?;
-        // Another value takes its place.
-        if self.checker.default_of(at).is_some() {
-            return Err(No);
-        }
         let Some(mender) = &mut self.mender else { return Err(No) };
         mender.fixer.tell_null(at, path);
         Ok(())

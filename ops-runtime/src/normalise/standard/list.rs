@@ -250,7 +250,7 @@ impl<'a> Lister<'_, 'a> {
         let Ok(rules) = self.run.rules(id) else { return Types::ALL };
         let types = rules.keywords.iter().map(|keyword| match keyword {
             Keyword::Types(types) => *types,
-            Keyword::Literals(literals) => literals.iter().fold(Types::NONE, |all, value| all.or(Types::of(value))),
+            Keyword::Literals(literals) => literals.types(),
             _ => Types::ALL,
         });
         types.fold(Types::ALL, Types::and)

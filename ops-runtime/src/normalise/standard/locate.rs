@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::uri::resolve;
 use crate::model::keywords;
-use crate::normalise::reference::percent_decode;
+use crate::pointer::percent_decoded;
 
 /// A schema with an identifier of its own, or the whole document.
 pub(super) struct Resource<'s> {
@@ -100,13 +100,15 @@ impl<'s> Document<'s> {
         if fragment.is_empty() {
             return Some((Place { schema: home.root, resource }, ""));
         }
-        let decoded = percent_decode(fragment);
+        let decoded = percent_decoded(fragment);
         if !decoded.starts_with('/') {
-            return Some((Place { schema: home.anchors.get(decoded.as_str())?, resource }, fragment));
+            return Some((Place { schema: home.anchors.get(&*decoded)?, resource }, fragment));
         }
-        let inner = home.root.pointer(&decoded).map(|schema| Place { schema, resource });
+        // Our references are written as they are: a name may look as if it were percent-encoded.
+        let part = |root: &'s Value| root.pointer(fragment).or_else(|| root.pointer(&decoded));
+        let inner = part(home.root).map(|schema| Place { schema, resource });
         // Definitions of the whole document are meant, even with identifiers between.
-        let whole = || Some(Place { schema: self.resources.first()?.root.pointer(&decoded)?, resource: 0 });
+        let whole = || Some(Place { schema: part(self.resources.first()?.root)?, resource: 0 });
         let place = inner.or_else(whole)?;
         Some((Place { resource: self.home(place.schema, place.resource), ..place }, ""))
     }
