@@ -142,12 +142,14 @@ fn large_maps_stay_as_they_were_written() {
     let text = |n: &str, last: &str| format!(r#"{{"balances": {{{}}}, "n": {n}}}"#, entries(last));
     let fitting = text("1", r#""x": 1.10"#);
     assert!(schema.passes(fitting.as_bytes()));
-    let (mended, told) = schema.repair_text(&text("\"1\"", r#""x": 1.10"#)).unwrap();
+    let to_mend = text("\"1\"", r#""x": 1.10"#);
+    let (mended, told) = schema.repair_text(&to_mend).unwrap();
     assert_eq!((&*mended, told.len()), (fitting.as_str(), 1));
     // Of two entries with one name the last one counts, so that both are not passed on.
     for twice in [r#""3": 7"#, r#""150": 7"#] {
         assert!(!schema.passes(text("1", twice).as_bytes()));
-        let (mended, _) = schema.repair_text(&text("1", twice)).unwrap();
+        let given = text("1", twice);
+        let (mended, _) = schema.repair_text(&given).unwrap();
         assert_eq!(mended.matches(twice.split(':').next().unwrap()).count(), 1, "{mended}");
     }
 }
