@@ -164,7 +164,7 @@ fn unencoded(spec: &OperationSpec, meta: &ResponseMeta, data: Payload) -> Payloa
 
 /// What is told of a body that came with a success for which none is described. A page of HTML is no success.
 pub(super) fn skipped(spec: &OperationSpec, policy: OutputPolicy, meta: &ResponseMeta, data: &Payload) -> Option<Told> {
-    let http = meta.as_http().filter(|_| policy != OutputPolicy::Strict)?;
+    let content_type = meta.content_type().filter(|_| policy != OutputPolicy::Strict)?;
     let is_nothing = match data {
         Payload::Value(value) => value.is_null(),
         data => data.text().is_some_and(|text| text.trim_ascii() == b"null"),
@@ -172,7 +172,7 @@ pub(super) fn skipped(spec: &OperationSpec, policy: OutputPolicy, meta: &Respons
     if is_nothing || !spec.gives_nothing() {
         return None;
     }
-    let came = essence(&http.content_type);
+    let came = essence(content_type);
     let found = match came.as_str() {
         kind if kind.contains("html") => return None,
         "" => "a body, which was skipped".to_owned(),

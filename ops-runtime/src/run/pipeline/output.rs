@@ -378,7 +378,7 @@ fn shape_value(
     raw: Option<&Payload>,
 ) -> Result<Shaped, CallError> {
     // A body that is empty is held as `null`, and one that is `null` as text.
-    let is_empty = value.is_null() && raw.is_none() && meta.as_http().is_some();
+    let is_empty = value.is_null() && raw.is_none() && meta.may_be_empty();
     let mut shaped = entry.schemas.shape_output(policy, value)?;
     if is_empty {
         shaped.of_nothing();
