@@ -1,123 +1,19 @@
-//! The end of the pipeline: giving an answer its type, normalising and validating it.
+//! The end of the pipeline: normalising a result and validating it.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde_core::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::misfit;
 use crate::model::answer::Missing;
 use crate::model::body::handover::{self, Bodies};
 use crate::normalise::Change;
-use crate::record::{self, DecodeError};
+use crate::record;
 use crate::run::payload::Payload;
 use crate::run::registry::Entry;
-use crate::run::schemas::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
+use crate::run::schemas::{Mended, Shaped, Told};
 use crate::{Body, CallError, Handler, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
-
-/// Gives an answer the output type of an operation, `own`, repairing it only if it does not fit as it came.
-///
-/// What runs the operation may have no description of it, such as a recording.
-pub(super) fn typed<T: DeserializeOwned + 'static>(
-    entry: &Entry,
-    own: &OperationSpec,
-    policy: OutputPolicy,
-    envelope: ResponseEnvelope<Payload>,
-) -> Result<ResponseEnvelope<T>, CallError> {
-    let ResponseEnvelope { mut data, meta, mut warnings } = envelope;
-    let meta = meta.of_success()?;
-    skip(entry, policy, &meta, &mut data, &mut warnings);
-    if policy != OutputPolicy::Cast
-        && let Some((expected, found)) = foreign_type(entry, &meta, &data)
-    {
-        return Err(misfit::foreign_body(&entry.spec, &meta, &expected, &found, data));
-    }
-    // A type knows no more of the answer than what is described.
-    if let Some(described) = entry.spec.described(&meta)? {
-        data = Payload::Value(described);
-    }
-    // Which alternative of a union by status it is: the status says, where shapes may not.
-    let variant = own.variant_of(&meta);
-    let instead = instead(entry, policy, &meta, &data)?;
-    let with = |data, meta, more: Vec<Warning>| {
-        let mut envelope = ResponseEnvelope::new(data, meta);
-        envelope.warnings = merged(warnings, more);
-        envelope
-    };
-    let data = match data {
-        // Bytes have no schema, and nothing to repair.
-        Payload::Body(body) => match as_output(body) {
-            Ok(data) => return Ok(with(data, meta, Vec::new())),
-            Err(body) => Payload::Value(held(&body)?),
-        },
-        data => data,
-    };
-    match instead {
-        Some((value, more)) if more.is_empty() => {
-            return match record::from_value(&value) {
-                Ok(data) => Ok(with(data, meta, Vec::new())),
-                Err(error) => Err(misfit::mismatch(&meta, &error, &[], Payload::Value(value))),
-            };
-        }
-        // What came may happen to fit a type, and is none the less not what was promised.
-        Some((value, more)) => {
-            let told: Vec<_> = more.into_iter().map(Told::kept).collect();
-            return Err(misfit::strict(&meta, &told, Payload::Value(value)));
-        }
-        None => {}
-    }
-    let takes_anything = || record::from_slice::<T>(b"{}").is_ok();
-    let mut is_foreign = false;
-    if policy != OutputPolicy::Strict
-        && let Ok(output) = record::with_variant(variant, || record::strictly(|| decode(&data)))
-    {
-        if policy == OutputPolicy::Cast
-            || !entry.schemas.output_may_be_foreign(takes_anything)
-            || !misfit::has_nothing_of(&entry.schemas, &data, variant)
-        {
-            return Ok(with(output, meta, Vec::new()));
-        }
-        // It may be another variant, with a fault that can be repaired.
-        is_foreign = true;
-    }
-    // What is mended as text need not become a value first.
-    if policy != OutputPolicy::Strict
-        && !is_foreign
-        && let Some(text) = data.text()
-        && let Some(mended) = entry.schemas.mend_output(policy, text)?
-        && let Ok(data) = record::with_variant(variant, || match &mended.text {
-            Some(text) => record::from_str(text),
-            None => record::from_slice(text),
-        })
-    {
-        if !mended.told.is_empty() {
-            log(&entry.spec, &meta, &mended.told);
-        }
-        return Ok(with(data, meta, unless_removed(mended.told)));
-    }
-    let (shaped, raw) = shape(entry, policy, &meta, data)?;
-    if shaped.has_ended {
-        return Err(misfit::strict(&meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
-    }
-    if policy != OutputPolicy::Cast
-        && entry.schemas.output_may_be_foreign(takes_anything)
-        && entry.schemas.output_has_nothing_of(&shaped.value, variant)
-    {
-        let raw = raw.unwrap_or(Payload::Value(shaped.value));
-        return Err(misfit::foreign(&meta, NOTHING_DECLARED, NONE_OF_THEM, raw));
-    }
-    match record::with_variant(variant, || record::from_value(&shaped.value)) {
-        Ok(data) => Ok(with(data, meta, unless_removed(shaped.told))),
-        Err(error) => Err(misfit::mismatch(&meta, &error, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value)))),
-    }
-}
-
-/// What a type does not declare it skips, whether anything else was amiss or not.
-fn unless_removed(told: Vec<Told>) -> Vec<Warning> {
-    told.into_iter().filter(|told| told.change != Change::Removed).map(|told| told.warning).collect()
-}
 
 /// Normalises an answer whose type is not known to the program.
 #[inline]
@@ -218,7 +114,7 @@ fn mend(
 
 /// The kinds of content that are described and that came, where they cannot be the same. What a function makes is of the
 /// kind that it says.
-fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
+pub(super) fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
     let is_own = |handler: &Handler| !handler.is_foreign && !handler.is_stand_in;
     if meta.as_own().is_some() && entry.handler.as_ref().is_some_and(is_own) {
         return None;
@@ -227,7 +123,13 @@ fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(S
 }
 
 /// Takes nothing in the place of a body of which none is described, and tells so.
-fn skip(entry: &Entry, policy: OutputPolicy, meta: &ResponseMeta, data: &mut Payload, warnings: &mut Vec<Warning>) {
+pub(super) fn skip(
+    entry: &Entry,
+    policy: OutputPolicy,
+    meta: &ResponseMeta,
+    data: &mut Payload,
+    warnings: &mut Vec<Warning>,
+) {
     if let Some(told) = misfit::skipped(&entry.spec, policy, meta, data) {
         *data = Payload::Value(Value::Null);
         let told = [told];
@@ -273,7 +175,7 @@ const MAX_LOGGED: usize = 20;
 ///
 /// That is what conforms to the schema without repair of what may stand for them, and otherwise what came, of which no
 /// repair could make a value of the output's type.
-fn instead(
+pub(super) fn instead(
     entry: &Entry,
     policy: OutputPolicy,
     meta: &ResponseMeta,
@@ -317,29 +219,10 @@ pub(super) fn check_strictly(
     Err(misfit::strict(meta, &told, Payload::Value(raw)))
 }
 
-/// A body as the output, if that is what the operation gives.
-fn as_output<T: 'static>(body: Body) -> Result<T, Body> {
-    let mut slot = Some(body);
-    let output = (&mut slot as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take);
-    match (output, slot) {
-        (Some(output), _) => Ok(output),
-        (None, body) => Err(body.unwrap_or_default()),
-    }
-}
-
 /// A body as JSON, where one came that nobody asked for.
-fn held(body: &Body) -> Result<Value, CallError> {
+pub(super) fn held(body: &Body) -> Result<Value, CallError> {
     serde_json::to_value(body)
         .map_err(|error| CallError::execution(format!("the response can't be held in JSON: {error}")))
-}
-
-fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
-    match data {
-        Payload::Json(bytes) => record::from_slice(bytes),
-        Payload::Raw(text) => record::from_str(text.get()),
-        Payload::Value(value) => record::from_value(value),
-        Payload::Body(body) => record::from_value(&serde_json::to_value(body).unwrap_or_default()),
-    }
 }
 
 pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallError> {
@@ -358,7 +241,7 @@ pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallErr
 /// Brings an answer into the shape of its schema; what was amiss is logged, or fails the call if the policy says so.
 ///
 /// Beside it is the answer as it came, where that is text: a value that does not do stays as it came by itself.
-fn shape(
+pub(super) fn shape(
     entry: &Entry,
     policy: OutputPolicy,
     meta: &ResponseMeta,
@@ -397,7 +280,7 @@ fn shape_value(
 }
 
 /// The warnings that came with an answer, and those of this process: what stays as it came is told by each, but once.
-fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
+pub(super) fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
     if came.is_empty() || own.is_empty() {
         came.extend(own);
         return came;
@@ -407,7 +290,7 @@ fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
     came
 }
 
-fn log(spec: &OperationSpec, meta: &ResponseMeta, told: &[Told]) {
+pub(super) fn log(spec: &OperationSpec, meta: &ResponseMeta, told: &[Told]) {
     let operation = spec.id.as_ref();
     // Only the names of members are a server's words here.
     for Told { warning: Warning { pointer, expected, found }, change, .. } in told.iter().take(MAX_LOGGED) {
