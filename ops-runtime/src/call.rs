@@ -161,11 +161,3 @@ pub const WINDOW_BYTES: u64 = 8 << 20;
 
 /// The largest window that counts: what is ahead of a subscriber is kept account of.
 const MAX_WINDOW: u64 = 64 << 20;
-
-/// Somewhere between half of a delay and all of it, so that those who lost a server do not all come back at once.
-#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
-fn jitter(delay: std::time::Duration) -> std::time::Duration {
-    use std::hash::{BuildHasher, RandomState};
-    let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
-    delay / 2 + delay / 1024 * share
-}

@@ -66,7 +66,7 @@ pub(super) fn until_up(
 /// How long to wait before connecting again: soon at first, then longer, with some chance in it.
 pub(super) fn backoff(attempts: usize) -> Duration {
     let doubled = 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(6));
-    super::jitter(Duration::from_millis(50) * doubled)
+    random::jitter(Duration::from_millis(50) * doubled)
 }
 
 /// Reads a frame that a broker delivered; what can't be read is told by its head.

@@ -2,7 +2,6 @@
 
 mod told;
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -101,7 +100,7 @@ async fn execute(
     let answered = peer.as_ref().and_then(answered);
     let given = input.get("resume").and_then(Value::as_str).map(str::to_owned);
     let resumed = answered.as_ref().map(|answered| answered.key.clone()).or(given);
-    let key = resumed.clone().unwrap_or_else(|| random::bytes::<16>().iter().fold(String::new(), hex));
+    let key = resumed.clone().unwrap_or_else(random::key);
     // The journals of one caller are no other's.
     let name = format!("{caller:?}/{key}");
     let known = Kept::new(&*programs.store, &name);
@@ -181,11 +180,6 @@ async fn execute(
 /// The key of a question that a program asks.
 fn question(program: &str, ask: &Ask) -> String {
     format!("{QUESTION}{program}.{}", ask.key)
-}
-
-fn hex(mut text: String, byte: &u8) -> String {
-    let _ = write!(text, "{byte:02x}");
-    text
 }
 
 /// What the user of a client said to the questions of a program.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::model::random::jitter;
+
 /// How long a request is repeated.
 pub(super) struct Patience {
     /// Unset if it is repeated for ever.
@@ -26,9 +28,4 @@ impl Patience {
         self.next = (self.next * 2).min(Duration::from_millis(500));
         true
     }
-}
-
-/// Half of a wait to all of it, at random.
-pub(super) fn jitter(wait: Duration) -> Duration {
-    wait / 2 + wait / 1024 * fastrand::u32(..512)
 }
