@@ -260,8 +260,7 @@ const WORDS: usize = 200;
 /// The beginning of a text.
 pub(crate) fn cut(mut text: String) -> String {
     if text.len() > WORDS {
-        let end = (0..=WORDS).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(WORDS));
         text.push_str("..");
     }
     text

@@ -133,8 +133,7 @@ fn cut(value: Value, limit: usize) -> (Value, bool) {
     if text.len() <= limit {
         return (value, false);
     }
-    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    (Value::String(text.get(..end).unwrap_or_default().to_owned()), true)
+    (Value::String(text.get(..text.floor_char_boundary(limit)).unwrap_or_default().to_owned()), true)
 }
 
 /// The kinds of content that are described for a response, and the one that came, where they cannot be the same.
