@@ -47,6 +47,27 @@ fn what_is_appended_changes_no_name() {
 }
 
 #[test]
+fn an_operation_is_named_before_the_schemas_that_it_reaches_alone() {
+    for (ids, expected) in [
+        (["getPet", "pet"], ["pub struct GetPet;", "pub struct Pet {", "pub struct Pet2;"]),
+        (["pet", "getPet"], ["pub struct Pet;", "pub struct Pet2 {", "pub struct GetPet;"]),
+    ] {
+        let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+        let mut document = json!({ "openapi": "3.1.0", "paths": {}, "components": { "schemas": { "Pet": schema } } });
+        for id in ids {
+            let schema = json!({ "$ref": "#/components/schemas/Pet" });
+            let response = json!({ "description": "x", "content": { "application/json": { "schema": schema } } });
+            let get = json!({ "operationId": id, "responses": { "200": response } });
+            document["paths"][format!("/{id}")] = json!({ "get": get });
+        }
+        let source = source(&document);
+        for line in expected {
+            assert!(source.contains(line), "{ids:?}: no `{line}` in {source}");
+        }
+    }
+}
+
+#[test]
 fn two_processes_print_the_same() {
     if std::env::var_os("OPS_PRINT").is_some() {
         print!("<<{}>>", source(&document()));

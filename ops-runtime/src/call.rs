@@ -161,12 +161,3 @@ pub const WINDOW_BYTES: u64 = 8 << 20;
 
 /// The largest window that has an effect, since a worker keeps account of the items ahead of a subscriber.
 const MAX_WINDOW: u64 = 64 << 20;
-
-/// A random time between half of the delay and all of it, so that clients that lost a server do not all reconnect at
-/// once.
-#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
-fn jitter(delay: std::time::Duration) -> std::time::Duration {
-    use std::hash::{BuildHasher, RandomState};
-    let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
-    delay / 2 + delay / 1024 * share
-}

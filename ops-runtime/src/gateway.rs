@@ -397,7 +397,6 @@ impl GatewayBuilder {
             crate::spec::check_pattern(pattern).map_err(refused)?;
         }
         let registry = self.registry.unwrap_or_default();
-        let (mut diagnostics, mut failures, mut without_credentials) = (Vec::new(), Vec::new(), Vec::new());
         let connecting = async {
             match &self.servers {
                 Some(config) => Some(McpClients::connect(config).await),
@@ -410,20 +409,8 @@ impl GatewayBuilder {
         let reading = upstream::read(self.documents, taken, self.credentials_from_env);
         let (read, servers) = futures_util::join!(reading, connecting);
         let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
-        let mut operations = Vec::new();
-        for (location, read) in read? {
-            match read {
-                Ok(read) => {
-                    if read.operations.is_empty() {
-                        failures.push((location.clone(), CallError::execution("it describes no operations")));
-                    }
-                    operations.extend(read.operations);
-                    without_credentials.extend(read.without_credentials.map(|told| (location.clone(), told)));
-                    diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
-                }
-                Err(error) => failures.push((location, error)),
-            }
-        }
+        let upstream::Collected { operations, diagnostics, mut failures, without_credentials } =
+            upstream::collect(read?);
         registry.register_all(operations).map_err(taken)?;
         if let Some(servers) = &servers {
             if self.has_mock_servers {

@@ -9,7 +9,7 @@ pub(crate) mod answer;
 pub mod binding;
 pub(crate) mod body;
 pub(crate) mod call_policy;
-mod clock;
+pub(crate) mod clock;
 pub mod content;
 #[cfg(any(feature = "openapi", feature = "registry"))]
 pub(crate) mod decimal;
@@ -20,6 +20,8 @@ pub mod formats;
 #[cfg(feature = "registry")]
 pub(crate) mod futures;
 pub mod glob;
+#[cfg(feature = "registry")]
+pub(crate) mod hex;
 pub(crate) mod json;
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi", feature = "typescript"))]
 pub mod keywords;

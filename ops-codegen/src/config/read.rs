@@ -170,49 +170,9 @@ impl<'t> Reader<'t> {
                 }
                 "include" => document.include = self.strings(&entry),
                 "exclude" => document.exclude = self.strings(&entry),
-                "explicit_null" => {
-                    generator = self.strings(&entry).into_iter().fold(generator, Generator::with_explicit_null);
-                }
-                "schemas" => generator = self.strings(&entry).into_iter().fold(generator, Generator::with_schema),
-                "types" => {
-                    for entry in self.table(&entry, &[]) {
-                        let Some(path) = self.string(&entry) else { continue };
-                        let result = generator.clone().with_type(entry.key, &path);
-                        generator = self.checked(&entry, result).unwrap_or(generator);
-                    }
-                }
-                "rename" => {
-                    for entry in self.table(&entry, &[]) {
-                        let Some(name) = self.string(&entry) else { continue };
-                        let result = generator.clone().with_renamed_type(entry.key, name);
-                        generator = self.checked(&entry, result).unwrap_or(generator);
-                    }
-                }
-                "rename_fields" => {
-                    for schema in self.table(&entry, &[]) {
-                        for entry in self.table(&schema, &[]) {
-                            let Some(name) = self.string(&entry) else { continue };
-                            let result = generator.clone().with_renamed_field(schema.key, entry.key, name);
-                            generator = self.checked(&entry, result).unwrap_or(generator);
-                        }
-                    }
-                }
-                "derives" => {
-                    for entry in self.table(&entry, &[]) {
-                        for derive in self.strings(&entry) {
-                            let result = generator.clone().with_derive(entry.key, &derive);
-                            generator = self.checked(&entry, result).unwrap_or(generator);
-                        }
-                    }
-                }
-                "rust_types" => {
-                    if self.flag(&entry) == Some(true) {
-                        generator = generator.with_rust_types();
-                    }
-                }
                 "formats" => formats = self.formats(&entry),
-                "server" => generator = self.server(&entry, generator),
-                _ => methods = self.flag(&entry),
+                "methods" => methods = self.flag(&entry),
+                _ => generator = self.generator_setting(&entry, generator),
             }
         }
         let is_folder = has_path && !document.path.is_empty() && config.resolve(&document.path).is_dir();
@@ -224,7 +184,56 @@ impl<'t> Reader<'t> {
         Some(document)
     }
 
-    /// The members of a table, in the order of the file; unknown ones are errors, unless no names are given.
+    /// The generator with a setting of its own.
+    fn generator_setting(&mut self, entry: &Entry<'_, 't>, mut generator: Generator) -> Generator {
+        match entry.key {
+            "explicit_null" => self.strings(entry).into_iter().fold(generator, Generator::with_explicit_null),
+            "schemas" => self.strings(entry).into_iter().fold(generator, Generator::with_schema),
+            "types" => {
+                for entry in self.table(entry, &[]) {
+                    let Some(path) = self.string(&entry) else { continue };
+                    let result = generator.clone().with_type(entry.key, &path);
+                    generator = self.checked(&entry, result).unwrap_or(generator);
+                }
+                generator
+            }
+            "rename" => {
+                for entry in self.table(entry, &[]) {
+                    let Some(name) = self.string(&entry) else { continue };
+                    let result = generator.clone().with_renamed_type(entry.key, name);
+                    generator = self.checked(&entry, result).unwrap_or(generator);
+                }
+                generator
+            }
+            "rename_fields" => {
+                for schema in self.table(entry, &[]) {
+                    for entry in self.table(&schema, &[]) {
+                        let Some(name) = self.string(&entry) else { continue };
+                        let result = generator.clone().with_renamed_field(schema.key, entry.key, name);
+                        generator = self.checked(&entry, result).unwrap_or(generator);
+                    }
+                }
+                generator
+            }
+            "derives" => {
+                for entry in self.table(entry, &[]) {
+                    for derive in self.strings(&entry) {
+                        let result = generator.clone().with_derive(entry.key, &derive);
+                        generator = self.checked(&entry, result).unwrap_or(generator);
+                    }
+                }
+                generator
+            }
+            "rust_types" => match self.flag(entry) {
+                Some(true) => generator.with_rust_types(),
+                _ => generator,
+            },
+            "server" => self.server(entry, generator),
+            _ => generator,
+        }
+    }
+
+    /// The members of a table, in the order of the file; those that are not known are faults. With no known ones, any are.
     fn table<'v>(&mut self, entry: &Entry<'v, 't>, known: &[&str]) -> Vec<Entry<'v, 't>> {
         match entry.value.get_ref() {
             DeValue::Table(table) => self.entries(table, &entry.place, known),

@@ -67,7 +67,7 @@ pub(super) fn until_up(
 /// Delay before the next attempt to connect: short at first, then longer, and partly random.
 pub(super) fn backoff(attempts: usize) -> Duration {
     let doubled = 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(6));
-    super::jitter(Duration::from_millis(50) * doubled)
+    random::jitter(Duration::from_millis(50) * doubled)
 }
 
 /// Reads a frame that a broker delivered. If it is malformed, the error has what could be read of its head.

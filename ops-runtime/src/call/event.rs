@@ -24,6 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use crate::model::clock::millis;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::context::deadline_after;
 use crate::{CallError, Identity, OperationSpec, Payload, ResponseEnvelope, Text};
@@ -140,7 +141,7 @@ impl CallRequest {
     /// Sets the idle timeout of a subscription.
     #[must_use]
     pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = Some(milliseconds(timeout));
+        self.idle_timeout = Some(millis(timeout));
         self
     }
 
@@ -157,7 +158,7 @@ impl CallRequest {
     }
 
     fn until_deadline(&self) -> Option<u64> {
-        Some(self.deadline?.saturating_sub(milliseconds(since_epoch())))
+        Some(self.deadline?.saturating_sub(millis(since_epoch())))
     }
 
     /// The deadline of a request that was just received: by `timeLeft` if it is there, else by `deadline`.
@@ -178,7 +179,7 @@ impl CallRequest {
     /// Subtracts the time for which the request was queued.
     #[cfg(feature = "redis")]
     pub(crate) fn has_waited(&mut self, time: Duration) {
-        self.time_left = self.time_left.map(|left| left.saturating_sub(milliseconds(time)));
+        self.time_left = self.time_left.map(|left| left.saturating_sub(millis(time)));
     }
 
     pub(crate) fn idle_timeout(&self) -> Option<Duration> {
@@ -191,18 +192,14 @@ impl CallRequest {
 pub(crate) fn to_epoch(instant: Instant) -> u64 {
     let left = instant.saturating_duration_since(Instant::now());
     let then = since_epoch().saturating_add(left);
-    milliseconds(then).saturating_add(u64::from(!then.subsec_nanos().is_multiple_of(1_000_000)))
+    millis(then).saturating_add(u64::from(!then.subsec_nanos().is_multiple_of(1_000_000)))
 }
 
 fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-pub(crate) fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// A message: an event of a call, or a frame of the transport.
+/// Everything that travels: an event of a call, or a frame of the transport.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Frame {
@@ -264,8 +261,7 @@ const WORDS: usize = 200;
 /// The beginning of a text.
 pub(crate) fn cut(mut text: String) -> String {
     if text.len() > WORDS {
-        let end = (0..=WORDS).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(WORDS));
         text.push_str("..");
     }
     text

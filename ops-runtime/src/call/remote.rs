@@ -15,6 +15,7 @@ use super::{
     CallEvent, CallRequest, Frame, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent, WINDOW_BYTES,
     event, trace,
 };
+use crate::model::clock::millis;
 use crate::model::futures::BoxFuture;
 use crate::model::nearest::{nearest, question};
 use crate::run::attempt::refuse_key;
@@ -382,7 +383,7 @@ fn request(
     if let Some(extra) = extra {
         // A forwarded request has the received one as its parent.
         request.parent_request_id = extra.given.clone().or_else(|| extra.parent.clone());
-        request.idle_timeout = extra.idle_timeout.map(event::milliseconds);
+        request.idle_timeout = extra.idle_timeout.map(millis);
         request.identity = extra.identity.as_deref().cloned();
         request.metadata = extra.metadata.clone();
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::durable::id::hex;
+use crate::model::hex::hex;
 
 /// The digest of a value: the same for values that are the same JSON.
 pub(super) fn digest(value: &Value) -> String {

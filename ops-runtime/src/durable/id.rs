@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
+use crate::model::hex::hex;
 use crate::model::random;
 
 /// The longest name of a queue, in bytes.
@@ -35,7 +36,7 @@ pub struct JobId {
 impl JobId {
     /// A unique id.
     pub(super) fn random(queue: &str, lane: u16) -> Self {
-        Self::of(queue, lane, &hex(&random::bytes::<16>()))
+        Self::of(queue, lane, &random::key())
     }
 
     /// The id of a key, which is all of these texts.
@@ -90,14 +91,6 @@ pub(super) fn hash(texts: &[&str]) -> String {
     }
     let digest = hasher.finalize();
     hex(digest.get(..TOKEN / 2).unwrap_or_default())
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for digit in bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
-        text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
-    }
-    text
 }
 
 impl FromStr for JobId {

@@ -23,7 +23,8 @@ use crate::BoxStream;
 use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
-use crate::durable::retry::{after, millis};
+use crate::durable::retry::after;
+use crate::model::clock::millis;
 use crate::registry::Progress;
 
 /// Number of closed jobs that are buffered for a slow worker.

@@ -95,12 +95,12 @@ use tokio_util::task::AbortOnDropHandle;
 pub use config::JetStreamConfig;
 
 use self::core::{Core, from_json, to_json};
-use self::failure::jitter;
 use self::puller::Puller;
 use crate::durable::JobId;
 use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::retry::after;
+use crate::model::random::jitter;
 use crate::nats::unusable;
 use crate::registry::Progress;
 use crate::{BoxFuture, BoxStream, CallError};

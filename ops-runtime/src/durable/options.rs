@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
-use crate::durable::retry::millis;
+use crate::model::clock::millis;
 use crate::{CallError, ErrorCode, RetryPolicy};
 
 /// How long an ending is kept at least, so that waiters can read it.

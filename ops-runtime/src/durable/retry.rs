@@ -33,11 +33,6 @@ pub(super) fn after(duration: Duration) -> Instant {
     Instant::now() + duration.min(LONGEST)
 }
 
-/// A duration in milliseconds.
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

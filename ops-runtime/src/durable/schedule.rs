@@ -20,7 +20,8 @@ use crate::durable::job::time;
 use crate::durable::jobs::{Jobs, Origin};
 use crate::durable::options::{SubmitOptions, When};
 use crate::durable::record::{Ended, JobRecord, Outcome, ScheduleRecord, Stored, Tries};
-use crate::durable::retry::{LONGEST, millis};
+use crate::durable::retry::LONGEST;
+use crate::model::clock::millis;
 use crate::run::payload::to_text;
 use crate::{Call, CallError, ErrorCode};
 

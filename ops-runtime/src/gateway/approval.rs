@@ -51,12 +51,7 @@ pub(super) struct Call {
 impl Waiting {
     /// Adds a waiting call, and returns its key.
     pub(super) fn add(&self, caller: &CallerId, id: &str, input: &Value) -> String {
-        let call = Call {
-            key: random::bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect(),
-            since: Instant::now(),
-            caller: caller.clone(),
-            about: about(id, input),
-        };
+        let call = Call { key: random::key(), since: Instant::now(), caller: caller.clone(), about: about(id, input) };
         let key = call.key.clone();
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|call| call.since.elapsed() < PATIENCE);

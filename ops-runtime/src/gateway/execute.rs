@@ -2,7 +2,6 @@
 
 mod told;
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -11,10 +10,11 @@ use self::told::{Stays, ended, unasked, waits};
 use super::answer::{answer, text_of, wrong};
 use super::core::Core;
 use super::host::{ModelHost, Noted};
+use super::programs::Programs;
 use super::rules::caller_of;
 use crate::mcp::McpPeer;
 use crate::model::random;
-use crate::program::{Ask, Host, Journal, Kept, Outcome, Program};
+use crate::program::{Ask, Host, Kept, Outcome, Program};
 use crate::run::principal::Principal;
 use crate::{
     BoxFuture, CallError, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, Registration,
@@ -92,88 +92,120 @@ async fn execute(
     let source = text_of(input, "code")?;
     let view = core.view().await?;
     let peer = McpPeer::of(&context).filter(|peer| peer.supports("elicitation"));
-    let functions = view.functions(&core.gate, &principal);
-    let program = Program::new(source, functions);
-    let noted = Noted::default();
-    let host = ModelHost { core: core.clone(), principal, context, view, caller: caller.clone(), noted };
+    let program = Program::new(source, view.functions(&core.gate, &principal));
 
     // The key of a waiting program is in the call, or in the answers of its client.
     let answered = peer.as_ref().and_then(answered);
     let given = input.get("resume").and_then(Value::as_str).map(str::to_owned);
-    let resumed = answered.as_ref().map(|answered| answered.key.clone()).or(given);
-    let key = resumed.clone().unwrap_or_else(|| random::bytes::<16>().iter().fold(String::new(), hex));
-    // Each caller has journals of its own.
-    let name = format!("{caller:?}/{key}");
-    let known = Kept::new(&*programs.store, &name);
-    // A program that was resumed meanwhile, and has ended, does not begin again.
-    let mut kept = if resumed.is_some() { known.existing() } else { known };
-    if resumed.is_none() && (input.contains_key("approve") || input.contains_key("decline")) {
+    let waited = answered.as_ref().map(|answered| answered.key.clone()).or(given);
+    if waited.is_none() && (input.contains_key("approve") || input.contains_key("decline")) {
         // It would run from its start, and repeat its calls.
         let message = "`approve` and `decline` are for a program that waits: give its key as `resume`, too";
         return Err(CallError::new(ErrorCode::ValidationError, message));
     }
-    if resumed.is_some() {
-        let known = programs.store.load(&name).await;
-        let known = known.map_err(|error| CallError::execution(format!("the program cannot be read: {error}")))?;
+    let has_waited = waited.is_some();
+    let key = waited.unwrap_or_else(random::key);
+    // Each caller has journals of its own.
+    let name = format!("{caller:?}/{key}");
+    let host = ModelHost { core: core.clone(), principal, context, view, caller, noted: Noted::default() };
+    let run = Run { core, programs, source, program, host, peer, key, name };
+    let kept = if has_waited { run.resumed(input, answered.as_ref()).await? } else { Some(run.kept()) };
+    let Some(kept) = kept else {
+        let message = format!(
+            "No program waits under the key `{}`: it has ended, or the server was started again. What it has made stays \
+             made, so look before you run it from its start.",
+            run.key
+        );
+        return Ok(answer(true, message));
+    };
+    let _permit = programs.limiter.admit(&run.host.caller).await?;
+    Ok(run.until_done(kept, has_waited).await)
+}
+
+/// A call of the tool with a program.
+struct Run<'a> {
+    core: &'a Core,
+    programs: &'a Programs,
+    source: &'a str,
+    program: Program,
+    host: ModelHost,
+    /// The client, if its user can be asked.
+    peer: Option<McpPeer>,
+    key: String,
+    /// The name of the journal.
+    name: String,
+}
+
+impl Run<'_> {
+    fn kept(&self) -> Kept<'_> {
+        Kept::new(&*self.programs.store, &self.name)
+    }
+
+    /// The journal of a program that waited, with the answers to its questions. `None` if there is no such journal.
+    async fn resumed(
+        &self,
+        input: &Map<String, Value>,
+        answered: Option<&Answered>,
+    ) -> Result<Option<Kept<'_>>, CallError> {
+        let journal = self.programs.store.load(&self.name).await;
+        let journal = journal.map_err(|error| CallError::execution(format!("the program cannot be read: {error}")))?;
+        let Some(journal) = journal else { return Ok(None) };
         // Calls from before it waited count like those from now.
-        for id in known.iter().flat_map(Journal::started).filter(|id| !host.is_query(id)) {
-            host.noted.changes(id);
+        for id in journal.started().filter(|id| !self.host.is_query(id)) {
+            self.host.noted.changes(id);
         }
-        if known.is_none() {
-            return Ok(answer(
-                true,
-                format!(
-                    "No program waits under the key `{key}`: it has ended, or the server was started again. What it has made stays \
-                 made, so look before you run it from its start."
-                ),
-            ));
-        }
-        let asks = known.as_ref().map(Journal::asks).unwrap_or_default();
+        let asks = journal.asks();
         let said =
             |name: &str| input.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         // The model's report of the user's answer counts only if the client can't be asked.
-        let agreed = said("approve").filter(|_| peer.is_none() && core.approvals.by_answer);
+        let agreed = said("approve").filter(|_| self.peer.is_none() && self.core.approvals.by_answer);
         let said = agreed.map(|key| (key, true)).chain(said("decline").map(|key| (key, false)));
         let answers =
-            answered.iter().flat_map(|answered| &answered.answers).map(|(key, is_yes)| (key.as_str(), *is_yes));
+            answered.into_iter().flat_map(|answered| &answered.answers).map(|(key, is_yes)| (key.as_str(), *is_yes));
+        // A program that was resumed meanwhile, and has ended, does not begin again.
+        let mut kept = self.kept().existing();
         for (key, is_yes) in said.chain(answers) {
             kept = if is_yes { kept.with_yes(key) } else { kept.with_no(key) };
             if let Some(ask) = asks.iter().find(|ask| ask.key == key && !is_yes) {
-                host.declined(ask);
+                self.host.declined(ask);
             }
         }
+        Ok(Some(kept))
     }
-    let _permit = programs.limiter.admit(&caller).await?;
-    let mut has_waited = resumed.is_some();
-    loop {
-        let report = programs.sandbox.run_kept(&program, &kept, &host).await;
-        let Outcome::Waiting(waiting) = &report.outcome else {
-            let stays = Stays::of(&report, has_waited);
-            // An ended program needs no journal; one that cannot be removed does no harm.
-            if stays == Stays::No {
-                let _ = programs.store.remove(&name).await;
-            }
-            return Ok(ended(core, &caller, source, report, host.noted.take(), (stays, &key)));
-        };
-        has_waited = true;
-        let Some(peer) = &peer else {
-            waiting.asks.iter().for_each(|ask| host.waits(ask));
-            return Ok(waits(core, &key, &waiting.asks, report.logs.len()));
-        };
-        kept = Kept::new(&*programs.store, &name).existing();
-        for ask in &waiting.asks {
-            kept = match host.ask(peer, &question(&key, ask), ask).await {
-                Ok(true) => kept.with_yes(&ask.key),
-                Ok(false) => kept.with_no(&ask.key),
-                Err(error) => {
-                    // Questions with an answer are not asked again.
-                    if let Err(error) = kept.keep_answers().await {
-                        tracing::warn!(%error, "answers to a program could not be kept: it will ask again");
-                    }
-                    let error = core.public(&host.principal, error, &EXECUTE, &host.context.id());
-                    return Ok(unasked(&key, ask, &error, &host.noted.take()));
+
+    /// Runs the program until it ends, or until it waits for a user that cannot be asked.
+    async fn until_done<'k>(&'k self, mut kept: Kept<'k>, mut has_waited: bool) -> ResponseEnvelope<Payload> {
+        loop {
+            let report = self.programs.sandbox.run_kept(&self.program, &kept, &self.host).await;
+            let Outcome::Waiting(waiting) = &report.outcome else {
+                let stays = Stays::of(&report, has_waited);
+                // An ended program needs no journal; one that cannot be removed does no harm.
+                if stays == Stays::No {
+                    let _ = self.programs.store.remove(&self.name).await;
                 }
+                let (caller, noted) = (&self.host.caller, self.host.noted.take());
+                return ended(self.core, caller, self.source, report, noted, (stays, &self.key));
             };
+            has_waited = true;
+            let Some(peer) = &self.peer else {
+                waiting.asks.iter().for_each(|ask| self.host.waits(ask));
+                return waits(self.core, &self.key, &waiting.asks, report.logs.len());
+            };
+            kept = self.kept().existing();
+            for ask in &waiting.asks {
+                kept = match self.host.ask(peer, &question(&self.key, ask), ask).await {
+                    Ok(true) => kept.with_yes(&ask.key),
+                    Ok(false) => kept.with_no(&ask.key),
+                    Err(error) => {
+                        // Questions with an answer are not asked again.
+                        if let Err(error) = kept.keep_answers().await {
+                            tracing::warn!(%error, "answers to a program could not be kept: it will ask again");
+                        }
+                        let error = self.core.public(&self.host.principal, error, &EXECUTE, &self.host.context.id());
+                        return unasked(&self.key, ask, &error, &self.host.noted.take());
+                    }
+                };
+            }
         }
     }
 }
@@ -183,12 +215,7 @@ fn question(program: &str, ask: &Ask) -> String {
     format!("{QUESTION}{program}.{}", ask.key)
 }
 
-fn hex(mut text: String, byte: &u8) -> String {
-    let _ = write!(text, "{byte:02x}");
-    text
-}
-
-/// The answers of a client's user to the questions of a program.
+/// What the user of a client said to the questions of a program.
 struct Answered {
     key: String,
     /// Each question's key, and true if the call is approved.

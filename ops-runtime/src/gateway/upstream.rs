@@ -51,6 +51,34 @@ impl From<Imported> for Read {
 /// The result for a document, with its location.
 pub(super) type Outcome = (String, Result<Read, CallError>);
 
+/// The parts of all documents. Each but the operations has the location of its document.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) operations: Vec<Registration>,
+    pub(super) diagnostics: Vec<(String, Diagnostic)>,
+    pub(super) failures: Vec<(String, CallError)>,
+    pub(super) without_credentials: Vec<(String, String)>,
+}
+
+/// Collects the parts of documents. A document without operations counts as a failure, too.
+pub(super) fn collect(outcomes: Vec<Outcome>) -> Collected {
+    let mut all = Collected::default();
+    for (location, read) in outcomes {
+        match read {
+            Ok(read) => {
+                if read.operations.is_empty() {
+                    all.failures.push((location.clone(), CallError::execution("it describes no operations")));
+                }
+                all.operations.extend(read.operations);
+                all.without_credentials.extend(read.without_credentials.map(|told| (location.clone(), told)));
+                all.diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
+            }
+            Err(error) => all.failures.push((location, error)),
+        }
+    }
+    all
+}
+
 impl Document {
     fn is_url(&self) -> bool {
         self.location.starts_with("https://") || self.location.starts_with("http://")

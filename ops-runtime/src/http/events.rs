@@ -25,6 +25,7 @@ use super::retry::{Reconnect, may_pass};
 use super::send::limited;
 use super::settings::Settings;
 use crate::http::sse::{SseEvent, SseParser};
+use crate::model::clock::millis;
 use crate::model::media::{Media, essence};
 use crate::{CallError, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 
@@ -100,7 +101,7 @@ impl Items {
             item.insert("id".to_owned(), Value::String(event.id));
         }
         if let Some(retry) = event.retry {
-            item.insert("retry".to_owned(), u64::try_from(retry.as_millis()).unwrap_or(u64::MAX).into());
+            item.insert("retry".to_owned(), millis(retry).into());
         }
         Some(Payload::Value(Value::Object(item)))
     }

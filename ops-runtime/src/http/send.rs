@@ -14,6 +14,7 @@ use super::RequestBody;
 use super::engine::{EngineResponse, SendError};
 use super::settings::Settings;
 use super::trace;
+use crate::model::clock::millis;
 use crate::{CallError, ErrorCode, OperationSpec};
 
 /// A request from its parts.
@@ -183,7 +184,6 @@ pub(super) async fn limited<T>(
 }
 
 fn too_slow(timeout: Duration) -> CallError {
-    let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
     let message = format!("the server did not answer within {timeout:?}: raise `with_timeout`");
-    CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
+    CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": millis(timeout) }))
 }

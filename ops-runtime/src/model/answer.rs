@@ -44,6 +44,16 @@ impl ResponseMeta {
         }
     }
 
+    /// The content type of a response, which is empty if it has none. `None` if the protocol has no content types.
+    pub(crate) fn content_type(&self) -> Option<&str> {
+        self.as_http().map(|http| &*http.content_type)
+    }
+
+    /// True if a response of the protocol can come without data, as HTTP responses without a body do.
+    pub(crate) fn may_be_empty(&self) -> bool {
+        self.as_http().is_some()
+    }
+
     /// What knows the secrets that the server was given, which no error and no log may hold.
     pub(crate) fn secrets(&self) -> Option<&Kept> {
         match self {

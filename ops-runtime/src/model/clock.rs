@@ -1,4 +1,6 @@
-//! The time of day, for timestamps.
+//! The time of day, for timestamps, and durations as numbers.
+
+use std::time::Duration;
 
 /// Milliseconds since the Unix epoch; a clock before it counts as 0.
 ///
@@ -20,11 +22,31 @@ pub(super) fn now() -> u64 {
     now.as_secs().saturating_mul(1000).saturating_add(u64::from(now.subsec_millis()))
 }
 
+/// A duration in milliseconds. One that is too long for the number counts as the largest.
+pub(crate) const fn millis(duration: Duration) -> u64 {
+    duration.as_secs().saturating_mul(1000).saturating_add(duration.subsec_millis() as u64)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+    use std::time::{SystemTime, UNIX_EPOCH};
 
-    use super::now;
+    use super::*;
+
+    #[test]
+    fn durations_are_cut_to_whole_milliseconds() {
+        let exactly = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        for duration in [
+            Duration::ZERO,
+            Duration::from_micros(1_999),
+            Duration::from_secs(3_600),
+            Duration::from_millis(u64::MAX),
+            Duration::from_millis(u64::MAX) + Duration::from_millis(1),
+            Duration::MAX,
+        ] {
+            assert_eq!(millis(duration), exactly(duration), "{duration:?}");
+        }
+    }
 
     #[test]
     fn the_time_is_now_and_never_later() {

@@ -1,6 +1,10 @@
-//! Numbers and keys that cannot be guessed, from the system's generator.
+//! Numbers and keys that nobody can guess, from the system's generator; and delays at random.
 
 use std::hash::{BuildHasher, RandomState};
+#[cfg(any(feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
+use std::time::Duration;
+
+use super::hex::hex;
 
 /// Random bytes, fit for keys.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
@@ -13,6 +17,11 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
         }
     }
     bytes
+}
+
+/// A random text of 32 hexadecimal digits, fit for keys.
+pub(crate) fn key() -> String {
+    hex(&bytes::<16>())
 }
 
 /// A random number, fit for ids that others must not guess.
@@ -31,4 +40,32 @@ pub(crate) fn unique() -> u64 {
     static FIRST: OnceLock<u64> = OnceLock::new();
     static CALLS: AtomicU64 = AtomicU64::new(0);
     FIRST.get_or_init(number).wrapping_add(CALLS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A random delay between half of this one and all of it, so that callers that failed together do not return together.
+#[cfg(any(feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
+pub(crate) fn jitter(delay: Duration) -> Duration {
+    let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
+    delay / 2 + delay / 1024 * share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_differ() {
+        let (one, other) = (key(), key());
+        assert!(one != other && one.len() == 32 && one.bytes().all(|byte| byte.is_ascii_hexdigit()), "{one} {other}");
+    }
+
+    #[cfg(any(feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
+    #[test]
+    fn delays_are_between_half_and_all() {
+        for delay in [Duration::ZERO, Duration::from_nanos(3), Duration::from_secs(8), Duration::MAX] {
+            let found: Vec<Duration> = (0..64).map(|_| jitter(delay)).collect();
+            assert!(found.iter().all(|found| (delay / 2..=delay).contains(found)), "{delay:?}: {found:?}");
+            assert!(delay < Duration::from_secs(1) || found.iter().any(|other| *other != found[0]), "{found:?}");
+        }
+    }
 }

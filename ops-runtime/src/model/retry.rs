@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::TextList;
+use crate::model::clock::millis;
 use crate::model::json::{fields, through};
 use crate::model::text::set;
 
@@ -127,12 +128,6 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self::DEFAULT
     }
-}
-
-/// A duration in milliseconds.
-const fn millis(duration: Duration) -> u64 {
-    let millis = duration.as_millis();
-    if millis > u64::MAX as u128 { u64::MAX } else { millis as u64 }
 }
 
 /// The policy of a spec: behind a pointer, as few operations have one.

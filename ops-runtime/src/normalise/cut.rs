@@ -10,6 +10,5 @@ pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);
     }
-    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    Cow::Owned(format!("{}..", text.get(..end).unwrap_or_default()))
+    Cow::Owned(format!("{}..", text.get(..text.floor_char_boundary(limit)).unwrap_or_default()))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::CallError;
+use crate::model::hex::hex;
 use crate::model::json::is_deeper;
 use crate::model::random;
 use crate::program::outcome::Ask;
@@ -309,7 +310,7 @@ pub(super) fn hash(texts: &[&[u8]]) -> String {
         hasher.update((text.len() as u64).to_le_bytes());
         hasher.update(text);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hasher.finalize())
 }
 
 /// The error of a text that is not a journal.

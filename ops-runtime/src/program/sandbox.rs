@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::BoxFuture;
+use crate::model::clock::millis;
 use crate::program::functions::Functions;
 use crate::program::host::Host;
 use crate::program::journal::{Journal, hash};
@@ -195,8 +196,7 @@ impl Report {
 
 /// Milliseconds since 1970.
 pub(super) fn now() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    millis(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -69,6 +69,7 @@ where
     // Unfinished requests are dropped at the end of the shutdown, so that they are logged.
     let over = CancellationToken::new();
     let graceful = if limits.shutdown_timeout.is_zero() { CancellationToken::new() } else { cancel.clone() };
+    let ends = Ends { graceful, over };
     let accept = async {
         loop {
             let Ok(permit) = room.clone().acquire_owned().await else { return Ok(()) };
@@ -82,48 +83,10 @@ where
                 Err(error) => return Err(error),
             };
             let _ = stream.set_nodelay(true);
-            let (answer, cost, graceful, over) = (answer.clone(), Cost::new(&pace), graceful.clone(), over.clone());
-            let requests = watch.connection();
+            let (ends, cost, requests, answer) = (ends.clone(), Cost::new(&pace), watch.connection(), answer.clone());
             tokio::spawn(async move {
-                let (head, of_stream, of_requests) = (requests.clone(), requests.clone(), cost.clone());
-                let service = service_fn(move |request: Request<Incoming>| {
-                    let (in_flight, in_work) = (requests.begin(), of_requests.request());
-                    let answer = answer(request, &of_requests);
-                    async move {
-                        let answer = answer.await;
-                        drop(in_work);
-                        Ok::<_, Infallible>(answer.map(|body| Sending::new(body, in_flight)))
-                    }
-                });
-                let stream = Patient { stream, stall: limits.stall_timeout, timer: None, requests: of_stream };
-                let stream = TokioIo::new(stream);
-                let connection = http1::Builder::new()
-                    // The minimum that the library accepts.
-                    .max_buf_size(limits.max_head.max(8 << 10))
-                    .serve_connection(stream, service)
-                    // An upgraded connection, such as a WebSocket, ends by itself: it is not waited for.
-                    .with_upgrades();
-                let connection = async {
-                    let mut connection = pin!(connection);
-                    let stop = pin!(graceful.cancelled());
-                    match select(connection.as_mut(), stop).await {
-                        Either::Left((ended, _)) => return ended,
-                        Either::Right(_) => connection.as_mut().graceful_shutdown(),
-                    }
-                    connection.await
-                };
-                let (mut connection, mut turns) = (pin!(connection), Turns::default());
-                let work = |task: &mut Context<'_>| match connection.as_mut().poll(task) {
-                    Poll::Pending => head.poll_late(task).map(|()| {
-                        tracing::debug!("a connection ended: the head of a request did not come in time");
-                        Ok(())
-                    }),
-                    ended => ended,
-                };
-                if let Some(Err(error)) = over.run_until_cancelled(turns.run(&cost, work)).await {
-                    tracing::debug!(%error, "a connection ended");
-                }
-                // After the connection itself, which was moved into this task.
+                connection(stream, limits, ends, cost, requests, answer).await;
+                // After the connection itself, so that whoever waits for all permits waits for all connections.
                 drop(permit);
             });
         }
@@ -131,19 +94,86 @@ where
     let ended = cancel.run_until_cancelled(accept).await.unwrap_or(Ok(()));
     drop(listener);
     if !limits.shutdown_timeout.is_zero() && ended.is_ok() {
-        // Each connection holds a permit until its end.
-        let all = u32::try_from(most).unwrap_or(u32::MAX);
-        if tokio::time::timeout(limits.shutdown_timeout, room.acquire_many(all)).await.is_err() {
-            tracing::warn!("requests in flight were not answered before the shutdown");
-            over.cancel();
-            let _ = tokio::time::timeout(DROPPED, room.acquire_many(all)).await;
-        }
+        wait_for_all(&room, most, limits.shutdown_timeout, &ends.over).await;
     }
     ended
 }
 
-/// The errors that mean that the listener itself is broken: `EBADF`, `EFAULT`, `EINVAL` and `ENOTSOCK`, with the
-/// numbers of Linux, BSD and Windows.
+/// When the connections of a server end.
+#[derive(Clone)]
+struct Ends {
+    /// From here on, requests in flight are answered, and no more are read.
+    graceful: CancellationToken,
+    /// From here on, unfinished requests are dropped.
+    over: CancellationToken,
+}
+
+/// Serves the requests of one connection until it ends.
+async fn connection<F, Fut, B>(
+    stream: TcpStream,
+    limits: Limits,
+    ends: Ends,
+    cost: Arc<Cost>,
+    requests: Arc<Requests>,
+    answer: F,
+) where
+    F: Fn(Request<Incoming>, &Arc<Cost>) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Response<B>> + Send + 'static,
+    B: http_body::Body + Send + Unpin + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let (head, of_stream, of_requests) = (requests.clone(), requests.clone(), cost.clone());
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (in_flight, in_work) = (requests.begin(), of_requests.request());
+        let answer = answer(request, &of_requests);
+        async move {
+            let answer = answer.await;
+            drop(in_work);
+            Ok::<_, Infallible>(answer.map(|body| Sending::new(body, in_flight)))
+        }
+    });
+    let stream = TokioIo::new(Patient { stream, stall: limits.stall_timeout, timer: None, requests: of_stream });
+    let connection = http1::Builder::new()
+        // The minimum that the library accepts.
+        .max_buf_size(limits.max_head.max(8 << 10))
+        .serve_connection(stream, service)
+        // An upgraded connection, such as a WebSocket, ends by itself: it is not waited for.
+        .with_upgrades();
+    let connection = async {
+        let mut connection = pin!(connection);
+        let stop = pin!(ends.graceful.cancelled());
+        match select(connection.as_mut(), stop).await {
+            Either::Left((ended, _)) => return ended,
+            Either::Right(_) => connection.as_mut().graceful_shutdown(),
+        }
+        connection.await
+    };
+    let (mut connection, mut turns) = (pin!(connection), Turns::default());
+    let work = |task: &mut Context<'_>| match connection.as_mut().poll(task) {
+        Poll::Pending => head.poll_late(task).map(|()| {
+            tracing::debug!("a connection ended: the head of a request did not come in time");
+            Ok(())
+        }),
+        ended => ended,
+    };
+    if let Some(Err(error)) = ends.over.run_until_cancelled(turns.run(&cost, work)).await {
+        tracing::debug!(%error, "a connection ended");
+    }
+}
+
+/// Waits until all connections have ended, each of which holds a permit until then. Those that are late are dropped.
+async fn wait_for_all(room: &Semaphore, permits: usize, limit: Duration, over: &CancellationToken) {
+    let all = u32::try_from(permits).unwrap_or(u32::MAX);
+    if tokio::time::timeout(limit, room.acquire_many(all)).await.is_err() {
+        tracing::warn!("requests in flight were not answered before the shutdown");
+        over.cancel();
+        let _ = tokio::time::timeout(DROPPED, room.acquire_many(all)).await;
+    }
+}
+
+/// The errors that say that the listener itself is no good: `EBADF`, `EFAULT`, `EINVAL` and `ENOTSOCK`, as Linux, BSD and
+/// Windows number them.
 const OF_LISTENER: [i32; 9] = [9, 14, 22, 38, 88, 10_009, 10_014, 10_022, 10_038];
 
 /// True if later connections may be accepted: all other errors concern one connection, such as one that a firewall

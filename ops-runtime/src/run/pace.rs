@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::model::clock::millis;
+
 pub(crate) use self::cost::Cost;
 pub(crate) use self::turns::{Turns, in_turns};
 
@@ -138,7 +140,7 @@ impl Pace {
 
     /// A time in milliseconds since the start.
     fn at(&self, time: Instant) -> u64 {
-        u64::try_from(time.saturating_duration_since(self.began).as_millis()).unwrap_or(u64::MAX)
+        millis(time.saturating_duration_since(self.began))
     }
 
     fn note(&self, time: &AtomicU64, now: Instant) {

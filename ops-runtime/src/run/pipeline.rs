@@ -7,6 +7,7 @@ mod guard;
 mod invocation;
 mod misfit;
 mod output;
+mod typed;
 
 use std::any::{Any, TypeId};
 use std::pin::Pin;
@@ -50,7 +51,7 @@ pub(crate) fn received<T: DeserializeOwned + 'static>(
     let entry = Entry::new(SpecRef::Static(spec), None, &DefinitionCache::default())
         .map_err(|error| CallError::execution(error.to_string()))?;
     let payload = Payload::Json(Bytes::copy_from_slice(json));
-    output::typed(&entry, spec, policy, ResponseEnvelope::local(payload, spec.id.clone()))
+    typed::typed(&entry, spec, policy, ResponseEnvelope::local(payload, spec.id.clone()))
 }
 
 /// The items of a subscription.
@@ -110,7 +111,7 @@ impl<Op: Operation> Future for Execution<Op> {
             State::Erased(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
                 Ok(mut envelope) => {
                     entry.disown(&mut envelope.meta);
-                    output::typed(entry, Op::SPEC, *policy, envelope).map_err(|error| named(error, &entry.spec))
+                    typed::typed(entry, Op::SPEC, *policy, envelope).map_err(|error| named(error, &entry.spec))
                 }
                 Err(error) => Err(failed(error, &entry.spec)),
             },
@@ -412,7 +413,7 @@ async fn start_stream<Op: Subscribe>(
     call.context = call.context.with_bodies(bodies);
     let stream = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {
-        item.and_then(|item| output::typed(&entry, Op::SPEC, policy, item)).map_err(|error| named(error, Op::SPEC))
+        item.and_then(|item| typed::typed(&entry, Op::SPEC, policy, item)).map_err(|error| named(error, Op::SPEC))
     };
     Ok(stream.map(read).boxed())
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ops_tests_book::pages::root;
+use ops_tests_book::sources::{Source, sources};
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprMethodCall, Lit, Pat, Stmt};
 
@@ -124,7 +125,7 @@ fn errors() {
     );
     text.push_str("\n## Codes of single features\n\n| code | feature | when |\n|---|---|---|\n");
     let mut codes: BTreeSet<String> = BTreeSet::new();
-    for (_, source) in sources(&root().join("ops-runtime/src")) {
+    for Source { text: source, .. } in sources(&root().join("ops-runtime/src"), &[".rs"]) {
         let body = source.split("\n#[cfg(test)]\nmod tests").next().unwrap();
         let body: String =
             body.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(|l| [l, "\n"]).collect();
@@ -221,23 +222,6 @@ fn examples() {
     }
     assert!(folders.len() > 15, "{} examples", folders.len());
     page("examples.md", &text);
-}
-
-/// All files of Rust below a folder, with their paths from there.
-fn sources(folder: &Path) -> Vec<(String, String)> {
-    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(next) = folders.pop() {
-        for path in fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
-                files.push((name, fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    files.sort();
-    files
 }
 
 /// A diagnostic as the code makes it: `NAME` stands for what depends on the document.
@@ -396,7 +380,7 @@ fn diagnostics() {
         ("Generating", "ops-codegen/src", ["lower", "module", "rename", "overlay"]),
     ] {
         write!(text, "\n## {title}\n").unwrap();
-        for (path, source) in sources(&root().join(folder)) {
+        for Source { path, text: source } in sources(&root().join(folder), &[".rs"]) {
             let is_wanted = wanted.iter().any(|start| path.starts_with(start));
             if !is_wanted || path.contains("tests") || path.contains("change") {
                 continue;

@@ -1,4 +1,5 @@
-//! The plan of the house: no circles between folders, and none of more than two files but those that are named here.
+//! The plan of the house: no circles between folders, and none of more than two files but those that are named here;
+//! folders that take from those below them in ARCHITECTURE.md only; and a pipeline that names no protocol.
 //!
 //! Arrows are read from the code itself: what a file names of another, whether it is imported or written with its path.
 //! What a module re-exports is followed to where it is defined, and the re-export is no arrow, so a module may show what
@@ -7,9 +8,11 @@
 mod arrows;
 mod circles;
 mod modules;
+mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use arrows::arrows;
 use circles::circles;
@@ -34,9 +37,12 @@ const KNOWN: &[(&str, usize)] = &[
     ("ops-codegen/lower.rs", 3),
 ];
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
 fn read(name: &str) -> Modules {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
-    Modules::read(&sources).unwrap()
+    Modules::read(&root().join(name).join("src")).unwrap()
 }
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
@@ -136,6 +142,42 @@ fn shown(circle: &BTreeSet<String>, arrows: &Arrows) -> String {
         format!("\n    {file} -> {}", to.join(", "))
     };
     circle.iter().map(inside).collect()
+}
+
+#[test]
+fn folders_take_from_those_below_them() {
+    let modules = read("ops-runtime");
+    let mut ties = between_folders(&with_doors(&modules, &arrows(&modules)));
+    let ties = ties.remove("").unwrap();
+    let mut problems = Vec::new();
+    let mut listed = Vec::new();
+    for name in order::listed(&fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()) {
+        if !root().join("ops-runtime/src").join(&name).exists() {
+            problems.push(format!("there is no {name}"));
+        }
+        // A file beside a folder of its name stands for both.
+        let folder = name.strip_suffix(".rs").filter(|folder| modules.is_folder(folder));
+        listed.push(folder.unwrap_or(name.trim_end_matches('/')).to_owned());
+    }
+    problems.extend(order::problems(&listed, &ties));
+    assert!(problems.is_empty(), "ARCHITECTURE.md, \"Where things are\":\n{}", problems.join("\n"));
+}
+
+/// What a protocol says of a result is asked of `model/answer.rs`.
+#[test]
+fn the_pipeline_names_no_protocol() {
+    let modules = read("ops-runtime");
+    let files: BTreeSet<_> = modules.iter().map(|(_, module)| &module.file).collect();
+    let files: Vec<_> = files.into_iter().filter(|file| file.starts_with("run/pipeline")).collect();
+    assert!(files.len() > 3, "{files:?}");
+    for file in files {
+        let text = fs::read_to_string(root().join("ops-runtime/src").join(file)).unwrap();
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            for name in ["as_http", "as_mcp", ".http()", ".mcp()", "Http", "Mcp", "Binding"] {
+                assert!(!line.contains(name), "{file}:{number} names a protocol: {line}");
+            }
+        }
+    }
 }
 
 #[test]

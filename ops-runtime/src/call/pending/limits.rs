@@ -6,8 +6,8 @@ use futures_core::Stream;
 use futures_util::StreamExt;
 use serde_json::json;
 
-use crate::call::event::milliseconds;
 use crate::call::slot::Answer;
+use crate::model::clock::millis;
 use crate::run::context::deadline_after;
 use crate::{CallError, ErrorCode, PayloadStream};
 
@@ -20,7 +20,7 @@ pub(super) fn passed(deadline: Option<u64>, why: &'static str) -> CallError {
 
 /// The error of a subscription that had no item for too long.
 fn silent(idle: Duration) -> CallError {
-    let details = json!({ "idleTimeout": milliseconds(idle) });
+    let details = json!({ "idleTimeout": millis(idle) });
     CallError::new(ErrorCode::Timeout, format!("the subscription stayed silent for {idle:?}")).with_details(details)
 }
 

@@ -23,6 +23,7 @@ use crate::call::budget::{Budget, Limits};
 use crate::call::directory::gone;
 use crate::call::tls::{self, Settings};
 use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
+use crate::model::random::jitter;
 use crate::{BoxFuture, CallError, ErrorCode, SpecRef};
 
 /// How long a connection has to last so that the next attempt after its loss is soon.
@@ -287,7 +288,7 @@ async fn supervise(inner: Arc<Inner>, first: Stream) {
                 delay = least;
             }
         }
-        inner.stop.run_until_cancelled(tokio::time::sleep(crate::call::jitter(delay))).await;
+        inner.stop.run_until_cancelled(tokio::time::sleep(jitter(delay))).await;
         delay = delay.saturating_mul(2).min(most);
     }
 }

@@ -19,72 +19,23 @@ pub(super) struct Parameter {
     pub(super) required: bool,
 }
 
+/// A parameter as an operation or its path declares it.
+struct Declared<'a> {
+    location: ParameterLocation,
+    node: Node<'a>,
+    /// The reference to it, if there is one.
+    own: Node<'a>,
+}
+
 impl<'a> Reader<'a> {
     /// The parameters of an operation, those of its path included, in the order of the document.
     pub(super) fn parameters(&mut self, items: &[Node<'a>], operation: &Node<'a>, path: &str) -> Vec<Parameter> {
-        // Each with its reference, if it is one.
-        let mut nodes: Vec<((ParameterLocation, String), Node<'a>, Node<'a>)> = Vec::new();
-        let mut known: HashMap<(ParameterLocation, String), usize> = HashMap::new();
-        for place in items.iter().rev().chain([operation]) {
-            let shared = nodes.len();
-            for own in self.list(place, "parameters") {
-                let Some(node) = self.resolve(&own, "the parameter") else { continue };
-                if self.is_of_body(&node) {
-                    continue;
-                }
-                let Some(key) = self.parameter_key(&node) else { continue };
-                match known.get(&key).copied() {
-                    // An operation's own parameter replaces its path's.
-                    Some(at) if at < shared => {
-                        if let Some(slot) = nodes.get_mut(at) {
-                            (slot.1, slot.2) = (node, own);
-                        }
-                    }
-                    Some(_) => {
-                        self.warn(&node, format!("a second parameter `{}`", short(&key.1)), "the first was taken")
-                    }
-                    None => {
-                        known.insert(key.clone(), nodes.len());
-                        nodes.push((key, node, own));
-                    }
-                }
-            }
-        }
+        let declared = self.declared_parameters(items, operation);
+        let mut places = Places::new(path, &declared);
         let mut parameters: Vec<Parameter> = Vec::new();
         let mut properties = Names::default();
-        let in_path = nodes.iter().filter(|((location, _), ..)| *location == ParameterLocation::Path);
-        let described_names: HashSet<&str> = in_path.filter_map(|(_, node, _)| node.text("name")).collect();
-        let mut templates = Templates::new(path, &described_names);
-        let of_key = path.split_once('?').map_or("", |(_, query)| query);
-        let in_query: HashSet<&str> = template_names(of_key).into_iter().collect();
-        let mut pairs: HashMap<&str, &str> = HashMap::new();
-        of_key.split('&').for_each(|pair| _ = pairs.entry(pair.split('=').next().unwrap_or_default()).or_insert(pair));
-        for ((location, _), node, own) in nodes {
-            let mut name = node.text("name").unwrap_or_default();
-            if location == ParameterLocation::Query {
-                let pair = pairs.get(name);
-                if pair.is_some_and(|pair| !pair.contains('{')) {
-                    self.note(&node, format!("the path says what `{}` is", short(name)), "the parameter was left out");
-                    continue;
-                }
-                if in_query.contains(name) && !described_names.contains(name) {
-                    templates.take(name);
-                }
-            }
-            if location == ParameterLocation::Path {
-                // `{pet_id}` that is described as `petId`, unless the path has that as well.
-                let Some(template) = templates.take(name).or_else(|| templates.take_alike(name)) else {
-                    let message = format!("`{}` has no `{{{}}}`", short(path), short(name));
-                    self.warn(&node, message, "the parameter was left out");
-                    continue;
-                };
-                if template != name {
-                    let message =
-                        format!("the path parameter `{}` is called `{}` in the path", short(name), short(template));
-                    self.note(&node, message, format!("it is `{}` in the input", short(template)));
-                    name = template;
-                }
-            }
+        for Declared { location, node, own } in declared {
+            let Some(name) = self.placed(&node, location, &mut places) else { continue };
             let mut parameter = self.parameter(&node, location);
             parameter.schema = self.described_beside(parameter.schema, &own);
             if location == ParameterLocation::Path {
@@ -102,7 +53,7 @@ impl<'a> Reader<'a> {
             }
             parameters.push(parameter);
         }
-        for name in templates.left() {
+        for name in places.templates.left() {
             let message = format!("the path parameter `{}` is not described", short(name));
             self.warn(operation, message, "it is taken to be text");
             let mut http = HttpParameter::of(ParameterLocation::Path, name.to_owned());
@@ -111,6 +62,74 @@ impl<'a> Reader<'a> {
             parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
         }
         parameters
+    }
+
+    /// The parameters that an operation and its path declare, each once.
+    fn declared_parameters(&mut self, items: &[Node<'a>], operation: &Node<'a>) -> Vec<Declared<'a>> {
+        let mut declared: Vec<Declared<'a>> = Vec::new();
+        let mut known: HashMap<(ParameterLocation, String), usize> = HashMap::new();
+        for place in items.iter().rev().chain([operation]) {
+            let shared = declared.len();
+            for own in self.list(place, "parameters") {
+                let Some(node) = self.resolve(&own, "the parameter") else { continue };
+                if self.is_of_body(&node) {
+                    continue;
+                }
+                let Some(key) = self.parameter_key(&node) else { continue };
+                match known.get(&key).copied() {
+                    // An operation's own parameter replaces its path's.
+                    Some(at) if at < shared => {
+                        if let Some(slot) = declared.get_mut(at) {
+                            (slot.node, slot.own) = (node, own);
+                        }
+                    }
+                    Some(_) => {
+                        self.warn(&node, format!("a second parameter `{}`", short(&key.1)), "the first was taken")
+                    }
+                    None => {
+                        declared.push(Declared { location: key.0, node, own });
+                        known.insert(key, declared.len() - 1);
+                    }
+                }
+            }
+        }
+        declared
+    }
+
+    /// The name of a parameter, as the path has it. `None` if the parameter has no place there, and is left out.
+    fn placed<'p>(&mut self, node: &Node<'a>, location: ParameterLocation, places: &mut Places<'p>) -> Option<&'p str>
+    where
+        'a: 'p,
+    {
+        let name = node.text("name").unwrap_or_default();
+        match location {
+            ParameterLocation::Query => {
+                if places.pairs.get(name).is_some_and(|pair| !pair.contains('{')) {
+                    self.note(node, format!("the path says what `{}` is", short(name)), "the parameter was left out");
+                    return None;
+                }
+                if places.in_query.contains(name) && !places.described.contains(name) {
+                    places.templates.take(name);
+                }
+                Some(name)
+            }
+            ParameterLocation::Path => {
+                // `{pet_id}` that is described as `petId`, unless the path has that as well.
+                let template = places.templates.take(name);
+                let Some(template) = template.or_else(|| places.templates.take_alike(name)) else {
+                    let message = format!("`{}` has no `{{{}}}`", short(places.path), short(name));
+                    self.warn(node, message, "the parameter was left out");
+                    return None;
+                };
+                if template != name {
+                    let message =
+                        format!("the path parameter `{}` is called `{}` in the path", short(name), short(template));
+                    self.note(node, message, format!("it is `{}` in the input", short(template)));
+                }
+                Some(template)
+            }
+            _ => Some(name),
+        }
     }
 
     /// The path with braces around the parameters that stand in it as `:name`.
@@ -331,6 +350,33 @@ pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
 /// The letters and digits of a name, to find names that differ in style only.
 fn folded(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The places of parameters in a path.
+struct Places<'p> {
+    path: &'p str,
+    /// The names of the parameters that are declared for the path.
+    described: HashSet<&'p str>,
+    templates: Templates<'p>,
+    /// The names in the braces of the query that the path has.
+    in_query: HashSet<&'p str>,
+    /// The pairs of that query, by their names.
+    pairs: HashMap<&'p str, &'p str>,
+}
+
+impl<'p> Places<'p> {
+    fn new(path: &'p str, declared: &[Declared<'p>]) -> Self {
+        let in_path = declared.iter().filter(|one| one.location == ParameterLocation::Path);
+        let described: HashSet<&str> = in_path.filter_map(|one| one.node.text("name")).collect();
+        let templates = Templates::new(path, &described);
+        let query = path.split_once('?').map_or("", |(_, query)| query);
+        let in_query = template_names(query).into_iter().collect();
+        let mut pairs = HashMap::new();
+        for pair in query.split('&') {
+            pairs.entry(pair.split('=').next().unwrap_or_default()).or_insert(pair);
+        }
+        Self { path, described, templates, in_query, pairs }
+    }
 }
 
 /// The names in the braces of a path that nothing describes yet.

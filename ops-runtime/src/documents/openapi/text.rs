@@ -106,8 +106,7 @@ pub(super) fn brief(message: &str) -> Cow<'_, str> {
 
 /// The start of a text, of at most so many bytes.
 pub(super) fn cut(text: &str, limit: usize) -> &str {
-    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    text.get(..end.unwrap_or(0)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(limit)).unwrap_or_default()
 }
 
 /// The longest name that is made of other texts, in bytes.

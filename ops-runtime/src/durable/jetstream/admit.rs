@@ -8,6 +8,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{AckKind, Message};
 
 use super::clock::millis_of;
@@ -137,81 +138,105 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
     if is_here(core, &seen) {
         return Ok(None);
     }
-    let Seen { ref job, sequence, delivered, is_scheduled, may_be_known, .. } = seen;
+    let verdict = match look_up(core, &seen).await {
+        Ok(verdict) => verdict,
+        Err(error) => {
+            give_up(&message, BEHIND).await;
+            return Err(error);
+        }
+    };
+    match verdict {
+        Verdict::Run(Known { deliveries, tries, place }) => {
+            return Ok(admitted(&message, seen, place, (deliveries, tries)));
+        }
+        Verdict::Early(known, wait) => {
+            // This delivery does not count.
+            let delivered = (seen.delivered, known.deliveries.saturating_sub(1));
+            core.write_tries(&seen.job.id, &known.tries, delivered, known.place).await?;
+            give_up(&message, wait).await;
+        }
+        Verdict::Ended(place) => {
+            let _ = message.ack().await;
+            core.remove_open(&seen.job.id, place).await?;
+        }
+        Verdict::Replaced => {
+            let _ = message.ack().await;
+        }
+        Verdict::Behind => give_up(&message, BEHIND).await,
+    }
+    Ok(None)
+}
+
+/// What is to be done with a job.
+enum Verdict {
+    Run(Known),
+    /// It is not due yet, but after this time.
+    Early(Known, Duration),
+    /// It has ended, as the message of this sequence says. The rest of it is removed.
+    Ended(u64),
+    /// A schedule may fire twice when its leader dies: the later job is run.
+    Replaced,
+    /// The server that reads is behind the one that delivered: a leader may not have applied all of its log. To treat the job
+    /// as gone would lose it. If it is gone, it is not delivered again.
+    Behind,
+}
+
+/// What is known of a job.
+struct Known {
+    deliveries: u64,
+    tries: Tries,
+    /// The sequence of the last message about it.
+    place: u64,
+}
+
+/// Reads what is stored of a job beside its message.
+async fn look_up(core: &Core, seen: &Seen) -> Result<Verdict, CallError> {
+    let &Seen { ref job, sequence, delivered, is_scheduled, may_be_known, .. } = seen;
     let now = core.clock.now();
     // Its schedule may have fired while the job was cancelled, and is then behind the ending.
-    if is_scheduled {
-        match core.has_ended(job, sequence).await {
-            Ok(false) => {}
-            Ok(true) => {
-                let _ = message.ack().await;
-                core.remove_open(&job.id, sequence).await?;
-                return Ok(None);
-            }
-            Err(error) => {
-                give_up(&message, BEHIND).await;
-                return Err(error);
-            }
-        }
+    if is_scheduled && core.has_ended(job, sequence).await? {
+        return Ok(Verdict::Ended(sequence));
     }
-    let mut deliveries = delivered;
-    let (mut tries, mut place) = (Tries::default(), sequence);
-    if may_be_known {
-        let queue = job.id.queue();
-        let mut reads = 0;
-        let last = loop {
-            match core.last(queue, &core.subjects.of(&job.id, ">")).await {
-                // Retried here: another delivery would count as if a worker had died with this one.
-                Ok(last) if reads < READS && last.as_ref().is_none_or(|last| last.sequence < sequence) => {
-                    reads += 1;
-                    tokio::time::sleep(SETTLE).await;
-                }
-                Ok(last) => break last,
-                Err(error) => {
-                    give_up(&message, BEHIND).await;
-                    return Err(error);
-                }
-            }
-        };
-        match last {
-            Some(last) if last.sequence > sequence && last.subject.ends_with(".try") => {
-                (tries, place) = (read_tries(&last.payload, &last.subject), last.sequence);
-                let told = last.headers.get(DELIVERED).map_or("", |told| told.as_str());
-                let (then, all) = told.split_once(' ').unwrap_or_default();
-                let (then, all): (u64, u64) = (then.parse().unwrap_or(0), all.parse().unwrap_or(0));
-                // Fewer than then: the server has forgotten them, and counts from the beginning.
-                let since_then = if delivered > then { delivered - then } else { delivered };
-                deliveries = all.saturating_add(since_then);
-                if let Some(next) = tries.next.filter(|next| *next > now.saturating_add(EARLY)) {
-                    let wait = Duration::from_millis(next - now);
-                    // This delivery does not count.
-                    core.write_tries(&job.id, &tries, (delivered, deliveries.saturating_sub(1)), place).await?;
-                    give_up(&message, wait).await;
-                    return Ok(None);
-                }
-            }
-            // The message itself.
-            Some(last) if last.sequence == sequence => {}
-            // It has ended since then: the rest of it is removed.
-            Some(last) if last.sequence > sequence && last.subject.contains(".end.") => {
-                let _ = message.ack().await;
-                core.remove_open(&job.id, last.sequence).await?;
-                return Ok(None);
-            }
-            // A schedule may fire twice when its leader dies: the later job is run.
-            Some(last) if last.sequence > sequence => {
-                let _ = message.ack().await;
-                return Ok(None);
-            }
-            // The server that reads is behind the one that delivered: a leader may not have applied all of its log. To
-            // treat the job as gone would lose it. If it is gone, it is not delivered again.
-            _ => {
-                give_up(&message, BEHIND).await;
-                return Ok(None);
-            }
-        }
+    let by_itself = Verdict::Run(Known { deliveries: delivered, tries: Tries::default(), place: sequence });
+    if !may_be_known {
+        return Ok(by_itself);
     }
-    Ok(admitted(&message, seen, place, (deliveries, tries)))
+    let last = last(core, seen).await?.filter(|last| last.sequence >= sequence);
+    let Some(last) = last else { return Ok(Verdict::Behind) };
+    if last.sequence == sequence {
+        return Ok(by_itself);
+    }
+    if !last.subject.ends_with(".try") {
+        let has_ended = last.subject.contains(".end.");
+        return Ok(if has_ended { Verdict::Ended(last.sequence) } else { Verdict::Replaced });
+    }
+    let tries = read_tries(&last.payload, &last.subject);
+    let told = last.headers.get(DELIVERED).map_or("", |told| told.as_str());
+    let (then, all) = told.split_once(' ').unwrap_or_default();
+    let (then, all): (u64, u64) = (then.parse().unwrap_or(0), all.parse().unwrap_or(0));
+    // Fewer than then: the server has forgotten them, and counts from the beginning.
+    let since_then = if delivered > then { delivered - then } else { delivered };
+    let next = tries.next.filter(|next| *next > now.saturating_add(EARLY));
+    let known = Known { deliveries: all.saturating_add(since_then), tries, place: last.sequence };
+    Ok(match next {
+        Some(next) => Verdict::Early(known, Duration::from_millis(next - now)),
+        None => Verdict::Run(known),
+    })
+}
+
+/// The last message about a job. One that is not there yet is waited for.
+async fn last(core: &Core, seen: &Seen) -> Result<Option<StreamMessage>, CallError> {
+    let subject = core.subjects.of(&seen.job.id, ">");
+    let mut reads = 0;
+    loop {
+        let last = core.last(seen.job.id.queue(), &subject).await?;
+        if reads == READS || last.as_ref().is_some_and(|last| last.sequence >= seen.sequence) {
+            return Ok(last);
+        }
+        // Retried here: another delivery would count as if a worker had died with this one.
+        reads += 1;
+        tokio::time::sleep(SETTLE).await;
+    }
 }
 
 async fn give_up(message: &Message, wait: Duration) {

@@ -8,7 +8,9 @@ use async_nats::jetstream::Context;
 use chrono::{DateTime, SecondsFormat};
 use serde::Deserialize;
 
-/// A response that took less than this is used even if others were faster.
+use crate::model::clock::millis;
+
+/// An answer that took less is taken however quick others were.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// The server's time, advanced by this process's monotonic clock.
@@ -58,10 +60,6 @@ impl Clock {
             *known = Known { at: Instant::now(), time: time.saturating_add(millis(took / 2)), best: Some(best) };
         }
     }
-}
-
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Milliseconds since the Unix epoch.

@@ -23,7 +23,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::clock::Clock;
 use super::config::JetStreamConfig;
-use super::failure::{Patience, jitter};
+use super::failure::Patience;
 use super::held::Held;
 use super::notes::Notes;
 use super::streams;
@@ -32,6 +32,7 @@ use super::write::Write;
 use crate::CallError;
 use crate::durable::engine::EngineResult;
 use crate::durable::error::UNREADABLE;
+use crate::model::random::jitter;
 use crate::nats::{refused, servers, unusable};
 
 /// Timeout of one request to the server.

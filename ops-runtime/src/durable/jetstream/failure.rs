@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How long a request is retried.
+use crate::model::random::jitter;
+
+/// How long a request is repeated.
 pub(super) struct Patience {
     /// `None` if it is retried for ever.
     until: Option<Instant>,
@@ -26,9 +28,4 @@ impl Patience {
         self.next = (self.next * 2).min(Duration::from_millis(500));
         true
     }
-}
-
-/// A random time between half of a delay and all of it.
-pub(super) fn jitter(wait: Duration) -> Duration {
-    wait / 2 + wait / 1024 * fastrand::u32(..512)
 }

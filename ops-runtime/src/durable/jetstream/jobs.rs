@@ -9,7 +9,7 @@ use async_nats::{HeaderMap, HeaderName, HeaderValue, Subject};
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::clock::{millis, rfc3339};
+use super::clock::rfc3339;
 use super::core::{Core, DELIVERED, Put, from_json, to_json};
 use super::notes::WITH_ENDING;
 use super::write::{Write, note, signed};
@@ -19,6 +19,7 @@ use crate::durable::engine::{Delivery, EngineResult};
 use crate::durable::options::too_late;
 use crate::durable::record::{Ended, JobRecord, Stored, Tries};
 use crate::durable::retry::LONGEST;
+use crate::model::clock::millis;
 use crate::model::random;
 use crate::nats::unusable;
 

@@ -21,10 +21,10 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::admit::{Admitted, Look, admit, look};
 use super::core::Core;
-use super::failure::jitter;
 use crate::CallError;
 use crate::durable::engine::Delivery;
 use crate::durable::retry::after;
+use crate::model::random::jitter;
 use crate::nats::unusable;
 
 /// How long a request waits at the server, at most. Requests are short because a leader that dies takes its requests

@@ -57,7 +57,7 @@ impl Store {
             let most = self.callers.iter().max_by_key(|(_, bytes)| **bytes).map(|(caller, _)| caller.clone())?;
             self.remove_oldest(&most)?;
         }
-        let id: String = random::bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = random::key();
         self.reads = self.reads.saturating_add(1);
         self.order.insert(self.reads, id.clone());
         self.bytes = self.bytes.saturating_add(bytes);

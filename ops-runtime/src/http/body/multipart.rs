@@ -30,7 +30,7 @@ pub(super) fn encode(
 ) -> Result<Option<(String, RequestBody)>, CallError> {
     let form_data = essence == "multipart/form-data";
     // Nobody must be able to guess it: in a part, it would begin others.
-    let boundary = format!("ops-{:032x}", u128::from_le_bytes(random::bytes()));
+    let boundary = format!("ops-{}", random::key());
     let mut parts = Parts {
         pieces: Vec::new(),
         text: Vec::new(),

@@ -22,6 +22,7 @@ use super::interceptor::{Answer, Interceptor, RpcError, Slot, cost};
 use super::start::{self, Authorization};
 use crate::mcp::ask::Asks;
 use crate::mcp::config::McpServerConfig;
+use crate::model::clock::millis;
 use crate::{CallError, ErrorCode, ProgressSink};
 
 /// How often a server may ask further questions before a call fails.
@@ -370,9 +371,8 @@ impl Drop for Waiting<'_> {
 /// The error of what a server did not do in the time that an option gives it.
 pub(super) fn timed_out(server: &str, what: &str, limit: Option<Duration>, option: &str) -> CallError {
     let limit = limit.unwrap_or_default();
-    let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     let message = format!("the MCP server `{server}` {what} within {limit:?}: raise `{option}`");
-    CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
+    CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": millis(limit) }))
 }
 
 /// The error that a server responds with.

@@ -3,7 +3,6 @@
 use std::future::{Future, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 #[cfg(feature = "durable")]
 use futures_util::future::{Either, FutureExt};
@@ -25,6 +24,7 @@ use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
 use super::tool::{Served, StructuredContent};
+use crate::model::clock::millis;
 use crate::run::principal::Principal;
 
 /// The prefix of a cursor; the rest is the name of the last tool of the page before.
@@ -226,10 +226,6 @@ impl ServerHandler for Connection {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The changes of the tools that one caller sees.

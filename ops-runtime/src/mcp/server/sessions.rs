@@ -19,6 +19,7 @@ use super::limits::Held;
 use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
+use crate::model::clock::millis;
 use crate::run::principal::Principal;
 
 /// How long a session must be idle before it may be ended for a new one.
@@ -311,10 +312,6 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.local.resume(id, last_event_id).await
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

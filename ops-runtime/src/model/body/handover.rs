@@ -186,5 +186,5 @@ pub(super) fn put_aside(body: &Body) -> Option<String> {
 
 /// A new text that cannot be guessed.
 pub(crate) fn placeholder() -> String {
-    format!("{PREFIX}{:032x}", u128::from_le_bytes(random::bytes()))
+    format!("{PREFIX}{}", random::key())
 }

@@ -217,7 +217,7 @@ impl Secrets {
         };
         if let Some(length) = self.0.iter().filter_map(begun).max() {
             let kept = text.len() - length;
-            text.truncate((0..=kept).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0));
+            text.truncate(text.floor_char_boundary(kept));
             text.push_str(HIDDEN);
         }
     }
@@ -241,13 +241,7 @@ fn without(text: &str, mut parts: Vec<Range<usize>>) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut at, mut is_hidden) = (0, false);
     for part in parts {
-        let (mut start, mut end) = (part.start.max(at), part.end);
-        while !text.is_char_boundary(start) {
-            start -= 1;
-        }
-        while !text.is_char_boundary(end) {
-            end += 1;
-        }
+        let (start, end) = (text.floor_char_boundary(part.start.max(at)), text.ceil_char_boundary(part.end));
         if end <= at {
             continue;
         }

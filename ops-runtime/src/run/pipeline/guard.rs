@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
+use crate::model::clock::millis;
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::context::{deadline_after, earlier};
 use crate::{CallError, CancelToken, Context, ErrorCode};
@@ -169,8 +170,7 @@ impl Idle {
 
     fn silent(&self) -> CallError {
         let message = format!("the subscription stayed silent for {:?}", self.timeout);
-        let milliseconds = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
-        CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": milliseconds }))
+        CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": millis(self.timeout) }))
     }
 }
 

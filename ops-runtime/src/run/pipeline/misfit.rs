@@ -133,8 +133,7 @@ fn cut(value: Value, limit: usize) -> (Value, bool) {
     if text.len() <= limit {
         return (value, false);
     }
-    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    (Value::String(text.get(..end).unwrap_or_default().to_owned()), true)
+    (Value::String(text.get(..text.floor_char_boundary(limit)).unwrap_or_default().to_owned()), true)
 }
 
 /// The content types that are described for a response, and the actual one, if they cannot be the same.
@@ -164,7 +163,7 @@ fn unencoded(spec: &OperationSpec, meta: &ResponseMeta, data: Payload) -> Payloa
 
 /// The warning for a body of a success for which none is described. A page of HTML is not a success.
 pub(super) fn skipped(spec: &OperationSpec, policy: OutputPolicy, meta: &ResponseMeta, data: &Payload) -> Option<Told> {
-    let http = meta.as_http().filter(|_| policy != OutputPolicy::Strict)?;
+    let content_type = meta.content_type().filter(|_| policy != OutputPolicy::Strict)?;
     let is_nothing = match data {
         Payload::Value(value) => value.is_null(),
         data => data.text().is_some_and(|text| text.trim_ascii() == b"null"),
@@ -172,7 +171,7 @@ pub(super) fn skipped(spec: &OperationSpec, policy: OutputPolicy, meta: &Respons
     if is_nothing || !spec.gives_nothing() {
         return None;
     }
-    let came = essence(&http.content_type);
+    let came = essence(content_type);
     let found = match came.as_str() {
         kind if kind.contains("html") => return None,
         "" => "a body, which was skipped".to_owned(),

@@ -1,125 +1,21 @@
-//! The end of the pipeline: reading a result into its type, normalising and validating it.
+//! The end of the pipeline: normalising a result and validating it.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde_core::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::misfit;
 use crate::model::answer::Missing;
 use crate::model::body::handover::{self, Bodies};
 use crate::normalise::Change;
-use crate::record::{self, DecodeError};
+use crate::record;
 use crate::run::payload::Payload;
 use crate::run::registry::Entry;
-use crate::run::schemas::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
+use crate::run::schemas::{Mended, Shaped, Told};
 use crate::{Body, CallError, Handler, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
 
-/// Reads a result into the output type of an operation, `own`; it is repaired only if it does not match.
-///
-/// The entry may have no description of the operation, such as that of a recording.
-pub(super) fn typed<T: DeserializeOwned + 'static>(
-    entry: &Entry,
-    own: &OperationSpec,
-    policy: OutputPolicy,
-    envelope: ResponseEnvelope<Payload>,
-) -> Result<ResponseEnvelope<T>, CallError> {
-    let ResponseEnvelope { mut data, meta, mut warnings } = envelope;
-    let meta = meta.of_success()?;
-    skip(entry, policy, &meta, &mut data, &mut warnings);
-    if policy != OutputPolicy::Cast
-        && let Some((expected, found)) = foreign_type(entry, &meta, &data)
-    {
-        return Err(misfit::foreign_body(&entry.spec, &meta, &expected, &found, data));
-    }
-    // The type covers only the described responses.
-    if let Some(described) = entry.spec.described(&meta)? {
-        data = Payload::Value(described);
-    }
-    // The alternative of a union by status: the status decides, since shapes may be ambiguous.
-    let variant = own.variant_of(&meta);
-    let instead = instead(entry, policy, &meta, &data)?;
-    let with = |data, meta, more: Vec<Warning>| {
-        let mut envelope = ResponseEnvelope::new(data, meta);
-        envelope.warnings = merged(warnings, more);
-        envelope
-    };
-    let data = match data {
-        // Bytes have no schema, and nothing to repair.
-        Payload::Body(body) => match as_output(body) {
-            Ok(data) => return Ok(with(data, meta, Vec::new())),
-            Err(body) => Payload::Value(held(&body)?),
-        },
-        data => data,
-    };
-    match instead {
-        Some((value, more)) if more.is_empty() => {
-            return match record::from_value(&value) {
-                Ok(data) => Ok(with(data, meta, Vec::new())),
-                Err(error) => Err(misfit::mismatch(&meta, &error, &[], Payload::Value(value))),
-            };
-        }
-        // A response that matches a type by chance is still not the promised one.
-        Some((value, more)) => {
-            let told: Vec<_> = more.into_iter().map(Told::kept).collect();
-            return Err(misfit::strict(&meta, &told, Payload::Value(value)));
-        }
-        None => {}
-    }
-    let takes_anything = || record::from_slice::<T>(b"{}").is_ok();
-    let mut is_foreign = false;
-    if policy != OutputPolicy::Strict
-        && let Ok(output) = record::with_variant(variant, || record::strictly(|| decode(&data)))
-    {
-        if policy == OutputPolicy::Cast
-            || !entry.schemas.output_may_be_foreign(takes_anything)
-            || !misfit::has_nothing_of(&entry.schemas, &data, variant)
-        {
-            return Ok(with(output, meta, Vec::new()));
-        }
-        // It may be another variant, with an error that can be repaired.
-        is_foreign = true;
-    }
-    // What can be repaired as text need not become a value first.
-    if policy != OutputPolicy::Strict
-        && !is_foreign
-        && let Some(text) = data.text()
-        && let Some(mended) = entry.schemas.mend_output(policy, text)?
-        && let Ok(data) = record::with_variant(variant, || match &mended.text {
-            Some(text) => record::from_str(text),
-            None => record::from_slice(text),
-        })
-    {
-        if !mended.told.is_empty() {
-            log(&entry.spec, &meta, &mended.told);
-        }
-        return Ok(with(data, meta, unless_removed(mended.told)));
-    }
-    let (shaped, raw) = shape(entry, policy, &meta, data)?;
-    if shaped.has_ended {
-        return Err(misfit::strict(&meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
-    }
-    if policy != OutputPolicy::Cast
-        && entry.schemas.output_may_be_foreign(takes_anything)
-        && entry.schemas.output_has_nothing_of(&shaped.value, variant)
-    {
-        let raw = raw.unwrap_or(Payload::Value(shaped.value));
-        return Err(misfit::foreign(&meta, NOTHING_DECLARED, NONE_OF_THEM, raw));
-    }
-    match record::with_variant(variant, || record::from_value(&shaped.value)) {
-        Ok(data) => Ok(with(data, meta, unless_removed(shaped.told))),
-        Err(error) => Err(misfit::mismatch(&meta, &error, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value)))),
-    }
-}
-
-/// Removed properties are no warnings: a type skips properties that it does not declare anyway.
-fn unless_removed(told: Vec<Told>) -> Vec<Warning> {
-    told.into_iter().filter(|told| told.change != Change::Removed).map(|told| told.warning).collect()
-}
-
-/// Normalises a result whose type is unknown to the program.
+/// Normalises an answer whose type is not known to the program.
 #[inline]
 pub(super) fn dynamic(
     entry: &Entry,
@@ -216,9 +112,9 @@ fn mend(
     if is_plain_answer { entry.schemas.mend_output(policy, text) } else { Ok(None) }
 }
 
-/// The described content types and the actual one, if they cannot be the same. The result of a function has the type
-/// that it sets.
-fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
+/// The kinds of content that are described and that came, where they cannot be the same. What a function makes is of the
+/// kind that it says.
+pub(super) fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
     let is_own = |handler: &Handler| !handler.is_foreign && !handler.is_stand_in;
     if meta.as_own().is_some() && entry.handler.as_ref().is_some_and(is_own) {
         return None;
@@ -226,8 +122,14 @@ fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(S
     misfit::foreign_type(&entry.spec, meta, data)
 }
 
-/// Drops a body of a response for which none is described, with a warning.
-fn skip(entry: &Entry, policy: OutputPolicy, meta: &ResponseMeta, data: &mut Payload, warnings: &mut Vec<Warning>) {
+/// Takes nothing in the place of a body of which none is described, and tells so.
+pub(super) fn skip(
+    entry: &Entry,
+    policy: OutputPolicy,
+    meta: &ResponseMeta,
+    data: &mut Payload,
+    warnings: &mut Vec<Warning>,
+) {
     if let Some(told) = misfit::skipped(&entry.spec, policy, meta, data) {
         *data = Payload::Value(Value::Null);
         let told = [told];
@@ -271,9 +173,9 @@ const MAX_LOGGED: usize = 20;
 
 /// The replacement for data that a result lacks though the operation promises them.
 ///
-/// It is whatever conforms to the schema without repair, and otherwise the original, since no repair could make a value
-/// of the output's type from it.
-fn instead(
+/// That is what conforms to the schema without repair of what may stand for them, and otherwise what came, of which no
+/// repair could make a value of the output's type.
+pub(super) fn instead(
     entry: &Entry,
     policy: OutputPolicy,
     meta: &ResponseMeta,
@@ -317,29 +219,10 @@ pub(super) fn check_strictly(
     Err(misfit::strict(meta, &told, Payload::Value(raw)))
 }
 
-/// A body as the output, if the operation's output is a body.
-fn as_output<T: 'static>(body: Body) -> Result<T, Body> {
-    let mut slot = Some(body);
-    let output = (&mut slot as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take);
-    match (output, slot) {
-        (Some(output), _) => Ok(output),
-        (None, body) => Err(body.unwrap_or_default()),
-    }
-}
-
-/// A body as JSON, if JSON was expected.
-fn held(body: &Body) -> Result<Value, CallError> {
+/// A body as JSON, where one came that nobody asked for.
+pub(super) fn held(body: &Body) -> Result<Value, CallError> {
     serde_json::to_value(body)
         .map_err(|error| CallError::execution(format!("the response can't be held in JSON: {error}")))
-}
-
-fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
-    match data {
-        Payload::Json(bytes) => record::from_slice(bytes),
-        Payload::Raw(text) => record::from_str(text.get()),
-        Payload::Value(value) => record::from_value(value),
-        Payload::Body(body) => record::from_value(&serde_json::to_value(body).unwrap_or_default()),
-    }
 }
 
 pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallError> {
@@ -357,8 +240,8 @@ pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallErr
 
 /// Brings a result into the shape of its schema. Differences are logged, or fail the call if the policy requires that.
 ///
-/// Returns the original text as well, if it was text.
-fn shape(
+/// Beside it is the answer as it came, where that is text: a value that does not do stays as it came by itself.
+pub(super) fn shape(
     entry: &Entry,
     policy: OutputPolicy,
     meta: &ResponseMeta,
@@ -377,8 +260,8 @@ fn shape_value(
     value: Value,
     raw: Option<&Payload>,
 ) -> Result<Shaped, CallError> {
-    // An empty body is held as `null`, and the body `null` as text.
-    let is_empty = value.is_null() && raw.is_none() && meta.as_http().is_some();
+    // A body that is empty is held as `null`, and one that is `null` as text.
+    let is_empty = value.is_null() && raw.is_none() && meta.may_be_empty();
     let mut shaped = entry.schemas.shape_output(policy, value)?;
     if is_empty {
         shaped.of_nothing();
@@ -396,8 +279,8 @@ fn shape_value(
     Ok(shaped)
 }
 
-/// The warnings of the sender of a result, and those of this process, without duplicates.
-fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
+/// The warnings that came with an answer, and those of this process: what stays as it came is told by each, but once.
+pub(super) fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
     if came.is_empty() || own.is_empty() {
         came.extend(own);
         return came;
@@ -407,7 +290,7 @@ fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
     came
 }
 
-fn log(spec: &OperationSpec, meta: &ResponseMeta, told: &[Told]) {
+pub(super) fn log(spec: &OperationSpec, meta: &ResponseMeta, told: &[Told]) {
     let operation = spec.id.as_ref();
     // Of a server's text, this logs only names of members.
     for Told { warning: Warning { pointer, expected, found }, change, .. } in told.iter().take(MAX_LOGGED) {

@@ -18,6 +18,7 @@ use crate::http::sse::SseParser;
 use crate::mcp::client::batch;
 use crate::mcp::client::given::Given;
 use crate::mcp::client::interceptor::{Interceptor, Verdict, decode};
+use crate::model::clock::millis;
 
 /// The limits of the delay that a server may request before a stream is reopened.
 const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
@@ -126,7 +127,7 @@ impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Send + Unpin + 'static> E
     fn seen(&mut self, id: String, retry: Option<Duration>) -> Sse {
         let [shortest, longest] = RETRY;
         let retry = retry.map(|retry| retry.clamp(shortest, longest));
-        let retry = retry.map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
+        let retry = retry.map(millis);
         let sse = Sse { id: (!id.is_empty()).then(|| id.clone()), retry, ..Sse::default() };
         self.id = id;
         self.retry = self.parser.retry();

@@ -8,11 +8,11 @@ use rmcp::model::{InputRequest, InputResponses};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::config::millis;
 use super::wire::RELATED;
 use crate::durable::engine::Engine;
 use crate::durable::{JobId, Scope};
 use crate::mcp::server::question::{CAPABILITIES, declares, input_request, is_answer, unsupported};
+use crate::model::clock::millis;
 use crate::{CallError, Context, ErrorCode};
 
 /// The member of a job's metadata with the capabilities of its client.

@@ -198,8 +198,3 @@ impl From<Jobs> for McpTasks {
         Self::new(jobs)
     }
 }
-
-/// A duration in milliseconds.
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}

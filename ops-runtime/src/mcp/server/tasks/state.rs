@@ -8,13 +8,14 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 
 use super::ask::{self, Client, Question};
-use super::config::{McpTasks, millis};
+use super::config::McpTasks;
 use crate::durable::engine::Engine;
 use crate::durable::record::{Ended, Outcome, Stored};
 use crate::durable::{JobId, is_death};
 use crate::mcp::server::result;
 use crate::mcp::server::shared::Shared;
 use crate::mcp::server::tool::{Served, StructuredContent};
+use crate::model::clock::millis;
 use crate::model::request_id::RequestId;
 use crate::record::from_str;
 use crate::run::principal::Principal;

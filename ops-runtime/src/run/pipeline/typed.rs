@@ -1,0 +1,188 @@
+//! The end of a call by type: reading a result into the operation's type.
+//!
+//! [`typed`] is compiled for the output of each operation, so it has only what needs the type.
+
+use std::any::Any;
+
+use serde_core::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::misfit;
+use super::output::{foreign_type, held, instead, log, merged, shape, skip};
+use crate::normalise::Change;
+use crate::record::{self, DecodeError};
+use crate::run::payload::Payload;
+use crate::run::registry::Entry;
+use crate::run::schemas::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
+use crate::{Body, CallError, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
+
+/// Reads a result into the output type of an operation, `own`; it is repaired only if it does not match.
+///
+/// The entry may have no description of the operation, such as that of a recording.
+pub(super) fn typed<T: DeserializeOwned + 'static>(
+    entry: &Entry,
+    own: &OperationSpec,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Payload>,
+) -> Result<ResponseEnvelope<T>, CallError> {
+    let Prepared { data, meta, warnings, variant, instead } = prepare(entry, own, policy, envelope)?;
+    let with = |data, meta, more: Vec<Warning>| {
+        let mut envelope = ResponseEnvelope::new(data, meta);
+        envelope.warnings = merged(warnings, more);
+        envelope
+    };
+    if let Some(value) = instead {
+        return match record::from_value(&value) {
+            Ok(data) => Ok(with(data, meta, Vec::new())),
+            Err(error) => Err(misfit::mismatch(&meta, &error, &[], Payload::Value(value))),
+        };
+    }
+    let data = match data {
+        // Bytes have no schema, and nothing to repair.
+        Payload::Body(body) => match as_output(body) {
+            Ok(data) => return Ok(with(data, meta, Vec::new())),
+            Err(body) => Payload::Value(held(&body)?),
+        },
+        data => data,
+    };
+    let takes_anything: fn() -> bool = || record::from_slice::<T>(b"{}").is_ok();
+    let mut is_foreign = false;
+    if policy != OutputPolicy::Strict
+        && let Ok(output) = record::with_variant(variant, || record::strictly(|| decode(&data)))
+    {
+        is_foreign = may_be_another(entry, policy, &data, variant, takes_anything);
+        if !is_foreign {
+            return Ok(with(output, meta, Vec::new()));
+        }
+    }
+    // What can be repaired as text need not become a value first.
+    if !is_foreign
+        && let Some(Mended { text, told }) = mended_text(entry, policy, &data)?
+        && let Ok(output) = record::with_variant(variant, || match &text {
+            Some(text) => record::from_str(text),
+            None => decode(&data),
+        })
+    {
+        if !told.is_empty() {
+            log(&entry.spec, &meta, &told);
+        }
+        return Ok(with(output, meta, unless_removed(told)));
+    }
+    let (shaped, raw) = repaired(entry, policy, &meta, data, variant, takes_anything)?;
+    match record::with_variant(variant, || record::from_value(&shaped.value)) {
+        Ok(data) => Ok(with(data, meta, unless_removed(shaped.told))),
+        Err(error) => Err(misfit::mismatch(&meta, &error, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value)))),
+    }
+}
+
+/// A success before it is read into a type.
+struct Prepared {
+    data: Payload,
+    meta: ResponseMeta,
+    warnings: Vec<Warning>,
+    /// The alternative of a union by status: the status decides, since shapes may be ambiguous.
+    variant: Option<u16>,
+    /// What stands in the place of data that are missing. It is read as it is.
+    instead: Option<Value>,
+}
+
+/// The part of [`typed`] before the type is needed.
+fn prepare(
+    entry: &Entry,
+    own: &OperationSpec,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Payload>,
+) -> Result<Prepared, CallError> {
+    let ResponseEnvelope { mut data, meta, mut warnings } = envelope;
+    let meta = meta.of_success()?;
+    skip(entry, policy, &meta, &mut data, &mut warnings);
+    if policy != OutputPolicy::Cast
+        && let Some((expected, found)) = foreign_type(entry, &meta, &data)
+    {
+        return Err(misfit::foreign_body(&entry.spec, &meta, &expected, &found, data));
+    }
+    // The type covers only the described responses.
+    if let Some(described) = entry.spec.described(&meta)? {
+        data = Payload::Value(described);
+    }
+    let variant = own.variant_of(&meta);
+    let instead = match instead(entry, policy, &meta, &data)? {
+        Some((value, more)) if more.is_empty() => Some(value),
+        // A response that matches a type by chance is still not the promised one.
+        Some((value, more)) => {
+            let told: Vec<_> = more.into_iter().map(Told::kept).collect();
+            return Err(misfit::strict(&meta, &told, Payload::Value(value)));
+        }
+        None => None,
+    };
+    Ok(Prepared { data, meta, warnings, variant, instead })
+}
+
+/// True if a result that a type can read may be another variant, with an error that can be repaired: it has nothing in common
+/// with its schema. `takes_anything` tells if the type can be read from `{}`.
+fn may_be_another(
+    entry: &Entry,
+    policy: OutputPolicy,
+    data: &Payload,
+    variant: Option<u16>,
+    takes_anything: fn() -> bool,
+) -> bool {
+    policy != OutputPolicy::Cast
+        && entry.schemas.output_may_be_foreign(takes_anything)
+        && misfit::has_nothing_of(&entry.schemas, data, variant)
+}
+
+/// A result as text that matches its schema. `None` if a value is needed to tell.
+fn mended_text(entry: &Entry, policy: OutputPolicy, data: &Payload) -> Result<Option<Mended>, CallError> {
+    match data.text() {
+        Some(text) if policy != OutputPolicy::Strict => entry.schemas.mend_output(policy, text),
+        _ => Ok(None),
+    }
+}
+
+/// A result that does not match its type, repaired by its schema, and the result as it came if that was text.
+fn repaired(
+    entry: &Entry,
+    policy: OutputPolicy,
+    meta: &ResponseMeta,
+    data: Payload,
+    variant: Option<u16>,
+    takes_anything: fn() -> bool,
+) -> Result<(Shaped, Option<Payload>), CallError> {
+    let (shaped, raw) = shape(entry, policy, meta, data)?;
+    if shaped.has_ended {
+        return Err(misfit::strict(meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
+    }
+    if policy != OutputPolicy::Cast
+        && entry.schemas.output_may_be_foreign(takes_anything)
+        && entry.schemas.output_has_nothing_of(&shaped.value, variant)
+    {
+        let raw = raw.unwrap_or(Payload::Value(shaped.value));
+        return Err(misfit::foreign(meta, NOTHING_DECLARED, NONE_OF_THEM, raw));
+    }
+    Ok((shaped, raw))
+}
+
+/// Removed properties are no warnings: a type skips properties that it does not declare anyway.
+fn unless_removed(told: Vec<Told>) -> Vec<Warning> {
+    told.into_iter().filter(|told| told.change != Change::Removed).map(|told| told.warning).collect()
+}
+
+/// A body as the output, if the operation's output is a body.
+fn as_output<T: 'static>(body: Body) -> Result<T, Body> {
+    let mut slot = Some(body);
+    let output = (&mut slot as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take);
+    match (output, slot) {
+        (Some(output), _) => Ok(output),
+        (None, body) => Err(body.unwrap_or_default()),
+    }
+}
+
+fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
+    match data {
+        Payload::Json(bytes) => record::from_slice(bytes),
+        Payload::Raw(text) => record::from_str(text.get()),
+        Payload::Value(value) => record::from_value(value),
+        Payload::Body(body) => record::from_value(&serde_json::to_value(body).unwrap_or_default()),
+    }
+}
