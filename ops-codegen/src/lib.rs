@@ -72,6 +72,7 @@ mod builder;
 #[cfg(feature = "config")]
 #[doc(hidden)]
 pub mod config;
+mod declared_errors;
 mod derivable;
 mod derive;
 #[cfg(feature = "cli")]
@@ -79,7 +80,6 @@ mod derive;
 pub mod described;
 mod directory;
 mod error;
-mod errors;
 #[doc(hidden)]
 pub mod folder {
     //! The files of a folder, for the command.

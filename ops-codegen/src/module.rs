@@ -7,7 +7,7 @@ use ops_runtime::glob::glob;
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::{Value, json};
 
-use crate::errors::{ErrorEnum, ErrorEnums, Errors};
+use crate::declared_errors::{ErrorEnum, ErrorEnums, Errors};
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
 use crate::settings::{Faults, Serving, Settings};
@@ -210,10 +210,10 @@ const METHODS: &[&str] = &[
     "on_example",
     "on_id",
     "on_sequence",
+    "on_items",
+    "on_items_example",
+    "on_items_id",
     "on_stream",
-    "on_stream_example",
-    "on_stream_id",
-    "on_subscription",
     "operations",
     "pending_count",
     "refresh",

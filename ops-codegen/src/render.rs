@@ -1,8 +1,8 @@
 //! From the module's model to Rust source, item by item.
 
 mod construct;
+mod declared_errors;
 mod docs;
-mod errors;
 mod layout;
 mod methods;
 mod operation;

@@ -118,24 +118,24 @@ worker.stop().await;
 // A frame that is not sent is returned whole, so that it can be sent to another peer.
 #![allow(clippy::result_large_err)]
 
-mod announced;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod broker;
 mod budget;
 mod directory;
 pub(crate) mod event;
 mod handler;
-#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
-mod heard;
 pub mod in_process;
 mod meter;
 #[cfg(feature = "nats")]
 pub mod nats;
+mod own_specs;
+#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
+mod peer_specs;
 mod pending;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod remote;
-mod serve;
+mod run_request;
 mod slot;
 #[cfg(any(feature = "redis", feature = "websocket"))]
 mod tls;
@@ -148,7 +148,7 @@ pub use crate::model::request_id::RequestId;
 pub use directory::Directory;
 pub use event::{Announcement, CallEvent, CallRequest, Frame, Malformed};
 pub use handler::{CallHandler, Session};
-pub use in_process::{InProcess, Worker};
+pub use in_process::{InProcess, InProcessWorker};
 pub use pending::PendingRequests;
 pub use remote::Remote;
 pub use transport::{Link, PeerAuth, Route, Transport, TransportInfo, Unsent};

@@ -30,7 +30,7 @@ let registry = Registry::new();
 registry.register(Charge)?;
 registry.register(Fulfil)?;
 
-let jobs = Jobs::in_process();
+let jobs = Jobs::in_memory();
 let worker = Worker::new(jobs.clone(), registry).start();
 
 // A repeat of the key attaches to the job that it made.
@@ -61,7 +61,7 @@ worker.stop().await;
 //!   letter, with its input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
 //! - **Access** is checked when a job runs, with the identity with which it was submitted: [`Jobs::scoped`].
 //!
-//! The documentation of each engine says how long it keeps these promises, and against which failures: [`InProcess`]
+//! The documentation of each engine says how long it keeps these promises, and against which failures: [`InMemory`]
 //! does not survive its process; the module `jetstream` (a feature) stores jobs on NATS servers.
 //!
 //! # Metrics and traces
@@ -93,7 +93,7 @@ mod digest;
 pub mod engine;
 mod error;
 mod id;
-mod in_process;
+mod in_memory;
 #[cfg(feature = "jetstream")]
 pub mod jetstream;
 mod job;
@@ -111,7 +111,7 @@ mod worker;
 
 pub use self::error::JobError;
 pub use self::id::{InvalidJobId, JobId};
-pub use self::in_process::InProcess;
+pub use self::in_memory::InMemory;
 pub use self::job::{AnyJob, Job, JobStatus};
 pub use self::jobs::Jobs;
 pub use self::options::{SubmitOptions, When};

@@ -41,7 +41,6 @@ gateway.serve_stdio().await?;
 //! Over stdio the caller is the owner, who started the process: access rules are not checked. Over HTTP they are
 //! checked against the identity that the authenticator returns, and callers find and call only what they may call.
 
-mod answer;
 mod approval;
 mod audit;
 mod caller;
@@ -59,6 +58,7 @@ mod programs;
 mod rules;
 mod size;
 mod summary;
+mod tool_result;
 mod tools;
 mod upstream;
 

@@ -38,7 +38,6 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //!
 //! - `macros` (default): the attribute `#[operation]`, and schemas of Rust types
 //! - `registry` (default): the registry, its pipeline, JSON Schema validation and the normaliser
-//! - `validate` (default): the same as `registry`, which validates in full
 //! - `http`: the HTTP client, server-sent events; `compression`: compressed responses for it
 //! - `webhooks`: verifying the signatures of webhooks, reading their payloads
 //! - `websocket`, `nats`, `redis`: the call protocol over WebSocket, NATS and Redis; `tls`: `wss://` and `rediss://`, and
@@ -145,7 +144,7 @@ pub mod spec {
     #[cfg(feature = "registry")]
     pub use crate::model::spec_ref::SpecRef;
     pub use crate::model::text::{List, Text};
-    pub use crate::model::texts::TextList;
+    pub use crate::model::text_list::TextList;
     #[doc(inline)]
     pub use crate::pointer;
 }

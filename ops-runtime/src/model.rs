@@ -4,8 +4,6 @@
 //! JSON are in [`wire`].
 
 pub mod access;
-#[cfg(feature = "registry")]
-pub(crate) mod answer;
 pub mod binding;
 pub(crate) mod body;
 pub(crate) mod call_policy;
@@ -35,6 +33,8 @@ pub(crate) mod parameters;
 #[cfg(feature = "registry")]
 pub(crate) mod policy;
 #[cfg(feature = "registry")]
+pub(crate) mod protocol;
+#[cfg(feature = "registry")]
 pub(crate) mod random;
 #[cfg(feature = "registry")]
 pub(crate) mod request_id;
@@ -47,7 +47,7 @@ pub(crate) mod spec;
 #[cfg(feature = "registry")]
 pub(crate) mod spec_ref;
 pub(crate) mod text;
-pub(crate) mod texts;
+pub(crate) mod text_list;
 #[cfg(feature = "registry")]
 pub(crate) mod trace_parent;
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]

@@ -47,7 +47,7 @@
 //! [`CallPolicy`](crate::access::CallPolicy) does so by patterns and kinds. A program that needs approval stops
 //! ([`Outcome::Waiting`]), after the calls in flight have ended. With the answers in its [`Journal`],
 //! [`Sandbox::resume`] runs it again from its start. Calls with a result in the journal are not made again; about the
-//! others, the host decides anew. With a [`JournalStore`], this works across processes as well: [`Sandbox::run_kept`].
+//! others, the host decides anew. With a [`JournalStore`], this works across processes as well: [`Sandbox::run_stored`].
 
 mod engine;
 mod exact;
@@ -68,4 +68,4 @@ pub use self::journal::{InvalidJournal, Journal, UnknownAsk};
 pub use self::limits::Limits;
 pub use self::outcome::{Ask, Failure, Log, Outcome, Reason, Report, Waiting};
 pub use self::sandbox::{Program, Sandbox};
-pub use self::store::{FolderStore, Hold, JournalStore, Kept, MemoryStore};
+pub use self::store::{FolderStore, Hold, JournalStore, MemoryStore, StoredJournal};

@@ -147,7 +147,6 @@
 //!   has no finite values anyhow.
 //! - **The names of the last variants** are free: `_ => Unknown`, if the document has an `Other` of its own.
 
-mod attempt;
 mod buffer;
 mod decode;
 mod finite;
@@ -161,6 +160,7 @@ mod reader;
 mod slots;
 mod table;
 mod tagged;
+mod try_variants;
 mod untagged;
 #[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers have a status"))]
 mod variant;
@@ -169,8 +169,6 @@ mod written;
 use serde_core::de::MapAccess;
 use serde_core::ser::SerializeMap;
 
-#[cfg(feature = "registry")]
-pub(crate) use attempt::strictly;
 pub use decode::{DecodeError, from_slice, from_str, from_value, parse, to_value};
 #[cfg(feature = "registry")]
 pub(crate) use finite::{Finite, place};
@@ -179,6 +177,8 @@ pub use reader::{Reader, Tags, put, put_some};
 pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Required, Rest, Slots, Vacant};
 pub use table::{Fields, Opaque, Values as TableValues};
 pub use tagged::Tagged;
+#[cfg(feature = "registry")]
+pub(crate) use try_variants::strictly;
 pub use untagged::{Kind, Shape, Untagged};
 #[cfg(feature = "registry")]
 pub(crate) use variant::scoped as with_variant;

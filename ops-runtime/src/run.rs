@@ -3,27 +3,27 @@
 pub(crate) mod attempt;
 pub(crate) mod caller;
 pub(crate) mod context;
+pub(crate) mod extensions;
+pub(crate) mod fairness;
+pub(crate) mod handler;
 #[cfg(any(feature = "http-server", feature = "mcp-server", feature = "websocket"))]
 #[cfg_attr(
     not(any(feature = "http-server", feature = "websocket")),
     allow(dead_code, reason = "the MCP SDK has a door")
 )]
-pub(crate) mod door;
-pub(crate) mod extensions;
-pub(crate) mod handler;
+pub(crate) mod host_check;
 pub(crate) mod input;
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) mod listen;
 pub(crate) mod method;
 pub mod mock;
-pub(crate) mod pace;
 pub(crate) mod payload;
 pub(crate) mod pipeline;
 #[cfg(feature = "mcp-server")]
 pub(crate) mod principal;
 pub(crate) mod progress;
+pub(crate) mod redact;
 pub(crate) mod registry;
 pub(crate) mod response;
 pub(crate) mod schemas;
-pub(crate) mod shown;
 pub(crate) mod through;

@@ -124,7 +124,6 @@
 #![allow(clippy::result_large_err, reason = "an error is the response that is sent")]
 
 mod accept;
-mod answer;
 mod auth;
 mod call;
 #[cfg(feature = "http-server-compression")]
@@ -140,13 +139,14 @@ mod input;
 mod jobs;
 mod layers;
 mod limits;
-mod made;
 mod metrics;
 mod options;
+mod own_response;
 mod pattern;
 mod place;
 mod problem;
 mod read;
+mod response;
 mod routes;
 mod run;
 mod service;

@@ -167,7 +167,7 @@ fn hostile_words_stay_words() {
     );
     spec.id = "a.*/ evil(); /*".into();
     spec.description = "*/ declare var evil: any; /*\r\n\u{202e}*/".into();
-    spec.errors = vec![ErrorDefinition::of("*/evil")].into();
+    spec.errors = vec![ErrorDefinition::owned("*/evil")].into();
     spec.input = Schema::from(
         json!({ "type": "object", "required": ["x", "__proto__", "a-b", "*/", "\u{2028}"], "properties": { "x": spec.input.to_value().unwrap()["properties"]["x"] } }),
     );

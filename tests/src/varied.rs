@@ -96,7 +96,7 @@ fn bound<const N: usize>(
 ) -> Case {
     let kind = if place.0 == "GET" { OperationKind::Query } else { OperationKind::Mutation };
     let mut spec = spec(kind, name, description);
-    let mut http = HttpBinding::of(place.0.to_owned(), place.1.to_owned());
+    let mut http = HttpBinding::owned(place.0.to_owned(), place.1.to_owned());
     http.parameters = parameters.into();
     http.responses = vec![HttpResponse::new(StatusRange::Exact(200), "application/json")].into();
     spec.input = object(properties.clone());

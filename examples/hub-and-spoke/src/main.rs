@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn hub() -> Result<(), Box<dyn Error>> {
     let registry = Registry::new();
     registry.register(Greet)?;
-    let hub = Hub::new(CallHandler::new(registry)).with_forwarding().with_authentication(|request| async move {
+    let hub = Hub::new(CallHandler::new(registry)).with_forwarding().with_authenticator(|request| async move {
         let token = request.headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let known = TOKENS.iter().find(|(known, _)| Some(*known) == token);
         let (_, name) = known.ok_or(StatusCode::UNAUTHORIZED)?;

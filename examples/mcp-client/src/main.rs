@@ -41,7 +41,7 @@ async fn start() -> Result<String, Box<dyn Error>> {
         let found = tokens.authenticate(request);
         async move { found.await?.ok_or(Unauthorized::bearer()) }
     });
-    tokio::spawn(service.serve(listener));
+    tokio::spawn(service.serve_listener(listener));
     Ok(url)
 }
 

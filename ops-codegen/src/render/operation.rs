@@ -220,7 +220,7 @@ fn error(error: &ErrorDefinition) -> String {
 fn retry(policy: &RetryPolicy) -> String {
     let duration = |millis: u64| format!("::std::time::Duration::from_millis({millis})");
     let (attempts, factor) = (policy.attempts, policy.factor);
-    let (first, longest) = (duration(policy.first_wait), duration(policy.max_wait));
+    let (first, longest) = (duration(policy.first_delay), duration(policy.max_delay));
     let mut chain = format!("ops::RetryPolicy::new({attempts}).with_backoff({first}, {longest}).with_factor({factor})");
     if !policy.codes.is_empty() {
         chain.push_str(&format!(".with_codes({})", texts(&policy.codes)));

@@ -36,13 +36,13 @@ pub(super) struct Pace {
     pub(super) heartbeat: Duration,
     pub(super) lost_after: Duration,
     /// How long a call waits for a connection.
-    pub(super) patience: Duration,
+    pub(super) connect_timeout: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         let (heartbeat, lost_after) = (Duration::from_secs(1), Duration::from_secs(5));
-        Self { heartbeat, lost_after, patience: Duration::from_secs(10) }
+        Self { heartbeat, lost_after, connect_timeout: Duration::from_secs(10) }
     }
 }
 
@@ -54,10 +54,10 @@ pub(super) fn unique_id() -> Arc<str> {
 /// Waits for a connection, for as long as a call may wait for one.
 pub(super) fn until_up(
     mut up: tokio::sync::watch::Receiver<bool>,
-    patience: Duration,
+    connect_timeout: Duration,
 ) -> BoxFuture<'static, Result<(), CallError>> {
     Box::pin(async move {
-        match tokio::time::timeout(patience, up.wait_for(|up| *up)).await {
+        match tokio::time::timeout(connect_timeout, up.wait_for(|up| *up)).await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(gone("there is no connection to the broker")),
         }

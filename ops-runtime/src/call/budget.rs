@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::CallRequest;
-use crate::run::pace::{Cost, Pace};
+use crate::run::fairness::{Cost, Pace};
 use crate::{CallError, Payload};
 
 /// What a peer may hold when the budget is spent, in bytes.

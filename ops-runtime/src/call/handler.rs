@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::budget::{Budget, Limits, Share};
-use super::serve::{Task, serve};
+use super::run_request::{Task, serve};
 use super::{CallEvent, CallRequest, Frame, Link, PeerAuth, Remote, RequestId, Unsent, WINDOW};
-use crate::run::pace::in_turns;
-use crate::run::shown;
+use crate::run::fairness::in_turns;
+use crate::run::redact;
 use crate::{Binding, CallError, OperationSpec, Registry, SpecRef, Text};
 
 /// Announced specs, with those that they were derived from.
@@ -410,7 +410,7 @@ impl Peer {
 
     /// The error as the peer may see it.
     pub(super) fn shown(&self, error: CallError, spec: &OperationSpec, request_id: &RequestId) -> CallError {
-        if self.sees_upstream() { error } else { shown::error(error, spec, request_id) }
+        if self.sees_upstream() { error } else { redact::error(error, spec, request_id) }
     }
 }
 

@@ -33,8 +33,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::announced::Announced;
 use super::directory::gone;
+use super::own_specs::Announced;
 use super::pending::WeakPending;
 use super::{
     CallHandler, Directory, Frame, Link, PeerAuth, PendingRequests, Remote, Route, Session, Transport, TransportInfo,
@@ -58,7 +58,7 @@ impl InProcess {
     }
 
     /// Serves the operations of a handler until the worker is stopped or dropped.
-    pub fn serve(&self, handler: CallHandler) -> Worker {
+    pub fn serve(&self, handler: CallHandler) -> InProcessWorker {
         let back = Arc::new(ToCaller(std::sync::OnceLock::new()));
         let auth = PeerAuth { in_process: true, ..PeerAuth::trusted() };
         let session = handler.session(auth, back.clone());
@@ -68,8 +68,13 @@ impl InProcess {
         workers.retain(|worker| worker.upgrade().is_some());
         workers.push(pending.downgrade());
         drop(workers);
-        let worker =
-            Worker { directory: self.directory.clone(), handler, session, pending, announced: Mutex::default() };
+        let worker = InProcessWorker {
+            directory: self.directory.clone(),
+            handler,
+            session,
+            pending,
+            announced: Mutex::default(),
+        };
         worker.announce();
         worker
     }
@@ -107,7 +112,7 @@ impl Transport for InProcess {
 ///
 /// Dropping it aborts the running requests; [`stop`](Self::stop) lets them finish.
 #[must_use = "a worker that is dropped serves no more"]
-pub struct Worker {
+pub struct InProcessWorker {
     directory: Directory,
     handler: CallHandler,
     session: Session,
@@ -115,7 +120,7 @@ pub struct Worker {
     announced: Mutex<Announced>,
 }
 
-impl Worker {
+impl InProcessWorker {
     /// Announces operations that were added to the registry or removed since.
     pub fn announce(&self) {
         let mut announced = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +140,7 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for InProcessWorker {
     fn drop(&mut self) {
         self.directory.withdraw(&self.pending);
         self.session.close();
@@ -143,9 +148,9 @@ impl Drop for Worker {
     }
 }
 
-impl fmt::Debug for Worker {
+impl fmt::Debug for InProcessWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("running", &self.running()).finish_non_exhaustive()
+        f.debug_struct("InProcessWorker").field("running", &self.running()).finish_non_exhaustive()
     }
 }
 

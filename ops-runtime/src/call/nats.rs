@@ -40,7 +40,7 @@
 //!   with `ABORTED` if an item is missing, or if its worker or its caller loses the connection, because a credit may be
 //!   lost.
 //! - **Reconnecting.** A lost connection is made again, after 50 ms at first and up to some seconds. Calls that begin
-//!   meanwhile wait up to 10 s ([`NatsConfig::with_patience`]), or until their deadline, and then fail with `ABORTED`.
+//!   meanwhile wait up to 10 s ([`NatsConfig::with_connect_timeout`]), or until their deadline, and then fail with `ABORTED`.
 //!   Calls in flight go on if their worker and their caller are back before they are given up. A connection that is
 //!   dropped while no server can be reached ends when one can be: until then `async-nats` goes on trying, and keeps
 //!   about 100 KB.

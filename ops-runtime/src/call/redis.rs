@@ -48,7 +48,7 @@
 //!   missing. Requests for one operation are started in about the order in which they arrived, and run concurrently.
 //! - **Limits.** A message has up to 4 MiB ([`RedisConfig::with_max_message`], to be set alike everywhere). A larger
 //!   one fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs about
-//!   1,024 requests at a time ([`RedisConfig::with_concurrency`]). Up to 100,000 wait for an operation
+//!   1,024 requests at a time ([`RedisConfig::with_max_running`]). Up to 100,000 wait for an operation
 //!   ([`RedisConfig::with_max_waiting`]); beyond, the oldest fail with `ABORTED`. While requests hold half of a
 //!   worker's memory ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)), it takes no more for
 //!   5 s, and then refuses requests that are too large. A caller that leaves more than 256 MiB of responses unread
@@ -56,7 +56,7 @@
 //!   serves thousands costs the server more. Keys that are no longer renewed expire within a minute, including
 //!   `ops:workers`.
 //! - **Reconnecting.** A lost connection is made again, after 50 ms at first and up to some seconds. Calls that begin
-//!   meanwhile wait up to 10 s ([`RedisConfig::with_patience`]), or until their deadline, and then fail with `ABORTED`.
+//!   meanwhile wait up to 10 s ([`RedisConfig::with_connect_timeout`]), or until their deadline, and then fail with `ABORTED`.
 //! - **Identity.** Redis does not tell workers who wrote an entry. So callers are anonymous, and an identity in a
 //!   request is ignored, unless the worker is configured to trust its callers ([`RedisConfig::with_peer_auth`]). Any
 //!   program that may write the keys may call and serve. Use the server's access lists. They are exact per operation,

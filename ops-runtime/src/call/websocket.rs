@@ -36,7 +36,7 @@
 //!   its running requests, and closes each connection when the responses have been sent.
 //! - **Reconnecting.** A client reconnects by itself, after 100 ms at first and up to 10 s
 //!   ([`WebSocketConfig::with_backoff`]); after 100 ms again once a connection has lasted for a while. Calls that begin
-//!   meanwhile wait up to 10 s ([`WebSocketConfig::with_patience`]), or until their deadline, and then fail with
+//!   meanwhile wait up to 10 s ([`WebSocketConfig::with_connect_timeout`]), or until their deadline, and then fail with
 //!   `ABORTED`. Subscriptions fail like calls, unless the client resubscribes
 //!   ([`WebSocketConfig::with_resubscription`]): then the stream yields an `ABORTED` whose details are `{
 //!   "resubscribed": true }`, because items may be missing there, and goes on with a new subscription.
@@ -54,7 +54,7 @@
 //!   ignored ([`Hub::with_anonymous_serving`]).
 //! - **Heartbeats.** Either side pings a peer that has been silent for 15 s, and closes the connection after 45 s
 //!   ([`WebSocketConfig::with_heartbeat`]). A peer that still reads queued messages does not count as silent.
-//! - **Identity.** The hub authenticates spokes at the handshake ([`Hub::with_authentication`]). A caller that a spoke
+//! - **Identity.** The hub authenticates spokes at the handshake ([`Hub::with_authenticator`]). A caller that a spoke
 //!   names is ignored, unless the spoke's [`PeerAuth`](crate::call::PeerAuth) allows it. A caller that the hub names is
 //!   ignored, unless the spoke is configured to trust the hub ([`WebSocketConfig::trusting_hub`]).
 //! - **Discovery.** Both sides announce their operations when they connect, and every change. A call of an operation

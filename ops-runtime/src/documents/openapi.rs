@@ -52,11 +52,11 @@
 #![allow(clippy::result_large_err)]
 
 mod anchor;
-mod answer;
 mod body;
 mod change;
 mod copies;
 mod definition;
+mod diagnostics;
 mod discriminator;
 pub(in crate::documents) mod document;
 mod enumeration;
@@ -73,6 +73,7 @@ mod parameter;
 pub(crate) mod pointer;
 mod position;
 pub(in crate::documents) mod reader;
+mod response;
 mod schema;
 mod security;
 mod server;
@@ -80,7 +81,6 @@ pub(crate) mod standalone;
 mod swagger;
 mod switch;
 mod text;
-mod told;
 mod version;
 mod webhook;
 mod yaml;

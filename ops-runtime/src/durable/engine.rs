@@ -19,9 +19,9 @@
 //!
 //! ```
 //! use ops_runtime::durable::engine::Engine;
-//! use ops_runtime::durable::{InProcess, Jobs};
+//! use ops_runtime::durable::{InMemory, Jobs};
 //!
-//! let engine = InProcess::new();
+//! let engine = InMemory::new();
 //! assert_eq!(engine.name(), "in-process");
 //! let jobs = Jobs::new(engine);
 //! # let _ = jobs;

@@ -39,7 +39,7 @@
 //! fixed in 2.10.23.)
 //!
 //! - **One submit of an id wins.** It is written on the condition that the server has no message of the job, and
-//!   repeated until its outcome is known ([`with_patience`](JetStreamConfig::with_patience)).
+//!   repeated until its outcome is known ([`with_request_timeout`](JetStreamConfig::with_request_timeout)).
 //! - **One ending wins**, by the same kind of condition. It is written before the job is removed.
 //! - **A job is with one worker at a time** as long as that worker extends its lease. A single server that is killed
 //!   forgets its most recent deliveries, and gives their jobs to workers again: such a job may run twice, and one of
@@ -71,8 +71,8 @@ mod clock;
 mod config;
 mod core;
 mod failure;
-mod held;
 mod jobs;
+mod leases;
 mod lists;
 mod notes;
 mod puller;

@@ -15,7 +15,7 @@ use crate::durable::digest::digest;
 use crate::durable::engine::{Engine, Listed, QueueStats};
 use crate::durable::error::JobError;
 use crate::durable::id::{JobId, hash, is_queue};
-use crate::durable::in_process::InProcess;
+use crate::durable::in_memory::InMemory;
 use crate::durable::job::{AnyJob, Job};
 use crate::durable::meter;
 use crate::durable::options::{SubmitOptions, too_late};
@@ -79,9 +79,9 @@ impl Jobs {
         Self { shared: Arc::new(shared), identity: None }
     }
 
-    /// In-memory jobs: see [`InProcess`].
-    pub fn in_process() -> Self {
-        Self::new(InProcess::new())
+    /// In-memory jobs: see [`InMemory`].
+    pub fn in_memory() -> Self {
+        Self::new(InMemory::new())
     }
 
     /// Assigns the operations that match a pattern to a queue of their own, such as `("video.*", "slow")`; the first

@@ -422,7 +422,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_schedule_that_goes_while_its_job_is_submitted() {
-        let jobs = Jobs::in_process();
+        let jobs = Jobs::in_memory();
         let far = |hours: u64| Schedule::every(Duration::from_secs(hours * 3_600));
         let set = async |name: &str, hours| {
             jobs.schedule_by_id(name, far(hours), "test.any", Value::Null, SubmitOptions::new()).await.unwrap();

@@ -64,7 +64,7 @@ fn the_trace_of_a_submit_goes_on_in_the_job() {
             let handler = |_: Value, context: Context| async move { Ok(json!(context.metadata())) };
             let spec = OperationSpec::query("test.trace");
             registry.register(Registration::new(spec, Handler::dynamic(handler))).unwrap();
-            let jobs = Jobs::in_process();
+            let jobs = Jobs::in_memory();
             let worker = Worker::new(jobs.clone(), registry).start();
             let job = jobs.submit_by_id("test.trace", json!({}), SubmitOptions::new()).await.unwrap();
             let seen = job.result().await.unwrap().data;
@@ -108,7 +108,7 @@ fn attempts_and_steps_are_in_the_trace_of_the_submit() {
             let step = |_: Value, _: Context| async { Ok::<_, CallError>(json!(7)) };
             registry.register(Registration::new(OperationSpec::query("test.order"), Handler::dynamic(order))).unwrap();
             registry.register(Registration::new(STEP.clone(), Handler::dynamic(step))).unwrap();
-            let jobs = Jobs::in_process();
+            let jobs = Jobs::in_memory();
             let worker = Worker::new(jobs.clone(), registry).start();
             let policy = RetryPolicy::new(2).with_backoff(std::time::Duration::ZERO, std::time::Duration::ZERO);
             let options = SubmitOptions::new().with_retry(policy);

@@ -35,7 +35,7 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 /// # use ops_runtime::Registry;
 /// # use ops_runtime::durable::{Jobs, Worker};
 /// # async fn example(registry: Registry) {
-/// let worker = Worker::new(Jobs::in_process(), registry).with_max_running(8).start();
+/// let worker = Worker::new(Jobs::in_memory(), registry).with_max_running(8).start();
 /// // When the process is asked to end:
 /// worker.stop().await;
 /// # }

@@ -6,20 +6,20 @@ use arc_swap::ArcSwapOption;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::answer::{answer, blocks};
 use super::approval::{self, Approved, Waiting};
 use super::caller::CallerId;
 use super::find::{self, View};
 use super::gate::Gate;
 use super::large::{Fitted, ReadAt, Results};
 use super::rules::{MadeBy, caller_of};
+use super::tool_result::{answer, blocks};
 use crate::model::nearest::{nearest, question};
 use crate::model::request_id::RequestId;
 use crate::normalise::UNDECLARED;
 use crate::run::pipeline;
 use crate::run::principal::Principal;
+use crate::run::redact;
 use crate::run::registry::{Entry, Exact};
-use crate::run::shown;
 use crate::{
     CallError, CallOptions, ContentBlock, Context, ErrorCode, OperationKind, OperationSpec, Payload, ResponseEnvelope,
     ResponseMeta, Warning,
@@ -173,7 +173,7 @@ impl Core {
     ) -> CallError {
         match principal {
             Principal::Owner => error,
-            Principal::Checked(_) => shown::public(error, spec, request, false),
+            Principal::Checked(_) => redact::public(error, spec, request, false),
         }
     }
 

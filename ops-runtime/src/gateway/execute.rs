@@ -7,14 +7,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::told::{Stays, ended, unasked, waits};
-use super::answer::{answer, text_of, wrong};
 use super::core::Core;
 use super::host::{ModelHost, Noted};
 use super::programs::Programs;
 use super::rules::caller_of;
+use super::tool_result::{answer, text_of, wrong};
 use crate::mcp::McpPeer;
 use crate::model::random;
-use crate::program::{Ask, Host, Kept, Outcome, Program};
+use crate::program::{Ask, Host, Outcome, Program, StoredJournal};
 use crate::run::principal::Principal;
 use crate::{
     BoxFuture, CallError, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, Registration,
@@ -137,8 +137,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn kept(&self) -> Kept<'_> {
-        Kept::new(&*self.programs.store, &self.name)
+    fn kept(&self) -> StoredJournal<'_> {
+        StoredJournal::new(&*self.programs.store, &self.name)
     }
 
     /// The journal of a program that waited, with the answers to its questions. `None` if there is no such journal.
@@ -146,7 +146,7 @@ impl Run<'_> {
         &self,
         input: &Map<String, Value>,
         answered: Option<&Answered>,
-    ) -> Result<Option<Kept<'_>>, CallError> {
+    ) -> Result<Option<StoredJournal<'_>>, CallError> {
         let journal = self.programs.store.load(&self.name).await;
         let journal = journal.map_err(|error| CallError::execution(format!("the program cannot be read: {error}")))?;
         let Some(journal) = journal else { return Ok(None) };
@@ -165,7 +165,7 @@ impl Run<'_> {
         // A program that was resumed meanwhile, and has ended, does not begin again.
         let mut kept = self.kept().existing();
         for (key, is_yes) in said.chain(answers) {
-            kept = if is_yes { kept.with_yes(key) } else { kept.with_no(key) };
+            kept = if is_yes { kept.with_approved(key) } else { kept.with_declined(key) };
             if let Some(ask) = asks.iter().find(|ask| ask.key == key && !is_yes) {
                 self.host.declined(ask);
             }
@@ -174,9 +174,9 @@ impl Run<'_> {
     }
 
     /// Runs the program until it ends, or until it waits for a user that cannot be asked.
-    async fn until_done<'k>(&'k self, mut kept: Kept<'k>, mut has_waited: bool) -> ResponseEnvelope<Payload> {
+    async fn until_done<'k>(&'k self, mut kept: StoredJournal<'k>, mut has_waited: bool) -> ResponseEnvelope<Payload> {
         loop {
-            let report = self.programs.sandbox.run_kept(&self.program, &kept, &self.host).await;
+            let report = self.programs.sandbox.run_stored(&self.program, &kept, &self.host).await;
             let Outcome::Waiting(waiting) = &report.outcome else {
                 let stays = Stays::of(&report, has_waited);
                 // An ended program needs no journal; one that cannot be removed does no harm.
@@ -194,8 +194,8 @@ impl Run<'_> {
             kept = self.kept().existing();
             for ask in &waiting.asks {
                 kept = match self.host.ask(peer, &question(&self.key, ask), ask).await {
-                    Ok(true) => kept.with_yes(&ask.key),
-                    Ok(false) => kept.with_no(&ask.key),
+                    Ok(true) => kept.with_approved(&ask.key),
+                    Ok(false) => kept.with_declined(&ask.key),
                     Err(error) => {
                         // Questions with an answer are not asked again.
                         if let Err(error) = kept.keep_answers().await {

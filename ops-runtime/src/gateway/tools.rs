@@ -5,10 +5,10 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 
-use super::answer::{answer, text_of, wrong};
 use super::core::Core;
 use super::find;
 use super::rules::{MadeBy, caller_of};
+use super::tool_result::{answer, text_of, wrong};
 use crate::model::separators::separators;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::principal::Principal;

@@ -9,7 +9,6 @@ use serde_json::Value;
 use url::Url;
 
 use super::HttpConfig;
-use super::carried::Carried;
 use super::config::Checked;
 use super::events::{self, Items};
 use super::exchange::Exchange;
@@ -19,6 +18,7 @@ use super::problem::Codes;
 use super::request::encode;
 use super::response;
 use super::retry::is_repeatable;
+use super::secrets::Carried;
 use super::send::{Label, limited};
 use super::trace::Trace;
 use crate::model::futures::BoxFuture;

@@ -213,7 +213,7 @@ struct Reopen {
 fn no_event(tries: usize) -> CallError {
     CallError::execution(format!(
         "the event stream ended, and {tries} tries in a row to go on with it brought no event: raise \
-         `Reconnect::with_max_tries` if it is to be opened more often"
+         `Reconnect::with_max_attempts` if it is to be opened more often"
     ))
 }
 

@@ -10,12 +10,12 @@ use tracing::warn;
 
 use super::RequestBody;
 use super::auth::Applied;
-use super::carried::Carried;
 use super::engine::EngineResponse;
 use super::per_call::replace;
 use super::redirect;
 use super::response::Retries;
 use super::retry::{Retry, Schedule, retry_after, wait_of};
+use super::secrets::Carried;
 use super::send::{Label, Sent};
 use super::settings::Settings;
 use super::trace::Trace;

@@ -221,7 +221,7 @@ impl Reconnect {
 
     /// Sets how many tries in a row may bring no event, beside connections that lasted 10 seconds.
     #[must_use]
-    pub const fn with_max_tries(mut self, tries: usize) -> Self {
+    pub const fn with_max_attempts(mut self, tries: usize) -> Self {
         self.tries = tries;
         self
     }

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::model::text::{Text, set};
-use crate::model::texts::TextList;
+use crate::model::text_list::TextList;
 
 pub use crate::model::call_policy::{CallPolicy, Decision};
 

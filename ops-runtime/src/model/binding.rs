@@ -15,7 +15,7 @@ use std::borrow::Cow;
 #[cfg(feature = "registry")]
 use crate::model::media::{Media, essence};
 use crate::model::text::{List, Text, set};
-use crate::model::texts::TextList;
+use crate::model::text_list::TextList;
 
 mod body;
 #[cfg(feature = "registry")]
@@ -100,7 +100,7 @@ impl HttpBinding {
     }
 
     /// Like [`new`](Self::new), for a method and a path that are loaded at run time.
-    pub fn of(method: impl Into<Text>, path: impl Into<Text>) -> Self {
+    pub fn owned(method: impl Into<Text>, path: impl Into<Text>) -> Self {
         Self { method: method.into(), path: path.into(), ..Self::new("", "") }
     }
 
@@ -253,7 +253,7 @@ impl ServerVariable {
     }
 
     /// A variable that may have any value, whose name is loaded at run time.
-    pub fn of(name: impl Into<Text>, default: impl Into<Text>) -> Self {
+    pub fn owned(name: impl Into<Text>, default: impl Into<Text>) -> Self {
         Self { name: name.into(), default: default.into(), values: TextList::new(&[]) }
     }
 

@@ -391,7 +391,7 @@ impl ErrorDefinition {
     }
 
     /// A declared error whose code is loaded at run time.
-    pub fn of(code: impl Into<crate::model::text::Text>) -> Self {
+    pub fn owned(code: impl Into<crate::model::text::Text>) -> Self {
         Self { code: code.into(), ..Self::new("") }
     }
 

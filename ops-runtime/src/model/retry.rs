@@ -51,9 +51,9 @@ pub struct RetryPolicy {
     /// How many attempts there are in all; at least 1.
     pub attempts: u32,
     /// The wait before the second attempt, in milliseconds.
-    pub first_wait: u64,
+    pub first_delay: u64,
     /// The longest wait, in milliseconds.
-    pub max_wait: u64,
+    pub max_delay: u64,
     /// The factor by which each wait is longer than the one before.
     pub factor: u32,
     /// Codes that are repeated beside the default ones, such as one that the operation declares.
@@ -70,7 +70,7 @@ impl RetryPolicy {
     /// So many attempts in all, with the default waits: 1 second, twice as long each time, up to 5 minutes.
     pub const fn new(attempts: u32) -> Self {
         let attempts = if attempts == 0 { 1 } else { attempts };
-        Self { attempts, first_wait: 1_000, max_wait: 300_000, factor: 2, codes: TextList::new(&[]), deadline: None }
+        Self { attempts, first_delay: 1_000, max_delay: 300_000, factor: 2, codes: TextList::new(&[]), deadline: None }
     }
 
     /// One attempt: a job that fails, or whose worker dies, is not run again by itself. A worker that stops, or that has no
@@ -82,9 +82,9 @@ impl RetryPolicy {
     /// Sets the first and the longest wait.
     #[must_use]
     pub const fn with_backoff(mut self, first: Duration, longest: Duration) -> Self {
-        self.first_wait = millis(first);
+        self.first_delay = millis(first);
         let longest = millis(longest);
-        self.max_wait = if longest < self.first_wait { self.first_wait } else { longest };
+        self.max_delay = if longest < self.first_delay { self.first_delay } else { longest };
         self
     }
 
@@ -120,7 +120,7 @@ impl RetryPolicy {
     /// The wait after the failure of that attempt, before it is shortened at random.
     pub fn wait_after(&self, attempt: u32) -> Duration {
         let factor = u64::from(self.factor.max(1)).saturating_pow(attempt.saturating_sub(1));
-        Duration::from_millis(self.first_wait.saturating_mul(factor).min(self.max_wait))
+        Duration::from_millis(self.first_delay.saturating_mul(factor).min(self.max_delay))
     }
 }
 
@@ -163,8 +163,8 @@ impl fmt::Debug for SpecRetry {
 /// A policy in the shape of its JSON: only `attempts` has to be there.
 struct RetryJson {
     attempts: u64,
-    first_wait: Option<u64>,
-    max_wait: Option<u64>,
+    first_delay: Option<u64>,
+    max_delay: Option<u64>,
     factor: Option<u64>,
     codes: TextList,
     deadline: Option<u64>,
@@ -172,8 +172,8 @@ struct RetryJson {
 
 fields!(RetryJson {
     "attempts" => attempts: number,
-    "firstWait" => first_wait: some_number,
-    "maxWait" => max_wait: some_number,
+    "firstDelay" => first_delay: some_number,
+    "maxDelay" => max_delay: some_number,
     "factor" => factor: some_number,
     "codes" => codes: filled,
     "deadline" => deadline: some_number,
@@ -185,8 +185,8 @@ impl From<&RetryPolicy> for RetryJson {
     fn from(policy: &RetryPolicy) -> Self {
         Self {
             attempts: policy.attempts.into(),
-            first_wait: Some(policy.first_wait),
-            max_wait: Some(policy.max_wait),
+            first_delay: Some(policy.first_delay),
+            max_delay: Some(policy.max_delay),
             factor: Some(policy.factor.into()),
             codes: policy.codes.clone(),
             deadline: policy.deadline,
@@ -198,8 +198,8 @@ impl From<RetryJson> for RetryPolicy {
     fn from(json: RetryJson) -> Self {
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let mut policy = Self::new(small(json.attempts));
-        policy.first_wait = json.first_wait.unwrap_or(policy.first_wait);
-        policy.max_wait = json.max_wait.unwrap_or(policy.max_wait).max(policy.first_wait);
+        policy.first_delay = json.first_delay.unwrap_or(policy.first_delay);
+        policy.max_delay = json.max_delay.unwrap_or(policy.max_delay).max(policy.first_delay);
         policy.factor = json.factor.map_or(policy.factor, small).max(1);
         policy.codes = json.codes;
         policy.deadline = json.deadline;
@@ -232,7 +232,7 @@ mod tests {
             .with_codes(&["BUSY"])
             .with_deadline(Duration::from_secs(3600));
         let text = json!({
-            "attempts": 5, "firstWait": 1000, "maxWait": 1000, "factor": 3, "codes": ["BUSY"], "deadline": 3_600_000,
+            "attempts": 5, "firstDelay": 1000, "maxDelay": 1000, "factor": 3, "codes": ["BUSY"], "deadline": 3_600_000,
         });
         assert_eq!(serde_json::to_value(&POLICY).unwrap(), text);
         assert_eq!(serde_json::from_value::<RetryPolicy>(text).unwrap(), POLICY);

@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 
 use crate::model::retry::{RetryPolicy, SpecRetry};
 use crate::model::text::{List, Text, set};
-use crate::model::texts::TextList;
+use crate::model::text_list::TextList;
 use crate::{AccessControl, Binding, Definitions, ErrorDefinition, HttpBinding, McpBinding, Schema};
 
 /// The kind of an operation: it reads, writes or streams.

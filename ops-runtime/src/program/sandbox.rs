@@ -17,7 +17,7 @@ use crate::program::journal::{Journal, hash};
 use crate::program::limits::Limits;
 use crate::program::outcome::{Failure, Outcome, Reason, Report};
 use crate::program::run::Run;
-use crate::program::store::Kept;
+use crate::program::store::StoredJournal;
 
 /// How long a program runs before other programs get their turn.
 pub(super) const TURN: Duration = Duration::from_millis(10);
@@ -135,10 +135,10 @@ impl Sandbox {
     ///
     /// When a program fails, temporary errors are removed from the journal: errors of queries, and refusals, after
     /// which it made no call. A run with this journal makes those calls again, and no others.
-    pub fn run_kept<'a>(
+    pub fn run_stored<'a>(
         &'a self,
         program: &'a Program,
-        kept: &'a Kept<'_>,
+        kept: &'a StoredJournal<'_>,
         host: &'a dyn Host,
     ) -> BoxFuture<'a, Report> {
         Box::pin(async move {

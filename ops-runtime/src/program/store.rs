@@ -54,14 +54,14 @@ impl std::fmt::Debug for Hold {
 ///
 /// Answers that the journal has already change nothing, so they may be given again after a crash.
 #[derive(Clone)]
-pub struct Kept<'a> {
+pub struct StoredJournal<'a> {
     pub(super) store: &'a dyn JournalStore,
     pub(super) name: &'a str,
     pub(super) must_exist: bool,
     pub(super) answers: Vec<(String, bool)>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> StoredJournal<'a> {
     /// The journal with the name, which is created if there is none.
     pub fn new(store: &'a dyn JournalStore, name: &'a str) -> Self {
         Self { store, name, must_exist: false, answers: Vec::new() }
@@ -76,14 +76,14 @@ impl<'a> Kept<'a> {
 
     /// Approves the call with this key.
     #[must_use]
-    pub fn with_yes(mut self, key: impl Into<String>) -> Self {
+    pub fn with_approved(mut self, key: impl Into<String>) -> Self {
         self.answers.push((key.into(), true));
         self
     }
 
     /// Declines the call with this key.
     #[must_use]
-    pub fn with_no(mut self, key: impl Into<String>) -> Self {
+    pub fn with_declined(mut self, key: impl Into<String>) -> Self {
         self.answers.push((key.into(), false));
         self
     }

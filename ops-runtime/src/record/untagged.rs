@@ -8,9 +8,9 @@ use serde_core::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde_core::de::{self, Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_core::ser::Serializer;
 
-use super::attempt;
 use super::buffer::Buffer;
 use super::reader::short;
+use super::try_variants;
 use super::variant;
 
 /// A union whose variants are told apart by the shape of the value.
@@ -157,7 +157,7 @@ fn read_told<'de, U: Untagged, D: Deserializer<'de>>(variants: &[usize], d: D) -
     if let [only] = variants {
         return U::read(*only, value.reader()).or_else(|_: D::Error| by_shape());
     }
-    attempt::among(variants, Kind::of(&value), &value).or_else(|_: D::Error| by_shape())
+    try_variants::among(variants, Kind::of(&value), &value).or_else(|_: D::Error| by_shape())
 }
 
 /// Writes an untagged union; the body of the `Serialize` that [`untagged!`](crate::__generated::untagged!) writes.
@@ -237,7 +237,7 @@ impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
         let d = SeqAccessDeserializer::new(seq);
         match only::<U>(Kind::Array) {
             Some(variant) => U::read(variant, d),
-            None => attempt::read(Kind::Array, &Buffer::deserialize(d)?),
+            None => try_variants::read(Kind::Array, &Buffer::deserialize(d)?),
         }
     }
 
@@ -245,7 +245,7 @@ impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
         let d = MapAccessDeserializer::new(map);
         match only::<U>(Kind::Object) {
             Some(variant) => U::read(variant, d),
-            None => attempt::read(Kind::Object, &Buffer::deserialize(d)?),
+            None => try_variants::read(Kind::Object, &Buffer::deserialize(d)?),
         }
     }
 }

@@ -24,7 +24,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
 use self::head::{Requests, Sending, Watch};
-use crate::run::pace::{Cost, Pace, Turns};
+use crate::run::fairness::{Cost, Pace, Turns};
 
 /// How long dropping unfinished requests may take.
 const DROPPED: Duration = Duration::from_secs(1);

@@ -161,9 +161,9 @@ impl MockCaller {
     /// # Panics
     /// As [`on_example`](Self::on_example).
     #[must_use]
-    pub fn on_stream_example<Op: Subscribe>(self) -> Self {
+    pub fn on_items_example<Op: Subscribe>(self) -> Self {
         let example = example_of::<Op>();
-        self.on_stream::<Op>(move |_| Ok(vec![read_example::<Op>(&example)]))
+        self.on_items::<Op>(move |_| Ok(vec![read_example::<Op>(&example)]))
     }
 
     fn on_reply<Op: Call>(
@@ -187,11 +187,11 @@ impl MockCaller {
     /// # Panics
     /// If the operation's id is invalid.
     #[must_use]
-    pub fn on_stream<Op: Subscribe>(
+    pub fn on_items<Op: Subscribe>(
         self,
         answer: impl Fn(Op::Input) -> Result<Vec<Result<Op::Output, CallError>>, CallError> + Send + Sync + 'static,
     ) -> Self {
-        self.on_subscription::<Op, _>(move |input, _| answer(input).map(stream::iter))
+        self.on_stream::<Op, _>(move |input, _| answer(input).map(stream::iter))
     }
 
     /// Sets the stream of a subscription, which may wait between items. The function gets the call's context, with its
@@ -211,7 +211,7 @@ impl MockCaller {
     /// use futures_util::{StreamExt, stream};
     /// use ops_runtime::mock::MockCaller;
     ///
-    /// let mock = MockCaller::new().on_subscription::<Prices, _>(|_, _| {
+    /// let mock = MockCaller::new().on_stream::<Prices, _>(|_, _| {
     ///     let items = stream::iter([Ok(9.5), Err("the shop has closed".into())]);
     ///     Ok(items.then(|item| async {
     ///         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -223,7 +223,7 @@ impl MockCaller {
     /// # Panics
     /// If the operation's id is invalid.
     #[must_use]
-    pub fn on_subscription<Op: Subscribe, S>(
+    pub fn on_stream<Op: Subscribe, S>(
         self,
         answer: impl Fn(Op::Input, &Context) -> Result<S, CallError> + Send + Sync + 'static,
     ) -> Self
@@ -265,7 +265,7 @@ impl MockCaller {
     /// # Panics
     /// If the id is invalid: it must be `namespace.name`.
     #[must_use]
-    pub fn on_stream_id(
+    pub fn on_items_id(
         self,
         id: &str,
         answer: impl Fn(Value) -> Result<Vec<Result<Value, CallError>>, CallError> + Send + Sync + 'static,
@@ -298,7 +298,7 @@ impl MockCaller {
             OperationSpec::new(kind, namespace, name).map_err(|error| CallError::execution(error.to_string()))?;
             let own = id.clone();
             mock = if streams {
-                mock.on_stream_id(&id, move |input| items(tape.answer(&own, &input)?))
+                mock.on_items_id(&id, move |input| items(tape.answer(&own, &input)?))
             } else {
                 mock.on_id(&id, move |input| match tape.answer(&own, &input)? {
                     Answer::One(outcome) => outcome,
@@ -455,7 +455,7 @@ mod tests {
     fn answers_by_type_and_by_id() {
         let mock = MockCaller::new()
             .on::<Double>(|n| n.checked_mul(2).ok_or_else(|| "too much".into()))
-            .on_stream::<Count>(|n| Ok((0..n).map(Ok).chain([Err("over".into())]).collect()))
+            .on_items::<Count>(|n| Ok((0..n).map(Ok).chain([Err("over".into())]).collect()))
             .on_id("any.thing", Ok);
         assert_eq!(mock.execute::<Double>(21_u64).now_or_never().unwrap().unwrap().data, 42);
         assert_eq!(mock.call("math.double", json!(4)).now_or_never().unwrap().unwrap().data, 8);

@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use super::accept::ENVELOPE;
-use super::answer;
 use super::incoming::Incoming;
-use super::made;
+use super::own_response;
 use super::problem::{PROBLEM, Problem, is_of_input};
+use super::response;
 use super::routes::Route;
 use super::stream::{Framing, Streaming, last_event};
 use super::upload::Clock;
@@ -23,8 +23,8 @@ use crate::model::request_id::RequestId;
 use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
 use crate::run::context::deadline_after;
 use crate::run::pipeline::{self, Invocation};
+use crate::run::redact;
 use crate::run::registry::Entry;
-use crate::run::shown;
 use crate::{
     Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, HttpResponse, Identity, OperationKind, Payload,
 };
@@ -78,15 +78,15 @@ impl Incoming<'_> {
                 Ok(envelope) => envelope,
                 Err(error) => return self.failure(entry, binding, error),
             };
-            made::set_status(&entry.spec.id, &mut envelope.meta, self.response.status());
+            own_response::set_status(&entry.spec.id, &mut envelope.meta, self.response.status());
             match std::mem::replace(&mut envelope.data, Payload::Value(Value::Null)) {
                 Payload::Body(body) => {
                     let permit = permit.map_or_else(|| self.server.limits.stream(), Ok)?;
-                    Box::pin(answer::bytes(&entry.spec, binding, &envelope.meta, body, permit)).await
+                    Box::pin(response::bytes(&entry.spec, binding, &envelope.meta, body, permit)).await
                 }
                 data => {
                     envelope.data = data;
-                    answer::response(&entry.spec, bound, &self.accept, envelope)
+                    response::response(&entry.spec, bound, &self.accept, envelope)
                 }
             }
         };
@@ -108,7 +108,7 @@ impl Incoming<'_> {
             Ok(response) => (response.headers_mut(), is_own_form),
             Err(problem) => (&mut problem.headers, false),
         };
-        made::add_headers(operation, &self.response.take(), is_own_form, headers);
+        own_response::add_headers(operation, &self.response.take(), is_own_form, headers);
         answered
     }
 
@@ -186,7 +186,7 @@ impl Incoming<'_> {
             tracing::error!(operation = entry.spec.id.as_ref(), %request, %error, "a result does not match its schema");
             return Err(Problem::of_error(&error, &entry.spec));
         }
-        let error = shown::public(error, &entry.spec, &request, self.server.options.expose_errors);
+        let error = redact::public(error, &entry.spec, &request, self.server.options.expose_errors);
         let status =
             error.details().get("statusCode").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
         let status = status.and_then(|status| StatusCode::from_u16(status).ok());
@@ -194,16 +194,16 @@ impl Incoming<'_> {
             let code = status.as_u16();
             let described = binding.response(code, PROBLEM);
             let mut response = match (described, body) {
-                (Some(HttpResponse { content_type: None, .. }), _) => answer::empty(status),
+                (Some(HttpResponse { content_type: None, .. }), _) => response::empty(status),
                 (Some(HttpResponse { content_type: Some(kind), .. }), Value::String(text))
                     if form(kind) == Form::Text =>
                 {
-                    answer::of_text(status, kind, text.clone())
+                    response::of_text(status, kind, text.clone())
                 }
                 (Some(HttpResponse { content_type: Some(kind), .. }), body) if form(kind) == Form::Json => {
-                    answer::respond(status, kind, body.to_string())
+                    response::respond(status, kind, body.to_string())
                 }
-                (_, body) => answer::respond(status, "application/json", body.to_string()),
+                (_, body) => response::respond(status, "application/json", body.to_string()),
             };
             if status == StatusCode::UNAUTHORIZED {
                 // Such a response has a challenge (RFC 9110, section 15.5.2).

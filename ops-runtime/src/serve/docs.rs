@@ -10,7 +10,7 @@ use axum::body::Body;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFERRER_POLICY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use super::answer::{empty, respond};
+use super::response::{empty, respond};
 use super::tag;
 
 const HTML: &str = "text/html; charset=utf-8";

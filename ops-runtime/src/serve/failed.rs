@@ -4,11 +4,11 @@ use axum::body::Body;
 use axum::response::IntoResponse;
 use http::{HeaderValue, Response, StatusCode};
 
-use super::answer::{JSON, empty, respond};
 use super::problem::{Problem, is_of_input};
+use super::response::{JSON, empty, respond};
 use super::service::REQUEST_ID;
 use crate::model::request_id::{Number, RequestId};
-use crate::run::shown;
+use crate::run::redact;
 use crate::{CallError, ErrorCode, OperationSpec};
 
 /// The spec for an error without an operation: it declares nothing, and no error is about its input.
@@ -42,7 +42,7 @@ impl IntoResponse for CallError {
             // Details of a failed call are for the operator.
             tracing::error!(%request, error = %self, "a call of an own route was refused, or its result does not match its schema");
         }
-        let error = shown::public(self, NO_OPERATION, &request, false);
+        let error = redact::public(self, NO_OPERATION, &request, false);
         let own = error.own_status().and_then(|status| StatusCode::from_u16(status).ok());
         let mut response = match (own, error.details().get("body")) {
             (Some(status), None | Some(serde_json::Value::Null)) => empty(status),

@@ -20,7 +20,7 @@ use super::routes::{Cache, Filter};
 use super::undeclared::Undeclared;
 use crate::model::request_id::Number;
 use crate::model::unauthorized::Unauthorized;
-use crate::run::door::Door;
+use crate::run::host_check::Door;
 use crate::run::registry::Entry;
 use crate::run::response::ResponseParts;
 use crate::{CallError, ErrorCode, HttpBinding, Identity, ParameterLocation, Registry, SecurityScheme};

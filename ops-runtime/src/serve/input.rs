@@ -12,12 +12,12 @@ use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
 use serde_json::Value;
 
-use super::answer::JSON;
 use super::call::not_json;
 use super::incoming::Incoming;
 use super::limits::Held;
 use super::problem::Problem;
 use super::read::{self, Content, Fault, Refused, Room};
+use super::response::JSON;
 use super::routes::Match;
 use super::upload::{self, Clock};
 use crate::model::body::handover;

@@ -9,7 +9,7 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, Any, CorsLayer};
 
 use super::incoming::Shared;
 use super::service::Service;
-use crate::run::door::Door;
+use crate::run::host_check::Door;
 
 /// Adds a layer of the program's own around a router.
 pub(super) type Around = Box<dyn FnOnce(Router) -> Router + Send + Sync>;

@@ -6,7 +6,6 @@ use axum::body::Body;
 use axum::extract::OriginalUri;
 use http::{Method, Response, StatusCode};
 
-use super::answer;
 #[cfg(feature = "docs-page")]
 use super::docs::Page;
 #[cfg(feature = "docs-page")]
@@ -16,6 +15,7 @@ use super::incoming::Incoming;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::read;
+use super::response;
 use super::routes::{Found, Match, Routes};
 use super::tag;
 use crate::run::registry::Entry;
@@ -106,7 +106,7 @@ impl<'p> Incoming<'p> {
         };
         let make = || document::document(&routes.entries, &routes.contested, &about, security(), url);
         let Tagged { text, tag } = routes.document(url).text(written, make);
-        let all = || answer::respond(StatusCode::OK, written.content_type(), text);
+        let all = || response::respond(StatusCode::OK, written.content_type(), text);
         tag::respond(&self.parts.headers, &tag, all)
     }
 }

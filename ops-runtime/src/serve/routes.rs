@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 
-use super::answer::Variants;
 use super::document::Texts;
 use super::pattern::{Pattern, Rank, canonical, cut};
 use super::read::Shapes;
+use super::response::Variants;
 use crate::model::binding::template::{Piece, is_dots, pieces};
 use crate::model::media::{Form, essence, form, is_range};
 use crate::run::registry::Entry;
@@ -324,7 +324,7 @@ mod tests {
         let registry = Registry::new();
         for (at, (namespace, method, path)) in all.iter().enumerate() {
             let mut spec = OperationSpec::new(OperationKind::Mutation, namespace, &format!("op{at}")).unwrap();
-            spec.binding = crate::Binding::Http(HttpBinding::of((*method).to_owned(), (*path).to_owned()));
+            spec.binding = crate::Binding::Http(HttpBinding::owned((*method).to_owned(), (*path).to_owned()));
             let handler = Handler::dynamic(|_: Value, _| async { Ok(json!(null)) });
             registry.register(Registration::new(spec, handler)).unwrap();
         }

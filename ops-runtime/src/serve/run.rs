@@ -18,7 +18,7 @@ use super::layers::{Layers, cors};
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::routes::Cache;
-use crate::run::door::Door;
+use crate::run::host_check::Door;
 use crate::run::listen;
 use crate::{BoxFuture, CancelToken};
 

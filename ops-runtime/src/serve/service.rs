@@ -12,7 +12,6 @@ use http::header::{CONTENT_SECURITY_POLICY, HeaderName};
 use http::{HeaderValue, Request, Response, StatusCode};
 
 use super::accept::Accept;
-use super::answer;
 use super::identity;
 use super::incoming::{Incoming, Shared};
 use super::input::all_violations;
@@ -20,6 +19,7 @@ use super::metrics::{self, Meter};
 use super::place::Place;
 use super::problem::Problem;
 use super::read;
+use super::response;
 use crate::model::request_id::Number;
 use crate::run::registry::Entry;
 use crate::run::response::ResponseParts;
@@ -83,7 +83,7 @@ impl Shared {
             meter.end(response.status());
             let headers = response.headers_mut();
             headers.insert(NO_SNIFF, HeaderValue::from_static("nosniff"));
-            if answer::may_run(headers) && !headers.contains_key(CONTENT_SECURITY_POLICY) {
+            if response::may_run(headers) && !headers.contains_key(CONTENT_SECURITY_POLICY) {
                 // The content may come from another server: its scripts would run as pages of this one.
                 headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
             }
@@ -114,7 +114,7 @@ impl Incoming<'_> {
         // Not in the `match`, which would keep its error until the end.
         let place = self.place(&routes)?;
         match place {
-            Place::Health => Ok(answer::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
+            Place::Health => Ok(response::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
             Place::Document(written) => Ok(self.document(&routes, written)),
             #[cfg(feature = "docs-page")]
             Place::Docs(page) => Ok(page.response(&self.parts.headers)),
@@ -127,7 +127,7 @@ impl Incoming<'_> {
                     Some(jobs) => text + &super::jobs::text(jobs).await,
                     None => text,
                 };
-                Ok(answer::respond(StatusCode::OK, metrics::CONTENT_TYPE, text))
+                Ok(response::respond(StatusCode::OK, metrics::CONTENT_TYPE, text))
             }
             Place::ById(entry) => Box::pin(self.by_id(entry, body)).await,
             Place::Bound(matches) => {

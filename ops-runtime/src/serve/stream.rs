@@ -14,14 +14,14 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::accept::Accept;
-use super::answer::respond;
 use super::limits::Taken;
 use super::problem::Problem;
+use super::response::respond;
 use super::undeclared::Undeclared;
 use crate::model::media::{Media, essence};
 use crate::model::request_id::RequestId;
 use crate::run::pipeline::EnvelopeStream;
-use crate::run::shown;
+use crate::run::redact;
 use crate::{CallError, HttpBinding, ResponseEnvelope, SpecRef};
 
 const EVENTS: &str = "text/event-stream";
@@ -218,7 +218,7 @@ impl Streaming {
         if let Some(undeclared) = &self.undeclared {
             undeclared.tell(&error, &self.spec);
         }
-        let error = shown::public(error, &self.spec, &self.request, self.expose);
+        let error = redact::public(error, &self.spec, &self.request, self.expose);
         Problem::of_error(&error, &self.spec)
     }
 }

@@ -5,7 +5,7 @@ use http::header::{ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
-use super::answer::empty;
+use super::response::empty;
 use crate::model::hex::hex;
 
 /// The strong tag of a text in these parts: half of the digest of its bytes, in hexadecimal digits.

@@ -6,7 +6,7 @@ use ops_runtime::access::Identity;
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::binding::HttpBinding;
 use ops_runtime::call::{
-    CallEvent, CallHandler, CallRequest, Frame, InProcess, Link, PeerAuth, Remote, Unsent, Worker,
+    CallEvent, CallHandler, CallRequest, Frame, InProcess, InProcessWorker, Link, PeerAuth, Remote, Unsent,
 };
 use ops_runtime::spec::{OperationSpec, Schema};
 use ops_runtime::{Call, CallError, CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope};
@@ -20,13 +20,13 @@ pub(crate) struct InProcessHarness(InProcess);
 impl Harness for InProcessHarness {
     const NAME: &'static str = "in-process";
 
-    type Worker = Worker;
+    type Worker = InProcessWorker;
 
     async fn start() -> Self {
         Self(InProcess::new())
     }
 
-    async fn worker(&self, handler: CallHandler) -> Worker {
+    async fn worker(&self, handler: CallHandler) -> InProcessWorker {
         self.0.serve(handler)
     }
 
@@ -39,7 +39,7 @@ impl Harness for InProcessHarness {
     }
 }
 
-impl Working for Worker {
+impl Working for InProcessWorker {
     fn running(&self) -> usize {
         Self::running(self)
     }

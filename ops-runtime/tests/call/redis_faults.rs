@@ -240,7 +240,7 @@ async fn a_request_that_a_worker_was_given_and_did_not_get_outlives_it() {
         let serve = async |config: RedisConfig| {
             at(&server, config).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap()
         };
-        let worker = serve(config(Duration::from_secs(3)).with_concurrency(1)).await;
+        let worker = serve(config(Duration::from_secs(3)).with_max_running(1)).await;
         let remote = at(&server, config(Duration::from_secs(3))).remote().await.unwrap();
         // It reads no more while this runs.
         let first = waiting(&remote, 1_000);

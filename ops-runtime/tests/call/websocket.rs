@@ -25,15 +25,13 @@ use crate::proxy::Proxy;
 const MAX_MESSAGE: usize = 256 << 10;
 
 pub(crate) fn hub() -> Hub {
-    Hub::new(CallHandler::new(Registry::new())).with_max_message(MAX_MESSAGE).with_authentication(
-        |request| async move {
-            match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
-                Some("Bearer ann") => Ok(PeerAuth::authenticated(ann())),
-                Some("Bearer worker") => Ok(PeerAuth::anonymous().serving(true)),
-                _ => Err(axum::http::StatusCode::UNAUTHORIZED),
-            }
-        },
-    )
+    Hub::new(CallHandler::new(Registry::new())).with_max_message(MAX_MESSAGE).with_authenticator(|request| async move {
+        match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
+            Some("Bearer ann") => Ok(PeerAuth::authenticated(ann())),
+            Some("Bearer worker") => Ok(PeerAuth::anonymous().serving(true)),
+            _ => Err(axum::http::StatusCode::UNAUTHORIZED),
+        }
+    })
 }
 
 pub(crate) fn config(token: &str) -> WebSocketConfig {
@@ -78,7 +76,7 @@ async fn anonymous_spokes_serve_if_the_hub_says_so_and_authentication_lets_them_
         Hub::new(CallHandler::new(own))
     };
     let hub = || {
-        open().with_authentication(|request| async move {
+        open().with_authenticator(|request| async move {
             match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
                 Some("Bearer guest") => Ok(PeerAuth::anonymous()),
                 Some("Bearer ann") => Ok(PeerAuth::authenticated(ann()).serving(false)),

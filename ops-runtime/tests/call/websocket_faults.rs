@@ -30,7 +30,7 @@ async fn serve() -> Served {
     let hub = Hub::new(CallHandler::new(registry(&probe)).with_max_running(500))
         .with_max_message(256 << 10)
         .with_heartbeat(Duration::from_millis(300))
-        .with_authentication(|request| async move {
+        .with_authenticator(|request| async move {
             match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
                 Some("Bearer ann") => Ok(ops_runtime::call::PeerAuth::authenticated(ann())),
                 Some("Bearer nobody") => Ok(ops_runtime::call::PeerAuth::anonymous()),

@@ -63,7 +63,7 @@ async fn run(jobs: &Jobs, id: &str, input: Value) -> AnyJob {
 
 pub(crate) async fn the_key_of_a_job_is_sent_with_each_attempt() {
     let (url, keys) = server().await;
-    let jobs = Jobs::in_process();
+    let jobs = Jobs::in_memory();
     let worker = Worker::new(jobs.clone(), registry(&url)).start();
     let job = run(&jobs, "shop.keyed", json!({})).await;
     let key = Some(job.id().token().to_owned());
@@ -114,7 +114,7 @@ pub(crate) async fn both_attempts_send_the_same_bytes() {
     let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
     let registry = Registry::new();
     registry.register_all(client.bind([spec]).unwrap()).unwrap();
-    let jobs = Jobs::in_process();
+    let jobs = Jobs::in_memory();
     let worker = Worker::new(jobs.clone(), registry).start();
     let job = run(&jobs, "shop.pay", json!({ "cents": 1200 })).await;
     let seen = seen.lock().unwrap().clone();

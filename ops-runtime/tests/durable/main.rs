@@ -10,7 +10,7 @@ mod cases;
 mod harness;
 #[cfg(feature = "http")]
 mod http;
-mod in_process;
+mod in_memory;
 #[cfg(feature = "jetstream")]
 mod jetstream;
 #[cfg(feature = "metrics")]
@@ -82,10 +82,10 @@ fn main() {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(AT_ONCE);
     let mut trials = vec![
-        trial("in_process::nothing_is_kept_for_ever", in_process::nothing_is_kept_for_ever),
+        trial("in_memory::nothing_is_kept_for_ever", in_memory::nothing_is_kept_for_ever),
         trial(
-            "in_process::the_deadline_passes_while_the_worker_hangs",
-            in_process::the_deadline_passes_while_the_worker_hangs,
+            "in_memory::the_deadline_passes_while_the_worker_hangs",
+            in_memory::the_deadline_passes_while_the_worker_hangs,
         ),
     ];
     #[cfg(feature = "http")]
@@ -115,7 +115,7 @@ fn main() {
     conformance!(trials, "jetstream_of_three_conforms", crate::jetstream::JetStreamHarness<3>);
     #[cfg(feature = "jetstream")]
     conformance!(trials, "jetstream_conforms", crate::jetstream::JetStreamHarness<1>);
-    conformance!(trials, "in_process_conforms", crate::in_process::InProcessHarness);
+    conformance!(trials, "in_process_conforms", crate::in_memory::InMemoryHarness);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

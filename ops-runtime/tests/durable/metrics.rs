@@ -90,7 +90,7 @@ pub(crate) fn jobs_are_counted() {
     let sums = Sums::default();
     metrics::with_local_recorder(&sums, || {
         runtime.block_on(async {
-            let jobs = Jobs::in_process();
+            let jobs = Jobs::in_memory();
             let worker = Worker::new(jobs.clone(), crate::operations::registry(&Arc::default())).start();
             let submit = async |id: &str, input, key: &str| {
                 jobs.submit_by_id(id, input, attempts(3).with_key(key)).await.unwrap()

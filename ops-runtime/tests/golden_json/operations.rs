@@ -150,7 +150,7 @@ fn a_retry_policy_is_read_back() {
         .with_retry(const { &RetryPolicy::new(5).with_codes(&["BUSY"]).with_deadline(Duration::from_secs(3600)) });
     let json = to_value(&SPEC).unwrap();
     let text = json!({
-        "attempts": 5, "firstWait": 1000, "maxWait": 300_000, "factor": 2, "codes": ["BUSY"], "deadline": 3_600_000,
+        "attempts": 5, "firstDelay": 1000, "maxDelay": 300_000, "factor": 2, "codes": ["BUSY"], "deadline": 3_600_000,
     });
     assert_eq!(json["retry"], text);
     assert_eq!(from_value::<OperationSpec>(&json).unwrap(), SPEC);

@@ -73,7 +73,7 @@ async fn credentials_go_where_the_operation_asks_for_them() {
     assert_eq!(seen(secret(), in_header()).await.unwrap()["headers"]["x-key"], "u:k");
     let in_cookie = any_of("/echo/x", vec![all_of(vec![key("a", Cookie, "sid")])]);
     assert_eq!(seen(secret(), in_cookie).await.unwrap()["headers"]["cookie"], "sid=u:k");
-    let basic = any_of("/echo/x", vec![all_of(vec![SecurityScheme::of("a", SecurityKind::Basic)])]);
+    let basic = any_of("/echo/x", vec![all_of(vec![SecurityScheme::owned("a", SecurityKind::Basic)])]);
     assert_eq!(seen(secret(), basic).await.unwrap()["headers"]["authorization"], "Basic dTpr");
     let token = any_of("/echo/x", vec![all_of(vec![bearer("b")])]);
     assert_eq!(seen(secret(), token).await.unwrap()["headers"]["authorization"], "Bearer t");

@@ -168,7 +168,7 @@ async fn items(url: &str, method: &'static str, reconnect: bool) -> Vec<Result<V
     if reconnect {
         let delay = Duration::from_millis(5);
         config =
-            config.with_reconnect(Reconnect::new().with_max_tries(3).with_first_delay(delay).with_max_delay(delay));
+            config.with_reconnect(Reconnect::new().with_max_attempts(3).with_first_delay(delay).with_max_delay(delay));
     }
     let client = HttpClient::new(config).unwrap();
     client.add([spec(OperationKind::Subscription, "x", HttpBinding::new(method, "/x"))]).unwrap();
@@ -196,7 +196,7 @@ async fn streams_go_on_where_they_ended() {
 async fn a_stream_goes_on_behind_what_came_wherever_it_began() {
     let (script, url) = Script::start(&[first, last]).await;
     let delay = Duration::from_millis(5);
-    let reconnect = Reconnect::new().with_max_tries(3).with_first_delay(delay).with_max_delay(delay);
+    let reconnect = Reconnect::new().with_max_attempts(3).with_first_delay(delay).with_max_delay(delay);
     let client = HttpClient::new(HttpConfig::new().with_base_url(&url).with_reconnect(reconnect)).unwrap();
     client.add([spec(OperationKind::Subscription, "x", HttpBinding::new("GET", "/x"))]).unwrap();
     let options = CallOptions::new().with_header("Last-Event-ID", "0");
@@ -230,7 +230,7 @@ async fn an_error_whose_body_never_comes_ends_a_stream() {
         response
     }
     let (script, url) = Script::start(&[first, silent]).await;
-    let reconnect = Reconnect::new().with_max_tries(1).with_first_delay(Duration::from_millis(5));
+    let reconnect = Reconnect::new().with_max_attempts(1).with_first_delay(Duration::from_millis(5));
     let config = HttpConfig::new().with_base_url(&url).with_reconnect(reconnect);
     let client = HttpClient::new(config.with_idle_timeout(Duration::from_millis(200))).unwrap();
     client.add([spec(OperationKind::Subscription, "x", HttpBinding::new("GET", "/x"))]).unwrap();
@@ -260,7 +260,7 @@ async fn streams_do_not_go_on_for_ever() {
     let (script, url) = Script::start(&[first, || events("")]).await;
     let found = items(&url, "GET", true).await;
     let told = found[2].as_ref().unwrap_err();
-    assert!(told.contains("3 tries in a row") && told.contains("`Reconnect::with_max_tries`"), "{told}");
+    assert!(told.contains("3 tries in a row") && told.contains("`Reconnect::with_max_attempts`"), "{told}");
     assert_eq!((found.len(), script.count()), (3, 4));
 
     let (script, url) = Script::start(&[first, unavailable]).await;

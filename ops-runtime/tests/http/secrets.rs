@@ -88,7 +88,7 @@ async fn a_key_in_the_place_of_a_user_is_hidden() {
         let client = HttpClient::new(config).unwrap();
         let mut binding = get_of("/x");
         let mut requirement = SecurityRequirement::default();
-        requirement.schemes = vec![SecurityScheme::of("s", SecurityKind::Basic)].into();
+        requirement.schemes = vec![SecurityScheme::owned("s", SecurityKind::Basic)].into();
         binding.security = vec![requirement].into();
         client.add([spec(OperationKind::Query, "x", binding)]).unwrap();
         let error = client.call("t.x", json!({})).await.unwrap_err();

@@ -40,7 +40,7 @@ const ECHO: Answers = Ok;
 #[tokio::test]
 async fn what_other_clients_send_is_understood() {
     let integers = json!({ "type": "array", "items": { "type": "integer" } });
-    let mut binding = HttpBinding::of("GET", "/search");
+    let mut binding = HttpBinding::owned("GET", "/search");
     binding.parameters = vec![
         HttpParameter::query("ids").with_style(ParameterStyle::Form, false),
         HttpParameter::query("tags"),
@@ -91,7 +91,7 @@ async fn what_other_clients_send_is_understood() {
 
 #[tokio::test]
 async fn bodies_by_their_types() {
-    let mut binding = HttpBinding::of("POST", "/notes");
+    let mut binding = HttpBinding::owned("POST", "/notes");
     binding.bodies = vec![
         HttpBody::new("application/json"),
         HttpBody::new("application/x-www-form-urlencoded"),
@@ -196,7 +196,7 @@ async fn operations_of_one_path_are_told_apart() {
 #[tokio::test]
 async fn accept_chooses_between_a_result_and_a_stream() {
     let binding = |kind: &'static str| {
-        let mut binding = HttpBinding::of("GET", "/feed");
+        let mut binding = HttpBinding::owned("GET", "/feed");
         binding.responses = vec![HttpResponse::new(StatusRange::Exact(200), kind)].into();
         binding
     };
@@ -228,7 +228,7 @@ async fn accept_chooses_between_a_result_and_a_stream() {
 #[tokio::test]
 async fn responses_are_as_the_binding_says() {
     let responses = |list: Vec<HttpResponse>| {
-        let mut binding = HttpBinding::of("POST", "/x");
+        let mut binding = HttpBinding::owned("POST", "/x");
         binding.responses = list.into();
         binding
     };
@@ -343,7 +343,7 @@ async fn described_errors_are_sent_as_they_are() {
         ),
         json!({ "q": { "type": "integer" } }),
     );
-    let mut declared = vec![ErrorDefinition::of("HTTP_404")];
+    let mut declared = vec![ErrorDefinition::owned("HTTP_404")];
     declared[0].http_status = Some(404);
     described.errors = declared.into();
     described.binding = match described.binding {

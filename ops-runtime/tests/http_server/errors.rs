@@ -142,9 +142,9 @@ async fn a_failed_event_is_an_error_item() {
 
 /// The items of a subscription that gives one item and one error, at our client.
 async fn items_of(content_type: &str, is_whole: bool, output: Value, item: Value) -> Vec<Result<Value, CallError>> {
-    let mut response = HttpResponse::of(StatusRange::Exact(200), content_type.to_owned());
+    let mut response = HttpResponse::owned(StatusRange::Exact(200), content_type.to_owned());
     response.whole_event = is_whole;
-    let mut binding = HttpBinding::of("GET", "/watch");
+    let mut binding = HttpBinding::owned("GET", "/watch");
     binding.responses = vec![response].into();
     let mut spec = OperationSpec::new(OperationKind::Subscription, "t", "watch").unwrap();
     (spec.binding, spec.output) = (Binding::Http(binding), Schema::from(output));

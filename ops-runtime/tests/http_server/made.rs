@@ -264,7 +264,7 @@ async fn a_success_that_is_not_described_has_the_form_of_the_one_that_is() {
             .enumerate()
     {
         let mut spec = OperationSpec::new(OperationKind::Query, "shop", &format!("status{number}")).unwrap();
-        let mut binding = HttpBinding::of("GET", format!("/status/{number}"));
+        let mut binding = HttpBinding::owned("GET", format!("/status/{number}"));
         binding.responses = responses.into();
         spec.binding = Binding::Http(binding);
         let handler = Handler::dynamic(|_: Value, context: Context| async move {

@@ -142,7 +142,7 @@ async fn who_may_read_them() {
 async fn queues_of_jobs() {
     use ops_runtime::durable::{Jobs, SubmitOptions};
 
-    let jobs = Jobs::in_process().with_queue("slow.*", "slow");
+    let jobs = Jobs::in_memory().with_queue("slow.*", "slow");
     for id in ["math.add", "math.add", "slow.math"] {
         jobs.submit_by_id(id, serde_json::json!({}), SubmitOptions::new()).await.unwrap();
     }

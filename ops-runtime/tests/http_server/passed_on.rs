@@ -28,7 +28,7 @@ async fn upstream(text: &'static str) -> String {
 async fn gateway(schema: &Value, sent: &'static str) -> Server {
     let mut spec = OperationSpec::new(OperationKind::Query, "pets", "list").unwrap();
     spec.output = Schema::from(schema.clone());
-    let mut binding = HttpBinding::of("GET", "/pets");
+    let mut binding = HttpBinding::owned("GET", "/pets");
     binding.responses = vec![HttpResponse::new(StatusRange::Exact(200), "application/json")].into();
     spec.binding = Binding::Http(binding);
     let client = HttpClient::new(HttpConfig::new().with_base_url(upstream(sent).await)).unwrap();

@@ -41,18 +41,18 @@ fn registry() -> Registry {
     let registry = Registry::new();
     registry.register(Text).unwrap();
     registry.register(Keep).unwrap();
-    let mut sequence = HttpBinding::of("POST", "/sequence");
+    let mut sequence = HttpBinding::owned("POST", "/sequence");
     sequence.bodies = vec![HttpBody::new("application/json-seq")].into();
     registry.register(echo("sequence", sequence, json!({ "body": { "type": "array" } }))).unwrap();
-    let mut search = HttpBinding::of("GET", "/search");
-    let cookies = HttpParameter::of(ParameterLocation::Cookie, "others");
+    let mut search = HttpBinding::owned("GET", "/search");
+    let cookies = HttpParameter::owned(ParameterLocation::Cookie, "others");
     search.parameters = vec![HttpParameter::query("filter"), cookies].into();
     let free = json!({ "type": "object", "additionalProperties": { "type": "string" } });
     registry.register(echo("search", search, json!({ "filter": free, "others": free }))).unwrap();
-    let mut find = HttpBinding::of("GET", "/find");
-    find.parameters = vec![HttpParameter::of(ParameterLocation::QueryString, "filter")].into();
+    let mut find = HttpBinding::owned("GET", "/find");
+    find.parameters = vec![HttpParameter::owned(ParameterLocation::QueryString, "filter")].into();
     registry.register(echo("find", find, json!({ "filter": free }))).unwrap();
-    let mut long = HttpBinding::of("POST", "/long");
+    let mut long = HttpBinding::owned("POST", "/long");
     long.parameters = vec![HttpParameter::query("copies")].into();
     long.bodies = vec![HttpBody::new("application/octet-stream")].into();
     let bytes = json!({ "type": "string", "format": "binary", "minLength": 1000, "pattern": "^A" });
@@ -128,8 +128,8 @@ async fn keys_are_no_input() {
 
 #[tokio::test]
 async fn cookies_of_their_own_syntax_have_no_escapes() {
-    let cookie = |name: &'static str| HttpParameter::of(ParameterLocation::Cookie, name);
-    let mut binding = HttpBinding::of("GET", "/raw");
+    let cookie = |name: &'static str| HttpParameter::owned(ParameterLocation::Cookie, name);
+    let mut binding = HttpBinding::owned("GET", "/raw");
     binding.parameters = vec![cookie("token").with_reserved(), cookie("other")].into();
     binding.responses = vec![HttpResponse::new(StatusRange::Exact(200), "application/json")].into();
     let text = json!({ "type": "string" });

@@ -213,8 +213,8 @@ async fn parameters() {
             let told = format!("{location:?} {style:?} explode={explode} {kind:?}");
             let name = told.replace([' ', '='], "_");
             let path = if location == Path { format!("/{name}/{{v}}/end") } else { format!("/{name}") };
-            let mut binding = HttpBinding::of("POST", path);
-            binding.parameters = vec![HttpParameter::of(location, "v").with_style(style, explode)].into();
+            let mut binding = HttpBinding::owned("POST", path);
+            binding.parameters = vec![HttpParameter::owned(location, "v").with_style(style, explode)].into();
             binding.responses = answers().into();
             let input = json!({ "type": "object", "properties": { "v": schema(kind) }, "required": ["v"] });
             let values = value(kind, text(location, style)).prop_map(|value| json!({ "v": value })).boxed();
@@ -227,18 +227,18 @@ async fn parameters() {
 
 #[tokio::test]
 async fn several_parameters_do_not_mix() {
-    let mut binding = HttpBinding::of("GET", "/a/{p}.{q}/{r}:go?fixed=1&given={g}");
+    let mut binding = HttpBinding::owned("GET", "/a/{p}.{q}/{r}:go?fixed=1&given={g}");
     binding.parameters = vec![
-        HttpParameter::of(Path, "p"),
-        HttpParameter::of(Path, "q"),
-        HttpParameter::of(Path, "r").with_style(Matrix, true),
-        HttpParameter::of(Query, "g"),
-        HttpParameter::of(Query, "plain"),
-        HttpParameter::of(Query, "spread"),
-        HttpParameter::of(Query, "deep").with_style(DeepObject, true),
-        HttpParameter::of(Header, "X-One"),
-        HttpParameter::of(Cookie, "one"),
-        HttpParameter::of(Cookie, "two").with_style(Json, false),
+        HttpParameter::owned(Path, "p"),
+        HttpParameter::owned(Path, "q"),
+        HttpParameter::owned(Path, "r").with_style(Matrix, true),
+        HttpParameter::owned(Query, "g"),
+        HttpParameter::owned(Query, "plain"),
+        HttpParameter::owned(Query, "spread"),
+        HttpParameter::owned(Query, "deep").with_style(DeepObject, true),
+        HttpParameter::owned(Header, "X-One"),
+        HttpParameter::owned(Cookie, "one"),
+        HttpParameter::owned(Cookie, "two").with_style(Json, false),
         HttpParameter::header("plain").with_property("plain_header"),
     ]
     .into();
@@ -331,7 +331,7 @@ async fn bodies() {
     let objects = ["form", "form_deep", "form_styled", "parts", "parts_deep", "parts_styled", "files", "files_styled"];
     let rest = cases.iter().filter(|(name, ..)| objects.contains(name)).map(|(name, body, schema, values)| {
         let name = format!("rest_{name}");
-        let mut binding = HttpBinding::of("POST", format!("/{name}/{{at}}"));
+        let mut binding = HttpBinding::owned("POST", format!("/{name}/{{at}}"));
         binding.parameters = vec![HttpParameter::path("at")].into();
         binding.bodies = vec![body.clone().with_rest()].into();
         binding.responses = answers().into();
@@ -345,7 +345,7 @@ async fn bodies() {
     });
     let rest: Vec<_> = rest.collect();
     let cases = cases.into_iter().map(|(name, body, schema, values)| {
-        let mut binding = HttpBinding::of("POST", format!("/{name}"));
+        let mut binding = HttpBinding::owned("POST", format!("/{name}"));
         binding.bodies = vec![body].into();
         binding.responses = answers().into();
         let input = json!({ "type": "object", "properties": { "body": schema }, "required": ["body"] });

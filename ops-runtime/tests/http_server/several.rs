@@ -19,7 +19,7 @@ fn at(places: &[(&str, &str, &str)]) -> Registry {
     for (id, method, path) in places {
         let (namespace, name) = id.split_once('.').unwrap();
         let mut spec = OperationSpec::new(OperationKind::Mutation, namespace, name).unwrap();
-        spec.binding = Binding::Http(HttpBinding::of((*method).to_owned(), (*path).to_owned()));
+        spec.binding = Binding::Http(HttpBinding::owned((*method).to_owned(), (*path).to_owned()));
         let id = (*id).to_owned();
         let answer = Handler::dynamic(move |_: Value, _| {
             let id = id.clone();
@@ -70,7 +70,7 @@ async fn markup_has_no_scripts() {
     ];
     for (kind, expected) in kinds {
         let mut spec = OperationSpec::new(OperationKind::Query, "a", "page").unwrap();
-        let mut binding = HttpBinding::of("GET", "/page");
+        let mut binding = HttpBinding::owned("GET", "/page");
         binding.responses = vec![HttpResponse::new(StatusRange::Exact(200), kind)].into();
         spec.binding = Binding::Http(binding);
         let registry = Registry::new();
@@ -133,7 +133,7 @@ async fn the_own_paths_say_what_they_take() {
 
 fn secured(scheme: SecurityScheme) -> Registry {
     let mut spec = OperationSpec::new(OperationKind::Query, "shop", "list").unwrap();
-    let mut binding = HttpBinding::of("GET", "/list");
+    let mut binding = HttpBinding::owned("GET", "/list");
     let mut way = SecurityRequirement::new(&[]);
     way.schemes = vec![scheme].into();
     binding.security = vec![way].into();

@@ -136,9 +136,9 @@ async fn bound_subscriptions_arrive_at_the_client() {
         ("text/event-stream", true, json!({ "event": "added", "data": "one\ntwo", "id": "e7" })),
     ];
     for (at, (content_type, is_whole, item)) in kinds.into_iter().enumerate() {
-        let mut response = HttpResponse::of(StatusRange::Exact(200), content_type.to_owned());
+        let mut response = HttpResponse::owned(StatusRange::Exact(200), content_type.to_owned());
         response.whole_event = is_whole;
-        let mut binding = HttpBinding::of("GET", format!("/watch/{at}"));
+        let mut binding = HttpBinding::owned("GET", format!("/watch/{at}"));
         binding.responses = vec![response].into();
         let mut spec = OperationSpec::new(ops_runtime::spec::OperationKind::Subscription, "t", "watch").unwrap();
         spec.binding = ops_runtime::binding::Binding::Http(binding);

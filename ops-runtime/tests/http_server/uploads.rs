@@ -174,7 +174,7 @@ async fn setting(options: HttpServerOptions) -> Setting {
     let dynamic = Handler::dynamic(|input: Value, _| async move { Ok(input) });
     let mut spec = Text::SPEC.clone();
     spec.id = "files.dynamic".into();
-    let mut http = HttpBinding::of("POST", "/dynamic");
+    let mut http = HttpBinding::owned("POST", "/dynamic");
     http.bodies = vec![HttpBody::new("image/*")].into();
     spec.binding = ops_runtime::binding::Binding::Http(http);
     registry.register(Registration::new(spec, dynamic)).unwrap();
@@ -407,7 +407,7 @@ async fn what_is_in_a_file_is_no_value() {
     let mut spec = OperationSpec::mutation("files.parts").with_input(Schema::from(input));
     let mut body = HttpBody::new("multipart/form-data");
     body.fields = vec![HttpField::new("styled").with_style(ParameterStyle::Form, false)].into();
-    let mut http = HttpBinding::of("POST", "/parts");
+    let mut http = HttpBinding::owned("POST", "/parts");
     http.bodies = vec![body].into();
     spec.binding = ops_runtime::binding::Binding::Http(http);
     let registry = Registry::new();

@@ -526,7 +526,8 @@ async fn lanes_take_turns() {
 #[tokio::test]
 async fn settings_that_do_not_fit() {
     let servers = Servers::start(1, "always").await;
-    let patient = servers.engine(JetStreamConfig::new().with_prefix("patient").with_patience(Duration::MAX)).await;
+    let patient =
+        servers.engine(JetStreamConfig::new().with_prefix("patient").with_request_timeout(Duration::MAX)).await;
     assert!(patient.read(&id(0, 1)).await.unwrap().is_none());
     let refused = async |config: JetStreamConfig| match JetStream::connect(&servers.url(), config).await {
         Ok(engine) => engine.submit(&job(0, 1)).await.map(|_| ()).unwrap_err().to_string(),

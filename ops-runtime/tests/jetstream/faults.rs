@@ -100,7 +100,7 @@ async fn what_is_gone_is_made_again() {
 #[tokio::test]
 async fn progress_outlasts_the_server() {
     let mut servers = Servers::start(1, "always").await;
-    let engine = servers.engine(JetStreamConfig::new().with_patience(Duration::from_millis(300))).await;
+    let engine = servers.engine(JetStreamConfig::new().with_request_timeout(Duration::from_millis(300))).await;
     let jobs = Jobs::new(engine);
     let job = jobs.submit_by_id("test.twice", json!({ "number": 1 }), SubmitOptions::new()).await.unwrap();
     let mut reports = job.progress().await.unwrap();
@@ -125,7 +125,8 @@ async fn a_server_that_joins_late_is_waited_for() {
     let mut servers = Servers::with(settings).await;
     let url = servers.url();
     let connect = async |config| JetStream::connect(&url, config).await?.submit(&job(0, 1)).await;
-    let error = connect(JetStreamConfig::new().with_patience(Duration::from_secs(12))).await.unwrap_err().to_string();
+    let error =
+        connect(JetStreamConfig::new().with_request_timeout(Duration::from_secs(12))).await.unwrap_err().to_string();
     assert!(error.contains("if there are fewer servers than replicas, start more"), "{error}");
     let late = async {
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -370,7 +370,7 @@ fn server() -> McpServer {
         McpServerOptions::new("conformance", "1.0.0").with_instructions("Call the tools that the suite names.");
     let server = McpServer::new(registry()).with_options(options);
     #[cfg(feature = "durable")]
-    let server = server.with_tasks(ops_runtime::durable::Jobs::in_process());
+    let server = server.with_tasks(ops_runtime::durable::Jobs::in_memory());
     server
 }
 

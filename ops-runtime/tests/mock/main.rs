@@ -169,7 +169,7 @@ async fn answers_see_the_http_options() {
 async fn calls_of_a_function_are_answered_and_recorded() {
     let mock = MockCaller::new()
         .on::<Show>(|input| Ok(pet(input["id"].as_u64().unwrap_or_default())))
-        .on_stream::<Watch>(|_| Ok(vec![Ok(2), Ok(3)]))
+        .on_items::<Watch>(|_| Ok(vec![Ok(2), Ok(3)]))
         .on_id("bank.rate", |_| Ok(json!(1.5)));
     // A function of a program, with state of its own.
     let quote = |input: Value, context: Context| async move {
@@ -234,7 +234,7 @@ async fn many_calls_at_once() {
     }
     assert_eq!(sorted(ended), [0, 1, 2]);
 
-    let watching = MockCaller::new().on_stream::<Watch>(|_| Ok(vec![Ok(1)]));
+    let watching = MockCaller::new().on_items::<Watch>(|_| Ok(vec![Ok(1)]));
     let opened = Open::<_, Watch>::new(&watching, json!({})).with_idle_timeout(Duration::from_secs(5)).send();
     assert_eq!(tokio::spawn(opened).await.unwrap().unwrap().count().await, 1);
 
@@ -256,7 +256,7 @@ async fn answers_in_turn() {
 
 #[tokio::test]
 async fn streams_wait_and_fail() {
-    let mock = MockCaller::new().on_subscription::<Watch, _>(|input, _| {
+    let mock = MockCaller::new().on_stream::<Watch, _>(|input, _| {
         if input.is_null() {
             return Err("nothing to watch".into());
         }
@@ -269,14 +269,14 @@ async fn streams_wait_and_fail() {
     assert_eq!(items(&mock, json!({})).await, [Ok(1), Err("lost".to_owned()), Ok(2)]);
     assert!(start.elapsed() >= Duration::from_millis(30));
     assert_eq!(mock.subscribe::<Watch>(Value::Null).await.err().unwrap().message(), "nothing to watch");
-    let mock = mock.on_stream_id("any.items", |input| Ok(vec![Ok(input), Err("over".into())]));
+    let mock = mock.on_items_id("any.items", |input| Ok(vec![Ok(input), Err("over".into())]));
     let found: Vec<_> = mock.stream("any.items", json!(1)).await.unwrap().collect().await;
     assert_eq!((&found[0].as_ref().unwrap().data, found[1].as_ref().unwrap_err().message()), (&json!(1), "over"));
 }
 
 #[tokio::test]
 async fn examples_are_what_the_schema_says() {
-    let mock = MockCaller::new().on_example::<Show>().on_stream_example::<Watch>();
+    let mock = MockCaller::new().on_example::<Show>().on_items_example::<Watch>();
     let found = mock.execute::<Show>(json!({})).await.unwrap().data;
     assert_eq!((found.id, found.name.as_str(), found.kind), (7, "textxx", Kind::Dog));
     assert_eq!((found.tags, found.born.as_deref()), (vec!["text".to_owned(); 2], Some("2026-01-31")));

@@ -46,7 +46,7 @@ async fn what_was_recorded_is_played_back() {
             Ok(ResponseEnvelope::http(pet(id), meta))
         })
         .on_sequence_of_numbers()
-        .on_stream::<Watch>(|_| Ok(vec![Ok(1), Err("lost".into()), Ok(2)]));
+        .on_items::<Watch>(|_| Ok(vec![Ok(1), Err("lost".into()), Ok(2)]));
     let recorder = Recorder::create(real, &path).unwrap();
     let shown = recorder.execute::<Show>(json!({ "id": 1, "at": [1, 2] })).await.unwrap();
     let failed = recorder.call("pets.show", json!({ "id": "x" })).await.unwrap_err();
@@ -90,7 +90,7 @@ async fn what_was_recorded_is_played_back() {
 #[tokio::test]
 async fn a_subscription_that_was_not_opened_is_played_back_as_such() {
     let path = file("unopened.jsonl");
-    let real = MockCaller::new().on_subscription::<Watch, _>(|input, _| {
+    let real = MockCaller::new().on_stream::<Watch, _>(|input, _| {
         if input.is_null() { Err(CallError::new("CLOSED", "nothing to watch")) } else { Ok(stream::empty()) }
     });
     let recorder = Recorder::create(real, &path).unwrap();

@@ -3,7 +3,9 @@
 use ops_runtime::CallError;
 use ops_runtime::access::Decision;
 use ops_runtime::adapter::BoxFuture;
-use ops_runtime::program::{Ask, Host, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox, Waiting};
+use ops_runtime::program::{
+    Ask, Host, Journal, JournalStore, MemoryStore, Outcome, Reason, Sandbox, StoredJournal, Waiting,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Recorder, program};
@@ -139,8 +141,8 @@ async fn a_yes_is_bound_to_the_operation_its_input_and_the_program() {
 async fn what_the_policy_allowed_is_decided_anew() {
     let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
     let program = program("try { return await ops.t.set(1) } catch (e) { return e.code }");
-    let kept = Kept::new(&store, "one");
-    sandbox.run_kept(&program, &kept, &Ruled(&host, Decision::Allow)).await;
+    let kept = StoredJournal::new(&store, "one");
+    sandbox.run_stored(&program, &kept, &Ruled(&host, Decision::Allow)).await;
     let text = store.load("one").await.unwrap().unwrap().to_json().unwrap();
     assert_eq!(host.ids(), ["t.set"]);
 
@@ -185,11 +187,11 @@ async fn what_was_asked_is_decided_anew() {
 async fn a_yes_may_be_given_again_also_to_what_is_denied_by_now() {
     let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
     let program = program("try { return await ops.t.set(1) } catch (e) { return e.code }");
-    let kept = Kept::new(&store, "one");
-    let (asks, _) = waiting(sandbox.run_kept(&program, &kept, &host).await.outcome);
-    let kept = kept.with_yes(&asks[0].key);
+    let kept = StoredJournal::new(&store, "one");
+    let (asks, _) = waiting(sandbox.run_stored(&program, &kept, &host).await.outcome);
+    let kept = kept.with_approved(&asks[0].key);
     for _ in 0..2 {
-        let outcome = sandbox.run_kept(&program, &kept, &Ruled(&host, Decision::Deny)).await.outcome;
+        let outcome = sandbox.run_stored(&program, &kept, &Ruled(&host, Decision::Deny)).await.outcome;
         assert!(matches!(outcome, Outcome::Done(ref value) if value == "ACCESS_DENIED"), "{outcome:?}");
     }
     assert!(host.ids().is_empty());

@@ -8,7 +8,7 @@ use ops_runtime::CallError;
 use ops_runtime::access::Decision;
 use ops_runtime::adapter::BoxFuture;
 use ops_runtime::program::{
-    FolderStore, Hold, Host, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox,
+    FolderStore, Hold, Host, Journal, JournalStore, MemoryStore, Outcome, Reason, Sandbox, StoredJournal,
 };
 use serde_json::{Value, json};
 
@@ -50,12 +50,12 @@ async fn a_journal_is_one_of_the_place_where_its_operations_lead() {
     let nowhere = program("return ops.t.echo(1)");
     let [staging, production] = ["staging", "production"].map(|place| nowhere.clone().with_place(place));
     for (name, own, others) in [("a", &staging, [&production, &nowhere]), ("b", &nowhere, [&production, &staging])] {
-        sandbox.run_kept(own, &Kept::new(&store, name), &host).await;
+        sandbox.run_stored(own, &StoredJournal::new(&store, name), &host).await;
         for other in others {
-            let outcome = sandbox.run_kept(other, &Kept::new(&store, name), &host).await.outcome;
+            let outcome = sandbox.run_stored(other, &StoredJournal::new(&store, name), &host).await.outcome;
             assert!(matches!(outcome, Outcome::Failed(ref failed) if failed.reason == Reason::Differs), "{outcome:?}");
         }
-        let outcome = sandbox.run_kept(own, &Kept::new(&store, name), &host).await.outcome;
+        let outcome = sandbox.run_stored(own, &StoredJournal::new(&store, name), &host).await.outcome;
         assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     }
     assert_eq!(host.ids().len(), 2);
@@ -68,7 +68,7 @@ async fn of_a_journal_that_is_removed_no_file_is_left() {
     let store = FolderStore::new(&root);
     let (sandbox, host) = (Sandbox::default(), Recorder::default());
     for name in ["one", "a/b"] {
-        sandbox.run_kept(&program("return ops.t.echo(1)"), &Kept::new(&store, name), &host).await;
+        sandbox.run_stored(&program("return ops.t.echo(1)"), &StoredJournal::new(&store, name), &host).await;
         assert!(store.load(name).await.unwrap().is_some());
         // While another runs the program, it stays the other's.
         let hold = store.hold(name).await.unwrap();
@@ -116,12 +116,12 @@ async fn a_kept_program_that_has_ended_makes_no_call_again() {
     let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
     let program = program("return ops.t.echo(5)");
     for _ in 0..2 {
-        let outcome = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        let outcome = sandbox.run_stored(&program, &StoredJournal::new(&store, "one"), &host).await.outcome;
         assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(5)), "{outcome:?}");
     }
     assert_eq!(host.ids().len(), 1);
     store.remove("one").await.unwrap();
-    sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await;
+    sandbox.run_stored(&program, &StoredJournal::new(&store, "one"), &host).await;
     assert_eq!(host.ids().len(), 2);
 }
 
@@ -143,7 +143,7 @@ async fn a_change_whose_result_is_lost_is_not_repeated_but_a_query_is() {
 
     let query = program("return ops.t.echo(1)");
     let kept = MemoryStore::new();
-    sandbox.run_kept(&query, &Kept::new(&kept, "q"), &host).await;
+    sandbox.run_stored(&query, &StoredJournal::new(&kept, "q"), &host).await;
     let mut journal: serde_json::Value =
         serde_json::from_str(&kept.load("q").await.unwrap().unwrap().to_json().unwrap()).unwrap();
     for gone in ["answer", "order", "at"] {
@@ -159,7 +159,7 @@ async fn a_change_whose_result_is_lost_is_not_repeated_but_a_query_is() {
 async fn broken_journals_are_errors() {
     let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
     let query = program("return await ops.t.echo(1) + await ops.t.echo(2)");
-    sandbox.run_kept(&query, &Kept::new(&store, "q"), &host).await;
+    sandbox.run_stored(&query, &StoredJournal::new(&store, "q"), &host).await;
     let text = store.load("q").await.unwrap().unwrap().to_json().unwrap();
     for broken in ["", "{}", "null", &text[..text.len() - 1], &text.replace("\"version\":1", "\"version\":2")] {
         assert!(Journal::from_json(broken).unwrap_err().to_string().starts_with("the journal cannot be read: "));
@@ -176,7 +176,7 @@ async fn broken_journals_are_errors() {
     }
     // More calls than the program makes.
     let longer = program("return await ops.t.echo(1) + await ops.t.echo(2) + await ops.t.echo(3)");
-    sandbox.run_kept(&longer, &Kept::new(&store, "l"), &host).await;
+    sandbox.run_stored(&longer, &StoredJournal::new(&store, "l"), &host).await;
     let mut one: serde_json::Value = serde_json::from_str(&text).unwrap();
     let other: serde_json::Value =
         serde_json::from_str(&store.load("l").await.unwrap().unwrap().to_json().unwrap()).unwrap();
@@ -194,10 +194,10 @@ async fn a_journal_is_run_once_at_a_time_and_answers_may_be_given_again() {
     for store in stores {
         let (sandbox, host) = (Sandbox::default(), Recorder::default());
         let asking = program("await ops.t.sleep({ ms: 200 }); return ops.t.set(1)");
-        let kept = Kept::new(store, "one");
-        let (one, other) = tokio::join!(sandbox.run_kept(&asking, &kept, &host), async {
+        let kept = StoredJournal::new(store, "one");
+        let (one, other) = tokio::join!(sandbox.run_stored(&asking, &kept, &host), async {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            sandbox.run_kept(&asking, &kept, &host).await
+            sandbox.run_stored(&asking, &kept, &host).await
         });
         let Outcome::Failed(failed) = other.outcome else { panic!() };
         assert_eq!(
@@ -208,11 +208,11 @@ async fn a_journal_is_run_once_at_a_time_and_answers_may_be_given_again() {
 
         let key = &waiting.asks[0].key;
         for _ in 0..2 {
-            let outcome = sandbox.run_kept(&asking, &kept.clone().with_yes(key), &host).await.outcome;
+            let outcome = sandbox.run_stored(&asking, &kept.clone().with_approved(key), &host).await.outcome;
             assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(1)), "{outcome:?}");
         }
-        for wrong in [kept.clone().with_no(key), kept.clone().with_yes("x")] {
-            let Outcome::Failed(failed) = sandbox.run_kept(&asking, &wrong, &host).await.outcome else { panic!() };
+        for wrong in [kept.clone().with_declined(key), kept.clone().with_approved("x")] {
+            let Outcome::Failed(failed) = sandbox.run_stored(&asking, &wrong, &host).await.outcome else { panic!() };
             assert_eq!(failed.reason, Reason::Journal, "{failed:?}");
         }
         assert_eq!(host.ids(), ["t.sleep", "t.set"]);
@@ -224,8 +224,8 @@ async fn a_journal_is_run_once_at_a_time_and_answers_may_be_given_again() {
 async fn of_a_journal_that_is_missing_no_file_is_made() {
     let root = folder("missing");
     let (store, host) = (FolderStore::new(&root), Recorder::default());
-    let kept = Kept::new(&store, "one").existing();
-    let outcome = Sandbox::default().run_kept(&program("return ops.t.set(1)"), &kept, &host).await.outcome;
+    let kept = StoredJournal::new(&store, "one").existing();
+    let outcome = Sandbox::default().run_stored(&program("return ops.t.set(1)"), &kept, &host).await.outcome;
     let Outcome::Failed(failed) = outcome else { panic!("{outcome:?}") };
     assert_eq!((failed.reason, &*failed.message), (Reason::Journal, "there is no such journal, or no longer"));
     assert_eq!(std::fs::read_dir(&root).map_or(0, Iterator::count), 0);
@@ -235,12 +235,12 @@ async fn of_a_journal_that_is_missing_no_file_is_made() {
 async fn numbers_that_a_program_computed_are_read_as_they_were() {
     let root = folder("numbers");
     let (sandbox, store, host) = (Sandbox::default(), FolderStore::new(&root), Recorder::default());
-    let (asking, kept) = (program("return ops.t.set({ price: 9.99 * 1.07 })"), Kept::new(&store, "one"));
-    let outcome = sandbox.run_kept(&asking, &kept, &host).await.outcome;
+    let (asking, kept) = (program("return ops.t.set({ price: 9.99 * 1.07 })"), StoredJournal::new(&store, "one"));
+    let outcome = sandbox.run_stored(&asking, &kept, &host).await.outcome;
     let Outcome::Waiting(waiting) = outcome else { panic!("{outcome:?}") };
     let price = json!({ "price": 9.99 * 1.07 });
     assert_eq!(waiting.asks[0].input, price);
-    let outcome = sandbox.run_kept(&asking, &kept.with_yes(&waiting.asks[0].key), &host).await.outcome;
+    let outcome = sandbox.run_stored(&asking, &kept.with_approved(&waiting.asks[0].key), &host).await.outcome;
     assert!(matches!(outcome, Outcome::Done(ref value) if *value == price), "{outcome:?}");
     std::fs::remove_dir_all(&root).unwrap();
 }
@@ -293,17 +293,17 @@ async fn what_may_pass_is_tried_again_and_no_change_is_repeated() {
     ] {
         let (sandbox, host, store) = (Sandbox::default(), Flaky::default(), MemoryStore::new());
         let program = program(source);
-        let failed = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        let failed = sandbox.run_stored(&program, &StoredJournal::new(&store, "one"), &host).await.outcome;
         assert!(
             matches!(failed, Outcome::Failed(ref failed) if failed.reason == Reason::Thrown),
             "{source}: {failed:?}"
         );
         host.is_up.store(true, Ordering::SeqCst);
-        let outcome = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        let outcome = sandbox.run_stored(&program, &StoredJournal::new(&store, "one"), &host).await.outcome;
         assert_eq!(matches!(outcome, Outcome::Done(_)), ends, "{source}: {outcome:?}");
         assert_eq!(host.calls.ids(), calls, "{source}");
         // A journal that has forgotten is one that can be read.
-        let again = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        let again = sandbox.run_stored(&program, &StoredJournal::new(&store, "one"), &host).await.outcome;
         assert_eq!(matches!(again, Outcome::Done(_)), ends, "{source}: {again:?}");
         assert_eq!(host.calls.ids(), calls, "{source}");
     }
@@ -347,13 +347,13 @@ async fn a_call_before_which_nothing_could_be_kept_is_made_later() {
     // The disk is full for a moment, or until the process has ended.
     for fails in [1, 2] {
         let store = Full { fails: fails.into(), ..Full::default() };
-        let report = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await;
+        let report = sandbox.run_stored(&program, &StoredJournal::new(&store, "one"), &host).await;
         assert!(matches!(&report.outcome, Outcome::Failed(failed) if failed.reason == Reason::Journal), "{report:?}");
         let could_be_kept = fails == 1;
         let wanted = if could_be_kept { Vec::new() } else { vec!["the journal could not be kept"] };
         assert_eq!(report.warnings, wanted, "nothing was under way");
         assert!(host.calls.ids().is_empty());
-        let outcome = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
+        let outcome = sandbox.run_stored(&program, &StoredJournal::new(&store, "one"), &host).await.outcome;
         assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(1)), "{outcome:?}");
         assert_eq!(std::mem::take(&mut *host.calls.calls.lock().unwrap()).len(), 1);
     }
@@ -396,16 +396,18 @@ async fn a_journal_can_be_read_however_deep_its_values_are() {
     ]);
     for (depth, wanted) in [(120, json!(["given", "no"])), (121, cut.clone()), (127, cut)] {
         let (host, name) = (Deep(depth), depth.to_string());
-        let kept = Kept::new(&store, &name);
-        let outcome = sandbox.run_kept(&program, &kept, &host).await.outcome;
+        let kept = StoredJournal::new(&store, &name);
+        let outcome = sandbox.run_stored(&program, &kept, &host).await.outcome;
         let Outcome::Waiting(waiting) = outcome else { panic!("{depth}: {outcome:?}") };
-        let outcome = sandbox.run_kept(&program, &kept.clone().with_yes(&waiting.asks[0].key), &host).await.outcome;
+        let outcome =
+            sandbox.run_stored(&program, &kept.clone().with_approved(&waiting.asks[0].key), &host).await.outcome;
         assert!(matches!(outcome, Outcome::Done(ref value) if *value == wanted), "{depth}: {outcome:?}");
     }
     for (depth, fits) in [(120, true), (121, false)] {
         let source = format!("let a = 1; for (let i = 0; i < {depth}; i++) a = [a]; return ops.t.setOther(a)");
         let (program, name) = (crate::support::program(&source), format!("input-{depth}"));
-        let outcome = sandbox.run_kept(&program, &Kept::new(&store, &name), &Recorder::default()).await.outcome;
+        let outcome =
+            sandbox.run_stored(&program, &StoredJournal::new(&store, &name), &Recorder::default()).await.outcome;
         let is_deep = matches!(&outcome, Outcome::Failed(failed) if failed.reason == Reason::Depth);
         assert_eq!((matches!(outcome, Outcome::Waiting(_)), is_deep), (fits, !fits), "{depth}: {outcome:?}");
         assert!(store.load(&name).await.unwrap().is_some());

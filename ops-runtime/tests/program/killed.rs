@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use ops_runtime::CallError;
 use ops_runtime::access::Decision;
 use ops_runtime::adapter::BoxFuture;
-use ops_runtime::program::{FolderStore, Host, JournalStore, Kept, Outcome, Sandbox};
+use ops_runtime::program::{FolderStore, Host, JournalStore, Outcome, Sandbox, StoredJournal};
 use serde_json::{Value, json};
 
 use crate::support::program;
@@ -96,8 +96,8 @@ fn child() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(async {
         let store = FolderStore::new(folder);
-        let kept = Kept::new(&store, "ten");
-        match Sandbox::default().run_kept(&program(TEN), &kept, &Remote(address)).await.outcome {
+        let kept = StoredJournal::new(&store, "ten");
+        match Sandbox::default().run_stored(&program(TEN), &kept, &Remote(address)).await.outcome {
             Outcome::Waiting(waiting) => json!({ "waiting": waiting.asks[0].key }),
             Outcome::Done(value) => json!({ "done": value }),
             other => panic!("{other:?}"),

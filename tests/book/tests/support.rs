@@ -276,7 +276,7 @@ async fn mcp_revisions() {
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(ops_runtime::mcp::McpServer::new(Registry::new()).into_service().serve(listener));
+    tokio::spawn(ops_runtime::mcp::McpServer::new(Registry::new()).into_service().serve_listener(listener));
     let post = |version: String, body: Value| async move {
         let (method, body) = (body["method"].as_str().unwrap().to_owned(), body.to_string());
         let request = format!(

@@ -8,7 +8,7 @@ use tutorial::{Ship, ShipInput, bank, registry};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let jobs = match std::env::args().nth(1) {
         Some(url) => Jobs::new(JetStream::connect(&url, JetStreamConfig::new().with_replicas(1)).await?),
-        None => Jobs::in_process(),
+        None => Jobs::in_memory(),
     };
     let worker = Worker::new(jobs.clone(), registry(&bank::start().await?)?).start();
 

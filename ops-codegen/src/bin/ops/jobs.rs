@@ -105,7 +105,7 @@ impl Server {
     }
 
     async fn connect(&self, limit: Duration) -> Result<Jobs, CallError> {
-        let config = self.config.clone().with_patience(limit);
+        let config = self.config.clone().with_request_timeout(limit);
         Ok(Jobs::new(JetStream::connect(&self.urls, config).await?))
     }
 

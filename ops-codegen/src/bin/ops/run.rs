@@ -11,8 +11,8 @@ use ops_runtime::access::{CallPolicy, Decision};
 use ops_runtime::adapter::BoxFuture;
 use ops_runtime::adapter::Registration;
 use ops_runtime::program::{
-    Ask, CallerHost, FolderStore, Functions, Host, JournalStore, Kept, Limits, MemoryStore, Outcome, Program, Report,
-    Sandbox,
+    Ask, CallerHost, FolderStore, Functions, Host, JournalStore, Limits, MemoryStore, Outcome, Program, Report,
+    Sandbox, StoredJournal,
 };
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::typescript::Names;
@@ -67,9 +67,9 @@ async fn drive(
 ) -> Result<(), Failure> {
     let name = arguments.script.as_str();
     let mut told = 0;
-    let mut kept = Kept::new(store, name);
+    let mut kept = StoredJournal::new(store, name);
     loop {
-        let report = sandbox.run_kept(program, &kept, host).await;
+        let report = sandbox.run_stored(program, &kept, host).await;
         tell_logs(&report, told);
         told = told.max(report.logs.len());
         let Outcome::Waiting(waiting) = report.outcome else {
@@ -90,9 +90,10 @@ async fn drive(
             }
             return finished;
         };
-        kept = Kept::new(store, name);
+        kept = StoredJournal::new(store, name);
         for ask in &waiting.asks {
-            kept = if is_approved(ask, arguments)? { kept.with_yes(&ask.key) } else { kept.with_no(&ask.key) };
+            kept =
+                if is_approved(ask, arguments)? { kept.with_approved(&ask.key) } else { kept.with_declined(&ask.key) };
         }
     }
 }

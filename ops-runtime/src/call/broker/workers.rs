@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use crate::call::Announcement;
-use crate::call::heard::Heard;
+use crate::call::peer_specs::Heard;
 use crate::{OperationSpec, SpecRef, Text};
 
 /// Limit of known workers.

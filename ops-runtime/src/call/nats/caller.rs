@@ -75,7 +75,7 @@ impl Transport for NatsCaller {
         if *connection.up.borrow() {
             return Ok(Route::To(self.shared.pending.clone()));
         }
-        Ok(Route::Wait(until_up(connection.up.clone(), connection.pace.patience)))
+        Ok(Route::Wait(until_up(connection.up.clone(), connection.pace.connect_timeout)))
     }
 
     fn spec(&self, operation: &str) -> Option<SpecRef> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::call::PeerAuth;
 use crate::call::broker::Pace;
-use crate::call::heard::MAX_ANNOUNCED;
+use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::nats::{Access, Login};
 
 /// How to connect, and which callers to trust.
@@ -104,8 +104,8 @@ impl NatsConfig {
 
     /// Sets how long a call waits for a connection; 10 s by default.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.pace.patience = patience;
+    pub fn with_connect_timeout(mut self, connect_timeout: Duration) -> Self {
+        self.pace.connect_timeout = connect_timeout;
         self
     }
 

@@ -50,7 +50,7 @@ impl Connection {
         let options = config
             .access
             .options(url)?
-            .connection_timeout(pace.patience)
+            .connection_timeout(pace.connect_timeout)
             // A server that is silent for that long counts as lost.
             .ping_interval((pace.lost_after / 2).max(Duration::from_millis(100)))
             .subscription_capacity(WAITING)

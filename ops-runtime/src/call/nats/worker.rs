@@ -19,8 +19,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::asked::Asked;
 use super::connection::Connection;
 use super::subject;
-use crate::call::announced::Announced;
 use crate::call::broker::{Callers, FIRST_WORD, Post, decode, unique_id};
+use crate::call::own_specs::Announced;
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, PeerAuth, RequestId, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec, Text};
 

@@ -104,7 +104,7 @@ impl Transport for RedisCaller {
     fn route(&self, operation: &str) -> Result<Route, CallError> {
         let shared = &self.shared;
         if !*shared.up.borrow() {
-            return Ok(Route::Wait(until_up(shared.up.subscribe(), shared.config.pace.patience)));
+            return Ok(Route::Wait(until_up(shared.up.subscribe(), shared.config.pace.connect_timeout)));
         }
         match shared.workers.spec(operation) {
             Some(_) => Ok(Route::To(shared.pending.clone())),

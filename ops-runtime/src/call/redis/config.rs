@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::keys::Keys;
 use crate::call::PeerAuth;
 use crate::call::broker::Pace;
-use crate::call::heard::MAX_ANNOUNCED;
+use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::tls::Trust;
 
 /// How to use a server, and which callers to trust.
@@ -90,8 +90,8 @@ impl RedisConfig {
 
     /// Sets how long a call waits for a connection; 10 s by default.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.pace.patience = patience;
+    pub fn with_connect_timeout(mut self, connect_timeout: Duration) -> Self {
+        self.pace.connect_timeout = connect_timeout;
         self
     }
 
@@ -136,7 +136,7 @@ impl RedisConfig {
     /// Sets how many requests a worker runs at a time, approximately; 1,024 by default. Further requests wait for a
     /// worker.
     #[must_use]
-    pub fn with_concurrency(mut self, requests: usize) -> Self {
+    pub fn with_max_running(mut self, requests: usize) -> Self {
         self.concurrency = requests.max(1);
         self
     }

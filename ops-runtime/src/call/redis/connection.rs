@@ -22,14 +22,14 @@ pub(super) struct Connection(Arc<Inner>);
 
 struct Inner {
     server: Server,
-    patience: Duration,
+    timeout: Duration,
     connection: Mutex<Option<Made>>,
 }
 
 impl Connection {
-    /// A connection that is closed when a response takes longer than `patience`, beyond the time that a read blocks.
-    pub(super) fn new(server: &Server, patience: Duration) -> Self {
-        Self(Arc::new(Inner { server: server.clone(), patience, connection: Mutex::default() }))
+    /// A connection that is closed when a response takes longer than `timeout`, beyond the time that a read blocks.
+    pub(super) fn new(server: &Server, timeout: Duration) -> Self {
+        Self(Arc::new(Inner { server: server.clone(), timeout, connection: Mutex::default() }))
     }
 
     async fn connection(&self) -> RedisResult<Made> {
@@ -37,7 +37,7 @@ impl Connection {
         if let Some(connection) = &*connection {
             return Ok(connection.clone());
         }
-        let made = self.0.server.connect(self.0.patience, self.0.patience + BLOCK).await?;
+        let made = self.0.server.connect(self.0.timeout, self.0.timeout + BLOCK).await?;
         Ok(connection.insert(made).clone())
     }
 

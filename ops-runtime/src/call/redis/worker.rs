@@ -20,9 +20,9 @@ use super::connection::{BLOCK, Connection, Message, Told, is_lost, push, push_la
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, milliseconds_of, size};
 use super::keys::{FRAME, FROM, GROUP};
 use super::server::Server;
-use crate::call::announced::Announced;
 use crate::call::broker::{Callers, Outbox, Post, backoff, decode, unique_id};
 use crate::call::event::cut;
+use crate::call::own_specs::Announced;
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Unsent};
 use crate::{BoxFuture, CallError, Text};
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::outbox::Outbox;
 use crate::SpecRef;
-use crate::call::announced::Announced;
+use crate::call::own_specs::Announced;
 use crate::call::{Announcement, Frame, Unsent};
 
 /// The announcements of a connection.

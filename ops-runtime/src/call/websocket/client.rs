@@ -63,7 +63,7 @@ impl WebSocketClient {
     ///
     /// # Errors
     /// If the configuration is invalid, if TLS is required and cannot be set up, if the connection is not established
-    /// [in time](WebSocketConfig::with_patience), or if the hub refuses: `ACCESS_DENIED` for its status 401 or 403.
+    /// [in time](WebSocketConfig::with_connect_timeout), or if the hub refuses: `ACCESS_DENIED` for its status 401 or 403.
     pub fn connect(url: &str, config: WebSocketConfig) -> BoxFuture<'_, Result<Self, CallError>> {
         Box::pin(async move {
             if let Some(mistake) = &config.mistake {
@@ -88,7 +88,7 @@ impl WebSocketClient {
             let mut up = inner.up.subscribe();
             let task = tokio::spawn(supervise(inner.clone(), stream));
             let client = Self(Arc::new(Handle { inner: inner.clone(), task: Mutex::new(Some(task)) }));
-            match tokio::time::timeout(inner.config.patience, up.wait_for(|up| *up)).await {
+            match tokio::time::timeout(inner.config.connect_timeout, up.wait_for(|up| *up)).await {
                 Ok(Ok(_)) => {}
                 _ => return Err(CallError::execution("the hub did not say what it serves")),
             }
@@ -124,7 +124,7 @@ impl WebSocketClient {
         let inner = &self.0.inner;
         let connection = inner.connection().clone();
         if let Some(connection) = connection {
-            connection.drain(inner.config.patience).await;
+            connection.drain(inner.config.connect_timeout).await;
         }
         inner.stop.cancel();
         let task = self.0.task.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -151,7 +151,7 @@ impl Transport for WebSocketClient {
         if *up.borrow_and_update() {
             return inner.directory.route(operation).map(Route::To);
         }
-        let patience = inner.config.patience;
+        let patience = inner.config.connect_timeout;
         Ok(Route::Wait(Box::pin(async move {
             match tokio::time::timeout(patience, up.wait_for(|up| *up)).await {
                 Ok(Ok(_)) => Ok(()),
@@ -203,7 +203,7 @@ impl Inner {
             .read_buffer_size(32 << 10)
             .max_message_size(Some(self.config.max_message))
             .max_frame_size(Some(self.config.max_message));
-        match tokio::time::timeout(self.config.patience, open(request, settings, self.tls.clone())).await {
+        match tokio::time::timeout(self.config.connect_timeout, open(request, settings, self.tls.clone())).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => Err(refused(&error)),
             Err(_) => Err(gone("the hub does not answer")),

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::CallError;
 use crate::call::CallHandler;
-use crate::call::heard::MAX_ANNOUNCED;
+use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::tls::Trust;
 
 /// Default of the largest message, in bytes.
@@ -42,7 +42,7 @@ pub struct WebSocketConfig {
     pub(super) max_message: usize,
     pub(super) heartbeat: Duration,
     pub(super) backoff: (Duration, Duration),
-    pub(super) patience: Duration,
+    pub(super) connect_timeout: Duration,
     pub(super) resubscribes: bool,
     pub(super) max_announced: usize,
 }
@@ -59,7 +59,7 @@ impl WebSocketConfig {
             max_message: MAX_MESSAGE,
             heartbeat: HEARTBEAT,
             backoff: (Duration::from_millis(100), Duration::from_secs(10)),
-            patience: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(10),
             resubscribes: false,
             max_announced: MAX_ANNOUNCED,
         }
@@ -142,8 +142,8 @@ impl WebSocketConfig {
 
     /// Sets how long a call waits for a connection; 10 s by default.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_connect_timeout(mut self, connect_timeout: Duration) -> Self {
+        self.connect_timeout = connect_timeout;
         self
     }
 

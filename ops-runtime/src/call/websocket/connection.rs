@@ -10,7 +10,7 @@ use super::announcing::Announcing;
 use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
 use crate::call::budget::Share;
-use crate::call::heard::Heard;
+use crate::call::peer_specs::Heard;
 use crate::call::{
     Announcement, CallEvent, CallHandler, Directory, Frame, Link, Malformed, PeerAuth, PendingRequests, Session, Unsent,
 };
@@ -292,13 +292,13 @@ impl Connection {
     }
 
     /// Asks the peer for no more requests, and finishes the running ones.
-    pub(super) async fn drain(&self, patience: Duration) {
+    pub(super) async fn drain(&self, timeout: Duration) {
         self.announcing.end(&self.outbox);
         let _ = self.outbox.send(Frame::Drain);
         let mut stage = self.stage();
         // A peer that does not know the frame sees the connection close.
         let drained = stage.wait_for(|stage| *stage >= Stage::Drained);
-        let _ = tokio::time::timeout(patience, drained).await;
+        let _ = tokio::time::timeout(timeout, drained).await;
         if let Some(session) = &self.session {
             // A peer that goes on sending requests must not delay the end.
             session.refuse_more();

@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::connection::Connection;
 use super::socket::{End, Incoming, Outgoing, Socket};
-use crate::run::pace::Turns;
+use crate::run::fairness::Turns;
 
 /// How many messages are read before other connections get their turn, if there are few.
 const BATCH: usize = 256;

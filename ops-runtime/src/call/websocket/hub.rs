@@ -35,10 +35,10 @@ use super::io::{Gauge, Gauged};
 use super::listener::{self, Handshakes};
 use super::outbox::{Outbox, ToPeer};
 use super::socket::End;
-use crate::call::heard::MAX_ANNOUNCED;
+use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::{CallHandler, Directory, PeerAuth, PendingRequests, Remote};
 use crate::model::futures::BoxFuture;
-use crate::run::door::Door;
+use crate::run::host_check::Door;
 
 /// How long the hub waits for the last request of a spoke when it stops.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -116,7 +116,7 @@ impl Hub {
     /// use ops_runtime::Registry;
     /// use ops_runtime::access::Identity;
     ///
-    /// let hub = Hub::new(CallHandler::new(Registry::new())).with_authentication(|request| async move {
+    /// let hub = Hub::new(CallHandler::new(Registry::new())).with_authenticator(|request| async move {
     ///     match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
     ///         Some("Bearer t0ken") => Ok(PeerAuth::authenticated(Identity::new("ann").with_scope("pets:read"))),
     ///         _ => Err(StatusCode::UNAUTHORIZED),
@@ -124,7 +124,7 @@ impl Hub {
     /// });
     /// ```
     #[must_use]
-    pub fn with_authentication<F, Fut>(mut self, authenticate: F) -> Self
+    pub fn with_authenticator<F, Fut>(mut self, authenticate: F) -> Self
     where
         F: Fn(RequestParts) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<PeerAuth, StatusCode>> + Send + 'static,
@@ -135,7 +135,7 @@ impl Hub {
 
     /// Also calls the operations of anonymous spokes. For a hub that only trusted programs can reach.
     ///
-    /// A spoke is anonymous if [authentication](Self::with_authentication) admits it as [`PeerAuth::anonymous`], or if
+    /// A spoke is anonymous if [authentication](Self::with_authenticator) admits it as [`PeerAuth::anonymous`], or if
     /// the hub has no authentication.
     #[must_use]
     pub fn with_anonymous_serving(mut self) -> Self {

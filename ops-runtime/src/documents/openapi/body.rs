@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
         let mut bodies = Vec::new();
         let mut found: Vec<(&Content<'a>, Value)> = Vec::new();
         for content in contents {
-            let mut body = HttpBody::of(content.content_type.to_owned());
+            let mut body = HttpBody::owned(content.content_type.to_owned());
             if matches!(content.media, Media::Form | Media::Multipart) {
                 body.fields = self.fields(content).into();
             }
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
                 Some((schema, name)) => {
                     let of_it = |field: &&HttpField| field.name == name;
                     let field = body.fields.iter().find(of_it).cloned();
-                    body.fields = vec![field.unwrap_or_else(|| HttpField::of(name))].into();
+                    body.fields = vec![field.unwrap_or_else(|| HttpField::owned(name))].into();
                     schema
                 }
                 None => self.content_schema(content, Side::Request),
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
                 field.content_type.get_or_insert_with(|| media_type.to_owned().into());
                 continue;
             }
-            let mut field = HttpField::of(name.to_owned());
+            let mut field = HttpField::owned(name.to_owned());
             field.content_type = Some(media_type.to_owned().into());
             fields.push(field);
         }

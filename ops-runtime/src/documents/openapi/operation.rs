@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         }
         let schemas = body.as_ref().map(|body| body.schemas.clone()).unwrap_or_default();
         let parameters = self.parameters(items, operation, &path);
-        let mut http = HttpBinding::of(method.clone(), path);
+        let mut http = HttpBinding::owned(method.clone(), path);
         let input = Schema::from(self.input(operation, parameters, body, &mut http));
         let root = self.documents.root();
         let places: Vec<&Node<'a>> = [operation].into_iter().chain(items).chain([&root]).collect();

@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         for name in places.templates.left() {
             let message = format!("the path parameter `{}` is not described", short(name));
             self.warn(operation, message, "it is taken to be text");
-            let mut http = HttpParameter::of(ParameterLocation::Path, name.to_owned());
+            let mut http = HttpParameter::owned(ParameterLocation::Path, name.to_owned());
             let is_new = properties.take(name);
             http.property = if is_new { name.to_owned() } else { properties.allot(&format!("{name}_path")) }.into();
             parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
 
     /// A field of a form or a part of a multipart body, by its encoding object.
     pub(super) fn field(&mut self, name: &str, encoding: &Node<'a>, media: Media) -> HttpField {
-        let mut field = HttpField::of(name.to_owned());
+        let mut field = HttpField::owned(name.to_owned());
         field.content_type = encoding.text("contentType").map(|text| text.trim().to_owned().into());
         if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
             // Before 3.1, these are for `application/x-www-form-urlencoded` alone (3.0.3, section 4.7.15.1). Generators write
@@ -273,7 +273,7 @@ impl<'a> Reader<'a> {
         };
         let explode = node.value.get("explode").and_then(Value::as_bool).unwrap_or(style == ParameterStyle::Form);
         let explode = explode || style == ParameterStyle::DeepObject;
-        let mut http = HttpParameter::of(location, name.to_owned()).with_style(style, explode);
+        let mut http = HttpParameter::owned(location, name.to_owned()).with_style(style, explode);
         let is_raw = location == ParameterLocation::Cookie && node.text("style") == Some("cookie");
         // Before 3.2, it is only for queries (3.1, section 4.8.12.2.1). In a path, a slash would make another one.
         let may_be_raw = match location {

@@ -6,13 +6,13 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::copies::Copies;
+use super::diagnostics::Told;
 use super::document::{Documents, Node};
 use super::inherit::Base;
 use super::others::Others;
 use super::position;
 use super::standalone::Shared;
 use super::text::kind;
-use super::told::Told;
 use super::version::Version;
 use crate::{Definition, Diagnostic, SecurityKind, SecurityRequirement, Severity};
 

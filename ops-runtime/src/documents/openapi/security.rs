@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
             Some(kind) => kind,
             None => self.referred_scheme(name, scopes),
         }?;
-        let mut scheme = SecurityScheme::of(name.to_owned(), kind);
+        let mut scheme = SecurityScheme::owned(name.to_owned(), kind);
         let scopes = scopes.items().filter_map(|scope| scope.value.as_str());
         scheme.scopes = scopes.collect();
         Some(scheme)

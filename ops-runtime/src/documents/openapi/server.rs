@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
             self.warn(server, message, format!("it is {}", short(first)));
         }
         let default = default.or_else(|| values.first().cloned()).unwrap_or_default();
-        let mut variable = ServerVariable::of(name.to_owned(), default);
+        let mut variable = ServerVariable::owned(name.to_owned(), default);
         variable.values = values.into_iter().collect();
         variable
     }

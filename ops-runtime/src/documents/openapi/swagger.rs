@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
             properties.insert(name.to_owned(), schema);
             if node.get("collectionFormat").is_some() || node.text("type") == Some("array") {
                 let written = self.swagger_written(name, node, ParameterLocation::Query);
-                fields.push(HttpField::of(written.name).with_style(written.style, written.explode));
+                fields.push(HttpField::owned(written.name).with_style(written.style, written.explode));
             }
         }
         let has_files = nodes.iter().any(|node| node.text("type") == Some("file"));
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         }
         // A value that is no list is the same exploded or not, so it is written in the default way.
         let is_list = node.text("type") == Some("array");
-        HttpParameter::of(location, name.to_owned()).with_style(style, explode || in_query && !is_list)
+        HttpParameter::owned(location, name.to_owned()).with_style(style, explode || in_query && !is_list)
     }
 
     /// The URL that `schemes`, `host` and `basePath` make.

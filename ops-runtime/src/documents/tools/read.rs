@@ -154,7 +154,7 @@ fn tool<'v>(
         Some((_, "")) => McpOutput::Structured,
         Some(_) => McpOutput::Wrapped,
     };
-    spec.binding = Binding::Mcp(McpBinding::of(name.to_owned(), place));
+    spec.binding = Binding::Mcp(McpBinding::owned(name.to_owned(), place));
     Some(Tool { pointer, name, spec, input, output })
 }
 

@@ -13,8 +13,8 @@ use async_nats::jetstream::{AckKind, Message};
 
 use super::clock::millis_of;
 use super::core::{Core, DELIVERED, from_json};
-use super::held::Lease;
 use super::jobs::read_tries;
+use super::leases::Lease;
 use super::write::note;
 use crate::CallError;
 use crate::durable::engine::Delivery;

@@ -18,7 +18,7 @@ pub struct JetStreamConfig {
     /// True if streams are neither made nor compared.
     pub(super) as_found: bool,
     pub(super) limits: EngineLimits,
-    pub(super) patience: Duration,
+    pub(super) request_timeout: Duration,
 }
 
 impl JetStreamConfig {
@@ -32,7 +32,7 @@ impl JetStreamConfig {
             in_memory: false,
             as_found: false,
             limits: EngineLimits::DEFAULT.with_lanes(4),
-            patience: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(30),
         }
     }
 
@@ -140,8 +140,8 @@ impl JetStreamConfig {
 
     /// Sets how long a request is retried while the server cannot be used; 30 seconds by default.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
+        self.request_timeout = request_timeout;
         self
     }
 
@@ -175,7 +175,7 @@ impl fmt::Debug for JetStreamConfig {
             .field("in_memory", &self.in_memory)
             .field("as_found", &self.as_found)
             .field("limits", &self.limits)
-            .field("patience", &self.patience)
+            .field("request_timeout", &self.request_timeout)
             .finish()
     }
 }

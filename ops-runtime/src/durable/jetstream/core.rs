@@ -24,7 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::clock::Clock;
 use super::config::JetStreamConfig;
 use super::failure::Patience;
-use super::held::Held;
+use super::leases::Held;
 use super::notes::Notes;
 use super::streams;
 use super::subject::Subjects;
@@ -229,7 +229,7 @@ impl Core {
 
     /// Writes a message.
     pub(super) async fn put(&self, write: &Write) -> Result<Put, CallError> {
-        let mut patience = Patience::new(self.config.patience);
+        let mut patience = Patience::new(self.config.request_timeout);
         let (home, mut gone) = (self.subjects.queue_in(&write.subject), Gone::new());
         loop {
             let sent = Box::pin(self.context.send_publish(write.subject.clone(), write.message())).await;
@@ -288,7 +288,7 @@ impl Core {
     ) -> EngineResult<'a, Option<StreamMessage>> {
         Box::pin(async move {
             let stream = self.stream(stream).await?;
-            let mut patience = Patience::new(self.config.patience);
+            let mut patience = Patience::new(self.config.request_timeout);
             loop {
                 let read = match from {
                     None => stream.get_last_raw_message_by_subject(subject).await,
@@ -314,7 +314,7 @@ impl Core {
     pub(super) fn purge<'a>(&'a self, stream: String, subject: &'a str, before: Option<u64>) -> EngineResult<'a, u64> {
         Box::pin(async move {
             let stream = self.stream(stream).await?;
-            let mut patience = Patience::new(self.config.patience);
+            let mut patience = Patience::new(self.config.request_timeout);
             loop {
                 let purge = stream.purge().filter(subject);
                 let purged = match before {

@@ -347,7 +347,7 @@ impl Core {
 
         Box::pin(async move {
             let stream = self.stream(self.subjects.stream(queue)).await?;
-            let mut patience = super::failure::Patience::new(self.config.patience);
+            let mut patience = super::failure::Patience::new(self.config.request_timeout);
             loop {
                 match stream.delete_message(sequence).await {
                     Ok(is_deleted) => return Ok(is_deleted),

@@ -39,7 +39,7 @@ impl Core {
     /// The subjects of a stream that match, in order.
     async fn list(&self, stream: String, filter: String) -> Result<Vec<String>, CallError> {
         let stream = self.stream(stream).await?;
-        let mut patience = Patience::new(self.config.patience);
+        let mut patience = Patience::new(self.config.request_timeout);
         loop {
             let error = match stream.info_builder().subjects(filter.clone()).fetch().await {
                 Ok(info) => match info.map_ok(|(subject, _)| subject).try_collect::<Vec<_>>().await {
@@ -176,7 +176,7 @@ impl Core {
     async fn count(&self, stream: &str, filter: &str) -> Result<u64, CallError> {
         // Beyond the last page of subjects, of which there may be as many as jobs, the server sends only their number.
         let asked = json!({ "subjects_filter": filter, "offset": u32::MAX });
-        let mut patience = Patience::new(self.config.patience);
+        let mut patience = Patience::new(self.config.request_timeout);
         loop {
             let counted = self.context.request(format!("STREAM.INFO.{stream}"), &asked).await;
             let again: Box<dyn std::error::Error + Send + Sync> = match counted {

@@ -55,7 +55,7 @@ fn base(name: String, subject: String, config: &JetStreamConfig) -> Config {
 
 /// The stream; it is made if there is none. Waits for the election of a leader, and for servers that are away.
 pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: Config) -> Result<Stream, CallError> {
-    let mut patience = Patience::new(config.patience);
+    let mut patience = Patience::new(config.request_timeout);
     loop {
         let error = match context.get_stream(&wanted.name).await {
             Ok(stream) if config.as_found => return Ok(stream),
@@ -179,7 +179,7 @@ pub(super) async fn consumer(
         max_waiting: 100_000,
         ..pull::Config::default()
     };
-    let mut patience = Patience::new(config.patience);
+    let mut patience = Patience::new(config.request_timeout);
     let consumer = loop {
         let error = match stream.create_consumer_strict(wanted.clone()).await {
             Ok(consumer) => return Ok(consumer),

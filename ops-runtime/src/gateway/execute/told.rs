@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::gateway::answer::{answer, blocks};
 use crate::gateway::approval;
 use crate::gateway::caller::CallerId;
 use crate::gateway::core::Core;
 use crate::gateway::host::Noticed;
 use crate::gateway::summary::name;
+use crate::gateway::tool_result::{answer, blocks};
 use crate::program::{Ask, Failure, Outcome, Reason, Report};
 use crate::{CallError, ContentBlock, Payload, ResponseEnvelope};
 

@@ -176,7 +176,7 @@ mod tests {
             ),
             (&[("SHOP_MY_AUTH", "t")], SecurityKind::Other("mutualTLS".into()), None),
         ] {
-            let scheme = SecurityScheme::of("myAuth", kind);
+            let scheme = SecurityScheme::owned("myAuth", kind);
             assert_eq!(environment(variables).auth(&scheme), expected, "{variables:?}");
         }
         assert!(!format!("{:?}", environment(&[("SHOP_TOKEN", "hush")])).contains("hush"));

@@ -116,7 +116,8 @@ fn a_span_for_every_request_without_secrets() {
 #[test]
 fn credentials_for_no_scheme_are_logged() {
     let mut binding = HttpBinding::new("GET", "/pets");
-    let schemes = ["shopAuth", "shop_key"].map(|name| SecurityScheme::of(name, SecurityKind::Bearer)).to_vec().into();
+    let schemes =
+        ["shopAuth", "shop_key"].map(|name| SecurityScheme::owned(name, SecurityKind::Bearer)).to_vec().into();
     let requirement = SecurityRequirement { schemes };
     binding.security = vec![requirement].into();
     let mut spec = OperationSpec::query("t.list");

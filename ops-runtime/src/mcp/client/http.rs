@@ -1,8 +1,8 @@
 //! A server at a URL: streamable HTTP, below rmcp's transport, which handles sessions and resumes streams.
 
 mod errors;
+mod event_stream;
 mod events;
-mod standing;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -28,10 +28,10 @@ use tokio::time::timeout_at;
 
 pub(super) use self::errors::failure;
 use self::errors::{broken, parameter, status_error};
-pub(super) use self::standing::Standing;
+pub(super) use self::event_stream::Standing;
 use super::batch;
-use super::given::Given;
 use super::interceptor::Interceptor;
+use super::secrets::Given;
 use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
 use crate::mcp::follow::follow;

@@ -11,8 +11,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use super::delay::Reopening;
-use super::given::Given;
 use super::interceptor::STATELESS;
+use super::secrets::Given;
 use super::session::Session;
 
 /// How long connecting waits for the server to begin.

@@ -17,8 +17,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use super::given::Given;
 use super::interceptor::{Answer, Interceptor, RpcError, Slot, cost};
+use super::secrets::Given;
 use super::start::{self, Authorization};
 use crate::mcp::ask::Asks;
 use crate::mcp::config::McpServerConfig;

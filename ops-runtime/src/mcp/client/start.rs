@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 #[cfg(feature = "mcp-auth")]
 pub(super) use super::auth::Authorization;
-use super::given::Given;
 use super::interceptor::{Interceptor, RpcError};
+use super::secrets::Given;
 use super::session::{Host, rpc_failure, transport_failure};
 use super::stdio::Stdio;
 use crate::CallError;

@@ -24,8 +24,8 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use self::lines::{LineError, Lines};
 use self::process::{Process, Signal};
 use super::batch;
-use super::given::Given;
 use super::interceptor::{Interceptor, Verdict};
+use super::secrets::Given;
 use crate::mcp::config::Stdio as Config;
 
 /// Timeout for the server's supported revisions; old servers may not respond at all. rmcp itself would wait for ten

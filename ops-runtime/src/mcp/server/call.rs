@@ -23,11 +23,11 @@ use super::unread;
 use crate::call::RequestId;
 use crate::model::request_id::Number;
 use crate::run::context::deadline_after;
-use crate::run::pace::{Cost, in_turns};
+use crate::run::fairness::{Cost, in_turns};
 use crate::run::pipeline::{self, EnvelopeStream, Invocation};
 use crate::run::principal::Principal;
+use crate::run::redact;
 use crate::run::registry::Exact;
-use crate::run::shown;
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
 /// The room that another item of a list takes at least: a comma, a digit, and the bracket behind all.
@@ -170,7 +170,7 @@ impl<'a> Call<'a> {
 
     /// The error as the caller may see it.
     fn public(&self, error: CallError) -> CallError {
-        shown::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
+        redact::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
     }
 
     /// Collects items up to the limits, and sends each as progress if the caller asked for it. A failed item does not

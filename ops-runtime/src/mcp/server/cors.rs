@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 
 use super::body::{McpBody, plain};
-use crate::run::door::Door;
+use crate::run::host_check::Door;
 
 /// What a page may read beside the body.
 const EXPOSED: HeaderValue = HeaderValue::from_static("mcp-session-id, retry-after, www-authenticate");

@@ -25,7 +25,7 @@ use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
 use crate::model::unauthorized::Unauthorized;
-use crate::run::door::Door;
+use crate::run::host_check::Door;
 use crate::run::principal::Principal;
 use crate::{BoxFuture, CancelToken, Identity};
 

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use http::Request;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, ToSocketAddrs};
 
 use super::http::McpService;
 use crate::BoxFuture;
@@ -14,7 +14,7 @@ use crate::run::listen::{self, Limits};
 const MAX_HEAD: usize = 64 * 1024;
 
 impl McpService {
-    /// Serves a listener over HTTP/1.1, as long as the future is polled, or until the token of
+    /// Listens on an address and serves it over HTTP/1.1, as long as the future is polled, or until the token of
     /// [`with_cancel`](Self::with_cancel) is cancelled.
     ///
     /// Use it for a server that serves nothing else; otherwise mount the service beside the rest. The server's options
@@ -26,14 +26,21 @@ impl McpService {
     /// use ops_runtime::Registry;
     /// use ops_runtime::mcp::McpServer;
     ///
-    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-    /// McpServer::new(Registry::new()).into_service().serve(listener).await
+    /// McpServer::new(Registry::new()).into_service().serve("127.0.0.1:8080").await
     /// # }
     /// ```
     ///
     /// # Errors
+    /// If the address cannot be listened on, or connections cannot be accepted any more.
+    pub async fn serve(self, address: impl ToSocketAddrs) -> io::Result<()> {
+        self.serve_listener(TcpListener::bind(address).await?).await
+    }
+
+    /// Serves a listener as [`serve`](Self::serve) does, such as one whose port the system has chosen.
+    ///
+    /// # Errors
     /// If the listener cannot accept connections any more.
-    pub fn serve(self, listener: TcpListener) -> BoxFuture<'static, io::Result<()>> {
+    pub fn serve_listener(self, listener: TcpListener) -> BoxFuture<'static, io::Result<()>> {
         Box::pin(async move {
             let options = self.options();
             let limits = Limits {

@@ -5,7 +5,7 @@ mod config;
 mod create;
 mod follow;
 mod list;
-mod open;
+mod open_count;
 mod pipe;
 mod requests;
 mod state;

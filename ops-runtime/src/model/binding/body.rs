@@ -34,7 +34,7 @@ impl HttpBody {
     }
 
     /// Like [`new`](Self::new), for a content type that is loaded at run time.
-    pub fn of(content_type: impl Into<Text>) -> Self {
+    pub fn owned(content_type: impl Into<Text>) -> Self {
         Self { content_type: content_type.into(), ..Self::new("") }
     }
 
@@ -106,7 +106,7 @@ impl HttpField {
     }
 
     /// Like [`new`](Self::new), for a name that is loaded at run time.
-    pub fn of(name: impl Into<Text>) -> Self {
+    pub fn owned(name: impl Into<Text>) -> Self {
         Self { name: name.into(), ..Self::new("") }
     }
 

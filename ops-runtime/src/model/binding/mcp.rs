@@ -28,7 +28,7 @@ impl McpBinding {
     }
 
     /// A tool whose name is loaded at run time.
-    pub fn of(tool: impl Into<Text>, output: McpOutput) -> Self {
+    pub fn owned(tool: impl Into<Text>, output: McpOutput) -> Self {
         Self { tool: tool.into(), output }
     }
 }

@@ -99,9 +99,9 @@ impl HttpParameter {
     /// ```
     /// use ops_runtime::binding::{HttpParameter, ParameterLocation};
     ///
-    /// assert_eq!(HttpParameter::of(ParameterLocation::Query, format!("limit")), HttpParameter::query("limit"));
+    /// assert_eq!(HttpParameter::owned(ParameterLocation::Query, format!("limit")), HttpParameter::query("limit"));
     /// ```
-    pub fn of(location: ParameterLocation, name: impl Into<Text>) -> Self {
+    pub fn owned(location: ParameterLocation, name: impl Into<Text>) -> Self {
         let name = name.into();
         let start = match location {
             ParameterLocation::Path => Self::path(""),

@@ -26,7 +26,7 @@ impl HttpResponse {
     }
 
     /// A response with a body, whose content type is loaded at run time.
-    pub fn of(status: StatusRange, content_type: impl Into<Text>) -> Self {
+    pub fn owned(status: StatusRange, content_type: impl Into<Text>) -> Self {
         Self { content_type: Some(content_type.into()), ..Self::empty(status) }
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ParameterLocation;
 use crate::model::text::{List, Text, set};
-use crate::model::texts::TextList;
+use crate::model::text_list::TextList;
 
 /// One way to authenticate: all of its schemes together (OpenAPI 3.1, section 4.8.30).
 ///
@@ -42,7 +42,7 @@ impl SecurityScheme {
     }
 
     /// A scheme without scopes, whose name is loaded at run time.
-    pub fn of(name: impl Into<Text>, kind: SecurityKind) -> Self {
+    pub fn owned(name: impl Into<Text>, kind: SecurityKind) -> Self {
         Self { name: name.into(), kind, scopes: TextList::new(&[]) }
     }
 

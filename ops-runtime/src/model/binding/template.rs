@@ -59,7 +59,7 @@ pub(crate) fn parameter<'a>(binding: &'a HttpBinding, name: &str, in_query: bool
     let of = |location| binding.parameters.iter().find(|p| p.location == location && p.name == name);
     let described = of(ParameterLocation::Path);
     let described = described.or_else(|| of(ParameterLocation::Query).filter(|_| in_query));
-    let plain = || Cow::Owned(HttpParameter::of(ParameterLocation::Path, name.to_owned()));
+    let plain = || Cow::Owned(HttpParameter::owned(ParameterLocation::Path, name.to_owned()));
     described.map_or_else(plain, Cow::Borrowed)
 }
 

@@ -51,8 +51,8 @@ macro_rules! definition {
             "type": "object",
             "properties": {
                 "attempts": { "description": "In all.", "type": "number", "minimum": 1 },
-                "firstWait": { "description": "In milliseconds; 1,000 if absent.", "type": "number", "minimum": 0 },
-                "maxWait": { "description": "In milliseconds; 300,000 if absent.", "type": "number", "minimum": 0 },
+                "firstDelay": { "description": "In milliseconds; 1,000 if absent.", "type": "number", "minimum": 0 },
+                "maxDelay": { "description": "In milliseconds; 300,000 if absent.", "type": "number", "minimum": 0 },
                 "factor": {
                     "description": "By which each wait is longer than the one before; 2 if absent.",
                     "type": "number",

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::misfit;
-use crate::model::answer::Missing;
 use crate::model::body::handover::{self, Bodies};
+use crate::model::protocol::Missing;
 use crate::normalise::Change;
 use crate::record;
 use crate::run::payload::Payload;

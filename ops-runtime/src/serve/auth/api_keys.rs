@@ -118,7 +118,7 @@ impl Authenticator for ApiKeys {
 
     fn schemes(&self) -> Vec<SecurityScheme> {
         let kind = SecurityKind::ApiKey { location: self.location, name: self.name.clone().into() };
-        vec![SecurityScheme::of(self.name.clone(), kind)]
+        vec![SecurityScheme::owned(self.name.clone(), kind)]
     }
 
     fn is_exact(&self) -> bool {

@@ -47,7 +47,7 @@ pub(super) fn bound(given: &Given<'_>, problem: &str, components: &mut Component
     let mut out = Map::new();
     if by_default && !by_status.iter().any(|(status, _)| *status == StatusRange::Default) {
         // If a binding describes no success, the response is the whole output.
-        let any = HttpResponse::of(StatusRange::Exact(200), "application/json");
+        let any = HttpResponse::owned(StatusRange::Exact(200), "application/json");
         let mut implied = success(&[any], given, components);
         if let Some(implied) = implied.as_object_mut() {
             implied.insert(IMPLIED.to_owned(), true.into());
@@ -72,7 +72,7 @@ pub(super) fn bound(given: &Given<'_>, problem: &str, components: &mut Component
 /// The responses object of an operation that is called by its id.
 pub(super) fn by_id(given: &Given<'_>, problem: &str, components: &mut Components) -> Value {
     let status = StatusRange::Exact(200);
-    let of = |content_type: &str| HttpResponse::of(status, content_type.to_owned());
+    let of = |content_type: &str| HttpResponse::owned(status, content_type.to_owned());
     let responses = match given.stream {
         Some(_) => vec![of("text/event-stream"), of("application/x-ndjson")],
         None => vec![of("application/json")],

@@ -99,14 +99,14 @@ fn described(field: &HttpField, shape: &Shape, pairs: &mut Pairs) -> Read<Option
 /// The parameter that a field of a style of its own is like.
 pub(super) fn styled(field: &HttpField) -> Option<HttpParameter> {
     let (style, explode) = field.style?;
-    let mut parameter = HttpParameter::of(ParameterLocation::Query, field.name.clone()).with_style(style, explode);
+    let mut parameter = HttpParameter::owned(ParameterLocation::Query, field.name.clone()).with_style(style, explode);
     parameter.allow_reserved = field.allow_reserved;
     Some(parameter)
 }
 
 /// A field without a description: a deep object if it has keys, else one value or several.
 fn plain(name: &str, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
-    let parameter = HttpParameter::of(ParameterLocation::Query, name.to_owned());
+    let parameter = HttpParameter::owned(ParameterLocation::Query, name.to_owned());
     match style::pairs(&parameter, shape, pairs)? {
         Some(value) => Ok(Some(value)),
         None => style::pairs(&parameter.with_style(ParameterStyle::DeepObject, true), shape, pairs),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ops_runtime::durable::engine::EngineLimits;
-use ops_runtime::durable::{InProcess, Jobs, RetryPolicy};
+use ops_runtime::durable::{InMemory, Jobs, RetryPolicy};
 use ops_runtime::mcp::{McpServer, McpServerOptions};
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ async fn in_2026_07_28_questions_are_polled() {
 
 #[tokio::test]
 async fn an_answer_that_is_too_big_is_refused() {
-    let engine = InProcess::new().with_limits(EngineLimits::DEFAULT.with_max_result(4_000));
+    let engine = InMemory::new().with_limits(EngineLimits::DEFAULT.with_max_result(4_000));
     let jobs = Jobs::new(engine).with_retry("*", RetryPolicy::once());
     let _worker = worker(&jobs);
     let mut client = Client::connect_with(server(&jobs), REVISIONS[1], capable()).await;
@@ -94,7 +94,7 @@ async fn an_answer_that_is_too_big_is_refused() {
 
 #[tokio::test]
 async fn a_repeated_attempt_does_not_ask_again() {
-    let jobs = ops_runtime::durable::Jobs::in_process();
+    let jobs = ops_runtime::durable::Jobs::in_memory();
     let mut client = Client::connect_with(server(&jobs), REVISIONS[1], capable()).await;
     let task = client.request("tools/call", json!({ "name": "job_ask", "arguments": {} })).await["result"].clone();
     let first = worker(&jobs);
@@ -166,7 +166,7 @@ async fn a_question_whose_time_is_over() {
 async fn the_next_attempt_asks_again() {
     for revision in REVISIONS {
         let retry = RetryPolicy::new(3).with_backoff(Duration::from_millis(50), Duration::from_millis(50));
-        let jobs = Jobs::in_process().with_retry("*", retry);
+        let jobs = Jobs::in_memory().with_retry("*", retry);
         let _worker = worker(&jobs);
         let (mut client, task) = insisting(&jobs, revision, 1_000, json!({})).await;
         if revision == REVISIONS[0] {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ops_runtime::durable::engine::EngineLimits;
-use ops_runtime::durable::{InProcess, Jobs, RetryPolicy, Worker};
+use ops_runtime::durable::{InMemory, Jobs, RetryPolicy, Worker};
 use ops_runtime::mcp::{McpServer, McpTasks};
 use ops_runtime::{CallError, Context, operation};
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ async fn an_ended_task_expires() {
 
 #[tokio::test]
 async fn a_task_whose_workers_die_has_an_error_of_the_protocol() {
-    let jobs = Jobs::new(InProcess::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(200))))
+    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(200))))
         .with_retry("*", RetryPolicy::once());
     let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
     let task = client.begin("job_work", json!({ "millis": 60_000, "text": "never" })).await;
@@ -142,7 +142,7 @@ async fn nest(context: &Context, millis: u64, text: String) -> Result<String, Ca
 /// The task itself came to an end: by the error of its step, which is an answer.
 #[tokio::test]
 async fn a_task_whose_step_has_lost_its_workers_has_an_answer() {
-    let jobs = Jobs::new(InProcess::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(200))))
+    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(200))))
         .with_retry("*", RetryPolicy::once())
         .with_queue("job.work", "doomed");
     let registry = registry();

@@ -77,9 +77,9 @@ fn registry() -> Registry {
 #[tokio::test]
 async fn tasks_conform() {
     use ops_runtime::durable::engine::EngineLimits;
-    use ops_runtime::durable::{InProcess, Jobs};
+    use ops_runtime::durable::{InMemory, Jobs};
 
-    let engine = InProcess::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(500)));
+    let engine = InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(500)));
     let jobs = Jobs::new(engine).with_retry("*", RetryPolicy::once()).with_queue("t.protocol_error_job", "doomed");
     let _worker = Worker::new(jobs.clone(), registry()).with_queues(["jobs"]).start();
     let doomed = jobs.clone();

@@ -60,7 +60,7 @@ async fn a_task_is_cancelled() {
     dropped("extension").await;
     assert_eq!(client.of_task("tasks/cancel", &task).await["result"], ack, "it is no error to do so twice");
     // A call that is cancelled before it has become a task.
-    let tasks = tasks(&jobs).with_patience(std::time::Duration::from_secs(60));
+    let tasks = tasks(&jobs).with_inline_timeout(std::time::Duration::from_secs(60));
     let server = McpServer::new(registry()).with_tasks(tasks);
     let mut client = Client::connect_with(server, REVISIONS[1], capable()).await;
     let arguments = json!({ "millis": 60_000, "text": "patient" });

@@ -109,7 +109,7 @@ async fn rules_are_checked_where_the_job_runs() {
         registry.register(Registration::new(spec, Handler::dynamic(|_, _| async { Ok(json!("ran")) }))).unwrap();
         registry
     };
-    let jobs = Jobs::in_process().with_retry("*", RetryPolicy::once());
+    let jobs = Jobs::in_memory().with_retry("*", RetryPolicy::once());
     let _worker = Worker::new(jobs.clone(), registry(Some(&["job:open"]))).start();
     let service = McpServer::new(registry(None)).with_tasks(jobs.clone()).into_service();
     let call = json!({ "name": "job_open", "arguments": {}, "task": {} });

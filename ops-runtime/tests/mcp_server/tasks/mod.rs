@@ -152,13 +152,13 @@ fn registry() -> Registry {
 }
 
 fn jobs() -> Jobs {
-    Jobs::in_process().with_retry("*", RetryPolicy::once())
+    Jobs::in_memory().with_retry("*", RetryPolicy::once())
 }
 
 fn tasks(jobs: &Jobs) -> McpTasks {
     let tasks = McpTasks::new(jobs.clone()).with_poll_interval(Duration::from_millis(50));
     let tasks = tasks.with_support("job.greet", TaskSupport::Forbidden).with_support("job.must", TaskSupport::Required);
-    tasks.with_patience(Duration::from_millis(100))
+    tasks.with_inline_timeout(Duration::from_millis(100))
 }
 
 fn server(jobs: &Jobs) -> McpServer {

@@ -55,7 +55,7 @@ impl Drop for Process {
 #[tokio::test]
 async fn a_task_that_may_have_begun() {
     let mut servers = Servers::start(1, "2m").await;
-    let jobs = on(servers.engine(config().with_patience(Duration::from_millis(100))).await);
+    let jobs = on(servers.engine(config().with_request_timeout(Duration::from_millis(100))).await);
     let mut client = Client::connect(McpServer::new(registry()).with_tasks(tasks(&jobs)), REVISIONS[0]).await;
     client.begin("job_must", json!({ "number": 1 })).await;
     servers.kill(0);

@@ -73,7 +73,7 @@ async fn serve() -> Result<bool> {
             println!("{}", HEAP.allocated());
         }
     });
-    McpServer::new(registry).into_service().serve(listener).await?;
+    McpServer::new(registry).into_service().serve_listener(listener).await?;
     Ok(true)
 }
 

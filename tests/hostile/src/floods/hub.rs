@@ -26,7 +26,7 @@ impl Target for FloodedHub {
     type Honest = WebSocketClient;
 
     async fn serve() -> Result<SocketAddr, String> {
-        let hub = Hub::new(CallHandler::new(registry())).with_authentication(|request| async move {
+        let hub = Hub::new(CallHandler::new(registry())).with_authenticator(|request| async move {
             Ok(PeerAuth::anonymous().serving(request.headers.contains_key("x-serves")))
         });
         let server = hub.listen("127.0.0.1:0").await.map_err(|error| error.to_string())?;

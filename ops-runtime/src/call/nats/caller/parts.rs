@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::subject;
 use crate::OperationSpec;
 use crate::call::Announcement;
-use crate::call::heard::Heard;
+use crate::call::peer_specs::Heard;
 
 /// Limit of workers with an incomplete list.
 const MOST: usize = 1_000;

@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::http::sse::SseParser;
 use crate::mcp::client::batch;
-use crate::mcp::client::given::Given;
 use crate::mcp::client::interceptor::{Interceptor, Verdict, decode};
+use crate::mcp::client::secrets::Given;
 use crate::model::clock::millis;
 
 /// The limits of the delay that a server may request before a stream is reopened.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::open::Open;
+use super::open_count::Open;
 use crate::durable::Jobs;
 use crate::model::glob::glob;
 use crate::{OperationKind, OperationSpec};
@@ -57,7 +57,7 @@ async fn render(script: String) -> String {
 let registry = Registry::new();
 registry.register(Render)?;
 
-let jobs = Jobs::in_process();
+let jobs = Jobs::in_memory();
 let worker = Worker::new(jobs.clone(), registry.clone()).start();
 let tasks = McpTasks::new(jobs)
     .with_support("video.*", TaskSupport::Required)
@@ -75,7 +75,7 @@ let service = McpServer::new(registry).with_tasks(tasks).into_service();
 /// the end of a task to the connection that began it. Progress continues under the token of the call.
 ///
 /// In 2026-07-28 the extension `io.modelcontextprotocol/tasks` leaves it to the server: a call of a client that
-/// declares it gets its result if that is ready [in time](McpTasks::with_patience), and a task otherwise. `tasks/get`,
+/// declares it gets its result if that is ready [in time](McpTasks::with_inline_timeout), and a task otherwise. `tasks/get`,
 /// `tasks/update` and `tasks/cancel` are supported. Notifications are not sent, because the SDK lacks them: clients
 /// poll.
 ///
@@ -165,7 +165,7 @@ impl McpTasks {
     /// Sets how long a call of 2026-07-28 may take before its response is a task; half a second by default. For a tool
     /// that [requires](TaskSupport::Required) a task, it always is.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
+    pub fn with_inline_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }

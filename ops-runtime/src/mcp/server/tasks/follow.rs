@@ -10,7 +10,7 @@ use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::open::Counted;
+use super::open_count::Counted;
 use super::wire::RELATED;
 use crate::Progress;
 use crate::durable::AnyJob;

@@ -19,7 +19,7 @@ use crate::model::clock::millis;
 use crate::model::request_id::RequestId;
 use crate::record::from_str;
 use crate::run::principal::Principal;
-use crate::run::shown;
+use crate::run::redact;
 use crate::{CallError, ResponseEnvelope};
 
 /// The marks of jobs of known and of unknown callers.
@@ -133,7 +133,7 @@ impl<'a> Asker<'a> {
         let failed = ended.failed.clone().unwrap_or_else(|| ended.operation.clone());
         let error = error.clone().with_operation(failed);
         let request = RequestId::from(Arc::<str>::from(seen.id.as_str()));
-        result::failure(&shown::public(error, seen.tool.spec(), &request, self.server.options.expose_errors))
+        result::failure(&redact::public(error, seen.tool.spec(), &request, self.server.options.expose_errors))
     }
 
     /// The task of 2025-11-25.

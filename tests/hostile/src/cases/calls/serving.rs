@@ -49,7 +49,7 @@ impl Served {
     /// Serves as a hub does unless it is told otherwise, but for spokes of which it knows that they may serve: those with
     /// the header `x-serves`.
     pub(super) async fn start() -> Result<Self, String> {
-        let hub = Hub::new(CallHandler::new(registry())).with_authentication(|request| async move {
+        let hub = Hub::new(CallHandler::new(registry())).with_authenticator(|request| async move {
             Ok(PeerAuth::anonymous().serving(request.headers.contains_key("x-serves")))
         });
         Self::of(hub).await

@@ -35,7 +35,7 @@ fn attacked<F: Future<Output = Outcome>>(options: McpServerOptions, attack: impl
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| error.to_string())?;
         let port = listener.local_addr().map_err(|error| error.to_string())?.port();
         let service = McpServer::new(registry).with_options(options).into_service();
-        tokio::spawn(service.serve(listener));
+        tokio::spawn(service.serve_listener(listener));
         let said = attack(port).await?;
         // Whoever is honest is served all the same.
         match post(port, "", &initialize()).await {

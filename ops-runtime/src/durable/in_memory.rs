@@ -6,7 +6,7 @@
 //! - **Delivery.** A job is given to one worker at a time. If a worker does not extend its lease (30 seconds by
 //!   default), the job is delivered again.
 //! - **Order.** Within a lane, jobs are delivered in the order in which they are due. Lanes take turns.
-//! - **Limits.** Inputs and results of up to 512 KiB each by default: [`InProcess::with_limits`].
+//! - **Limits.** Inputs and results of up to 512 KiB each by default: [`InMemory::with_limits`].
 //! - **Clock.** It is monotonic from the creation of the engine, and ignores changes of the system's clock.
 
 mod state;
@@ -36,13 +36,13 @@ const CLOSED: usize = 1024;
 ///
 /// ```
 /// use std::time::Duration;
-/// use ops_runtime::durable::{InProcess, Jobs, engine::EngineLimits};
+/// use ops_runtime::durable::{InMemory, Jobs, engine::EngineLimits};
 ///
-/// let engine = InProcess::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_secs(5)));
+/// let engine = InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_secs(5)));
 /// let jobs = Jobs::new(engine);
 /// ```
 #[derive(Clone)]
-pub struct InProcess {
+pub struct InMemory {
     shared: Arc<Shared>,
     limits: EngineLimits,
 }
@@ -56,7 +56,7 @@ struct Shared {
     made: (Instant, u64),
 }
 
-impl InProcess {
+impl InMemory {
     /// An engine without jobs.
     pub fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -88,15 +88,15 @@ impl InProcess {
     }
 }
 
-impl Default for InProcess {
+impl Default for InMemory {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for InProcess {
+impl fmt::Debug for InMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InProcess").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("InMemory").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
@@ -105,7 +105,7 @@ fn ready<'a, T: Send + 'a>(value: T) -> EngineResult<'a, T> {
     Box::pin(std::future::ready(Ok(value)))
 }
 
-impl Engine for InProcess {
+impl Engine for InMemory {
     fn name(&self) -> &'static str {
         "in-process"
     }

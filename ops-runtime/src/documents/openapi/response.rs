@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
             StatusRange::Class(class) => (format!("HTTP_{class}XX"), None),
             StatusRange::Default => ("HTTP_ERROR".to_owned(), None),
         };
-        let mut error = ErrorDefinition::of(code);
+        let mut error = ErrorDefinition::owned(code);
         error.http_status = status;
         error.description = node.text("description").unwrap_or_default().trim().to_owned().into();
         // Without content there is nothing to read.
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
 
 /// The responses with one status, one for each content type.
 fn responses(range: StatusRange, contents: &[Content<'_>]) -> Vec<HttpResponse> {
-    let of = |content: &Content<'_>| HttpResponse::of(range, content.content_type.to_owned());
+    let of = |content: &Content<'_>| HttpResponse::owned(range, content.content_type.to_owned());
     let mut responses: Vec<_> = contents.iter().map(of).collect();
     if responses.is_empty() {
         responses.push(HttpResponse::empty(range));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use super::announced::bare;
+use super::own_specs::bare;
 use crate::{OperationSpec, Text};
 
 /// Limit of the operations that one peer may announce.

@@ -14,12 +14,12 @@ use serde_json::Value;
 
 use super::accept::{Accept, ENVELOPE};
 use super::limits::Taken;
-use super::made;
+use super::own_response;
 use super::problem::Problem;
 use crate::model::body::measured::{Measured, asked};
 use crate::model::media::{Form, Media, OCTETS, charset, essence, form, in_charset, is_range};
 use crate::normalise::Validator;
-use crate::run::shown;
+use crate::run::redact;
 use crate::{HttpBinding, HttpResponse, OperationSpec, Payload, ResponseEnvelope, ResponseMeta, Schema, StatusRange};
 
 pub(super) const JSON: &str = "application/json";
@@ -55,9 +55,9 @@ pub(super) fn response(
     let in_envelope = accept.names(ENVELOPE);
     let mut response = match in_envelope {
         true => described(spec, binding, accept, envelope)?,
-        false => made::response(binding.map(|(binding, _)| binding), &own, envelope.data)?,
+        false => own_response::response(binding.map(|(binding, _)| binding), &own, envelope.data)?,
     };
-    made::add_headers(&spec.id, &own, binding.is_some() && !in_envelope, response.headers_mut());
+    own_response::add_headers(&spec.id, &own, binding.is_some() && !in_envelope, response.headers_mut());
     Ok(response)
 }
 
@@ -70,7 +70,7 @@ fn described(
 ) -> Result<Response<Body>, Problem> {
     let ResponseEnvelope { data, mut meta, warnings } = envelope;
     if accept.names(ENVELOPE) {
-        shown::meta(&mut meta);
+        redact::meta(&mut meta);
         let mut envelope = ResponseEnvelope::new(data, meta);
         envelope.warnings = warnings;
         let text = serde_json::to_string(&envelope).map_err(|_| failed())?;
@@ -206,7 +206,7 @@ pub(super) async fn bytes(
         response.headers_mut().insert(CONTENT_DISPOSITION, name);
     }
     if let Some(own) = own {
-        made::add_headers(&spec.id, own, true, response.headers_mut());
+        own_response::add_headers(&spec.id, own, true, response.headers_mut());
     }
     Ok(response)
 }

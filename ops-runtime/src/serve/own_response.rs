@@ -9,8 +9,8 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
-use super::answer::{JSON, empty, is_json_type, respond, text, value, written};
 use super::problem::Problem;
+use super::response::{JSON, empty, is_json_type, respond, text, value, written};
 use crate::model::media::{Form, Media, essence, form};
 use crate::{HttpBinding, HttpMeta, HttpResponse, Payload, ResponseMeta, StatusRange};
 
@@ -67,7 +67,7 @@ pub(super) fn response(
         || {
             // Data are not bytes, unless the operation describes them so.
             let kind = if kind.is_empty() || form(kind) == Form::Bytes { JSON } else { kind };
-            Cow::Owned(HttpResponse::of(StatusRange::Exact(own.status_code), kind.to_owned()))
+            Cow::Owned(HttpResponse::owned(StatusRange::Exact(own.status_code), kind.to_owned()))
         },
         Cow::Borrowed,
     );

@@ -14,7 +14,7 @@ use crate::run::context::Extra;
 use crate::run::input;
 use crate::run::payload;
 use crate::run::pipeline::{self, Invocation};
-use crate::run::shown;
+use crate::run::redact;
 use crate::{CallError, Context, ErrorCode, Identity, OperationKind, Payload, Registry, SpecRef};
 
 /// A running request. Its end is always sent, whatever happens.
@@ -166,7 +166,7 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
             meter.succeed();
             let request_id = task.request_id.clone();
             if !task.peer.sees_upstream() {
-                shown::meta(&mut output.meta);
+                redact::meta(&mut output.meta);
             }
             task.end(CallEvent::Responded { request_id, output });
         }
@@ -217,7 +217,7 @@ async fn stream(
                     }
                 };
                 if !task.peer.sees_upstream() {
-                    shown::meta(&mut output.meta);
+                    redact::meta(&mut output.meta);
                 }
                 task.item(CallEvent::Responded { request_id, output })?;
             }

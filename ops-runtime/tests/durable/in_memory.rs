@@ -5,30 +5,30 @@ use std::time::{Duration, Instant};
 
 use ops_runtime::ErrorCode;
 use ops_runtime::durable::engine::EngineLimits;
-use ops_runtime::durable::{InProcess, Jobs, SubmitOptions, Worker};
+use ops_runtime::durable::{InMemory, Jobs, SubmitOptions, Worker};
 use serde_json::json;
 
 use crate::harness::{Harness, LEASE, MAX_SIZE, attempts, eventually, pause};
 use crate::operations::{Block, BlockInput, Probe, registry};
 
-pub(crate) struct InProcessHarness(InProcess);
+pub(crate) struct InMemoryHarness(InMemory);
 
-impl Harness for InProcessHarness {
-    type Engine = InProcess;
+impl Harness for InMemoryHarness {
+    type Engine = InMemory;
 
     async fn start() -> Self {
         let limits = EngineLimits::DEFAULT.with_lease(LEASE).with_max_input(MAX_SIZE).with_max_result(MAX_SIZE);
-        Self(InProcess::new().with_limits(limits))
+        Self(InMemory::new().with_limits(limits))
     }
 
-    async fn engine(&self) -> InProcess {
+    async fn engine(&self) -> InMemory {
         self.0.clone()
     }
 }
 
 /// What is kept ends with its retention, so that memory is flat.
 pub(crate) async fn nothing_is_kept_for_ever() {
-    let harness = InProcessHarness::start().await;
+    let harness = InMemoryHarness::start().await;
     let probe = std::sync::Arc::default();
     let jobs = Jobs::new(harness.engine().await);
     let worker = Worker::new(jobs.clone(), crate::operations::registry(&probe)).start();
@@ -49,7 +49,7 @@ pub(crate) async fn nothing_is_kept_for_ever() {
 pub(crate) async fn the_deadline_passes_while_the_worker_hangs() {
     let probe = Arc::<Probe>::default();
     // A lease that does not end meanwhile.
-    let jobs = Jobs::new(InProcess::new().with_limits(EngineLimits::DEFAULT));
+    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT));
     let worker = Worker::new(jobs.clone(), registry(&probe)).start();
     let options = attempts(5).with_timeout(Duration::from_millis(500));
     let (start, input) = (Instant::now(), BlockInput { name: "a".into(), millis: 10_000 });

@@ -1,7 +1,7 @@
 //! The declared errors of operations as enums by status. Operations that declare the same share one.
 
 use super::{Renderer, docs};
-use crate::errors::{ErrorEnum, ErrorVariant, Errors};
+use crate::declared_errors::{ErrorEnum, ErrorVariant, Errors};
 use crate::types::Type;
 
 impl Renderer<'_> {
