@@ -63,9 +63,9 @@
 //! operation has.
 //!
 //! Names that are taken get a number, in the order in which the operations reach their types: additions at the end of a
-//! document change no earlier names. An operation is named before the schemas that it reaches, and after those that earlier
-//! operations reach. A [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out, made less precise or
-//! renamed.
+//! document change no earlier names. An operation is named before the schemas that it reaches, and after those that
+//! earlier operations reach. A [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out, made less
+//! precise or renamed.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;

@@ -43,6 +43,8 @@ pub(crate) mod schema;
 pub(crate) mod secrets;
 #[cfg(any(feature = "http-server", feature = "mcp", feature = "mcp-server"))]
 pub(crate) mod separators;
+#[cfg(any(feature = "http-server", feature = "mcp-server", feature = "program"))]
+pub(crate) mod setters;
 pub(crate) mod spec;
 #[cfg(feature = "registry")]
 pub(crate) mod spec_ref;

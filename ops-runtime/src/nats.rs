@@ -40,6 +40,44 @@ impl fmt::Debug for Access {
     }
 }
 
+/// The methods of a configuration that set its field `access`, with the name of the function that connects by it.
+macro_rules! login_setters {
+    ($connect:literal) => {
+        /// Logs in by a token.
+        #[must_use]
+        pub fn with_token(mut self, token: impl Into<String>) -> Self {
+            self.access.login = $crate::nats::Login::Token(token.into());
+            self
+        }
+
+        /// Logs in by a name and a password.
+        #[must_use]
+        pub fn with_user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
+            self.access.login = $crate::nats::Login::User(name.into(), password.into());
+            self
+        }
+
+        /// Logs in by the text of a file of credentials (`.creds`), which names an account: a JWT, and the seed of its key.
+        #[cfg(feature = "nkeys")]
+        #[must_use]
+        pub fn with_credentials(mut self, text: impl Into<String>) -> Self {
+            self.access.login = $crate::nats::Login::Credentials(text.into());
+            self
+        }
+
+        /// Trusts the root certificates of a PEM text in place of those of the system, and connects to no server without
+        #[doc = concat!("encryption. A text without any is refused by [`", $connect, "`](super::", $connect, ").")]
+        #[cfg(feature = "tls")]
+        #[must_use]
+        pub fn with_root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+            self.access.authorities = Some(pem.as_ref().into());
+            self
+        }
+    };
+}
+
+pub(crate) use login_setters;
+
 /// How to log in.
 #[derive(Clone, Default)]
 pub(crate) enum Login {

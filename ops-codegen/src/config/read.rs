@@ -233,7 +233,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The members of a table, in the order of the file; those that are not known are faults. With no known ones, any are.
+    /// The members of a table, in the order of the file; unknown ones are errors, unless no names are given.
     fn table<'v>(&mut self, entry: &Entry<'v, 't>, known: &[&str]) -> Vec<Entry<'v, 't>> {
         match entry.value.get_ref() {
             DeValue::Table(table) => self.entries(table, &entry.place, known),

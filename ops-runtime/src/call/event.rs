@@ -199,7 +199,7 @@ fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Everything that travels: an event of a call, or a frame of the transport.
+/// A message: an event of a call, or a frame of the transport.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Frame {

@@ -215,7 +215,7 @@ fn question(program: &str, ask: &Ask) -> String {
     format!("{QUESTION}{program}.{}", ask.key)
 }
 
-/// What the user of a client said to the questions of a program.
+/// The answers of a client's user to the questions of a program.
 struct Answered {
     key: String,
     /// Each question's key, and true if the call is approved.

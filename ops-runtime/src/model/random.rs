@@ -1,4 +1,4 @@
-//! Numbers and keys that nobody can guess, from the system's generator; and delays at random.
+//! Numbers and keys that cannot be guessed, from the system's generator; and random delays.
 
 use std::hash::{BuildHasher, RandomState};
 #[cfg(any(feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::setters::setters;
+
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident, $with:ident: $type:ty = $default:expr,)*) => {
         /// The limits of a program. Each limit that is reached ends the program with an error that names it.
@@ -26,14 +28,9 @@ macro_rules! limits {
         }
 
         impl Limits {
-            $(
-                $(#[$doc])*
-                #[must_use]
-                pub fn $with(mut self, $name: $type) -> Self {
-                    self.$name = $name;
-                    self
-                }
-            )*
+            setters! {
+                $($(#[$doc])* $with: $name = $type;)*
+            }
         }
     };
 }

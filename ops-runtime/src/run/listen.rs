@@ -172,8 +172,8 @@ async fn wait_for_all(room: &Semaphore, permits: usize, limit: Duration, over: &
     }
 }
 
-/// The errors that say that the listener itself is no good: `EBADF`, `EFAULT`, `EINVAL` and `ENOTSOCK`, as Linux, BSD and
-/// Windows number them.
+/// The errors that mean that the listener itself is broken: `EBADF`, `EFAULT`, `EINVAL` and `ENOTSOCK`, with the
+/// numbers of Linux, BSD and Windows.
 const OF_LISTENER: [i32; 9] = [9, 14, 22, 38, 88, 10_009, 10_014, 10_022, 10_038];
 
 /// True if later connections may be accepted: all other errors concern one connection, such as one that a firewall

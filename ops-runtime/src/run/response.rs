@@ -1,33 +1,10 @@
 //! What a handler says of the HTTP response to its call, beside the result.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod parts;
 
 use crate::{Context, HttpMeta};
 
-/// What a handler has said of a response so far. An HTTP server makes one for each request, and reads it when the call has ended.
-#[derive(Debug, Clone)]
-#[cfg_attr(not(feature = "http-server"), allow(dead_code, reason = "only an HTTP server makes one"))]
-pub(crate) struct ResponseParts(Arc<Mutex<HttpMeta>>);
-
-impl ResponseParts {
-    /// A response of which nothing was said; its status is 0.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new(HttpMeta::new(0, ""))))
-    }
-
-    /// The status that was set; 0 if none was.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn status(&self) -> u16 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).status_code
-    }
-
-    /// What was said, of which nothing is left.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn take(&self) -> HttpMeta {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+pub(crate) use self::parts::ResponseParts;
 
 impl Context {
     /// Sets the status of the HTTP response to this call, if the call succeeds: 200 to 599.
@@ -73,7 +50,7 @@ impl Context {
 
     fn say(&self, what: impl FnOnce(&mut HttpMeta)) {
         if let Some(response) = self.extra.as_ref().and_then(|extra| extra.response.as_ref()) {
-            what(&mut response.0.lock().unwrap_or_else(PoisonError::into_inner));
+            response.with(what);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::setters::setters;
+
 /// The limits of a server, and the visibility of errors.
 ///
 /// ```
@@ -51,19 +53,6 @@ pub struct HttpServerOptions {
     pub shutdown_timeout: Duration,
     /// True if callers see the messages of failures without a code of their own, such as those of `io::Error`.
     pub expose_errors: bool,
-}
-
-macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $field:ident = $kind:ty;)*) => {
-        $(
-            $(#[$doc])*
-            #[must_use]
-            pub fn $name(mut self, $field: $kind) -> Self {
-                self.$field = $field;
-                self
-            }
-        )*
-    };
 }
 
 impl HttpServerOptions {

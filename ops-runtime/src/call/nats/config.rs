@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::call::PeerAuth;
 use crate::call::broker::Pace;
 use crate::call::peer_specs::MAX_ANNOUNCED;
-use crate::nats::{Access, Login};
+use crate::nats::{Access, login_setters};
 
 /// How to connect, and which callers to trust.
 ///
@@ -45,36 +45,7 @@ impl NatsConfig {
         self
     }
 
-    /// Logs in by a token.
-    #[must_use]
-    pub fn with_token(mut self, token: impl Into<String>) -> Self {
-        self.access.login = Login::Token(token.into());
-        self
-    }
-
-    /// Logs in by a name and a password.
-    #[must_use]
-    pub fn with_user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
-        self.access.login = Login::User(name.into(), password.into());
-        self
-    }
-
-    /// Logs in by the text of a file of credentials (`.creds`), which names an account: a JWT, and the seed of its key.
-    #[cfg(feature = "nkeys")]
-    #[must_use]
-    pub fn with_credentials(mut self, text: impl Into<String>) -> Self {
-        self.access.login = Login::Credentials(text.into());
-        self
-    }
-
-    /// Trusts the root certificates of a PEM text in place of those of the system, and connects to no server without
-    /// encryption. A text without any is refused by [`Nats::connect`](super::Nats::connect).
-    #[cfg(feature = "tls")]
-    #[must_use]
-    pub fn with_root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
-        self.access.authorities = Some(pem.as_ref().into());
-        self
-    }
+    login_setters!("Nats::connect");
 
     /// Sets the identity that the workers of this process give to every caller that can reach the broker; anonymous by
     /// default.

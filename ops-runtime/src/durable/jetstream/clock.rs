@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::model::clock::millis;
 
-/// An answer that took less is taken however quick others were.
+/// A response that took less than this is used even if others were faster.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// The server's time, advanced by this process's monotonic clock.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::CallError;
 use crate::durable::engine::EngineLimits;
-use crate::nats::{Access, Login};
+use crate::nats::{Access, login_setters};
 
 /// The settings of [`JetStream`](super::JetStream); the defaults favour safety.
 #[derive(Clone)]
@@ -45,36 +45,7 @@ impl JetStreamConfig {
         self
     }
 
-    /// Logs in by a token.
-    #[must_use]
-    pub fn with_token(mut self, token: impl Into<String>) -> Self {
-        self.access.login = Login::Token(token.into());
-        self
-    }
-
-    /// Logs in by a name and a password.
-    #[must_use]
-    pub fn with_user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
-        self.access.login = Login::User(name.into(), password.into());
-        self
-    }
-
-    /// Logs in by the text of a file of credentials (`.creds`), which names an account: a JWT, and the seed of its key.
-    #[cfg(feature = "nkeys")]
-    #[must_use]
-    pub fn with_credentials(mut self, text: impl Into<String>) -> Self {
-        self.access.login = Login::Credentials(text.into());
-        self
-    }
-
-    /// Trusts the root certificates of a PEM text in place of those of the system, and connects to no server without
-    /// encryption. A text without any is refused by [`JetStream::connect`](super::JetStream::connect).
-    #[cfg(feature = "tls")]
-    #[must_use]
-    pub fn with_root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
-        self.access.authorities = Some(pem.as_ref().into());
-        self
-    }
+    login_setters!("JetStream::connect");
 
     /// Sets how many servers store each job; 3 by default, 1 to 5.
     ///

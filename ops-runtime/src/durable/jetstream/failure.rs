@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::model::random::jitter;
 
-/// How long a request is repeated.
+/// How long a request is retried.
 pub(super) struct Patience {
     /// `None` if it is retried for ever.
     until: Option<Instant>,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::setters::setters;
+
 /// The server's information about itself, and its limits.
 ///
 /// ```
@@ -78,125 +80,48 @@ impl McpServerOptions {
         self
     }
 
-    /// Sets how many tools a page of the list has.
-    #[must_use]
-    pub fn with_page_size(mut self, tools: usize) -> Self {
-        self.page_size = tools;
-        self
-    }
-
-    /// Sets how long clients may cache the list of tools.
-    #[must_use]
-    pub fn with_list_ttl(mut self, ttl: Duration) -> Self {
-        self.list_ttl = ttl;
-        self
+    setters! {
+        /// Sets how many tools a page of the list has.
+        with_page_size: page_size = usize;
+        /// Sets how long clients may cache the list of tools.
+        with_list_ttl: list_ttl = Duration;
+        /// Sets how many items of a subscription are collected.
+        with_max_items: max_items = usize;
+        /// Sets the limit of the JSON of the items of a subscription, in bytes.
+        with_max_bytes: max_bytes = usize;
+        /// Sets how long a client may take to answer a handler, before 2026-07-28 and in tasks.
+        with_ask_timeout: ask_timeout = Duration;
+        /// Sets the limit of sessions over HTTP.
+        with_max_sessions: max_sessions = usize;
+        /// Sets how long a session over HTTP may be without a request in flight before it ends. A stream of the server's
+        /// own messages (GET) does not count as such a request.
+        with_session_idle: session_idle = Duration;
+        /// Sets the limit of HTTP requests in flight.
+        with_max_requests: max_requests = usize;
+        /// Sets how many streams of the server's own messages may be open over HTTP since 2026-07-28.
+        with_max_streams: max_streams = usize;
+        /// Sets how many requests and streams a session over HTTP may have at a time.
+        with_max_session_requests: max_session_requests = usize;
+        /// Sets the memory limit for the HTTP requests in flight, in bytes.
+        with_max_request_bytes: max_request_bytes = usize;
+        /// Sets the limit of the bytes of unread results; beyond it, new HTTP requests are refused.
+        with_max_unread_bytes: max_unread_bytes = usize;
+        /// Sets the timeout for the body of an HTTP request.
+        with_read_timeout: read_timeout = Duration;
+        /// Sets the limit of connections of [`McpService::serve`](crate::mcp::McpService::serve).
+        with_max_connections: max_connections = usize;
+        /// Sets how long [`McpService::serve`](crate::mcp::McpService::serve) waits for the head of a request, and keeps
+        /// an idle connection.
+        with_head_timeout: head_timeout = Duration;
+        /// Sets how long a client of [`McpService::serve`](crate::mcp::McpService::serve) may read nothing before its
+        /// connection is closed.
+        with_stall_timeout: stall_timeout = Duration;
     }
 
     /// Sets the timeout of a call.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
-        self
-    }
-
-    /// Sets how many items of a subscription are collected.
-    #[must_use]
-    pub fn with_max_items(mut self, items: usize) -> Self {
-        self.max_items = items;
-        self
-    }
-
-    /// Sets the limit of the JSON of the items of a subscription, in bytes.
-    #[must_use]
-    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes;
-        self
-    }
-
-    /// Sets how long a client may take to answer a handler, before 2026-07-28 and in tasks.
-    #[must_use]
-    pub fn with_ask_timeout(mut self, timeout: Duration) -> Self {
-        self.ask_timeout = timeout;
-        self
-    }
-
-    /// Sets the limit of sessions over HTTP.
-    #[must_use]
-    pub fn with_max_sessions(mut self, sessions: usize) -> Self {
-        self.max_sessions = sessions;
-        self
-    }
-
-    /// Sets how long a session over HTTP may be without a request in flight before it ends. A stream of the server's
-    /// own messages (GET) does not count as such a request.
-    #[must_use]
-    pub fn with_session_idle(mut self, idle: Duration) -> Self {
-        self.session_idle = idle;
-        self
-    }
-
-    /// Sets the limit of HTTP requests in flight.
-    #[must_use]
-    pub fn with_max_requests(mut self, requests: usize) -> Self {
-        self.max_requests = requests;
-        self
-    }
-
-    /// Sets how many streams of the server's own messages may be open over HTTP since 2026-07-28.
-    #[must_use]
-    pub fn with_max_streams(mut self, streams: usize) -> Self {
-        self.max_streams = streams;
-        self
-    }
-
-    /// Sets how many requests and streams a session over HTTP may have at a time.
-    #[must_use]
-    pub fn with_max_session_requests(mut self, requests: usize) -> Self {
-        self.max_session_requests = requests;
-        self
-    }
-
-    /// Sets the memory limit for the HTTP requests in flight, in bytes.
-    #[must_use]
-    pub fn with_max_request_bytes(mut self, bytes: usize) -> Self {
-        self.max_request_bytes = bytes;
-        self
-    }
-
-    /// Sets the limit of the bytes of unread results; beyond it, new HTTP requests are refused.
-    #[must_use]
-    pub fn with_max_unread_bytes(mut self, bytes: usize) -> Self {
-        self.max_unread_bytes = bytes;
-        self
-    }
-
-    /// Sets the timeout for the body of an HTTP request.
-    #[must_use]
-    pub fn with_read_timeout(mut self, timeout: Duration) -> Self {
-        self.read_timeout = timeout;
-        self
-    }
-
-    /// Sets the limit of connections of [`McpService::serve`](crate::mcp::McpService::serve).
-    #[must_use]
-    pub fn with_max_connections(mut self, connections: usize) -> Self {
-        self.max_connections = connections;
-        self
-    }
-
-    /// Sets how long [`McpService::serve`](crate::mcp::McpService::serve) waits for the head of a request, and keeps
-    /// an idle connection.
-    #[must_use]
-    pub fn with_head_timeout(mut self, timeout: Duration) -> Self {
-        self.head_timeout = timeout;
-        self
-    }
-
-    /// Sets how long a client of [`McpService::serve`](crate::mcp::McpService::serve) may read nothing before its
-    /// connection is closed.
-    #[must_use]
-    pub fn with_stall_timeout(mut self, timeout: Duration) -> Self {
-        self.stall_timeout = timeout;
         self
     }
 

@@ -10,6 +10,19 @@ use crate::normalise::findings::{Change, UNDECLARED};
 use crate::normalise::node::{Additional, At, Kind, Node, OBJECT, ObjectRules, Property};
 use crate::normalise::path::Path;
 
+/// An object that is being fixed.
+struct Object<'a, 'p> {
+    at: At<'a>,
+    rules: &'a ObjectRules,
+    path: &'p Path<'p>,
+    strip: Strip<'a>,
+    /// True if undeclared properties are removed.
+    strips: bool,
+    /// The number of its properties.
+    count: usize,
+    depth: u32,
+}
+
 impl<'a> Fixer<'_, 'a> {
     pub(super) fn object(
         &mut self,
@@ -22,12 +35,12 @@ impl<'a> Fixer<'_, 'a> {
     ) -> bool {
         let strips = self.mode != Mode::Cast && matches!(strip, Strip::All) && !rules.keeps_undeclared;
         let drops_nulls = matches!(self.mode, Mode::Repair | Mode::Normalise) && !self.compat();
+        let object = Object { at, rules, path, strip, strips, count: map.len(), depth };
         let mut ok = true;
         let mut nulls = Vec::new();
         let mut wanted = 0;
         let mut undeclared = 0;
         let mut cursor = 0;
-        let count = map.len();
         for (index, (name, value)) in map.iter_mut().enumerate() {
             let property = rules.find(name, &mut cursor);
             if drops_nulls
@@ -38,44 +51,10 @@ impl<'a> Fixer<'_, 'a> {
                 nulls.push(index);
                 continue;
             }
-            let mark = self.mark();
-            let by_pattern = self.by_pattern(rules, name).unwrap_or_default();
-            let is_listed = !by_pattern.is_empty();
-            let is_scalar = !value.is_array() && !value.is_object();
-            let received = if is_listed && is_scalar && self.mode == Mode::Repair { copy(value) } else { None };
-            if let Some(property) = property {
-                wanted += usize::from(property.wanted());
-                // Its patterns apply, too, so one schema must not strip properties that another declares.
-                let strip = if is_listed { Strip::None } else { strip_inside(strip, name, self) };
-                ok &= self.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
-            }
-            let mut listed = property.is_some();
-            for node in by_pattern.iter().copied() {
-                let strip = if listed { Strip::None } else { strip_inside(strip, name, self) };
-                let is_again = std::mem::replace(&mut listed, true);
-                let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), value, &path.key(name), strip, depth + 1);
-                ok &= if is_again { self.again(fix) } else { fix(self) };
-            }
-            if is_listed && self.mode == Mode::Repair {
-                let all: Vec<_> = property.map(|property| &property.node).into_iter().chain(by_pattern).collect();
-                ok &= self.agree(at, &all, (name, value), received, path, mark, depth);
-            }
-            if !listed {
-                undeclared += 1;
-                ok &= match &rules.additional {
-                    Additional::Each(node) => {
-                        let strip = strip_inside(strip, name, self);
-                        self.fix(at.to(node), value, &path.key(name), strip, depth + 1)
-                    }
-                    Additional::False if self.mode == Mode::Repair && !strips => {
-                        // Another member of an intersection may declare it.
-                        matches!(strip, Strip::Member(..)) || self.keep(&path.key(name), UNDECLARED, Some(value))
-                    }
-                    Additional::False => strips || rules.counts_keys && count == rules.properties.len(),
-                    Additional::Broken => self.keep(&path.key(name), "a schema", Some(value)),
-                    Additional::Unspecified | Additional::True => true,
-                };
-            }
+            wanted += usize::from(property.is_some_and(Property::wanted));
+            let (fits, is_declared) = self.member(&object, name, value, property);
+            ok &= fits;
+            undeclared += usize::from(!is_declared);
         }
         if !nulls.is_empty() {
             let (mut nulls, mut index) = (nulls.into_iter().peekable(), 0..);
@@ -101,19 +80,73 @@ impl<'a> Fixer<'_, 'a> {
         ok
     }
 
+    /// Fixes the value of a property by all schemas that describe it. Returns true if the value fits, and true if the name
+    /// is declared or matches a pattern.
+    fn member(
+        &mut self,
+        object: &Object<'a, '_>,
+        name: &str,
+        value: &mut Value,
+        property: Option<&'a Property>,
+    ) -> (bool, bool) {
+        let &Object { at, rules, path, strip, depth, .. } = object;
+        let mark = self.mark();
+        let by_pattern = self.by_pattern(rules, name).unwrap_or_default();
+        let is_listed = !by_pattern.is_empty();
+        let is_scalar = !value.is_array() && !value.is_object();
+        let received = if is_listed && is_scalar && self.mode == Mode::Repair { copy(value) } else { None };
+        let mut ok = true;
+        if let Some(property) = property {
+            // Its patterns apply, too, so one schema must not strip properties that another declares.
+            let strip = if is_listed { Strip::None } else { strip_inside(strip, name, self) };
+            ok &= self.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
+        }
+        let mut is_declared = property.is_some();
+        for node in by_pattern.iter().copied() {
+            let strip = if is_declared { Strip::None } else { strip_inside(strip, name, self) };
+            let is_again = std::mem::replace(&mut is_declared, true);
+            let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), value, &path.key(name), strip, depth + 1);
+            ok &= if is_again { self.again(fix) } else { fix(self) };
+        }
+        if is_listed && self.mode == Mode::Repair {
+            let all: Vec<_> = property.map(|property| &property.node).into_iter().chain(by_pattern).collect();
+            ok &= self.agree(object, &all, (name, value), received, mark);
+        }
+        if !is_declared {
+            ok &= self.fix_undeclared(object, name, value);
+        }
+        (ok, is_declared)
+    }
+
+    /// Fixes the value of a property that is not declared. Returns true if it fits.
+    fn fix_undeclared(&mut self, object: &Object<'a, '_>, name: &str, value: &mut Value) -> bool {
+        let &Object { at, rules, path, strip, strips, count, depth } = object;
+        match &rules.additional {
+            Additional::Each(node) => {
+                let strip = strip_inside(strip, name, self);
+                self.fix(at.to(node), value, &path.key(name), strip, depth + 1)
+            }
+            Additional::False if self.mode == Mode::Repair && !strips => {
+                // Another member of an intersection may declare it.
+                matches!(strip, Strip::Member(..)) || self.keep(&path.key(name), UNDECLARED, Some(value))
+            }
+            Additional::False => strips || rules.counts_keys && count == rules.properties.len(),
+            Additional::Broken => self.keep(&path.key(name), "a schema", Some(value)),
+            Additional::Unspecified | Additional::True => true,
+        }
+    }
+
     /// True if the changes by a property's own schema and by its patterns suit all of them; a scalar that does not
     /// stays unchanged.
-    #[expect(clippy::too_many_arguments, reason = "what the caller's loop knows of one property")]
     fn agree(
         &mut self,
-        at: At<'a>,
+        object: &Object<'a, '_>,
         all: &[&'a Node],
         (name, value): (&str, &mut Value),
         received: Option<Value>,
-        path: &Path<'_>,
         mark: Mark,
-        depth: u32,
     ) -> bool {
+        let &Object { at, path, depth, .. } = object;
         let checker = self.checker;
         let refusing = all.iter().copied().find(|node| !checker.check(at.to(node), value, depth + 1));
         let Some(refusing) = refusing else { return true };

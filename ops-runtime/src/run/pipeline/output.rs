@@ -15,7 +15,7 @@ use crate::run::registry::Entry;
 use crate::run::schemas::{Mended, Shaped, Told};
 use crate::{Body, CallError, Handler, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
 
-/// Normalises an answer whose type is not known to the program.
+/// Normalises a result whose type is unknown to the program.
 #[inline]
 pub(super) fn dynamic(
     entry: &Entry,
@@ -112,8 +112,8 @@ fn mend(
     if is_plain_answer { entry.schemas.mend_output(policy, text) } else { Ok(None) }
 }
 
-/// The kinds of content that are described and that came, where they cannot be the same. What a function makes is of the
-/// kind that it says.
+/// The described content types and the actual one, if they cannot be the same. The result of a function has the type
+/// that it sets.
 pub(super) fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
     let is_own = |handler: &Handler| !handler.is_foreign && !handler.is_stand_in;
     if meta.as_own().is_some() && entry.handler.as_ref().is_some_and(is_own) {
@@ -122,7 +122,7 @@ pub(super) fn foreign_type(entry: &Entry, meta: &ResponseMeta, data: &Payload) -
     misfit::foreign_type(&entry.spec, meta, data)
 }
 
-/// Takes nothing in the place of a body of which none is described, and tells so.
+/// Drops a body of a response for which none is described, with a warning.
 pub(super) fn skip(
     entry: &Entry,
     policy: OutputPolicy,
@@ -173,8 +173,8 @@ const MAX_LOGGED: usize = 20;
 
 /// The replacement for data that a result lacks though the operation promises them.
 ///
-/// That is what conforms to the schema without repair of what may stand for them, and otherwise what came, of which no
-/// repair could make a value of the output's type.
+/// It is whatever conforms to the schema without repair, and otherwise the original, since no repair could make a value
+/// of the output's type from it.
 pub(super) fn instead(
     entry: &Entry,
     policy: OutputPolicy,
@@ -219,7 +219,7 @@ pub(super) fn check_strictly(
     Err(misfit::strict(meta, &told, Payload::Value(raw)))
 }
 
-/// A body as JSON, where one came that nobody asked for.
+/// A body as JSON, if JSON was expected.
 pub(super) fn held(body: &Body) -> Result<Value, CallError> {
     serde_json::to_value(body)
         .map_err(|error| CallError::execution(format!("the response can't be held in JSON: {error}")))
@@ -240,7 +240,7 @@ pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallErr
 
 /// Brings a result into the shape of its schema. Differences are logged, or fail the call if the policy requires that.
 ///
-/// Beside it is the answer as it came, where that is text: a value that does not do stays as it came by itself.
+/// Returns the original text as well, if it was text.
 pub(super) fn shape(
     entry: &Entry,
     policy: OutputPolicy,
@@ -260,7 +260,7 @@ fn shape_value(
     value: Value,
     raw: Option<&Payload>,
 ) -> Result<Shaped, CallError> {
-    // A body that is empty is held as `null`, and one that is `null` as text.
+    // An empty body is held as `null`, and the body `null` as text.
     let is_empty = value.is_null() && raw.is_none() && meta.may_be_empty();
     let mut shaped = entry.schemas.shape_output(policy, value)?;
     if is_empty {
@@ -279,7 +279,7 @@ fn shape_value(
     Ok(shaped)
 }
 
-/// The warnings that came with an answer, and those of this process: what stays as it came is told by each, but once.
+/// The warnings of the sender of a result, and those of this process, without duplicates.
 pub(super) fn merged(mut came: Vec<Warning>, own: Vec<Warning>) -> Vec<Warning> {
     if came.is_empty() || own.is_empty() {
         came.extend(own);
