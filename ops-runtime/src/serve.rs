@@ -386,7 +386,7 @@ impl HttpServer {
     }
 
     /// Adds routes of the program's own, such as an MCP server at `/mcp`, which take precedence over the operations.
-    /// They share the limits of connections, and handle everything else themselves. WebSockets are not counted or
+    /// They share the limits of connections, and handle everything else themselves. A `WebSocket` is not counted or
     /// waited for.
     ///
     /// They have no fallback, such as the files of a single-page application: what no route takes is for the operations. Such

@@ -141,7 +141,7 @@ pub enum Ledger {
 pub enum Payment {
     Card(Card),
     Bank(Labels),
-    Map(Box<BTreeMap<String, i64>>),
+    Map(BTreeMap<String, i64>),
     Other(Value),
 }
 

@@ -163,7 +163,7 @@ fn folders_take_from_those_below_them() {
     assert!(problems.is_empty(), "ARCHITECTURE.md, \"Where things are\":\n{}", problems.join("\n"));
 }
 
-/// What a protocol says of a result is asked of `model/answer.rs`.
+/// What a protocol says of a result is asked of `model/protocol.rs`.
 #[test]
 fn the_pipeline_names_no_protocol() {
     let modules = read("ops-runtime");

@@ -1,4 +1,4 @@
-//! The hub as a server of its own: connections that are not WebSockets yet are few, and have little time.
+//! The hub as a server of its own: connections that are no `WebSocket` yet are few, and have little time.
 
 use std::collections::VecDeque;
 use std::time::Duration;

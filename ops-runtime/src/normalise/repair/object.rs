@@ -173,13 +173,13 @@ impl<'a> Fixer<'_, 'a> {
     ) -> Option<&'a Node> {
         let refuses = |node: &'a Node| self.refuses_null(at.to(node), depth);
         if let Some(property) = property {
-            return Some(&property.node).filter(|node| !property.required && refuses(*node));
+            return Some(&property.node).filter(|node| !property.required && refuses(node));
         }
         // What only a pattern or `additionalProperties` describes is never required.
         let listed = self.by_pattern(rules, name)?;
         match &rules.additional {
-            _ if !listed.is_empty() => listed.into_iter().find(|node| refuses(*node)),
-            Additional::Each(node) => Some(node).filter(|node| refuses(*node)),
+            _ if !listed.is_empty() => listed.into_iter().find(|node| refuses(node)),
+            Additional::Each(node) => Some(node).filter(|node| refuses(node)),
             _ => None,
         }
     }
