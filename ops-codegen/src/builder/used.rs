@@ -221,7 +221,7 @@ mod tests {
         let missing = folder.join("missing.yaml");
         let made = |files| Made { files, known: [&pet].into(), written: vec![module.clone()], lines: Vec::new() };
         note(1).write(&used, &made(vec![missing.clone()]));
-        assert_eq!(note(1).unchanged(&used).unwrap().modules, [module.clone()]);
+        assert_eq!(note(1).unchanged(&used).unwrap().modules, std::slice::from_ref(&module));
         assert!(note(2).unchanged(&used).is_none());
         assert!(note(1).unchanged(&HashSet::new()).is_none());
         // What was missing has come.
