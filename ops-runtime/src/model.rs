@@ -21,7 +21,10 @@ pub mod glob;
 #[cfg(feature = "registry")]
 pub(crate) mod hex;
 pub(crate) mod json;
-#[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi", feature = "typescript"))]
+#[cfg_attr(
+    not(any(feature = "registry", feature = "mcp-schema", feature = "openapi", feature = "typescript")),
+    allow(dead_code, unreachable_pub, reason = "without these, only the references of a schema are looked for")
+)]
 pub mod keywords;
 #[cfg(any(feature = "http", feature = "openapi", feature = "registry"))]
 pub(crate) mod media;

@@ -94,7 +94,7 @@ fn bounds(folder: &Path, found: &mut Vec<String>) {
             .map(|(_, rest)| rest);
         let names = setters.filter_map(|rest| rest.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next());
         let is_bound = |name: &&str| {
-            name.starts_with("max_") || ["timeout", "tolerance", "patience"].iter().any(|end| name.ends_with(end))
+            name.starts_with("max_") || ["timeout", "tolerance"].iter().any(|end| name.ends_with(end))
         };
         found.extend(names.filter(is_bound).map(|name| format!("with_{name}")));
     }
@@ -105,7 +105,8 @@ fn security_has_each_bound() {
     let security = fs::read_to_string(root().join("SECURITY.md")).unwrap();
     let mut all = Vec::new();
     bounds(&root().join("ops-runtime/src"), &mut all);
-    assert!(all.len() > 70, "{} bounds", all.len());
+    // Setters that a macro makes of the fields of options are none of these: the fields are looked at below.
+    let mut count = all.len();
     for (heading, file, name, others) in [
         ("\n## HTTP server\n", "serve/options.rs", "HttpServerOptions", &["expose_errors"][..]),
         (
@@ -118,11 +119,13 @@ fn security_has_each_bound() {
         let section = security.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();
         let fields = fields(&format!("ops-runtime/src/{file}"), name);
         assert!(fields.len() > 10, "{name}: {fields:?}");
+        count += fields.len();
         for field in fields.iter().filter(|field| !others.contains(&field.as_str())) {
             assert!(section.contains(&format!("`{field}`")), "SECURITY.md does not have `{field}` below{heading}");
             all.retain(|name| *name != format!("with_{field}"));
         }
     }
+    assert!(count > 100, "{count} bounds");
     for name in all {
         assert!(security.contains(&format!("{name}`")), "SECURITY.md does not have `{name}`");
     }
