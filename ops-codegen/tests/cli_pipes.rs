@@ -102,6 +102,8 @@ fn a_pipe_is_a_document() {
     for (arguments, text, status, says) in [
         (&["diff", "PIPE", "new.yaml"][..], SHOP, 1, "of which 1 breaks callers"),
         (&["diff", "new.yaml", "PIPE"], SHOP, 1, "break"),
+        (&["diff", "PIPE", "PIPE"], SHOP, 2, "cannot be both versions"),
+        (&["call", "PIPE"], SHOP, 2, "name an operation"),
         (&["inspect", "PIPE"], SHOP, 0, "showPet"),
         (&["inspect", "PIPE", "showPet"], SHOP, 0, "showPet"),
         (&["inspect", "PIPE", "showPet", "--exclude", "showPet"], SHOP, 2, "is left out by"),

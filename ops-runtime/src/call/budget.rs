@@ -54,7 +54,7 @@ impl Default for Limits {
 pub(super) struct Budget {
     limits: Limits,
     used: AtomicUsize,
-    /// The part of `bytes` that is kept for announcements.
+    /// The part of `used` that is kept for announcements.
     kept: AtomicUsize,
     running: AtomicUsize,
     watched: Mutex<Watched>,

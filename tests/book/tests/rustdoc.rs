@@ -93,9 +93,8 @@ fn bounds(folder: &Path, found: &mut Vec<String>) {
             .filter_map(|line| line.trim().strip_prefix("pub ")?.split_once("fn with_"))
             .map(|(_, rest)| rest);
         let names = setters.filter_map(|rest| rest.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next());
-        let is_bound = |name: &&str| {
-            name.starts_with("max_") || ["timeout", "tolerance"].iter().any(|end| name.ends_with(end))
-        };
+        let is_bound =
+            |name: &&str| name.starts_with("max_") || ["timeout", "tolerance"].iter().any(|end| name.ends_with(end));
         found.extend(names.filter(is_bound).map(|name| format!("with_{name}")));
     }
 }

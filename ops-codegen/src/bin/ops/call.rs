@@ -27,13 +27,16 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
         let message = "standard input cannot be both the document and the input: give one of them as a file";
         return Err(Failure::Usage(message.to_owned()));
     }
+    if arguments.operation.is_none() && arguments.spec == "-" && !arguments.server.is_given() {
+        // A configuration needs the name of a tool as well, and a terminal would be read until its user ends the text.
+        return Err(unnamed());
+    }
     let is_config = is_config(&arguments.spec);
     if is_config || arguments.server.is_given() {
         return tool::run(arguments, is_config);
     }
     let Some(operation) = &arguments.operation else {
-        let message = "name an operation of the document: `ops inspect` shows all that there are";
-        return Err(Failure::Usage(message.to_owned()));
+        return Err(unnamed());
     };
     if is_tools(&arguments.spec) {
         let message = format!("`{}` is a snapshot: name its server as well", arguments.spec);
@@ -69,6 +72,12 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
         }
         once(&registry, &spec, input, arguments, &lack).await
     })
+}
+
+/// No operation is named.
+fn unnamed() -> Failure {
+    let message = "name an operation of the document: `ops inspect` shows all that there are";
+    Failure::Usage(message.to_owned())
 }
 
 fn options(arguments: &CallArguments) -> CallOptions {

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::modules::modules;
 use crate::progress::Progress;
 use crate::report::{clean, line, print};
+use crate::stream::is_stream;
 
 /// A change, of a document or of a list of tools.
 pub(crate) struct Row {
@@ -32,6 +33,10 @@ pub(crate) struct Row {
 }
 
 pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
+    if arguments.old == arguments.new && is_stream(&arguments.old) {
+        let message = "one stream cannot be both versions: give one of them as a file".to_owned();
+        return Err(Failure::Usage(message));
+    }
     let progress = Progress::start("comparing");
     let (old, new) = (read(&arguments.old, arguments)?, read(&arguments.new, arguments)?);
     let mut rows = compare(&old, &new);
