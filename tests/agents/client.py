@@ -1,4 +1,4 @@
-"""FastMCP's client at a gateway: lists, searches, describes, calls, and runs a program of five calls."""
+"""Uses a gateway with FastMCP's client: lists, searches, describes, calls, and runs a program of five calls."""
 
 import asyncio
 import json

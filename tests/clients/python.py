@@ -1,8 +1,8 @@
-"""Calls the forty operations by the client that openapi-generator makes of our document: `python.py URL TOKEN [--prism]`.
+"""Calls the forty operations with the client that openapi-generator makes from our document: `python.py URL TOKEN [--prism]`.
 
-Each operation that this client can call at all must give back what it got. `UNABLE` names the others, with the reason.
-With `--prism`, the URL is that of Prism as a proxy, which refuses what breaks the document, requests and responses;
-`UNREAD` names what it cannot pass on.
+Each operation must return what it got. `UNABLE` lists those that this client cannot call, with the reasons. With `--prism`, the
+URL is that of Prism as a proxy, which refuses requests and responses that violate the document; `UNREAD` lists the operations
+whose requests Prism cannot pass on.
 """
 
 import base64
