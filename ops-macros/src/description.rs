@@ -56,8 +56,14 @@ fn lines(text: &str) -> String {
 }
 
 /// Where the text of further lines begins in a comment such as `/** .. */`: behind spaces and a star, which stand at the same
-/// place in all of them. The items of a list begin with a star, too, mostly without a space before it.
+/// place in all of them.
+///
+/// The items of a list begin with a star, too. So a text that begins with a word keeps its stars: it is that of a
+/// `#[doc = ".."]`, since a space or a new line follows the `/**` of a comment.
 fn stars(text: &str) -> Option<usize> {
+    if !text.starts_with(char::is_whitespace) {
+        return None;
+    }
     let mut ends = text.split('\n').skip(1).filter(|line| !line.trim().is_empty()).map(|line| {
         let written = line.trim_start();
         let column = line.len() - written.len();
@@ -82,6 +88,8 @@ mod tests {
             ("\n     * Adds.\n     *\n     *   Twice.\n     ", "\nAdds.\n\n  Twice.\n"),
             ("\n * Adds:\n * * one\n", "\nAdds:\n* one\n"),
             (" Adds:\n* one\n* two", "Adds:\n* one\n* two"),
+            ("Sorts by:\n * name\n * age", "Sorts by:\n* name\n* age"),
+            ("", ""),
             (" Adds.\n * Twice.\n Or not.", "Adds.\n* Twice.\nOr not."),
             (" Adds.", "Adds."),
         ] {

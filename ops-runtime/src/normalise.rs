@@ -139,7 +139,7 @@ use tagged::Tagged;
 use violations::Lister;
 
 pub use definitions::{CompiledDefinitions, Reading};
-pub(crate) use equal::copy;
+pub(crate) use equal::{copy, equal};
 use findings::Problems;
 #[allow(unused_imports, reason = "gateways tell it apart")]
 pub(crate) use findings::UNDECLARED;

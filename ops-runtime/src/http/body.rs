@@ -188,9 +188,9 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
     let content_type = named.unwrap_or(&body.content_type);
     let ready = |content_type: &str, body: RequestBody| Ok(Some(Encoded { content_type: header(content_type)?, body }));
     let essence = essence(content_type);
-    if takes_bytes(&essence)
-        && let Some(given) = input.body(value)
-    {
+    // A range says nothing of how a body is written, so one of a type in that range is ready to be sent.
+    let is_in_range = |given: &Body| essence.contains('*') && own_type(given).is_some_and(|own| covers(&essence, own));
+    if let Some(given) = input.body(value).filter(|given| takes_bytes(&essence) || is_in_range(given)) {
         let is_open = essence.contains('*') || essence.is_empty();
         let own = own_type(given).filter(|own| is_open || (named.is_none() && covers(&essence, own)));
         let fallback = if is_open { OCTETS } else { content_type };

@@ -338,7 +338,8 @@ impl HttpConfig {
     }
 
     /// Sets how long a subscription or a streamed body may be silent before it ends with an error; comments of an event
-    /// stream count as activity. Five minutes by default; `None` for no limit.
+    /// stream count as activity. With [`with_reconnect`](Self::with_reconnect), a subscription is opened again first. Five
+    /// minutes by default; `None` for no limit.
     #[must_use]
     pub fn with_idle_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.idle_timeout = timeout.into();

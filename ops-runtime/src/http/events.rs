@@ -27,7 +27,7 @@ use super::settings::Settings;
 use crate::http::sse::{SseEvent, SseParser};
 use crate::model::clock::millis;
 use crate::model::media::{Media, essence};
-use crate::{CallError, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
+use crate::{CallError, ErrorCode, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 
 #[cfg(test)]
 mod tests;
@@ -181,7 +181,7 @@ fn parser(settings: &Settings) -> SseParser {
 }
 
 /// A connection that lasted this long was not made in vain, though no event came. It resets the back-off and the number of
-/// tries.
+/// tries. The silence before an idle timeout is not part of it.
 const STABLE: Duration = Duration::from_secs(10);
 
 /// The state of a subscription between two items.
@@ -205,6 +205,8 @@ struct Reopen {
     /// server that ends each connection after one event is not asked again and again.
     backoff: usize,
     opened: Instant,
+    /// When the last piece came over the connection, or when it was opened.
+    heard: Instant,
     /// The delay that the server last requested.
     retry: Option<Duration>,
 }
@@ -227,12 +229,14 @@ fn events(response: EngineResponse, items: Items, exchange: Exchange) -> Payload
     let parser = parser(&exchange.settings);
     let idle = exchange.settings.idle_timeout;
     let reconnect = exchange.settings.reconnect.clone().filter(|_| exchange.request.method() == Method::GET);
+    let now = Instant::now();
     let reopen = reconnect.map(|reconnect| Reopen {
         exchange,
         reconnect,
         in_vain: 0,
         backoff: 0,
-        opened: Instant::now(),
+        opened: now,
+        heard: now,
         retry: None,
     });
     let (parts, body) = response.into_parts();
@@ -270,8 +274,13 @@ impl Source {
             }
             match self.body.frame().await.map(|frame| frame.map(http_body::Frame::into_data)) {
                 None => self.reopened(None).await,
-                // Data before an error is returned first.
-                Some(Ok(Ok(data))) => self.error = self.parser.push(&data).err().map(Into::into),
+                Some(Ok(Ok(data))) => {
+                    if let Some(reopen) = &mut self.reopen {
+                        reopen.heard = Instant::now();
+                    }
+                    // Data before an error is returned first.
+                    self.error = self.parser.push(&data).err().map(Into::into);
+                }
                 Some(Ok(Err(_trailers))) => {}
                 Some(Err(error)) => {
                     self.reopened(Some(failure("the event stream broke off", &*error).transient())).await
@@ -285,7 +294,7 @@ impl Source {
         let id = self.parser.last_event_id().to_owned();
         let retry = self.parser.retry();
         if let Some(reopen) = &mut self.reopen
-            && reopen.opened.elapsed() >= STABLE
+            && reopen.lasted(error.as_ref()) >= STABLE
         {
             (reopen.backoff, reopen.in_vain) = (0, 0);
         }
@@ -309,6 +318,7 @@ impl Source {
                     self.meta = stream_meta(&parts);
                     self.body = body.with_idle_timeout(reopen.exchange.settings.idle_timeout);
                     reopen.opened = Instant::now();
+                    reopen.heard = reopen.opened;
                     self.parser = parser(&reopen.exchange.settings).with_last_event_id(id);
                     return;
                 }
@@ -345,6 +355,14 @@ impl Source {
 }
 
 impl Reopen {
+    /// How long the connection lasted that has just ended, with this error if there is one.
+    fn lasted(&self, error: Option<&CallError>) -> Duration {
+        // A server that accepts connections and then says nothing would otherwise be asked for ever.
+        let was_silent = error.is_some_and(|error| *error.code() == ErrorCode::Timeout);
+        let end = if was_silent { self.heard } else { Instant::now() };
+        end.duration_since(self.opened)
+    }
+
     async fn open(&mut self, last_event_id: &str) -> Result<EngineResponse, CallError> {
         let headers = self.exchange.request.headers_mut();
         match HeaderValue::from_bytes(last_event_id.as_bytes()) {

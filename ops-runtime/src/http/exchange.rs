@@ -48,36 +48,36 @@ impl Exchange {
     /// # Errors
     /// If there are no credentials, if a file of the body is not there, or if the transport fails.
     pub(super) async fn run(&mut self) -> Result<EngineResponse, CallError> {
-        self.request.body_mut().measure().await?;
-        // Only now is it known that a file is a pipe, whose bytes come once.
-        self.is_repeatable &= self.request.body().is_repeatable();
         let settings = &self.settings;
         let retry = self.retry.as_deref();
         let mut schedule = retry.map(Schedule::of);
         let mut sent = Sent::default();
         sent.try_again();
-        let mut credentials = self.credentials(None, &mut schedule, &mut sent).await?;
-        let mut may_renew = self.carried.plan.is_renewable() && self.request.body().is_repeatable();
+        let mut credentials = self.credentials(None, &mut schedule).await?;
+        let mut may_renew = self.carried.plan.is_renewable();
         let mut are_new = false;
         loop {
-            if sent.attempt() > 1 {
-                // A file may have changed meanwhile.
-                self.request.body_mut().measure().await?;
-            }
+            // A file may have changed since the last try.
+            self.request.body_mut().measure().await?;
+            // Only now is it known that a file is a pipe, whose bytes come once.
+            may_renew &= self.request.body().is_repeatable();
+            self.is_repeatable &= self.request.body().is_repeatable();
             let mut request = self.request.clone();
             credentials.put(&mut request)?;
             self.put_own(request.headers_mut());
-            let result = redirect::send(settings, request, &credentials, &self.label, &mut sent).await;
+            let mut result = redirect::send(settings, request, &credentials, &self.label, &mut sent).await;
             self.carried.sent(sent.take_headers());
             // Another origin got no credentials, so it cannot reject them.
-            if let Ok(answer) = &result
+            if let Ok(answer) = &mut result
                 && answer.status() == 401
                 && answer.at_home
             {
                 // After a redirect, the request itself was not refused: it may have been carried out.
                 let repeats = answer.url.is_none() || self.is_repeatable;
                 if repeats && std::mem::take(&mut may_renew) {
-                    let renewed = self.credentials(Some(&credentials), &mut schedule, &mut sent).await?;
+                    // Calls with other tokens must not wait for this one, which may take minutes.
+                    answer.response.body_mut().release();
+                    let renewed = self.credentials(Some(&credentials), &mut schedule).await?;
                     if !renewed.same_tokens(&credentials) {
                         credentials = renewed;
                         are_new = true;
@@ -130,8 +130,8 @@ impl Exchange {
         &self,
         rejected: Option<&Applied>,
         schedule: &mut Option<Schedule>,
-        sent: &mut Sent,
     ) -> Result<Arc<Applied>, CallError> {
+        let mut attempt = 1_u32;
         loop {
             let failed = match self.carried.apply(rejected).await {
                 Ok(applied) => return Ok(applied),
@@ -139,7 +139,6 @@ impl Exchange {
             };
             let asked = failed.header(RETRY_AFTER.as_str()).and_then(|value| wait_of(value, SystemTime::now()));
             let delay = if failed.is_retryable() { self.delay(schedule, asked) } else { None };
-            let attempt = sent.attempt();
             let Some(delay) = delay else { return Err(with_retries(failed, attempt.saturating_sub(1))) };
             warn!(
                 operation = self.label.operation,
@@ -149,7 +148,7 @@ impl Exchange {
                 "a token is asked for again"
             );
             tokio::time::sleep(delay).await;
-            sent.try_again();
+            attempt = attempt.saturating_add(1);
         }
     }
 
@@ -177,7 +176,7 @@ impl Exchange {
     }
 }
 
-/// The error of a request that was sent more than once.
+/// The error of a request, or of one for a token, that was sent more than once.
 fn with_retries(error: CallError, retries: u32) -> CallError {
     if retries == 0 {
         return error;

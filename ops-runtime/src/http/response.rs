@@ -98,6 +98,10 @@ pub(super) async fn read(
         return Err(status_error(meta, body, limit).await);
     }
     if Media::of(&meta.content_type) == Media::Events {
+        // A response without a body has nothing that could be compressed.
+        if let Some(coding) = coding(meta.header("content-encoding")).filter(|_| body.size_hint().exact() != Some(0)) {
+            return Err(not_decoded(coding));
+        }
         let text = Value::String(decode(&meta, &beginning(body).await));
         return Ok(ResponseEnvelope::http(Payload::Value(text), meta));
     }

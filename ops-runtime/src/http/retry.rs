@@ -21,13 +21,14 @@ use crate::model::retry;
 /// statuses 408, 425, 429 and all from 500 but 501 and 505, or those of [`with_statuses`](Self::with_statuses).
 ///
 /// Before a request is sent, it does no harm to ask for its token again. So whatever the request, that is retried if the
-/// error is one that [may pass](crate::CallError::is_retryable). It counts as a retry of the call.
+/// error is one that [may pass](crate::CallError::is_retryable). It uses up one of the call's retries.
 ///
 /// The delay is a random part of a time that doubles with each attempt ("full jitter"), or the server's `Retry-After`.
 /// If it would exceed the limit or the call's deadline, the last response counts.
 ///
-/// Each retry is logged at the level `WARN`. The number of retries is in
-/// [`HttpMeta::retries`](crate::envelope::HttpMeta::retries), and in the details of an error as `retries`.
+/// Each retry is logged at the level `WARN`. How often the request was sent again is in
+/// [`HttpMeta::retries`](crate::envelope::HttpMeta::retries), and in the details of an error as `retries`. In the details of
+/// an error of the token endpoint, `retries` says how often the token was asked for again.
 ///
 /// ```
 /// use std::time::Duration;
@@ -199,7 +200,8 @@ pub(super) fn wait_of(value: &str, now: SystemTime) -> Option<Duration> {
 /// [`with_min_delay`](Self::with_min_delay). The back-off grows with connections that end soon, even if an event came
 /// over them. A stream ends for good when it says `[DONE]`, or when the server answers 204. It ends with an error when the
 /// server answers with a permanent one, or after too many tries in a row without an event. A connection that lasted 10
-/// seconds does not count as one of these: streams may be quiet.
+/// seconds does not count as one of these: streams may be quiet. The silence before an
+/// [idle timeout](super::HttpConfig::with_idle_timeout) is not part of these 10 seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {
     pub(super) tries: usize,

@@ -12,7 +12,7 @@ use super::number::Num;
 pub(super) const MAX_VALUE_DEPTH: u32 = 256;
 
 /// True if two values are the same JSON value; false if they are nested too deeply.
-pub(super) fn equal(a: &Value, b: &Value) -> bool {
+pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     equal_at(a, b, MAX_VALUE_DEPTH)
 }
 

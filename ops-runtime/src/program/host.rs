@@ -57,7 +57,8 @@ pub trait Describe: Send + Sync {
 /// A host that calls a registry, a scoped registry, or another caller.
 ///
 /// Programs get the data of results. Subscriptions are refused, since their results have no end. A member of an input that the
-/// operation would ignore is a `VALIDATION_ERROR`: it is a misspelt one.
+/// operation would ignore is a `VALIDATION_ERROR`: it is a misspelt one. If the operation runs in another process, so is each
+/// member that its schema neither declares nor allows by `additionalProperties`.
 ///
 /// ```
 /// # use ops_runtime::{Registry, access::Identity};

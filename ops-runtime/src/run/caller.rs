@@ -325,7 +325,10 @@ impl Registry {
     /// Checks an input as the call of a program does before it runs: against its schema, and whether a request can be made of it.
     ///
     /// A member that the operation would ignore is an error, too: people who are asked about a call agree to all of its input.
-    /// Other calls by id of the registry's owner ignore such members. Nothing is sent or run, and no token is fetched. For others than the owner, see [`Scoped::check_input`].
+    /// If the operation runs in another process, so is each member that its schema neither declares nor allows by
+    /// `additionalProperties`. Other calls by id of the registry's owner ignore such members.
+    ///
+    /// Nothing is sent or run, and no token is fetched. For others than the owner, see [`Scoped::check_input`].
     ///
     /// ```
     /// # use ops_runtime::Registry;

@@ -108,8 +108,13 @@ impl Schemas {
 
     /// Removes properties that only the server sets from the request body.
     pub(crate) fn remove_read_only(&self, spec: &OperationSpec, input: &mut Value) {
-        if let Some(read_only) = self.read_only.get_or_init(|| ReadOnly::of(spec)) {
-            read_only.remove(input);
+        if let Some(read_only) = self.read_only.get_or_init(|| ReadOnly::of(spec))
+            && !read_only.remove(input)
+        {
+            tracing::warn!(
+                operation = spec.id.as_ref(),
+                "an input has more names than the patterns of `patternProperties` can be searched in: `readOnly` members may be sent. Use fewer or simpler patterns, or send a smaller input"
+            );
         }
     }
 

@@ -103,7 +103,7 @@ impl Metrics {
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         head(&mut text, "ops_http_requests_in_flight", "gauge", "Requests without a response yet.");
         let _ = writeln!(text, "ops_http_requests_in_flight {in_flight}");
-        head(&mut text, "ops_http_streams_open", "gauge", "Streams of subscriptions that are open.");
+        head(&mut text, "ops_http_streams_open", "gauge", "Open streams, and calls whose response may be one.");
         let _ = writeln!(text, "ops_http_streams_open {open_streams}");
         text
     }

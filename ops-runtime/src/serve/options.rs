@@ -26,7 +26,8 @@ pub struct HttpServerOptions {
     /// Limit of requests in flight, not counting streams; 2,000 by default. Further ones get the status 503.
     pub max_requests: usize,
     /// Limit of open streams, of subscriptions and of bytes from handlers; 20,000 by default. Further ones get the
-    /// status 503.
+    /// status 503. A call whose response may be bytes counts as a stream from its beginning, and until its response also as
+    /// a request in flight.
     pub max_streams: usize,
     /// Timeout for the body of a request, and for each piece of one that a handler reads as a stream; 30 seconds by
     /// default. A slower one gets the status 408, or ends the stream with an error.

@@ -1,7 +1,7 @@
 //! Token endpoints that are slow, or busy for a while.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -9,11 +9,13 @@ use axum::response::IntoResponse;
 use axum::routing::{any, post};
 use axum::{Json, Router};
 use ops_runtime::binding::HttpBinding;
-use ops_runtime::http::{ClientCredentials, HttpClient, HttpConfig, Retry};
+use ops_runtime::http::{Auth, ClientCredentials, HttpClient, HttpConfig, Retry, TokenRequest};
 use ops_runtime::spec::OperationKind;
 use serde_json::json;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
-use crate::server::{serve, spec};
+use crate::server::{get_of, serve, spec};
 
 /// A token endpoint that is slow, and busy for the first so many requests, and an API behind it.
 async fn start(slow: Duration, busy: usize) -> (Arc<AtomicUsize>, String) {
@@ -58,14 +60,54 @@ async fn a_token_is_asked_for_again_as_retries_say() {
     let retries = |most| Retry::new().with_max_retries(most).with_first_delay(Duration::from_millis(1));
     let (asked, url) = start(Duration::ZERO, 2).await;
     // No request was sent that could be carried out twice.
-    let answer = client(&url, HttpConfig::new().with_retries(retries(3))).call("t.x", json!({})).await.unwrap();
-    assert_eq!((answer.meta.as_http().unwrap().retries, asked.load(Ordering::SeqCst)), (Some(2), 3));
+    let attempts = Arc::new(Mutex::new(Vec::new()));
+    let seen = attempts.clone();
+    let config = HttpConfig::new().with_retries(retries(3)).with_before(move |request| {
+        seen.lock().unwrap().push(request.attempt);
+        Ok(())
+    });
+    let answer = client(&url, config).call("t.x", json!({})).await.unwrap();
+    assert_eq!((answer.meta.as_http().unwrap().retries, asked.load(Ordering::SeqCst)), (None, 3));
+    assert_eq!(*attempts.lock().unwrap(), [1]);
 
     for (config, times) in [(HttpConfig::new(), 1), (HttpConfig::new().with_retries(retries(1)), 2)] {
         let (asked, url) = start(Duration::ZERO, 9).await;
         let error = client(&url, config).call("t.x", json!({})).await.unwrap_err();
         assert_eq!(error.message(), "the token endpoint answered HTTP 503");
         assert!(error.is_retryable() && error.status().is_none(), "{error:?}");
+        assert_eq!(error.details().get("retries"), (times > 1).then(|| json!(1)).as_ref());
         assert_eq!((error.header("Retry-After"), asked.load(Ordering::SeqCst)), (Some("0"), times));
     }
+}
+
+#[tokio::test]
+async fn who_waits_for_a_new_token_holds_up_no_other_call() {
+    let app = Router::new().route("/x", any(|| async { (StatusCode::UNAUTHORIZED, "revoked") }));
+    let url = serve(app.route("/y", any(|| async { "fine" }))).await;
+    let (begun, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let signals = (begun.clone(), end.clone());
+    let source = Auth::token_source(move |request: TokenRequest| {
+        let (begun, end) = signals.clone();
+        async move {
+            if request.rejected {
+                begun.notify_one();
+                end.notified().await;
+            }
+            Ok("t1".into())
+        }
+    });
+    let config = HttpConfig::new().with_base_url(url).with_auth(source).with_max_in_flight(1);
+    let client = HttpClient::new(config).unwrap();
+    let operation = |name: &str, path: &'static str| spec(OperationKind::Query, name, get_of(path));
+    client.add([operation("x", "/x"), operation("y", "/y")]).unwrap();
+    let (refused, other) = tokio::join!(client.call("t.x", json!({})), async {
+        begun.notified().await;
+        let other = timeout(Duration::from_secs(20), client.call("t.y", json!({}))).await;
+        end.notify_one();
+        other
+    });
+    assert_eq!(other.unwrap().unwrap().data, json!("fine"));
+    // The token is the same as before, so the response to it counts.
+    let error = refused.unwrap_err();
+    assert_eq!((error.status(), &error.details()["body"]), (Some(401), &json!("revoked")));
 }

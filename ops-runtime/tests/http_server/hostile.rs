@@ -121,5 +121,7 @@ async fn requests_in_flight_have_a_limit() {
     let options = options.with_timeout(Some(Duration::from_millis(100)));
     let server = serve(HttpServer::new(registry()).with_options(options)).await;
     assert_eq!(server.post("/operations/math/fail", r#"{"how":"slow"}"#).await.status, 504);
-    assert_eq!(server.post("/operations/math/add", r#"{"a":1}"#).await.status, 200);
+    // The next one is let in, though a slow machine may not answer it in time.
+    let status = server.post("/operations/math/add", r#"{"a":1}"#).await.status;
+    assert!(matches!(status, 200 | 504), "{status}");
 }

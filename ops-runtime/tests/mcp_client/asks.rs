@@ -50,7 +50,19 @@ async fn a_task_that_has_asked_is_alive_while_it_makes_progress() {
 
 #[tokio::test]
 async fn a_task_that_has_asked_is_alive_while_the_server_says_how_it_is() {
-    let client = connect(faulty("tasks asks quiet").with_timeout(Duration::from_millis(600))).await;
-    assert_eq!(call(&client, "job", json!({})).await, Ok(text("done")));
+    // The second server is asked more rarely than it may be silent.
+    for faults in ["tasks asks quiet", "tasks asks quiet rarely"] {
+        let client = connect(faulty(faults).with_timeout(Duration::from_millis(600))).await;
+        assert_eq!(call(&client, "job", json!({})).await, Ok(text("done")), "{faults}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_must_give_its_result() {
+    let client = connect(faulty("tasks asks quiet lost").with_timeout(Duration::from_millis(600))).await;
+    let error = timeout(SOON, call(&client, "job", json!({}))).await.expect("an end in time").unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::Timeout);
+    assert!(error.message().contains("with_timeout"), "{error}");
     client.close().await;
 }

@@ -173,6 +173,16 @@ async fn who_refuses_when_tools_have_changed_is_not_asked_again() {
 }
 
 #[tokio::test]
+async fn the_user_is_not_asked_for_pongs() {
+    let (server, user) = (Server::start().await, User::new(1));
+    server.oddities.lock().unwrap().pings = true;
+    let client = connect(config(&server, user.oauth(&Drawer::default()))).await;
+    assert_eq!(call(&client, "open").await.unwrap(), json!("open"));
+    assert_eq!((server.count("pong"), user.asked()), (1, 1));
+    client.close().await;
+}
+
+#[tokio::test]
 async fn without_anybody_to_ask_it_is_told_why_a_token_is_not_renewed() {
     let (server, user) = (Server::start().await, User::new(1));
     let store = expired(&server, &user).await;

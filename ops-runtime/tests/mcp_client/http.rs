@@ -1,8 +1,9 @@
 //! Servers at a URL that misbehave.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -14,7 +15,7 @@ use ops_runtime::ErrorCode;
 use ops_runtime::mcp::{ElicitationAnswer, McpClient, McpServerConfig};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::peers::LONG;
 
@@ -48,8 +49,12 @@ struct Server {
     headers: Arc<Mutex<Vec<HeaderMap>>>,
     /// Told when the answer to a question is accepted.
     accepted: Arc<Mutex<Option<oneshot::Sender<()>>>>,
+    /// True if it refuses answers to questions.
+    refuses: Arc<AtomicBool>,
     /// What `server/discover` meets.
     discovery: Arc<Mutex<Option<Fault>>>,
+    /// True if it has only the newest revision, and does not answer the first `server/discover`.
+    is_new: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -103,6 +108,11 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
     let (id, called) = (&message["id"], message["method"].as_str().unwrap_or("response"));
     server.seen.lock().unwrap().push(format!("{called} {session}"));
     match called {
+        "initialize" if server.is_new.load(Ordering::Relaxed) => {
+            let error =
+                json!({ "code": -32022, "message": "no initialize here", "data": { "supported": ["2026-07-28"] } });
+            response(StatusCode::BAD_REQUEST, &json, json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
+        }
         "initialize" => {
             let number = {
                 let mut sessions = server.sessions.lock().unwrap();
@@ -117,7 +127,11 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
         }
         "tools/list" => {
             let tool = json!({ "name": "work", "inputSchema": { "type": "object" }, "x-note": "kept" });
-            response(StatusCode::OK, &json, answer(id, &json!({ "tools": [tool] })))
+            let mut list = json!({ "tools": [tool] });
+            if server.is_new.load(Ordering::Relaxed) {
+                list = json!({ "tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private" });
+            }
+            response(StatusCode::OK, &json, answer(id, &list))
         }
         "tools/call" => {
             let fault = server.faults.lock().unwrap().pop_front();
@@ -128,11 +142,36 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
         }
         "response" => {
             let accepted = server.accepted.lock().unwrap().take();
-            tokio::time::sleep(SLOW).await;
+            if server.refuses.load(Ordering::Relaxed) {
+                // The call is answered all the same.
+                tokio::spawn(async move {
+                    sleep(Duration::from_millis(300)).await;
+                    accepted.map(|accepted| accepted.send(()))
+                });
+                let error = json!({ "code": -32600, "message": "no such question" });
+                let refusal = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                return response(StatusCode::BAD_REQUEST, &json, refusal.to_string());
+            }
+            sleep(SLOW).await;
             if let Some(accepted) = accepted {
                 let _ = accepted.send(());
             }
             response(StatusCode::ACCEPTED, &[], "")
+        }
+        "server/discover" if server.is_new.load(Ordering::Relaxed) => {
+            if server.count("server/discover") == 1 {
+                return meet(&server, Fault::Silence, id);
+            }
+            let info = json!({ "io.modelcontextprotocol/serverInfo": { "name": "faulty-http", "version": "1" } });
+            let result = json!({
+                "resultType": "complete",
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": { "tools": {} },
+                "_meta": info,
+                "ttlMs": 0,
+                "cacheScope": "private",
+            });
+            response(StatusCode::OK, &json, answer(id, &result))
         }
         "server/discover" => {
             if let Some(fault) = server.discovery.lock().unwrap().clone() {
@@ -169,7 +208,8 @@ fn meet(server: &Server, fault: Fault, id: &Value) -> Response<Body> {
             let (sender, accepted) = oneshot::channel();
             *server.accepted.lock().unwrap() = Some(sender);
             let params = json!({ "message": "Which?", "requestedSchema": { "type": "object", "properties": {} } });
-            let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params });
+            // Its id is that of the call: each side counts for itself.
+            let question = json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params });
             let asked = futures_util::future::ready(Ok(format!("data: {question}\n\n")));
             let answer = format!("data: {}\n\n", answer(id, &text("asked")));
             // If the client has given its answer up, so does the server.
@@ -337,6 +377,55 @@ async fn an_answer_to_a_question_may_be_accepted_late() {
     let client = connect(config).await;
     server.then(Fault::Ask);
     assert_eq!(work(&client).await.unwrap(), "asked");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_accepted_late_holds_up_nothing_else() {
+    let (server, url) = Server::start().await;
+    let config = McpServerConfig::http(url).with_elicitation(|_| async { ElicitationAnswer::Decline });
+    let client = connect(config).await;
+    server.then(Fault::Ask);
+    let asked = tokio::spawn({
+        let client = client.clone();
+        async move { work(&client).await }
+    });
+    let seen = async |what: &str| {
+        while server.count(what) == 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, seen("response")).await.expect("an answer to the question");
+    let begun = Instant::now();
+    // The caller of another call goes away.
+    server.then(Fault::Silence);
+    timeout(Duration::from_millis(200), work(&client)).await.unwrap_err();
+    timeout(LONG, seen("notifications/cancelled")).await.expect("the server is told");
+    assert!(begun.elapsed() < SLOW / 2, "{:?}", begun.elapsed());
+    assert_eq!(asked.await.unwrap().unwrap(), "asked");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_refused_is_not_the_end_of_a_call() {
+    let (server, url) = Server::start().await;
+    server.refuses.store(true, Ordering::Relaxed);
+    let config = McpServerConfig::http(url).with_elicitation(|_| async { ElicitationAnswer::Decline });
+    let client = connect(config).await;
+    server.then(Fault::Ask);
+    assert_eq!(work(&client).await.unwrap(), "asked");
+    assert_eq!(server.count("response"), 1);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_of_the_newest_revision_may_be_slow_at_first() {
+    let (server, url) = Server::start().await;
+    server.is_new.store(true, Ordering::Relaxed);
+    let client = connect(McpServerConfig::http(url)).await;
+    assert_eq!(client.server_info().protocol_version, "2026-07-28");
+    assert_eq!((server.count("server/discover"), server.count("initialize")), (2, 1));
+    assert_eq!(work(&client).await.unwrap(), "worked");
     client.close().await;
 }
 

@@ -1,6 +1,8 @@
 //! OAuth: the user's browser at the loopback address, tokens in a store of one's own, and their renewal.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::ready;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use futures_util::{StreamExt, stream};
 use ops_runtime::CallError;
 use ops_runtime::adapter::BoxFuture;
 use ops_runtime::http::{HttpEngine, RequestBody, Secret};
@@ -46,6 +49,8 @@ pub(crate) struct Oddities {
     pub(crate) rotates: bool,
     /// How long it takes to send tokens, which are good meanwhile.
     pub(crate) tokens_late: Option<Duration>,
+    /// It pings during calls, and demands another scope for the responses.
+    pub(crate) pings: bool,
     /// Its tools change with the first call, after which the token is good no more.
     pub(crate) changes: bool,
 }
@@ -181,6 +186,14 @@ fn answer(server: &Server, method: &Method, uri: &Uri, headers: &HeaderMap, body
                 let challenge = "Bearer error=\"insufficient_scope\", scope=\"deep\"";
                 return reply(403, &[("www-authenticate", challenge)], &Value::Null);
             }
+            if message.get("method").is_none() {
+                server.seen.lock().unwrap().push("pong".to_owned());
+                return reply(
+                    403,
+                    &[("www-authenticate", "Bearer error=\"insufficient_scope\", scope=\"pong\"")],
+                    &Value::Null,
+                );
+            }
             let info = json!({ "name": "safe", "version": "1" });
             let result = match message["method"].as_str().unwrap() {
                 "initialize" => {
@@ -196,6 +209,15 @@ fn answer(server: &Server, method: &Method, uri: &Uri, headers: &HeaderMap, body
                 _ => return reply(202, &[], &Value::Null),
             };
             let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            if message["method"] == "tools/call" && oddities.pings {
+                let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+                let events = stream::once(ready(format!("data: {ping}\n\n"))).chain(stream::once(async move {
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                    format!("data: {answer}\n\n")
+                }));
+                let events = Body::from_stream(events.map(Ok::<_, Infallible>));
+                return Response::builder().header("content-type", "text/event-stream").body(events).unwrap();
+            }
             if message["method"] == "tools/call" && std::mem::take(&mut oddities.changes) {
                 *server.good.lock().unwrap() += 1;
                 let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });

@@ -1,6 +1,6 @@
 //! Connections that end, and what becomes of the client meanwhile.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ops_runtime::ErrorCode;
 use ops_runtime::mcp::McpServerConfig;
@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use crate::faults::{call, faulty};
-use crate::peers::connect;
+use crate::peers::{LONG, connect};
 
 /// The server that misbehaves, started by a script that does something else first.
 fn after(first: &str) -> McpServerConfig {
@@ -24,20 +24,28 @@ fn runtime() -> Runtime {
 #[test]
 fn a_recovery_that_ends_with_its_runtime_is_begun_again() {
     let (first, second, third) = (runtime(), runtime(), runtime());
-    let client = first.block_on(connect(after("sleep 1")));
+    let starts = std::env::temp_dir().join(format!("ops-mcp-starts-{}", std::process::id()));
+    let client = first.block_on(connect(after(&format!("touch '{}'; sleep 1", starts.display()))));
+    std::fs::remove_file(&starts).unwrap();
     // The connection ends with its runtime.
     drop(first);
-    second.spawn({
+    let called = second.spawn({
         let client = client.clone();
         async move { call(&client, "pid", json!({})).await }
     });
-    // The server takes longer to start.
-    std::thread::sleep(Duration::from_millis(400));
+    // The recovery starts the server, which takes a second more.
+    let end = Instant::now() + LONG;
+    while !starts.exists() {
+        assert!(Instant::now() < end, "no recovery has begun");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!called.is_finished());
     drop(second);
     third.block_on(async {
         call(&client, "pid", json!({})).await.unwrap();
         client.close().await;
     });
+    std::fs::remove_file(&starts).unwrap();
 }
 
 #[tokio::test]

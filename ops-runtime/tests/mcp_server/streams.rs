@@ -1,6 +1,7 @@
 //! Subscriptions, and calls that are cancelled.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
@@ -79,6 +80,23 @@ async fn what_is_full_waits_for_no_more() {
         let mut client = Client::connect(server, REVISIONS[1]).await;
         let result = client.call("demo_run", json!({})).await;
         assert_eq!((&result["structuredContent"], &result["_meta"]["ops/truncated"]), (&expected, &json!(true)));
+    }
+}
+
+#[tokio::test]
+async fn what_ends_soon_after_its_last_item_is_whole() {
+    // Five items, whose end comes a little later, as it does over a network.
+    let feed = |_, _| async {
+        let end = stream::once(tokio::time::sleep(Duration::from_millis(10))).filter_map(|()| std::future::ready(None));
+        Ok(stream::iter((1..=5).map(|n| Ok::<_, CallError>(json!(n)))).chain(end))
+    };
+    for (items, bytes) in [(5, usize::MAX), (usize::MAX, 11)] {
+        let options = McpServerOptions::default().with_max_items(items).with_max_bytes(bytes);
+        let server = with(OperationKind::Subscription, Handler::dynamic_stream(feed)).with_options(options);
+        let mut client = Client::connect(server, REVISIONS[1]).await;
+        let result = client.call("demo_run", json!({})).await;
+        assert_eq!(result["structuredContent"], json!([1, 2, 3, 4, 5]));
+        assert_eq!(result["_meta"].get("ops/truncated"), None);
     }
 }
 

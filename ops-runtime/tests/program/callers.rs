@@ -1,14 +1,26 @@
 //! Programs whose calls go to a registry.
 
 use ops_runtime::access::{CallPolicy, Identity};
+use ops_runtime::call::{CallHandler, InProcess};
 use ops_runtime::program::{CallerHost, Functions, Host, Outcome, Program, Sandbox};
 use ops_runtime::{Registry, operation};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Refunds an order, or an amount of it.
 #[operation(namespace = "shop", kind = mutation)]
 async fn refund(order: u64, amount: Option<u64>) -> String {
     amount.map_or_else(|| format!("all of {order}"), |amount| format!("{amount} of {order}"))
+}
+
+/// A program that refunds what its input says.
+fn refunding() -> Program {
+    let functions: Functions = [("shop", "refund", "shop.refund")].into_iter().collect();
+    Program::new("try { return await ops.shop.refund(input) } catch (e) { return [e.code, e.message] }", functions)
+}
+
+/// The error of a misspelt `amount`.
+fn wrong() -> Value {
+    json!(["VALIDATION_ERROR", "`ammount` is not in the input of `shop.refund`: did you mean `amount`?"])
 }
 
 /// A member that the function would pass over is misspelt: without it, the whole order would be refunded.
@@ -17,9 +29,7 @@ async fn a_misspelt_argument_is_refused_and_nobody_is_asked_about_it() {
     let registry = Registry::new();
     registry.register(Refund).unwrap();
     let specs = registry.list();
-    let functions: Functions = [("shop", "refund", "shop.refund")].into_iter().collect();
-    let source = "try { return await ops.shop.refund(input) } catch (e) { return [e.code, e.message] }";
-    let program = Program::new(source, functions);
+    let program = refunding();
     let ann = registry.scoped(Identity::new("ann"));
     let allowing = CallPolicy::new().with_allow("shop.*");
     let specs = || specs.iter().map(|spec| &**spec);
@@ -29,16 +39,46 @@ async fn a_misspelt_argument_is_refused_and_nobody_is_asked_about_it() {
     let asking = asking.with_check(move |id, input| registry.check_input(id, input));
     let asking_ann = CallerHost::new(ann.clone(), specs(), &CallPolicy::new());
     let asking_ann = asking_ann.with_check(move |id, input| ann.check_input(id, input));
-    let wrong = json!(["VALIDATION_ERROR", "`ammount` is not in the input of `shop.refund`: did you mean `amount`?"]);
     let (sandbox, misspelt) = (Sandbox::default(), program.clone().with_input(json!({ "order": 7, "ammount": 5 })));
     let hosts: [&dyn Host; 4] = [&free, &scoped, &asking, &asking_ann];
     for (at, host) in hosts.into_iter().enumerate() {
         let outcome = sandbox.run(&misspelt, host).await.outcome;
-        assert!(matches!(outcome, Outcome::Done(ref value) if *value == wrong), "{at}: {outcome:?}");
+        assert!(matches!(outcome, Outcome::Done(ref value) if *value == wrong()), "{at}: {outcome:?}");
     }
     let right = program.with_input(json!({ "order": 7, "amount": 5 }));
     let outcome = sandbox.run(&right, &free).await.outcome;
     assert!(matches!(outcome, Outcome::Done(ref value) if value == "5 of 7"), "{outcome:?}");
     let outcome = sandbox.run(&right, &asking).await.outcome;
     assert!(matches!(outcome, Outcome::Waiting(_)), "{outcome:?}");
+}
+
+/// Nor is it sent to a worker, whose function would pass over it as well.
+#[tokio::test]
+async fn a_misspelt_argument_is_not_sent_to_another_process() {
+    let (served, transport) = (Registry::new(), InProcess::new());
+    served.register(Refund).unwrap();
+    let worker = transport.serve(CallHandler::new(served));
+    let (registry, remote) = (Registry::new(), transport.remote());
+    registry.register_all(remote.bind(remote.list()).unwrap()).unwrap();
+    let specs = registry.list();
+    let specs = || specs.iter().map(|spec| &**spec);
+    let allowing = CallPolicy::new().with_allow("shop.*");
+    let direct = CallerHost::new(remote, specs(), &allowing);
+    let bound = CallerHost::new(registry.clone(), specs(), &allowing);
+    let asking = CallerHost::new(registry.clone(), specs(), &CallPolicy::new());
+    let asking = asking.with_check(move |id, input| registry.check_input(id, input));
+    let (sandbox, program) = (Sandbox::default(), refunding());
+    let misspelt = program.clone().with_input(json!({ "order": 7, "ammount": 5 }));
+    let hosts: [&dyn Host; 3] = [&direct, &bound, &asking];
+    for (at, host) in hosts.into_iter().enumerate() {
+        let outcome = sandbox.run(&misspelt, host).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(ref value) if *value == wrong()), "{at}: {outcome:?}");
+    }
+    let right = program.with_input(json!({ "order": 7, "amount": 5 }));
+    let hosts: [&dyn Host; 2] = [&direct, &bound];
+    for (at, host) in hosts.into_iter().enumerate() {
+        let outcome = sandbox.run(&right, host).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(ref value) if value == "5 of 7"), "{at}: {outcome:?}");
+    }
+    worker.stop().await;
 }

@@ -56,10 +56,12 @@ async fn a_program_waits_for_its_turn() {
     let limits = Limits::new().with_programs(1).with_time(Duration::from_millis(300));
     let (sandbox, host, long) =
         (Sandbox::new(limits), Recorder::default(), program("await ops.t.sleep({ ms: 60000 })"));
-    for report in join_all([sandbox.run(&long, &host), sandbox.run(&long, &host)]).await {
+    for report in join_all((0..6).map(|_| sandbox.run(&long, &host))).await {
         assert!(matches!(&report.outcome, Outcome::Failed(failure) if failure.reason == Reason::Time), "{report:?}");
     }
-    assert!(host.ids().len() < 2, "{:?}", host.ids());
+    // If the wait were not part of its time, each would have its turn. The second may still get one: its time ends a little
+    // later than that of the first.
+    assert!(host.ids().len() < 6, "{:?}", host.ids());
 }
 
 /// The time of a program without calls; printed, and bounded far above what it is, for machines under load.

@@ -2,15 +2,20 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use tokio::runtime::Handle;
+use tokio::time;
 use tracing::Instrument;
 
 use super::secret::Secret;
+use super::token::TIMEOUT;
 use crate::{BoxFuture, CallError};
+
+/// How long a request for a token is waited for: a little longer than it may take, so that its own error comes first.
+const MAX_WAIT: Duration = TIMEOUT.saturating_add(Duration::from_secs(2));
 
 /// A token with its expiry.
 pub(super) struct Token {
@@ -35,11 +40,37 @@ struct State {
     token: Option<Token>,
     /// The request for the next token, while there is one.
     fetching: Option<Fetching>,
+    /// The number of the last request.
+    last: u64,
 }
 
-/// The result of a request for a token. It is `None` if the runtime that the request ran in has ended, or if it panicked:
-/// who waits then makes a request of his own.
-type Fetching = Shared<BoxFuture<'static, Option<Result<Secret, CallError>>>>;
+/// A request for a token, for which all wait who need it.
+#[derive(Clone)]
+struct Fetching {
+    /// Tells it from those before and after it.
+    number: u64,
+    /// When to wait no longer. `None` if those who wait move the request on.
+    until: Option<time::Instant>,
+    /// The result; `None` if the runtime that the request ran in has ended, or if it panicked.
+    result: Shared<BoxFuture<'static, Option<Result<Secret, CallError>>>>,
+}
+
+impl Fetching {
+    /// True if it has taken too long. A runtime that no thread runs at present does not even end it by its timeout.
+    fn is_overdue(&self) -> bool {
+        self.until.is_some_and(|until| until <= time::Instant::now())
+    }
+
+    /// Waits for the result. `None` if there is none in time: those who wait then make requests of their own.
+    async fn result(&self) -> Option<Result<Secret, CallError>> {
+        let result = self.result.clone();
+        match self.until {
+            // Without a runtime there are no timers.
+            Some(until) if Handle::try_current().is_ok() => time::timeout_at(until, result).await.ok().flatten(),
+            _ => result.await,
+        }
+    }
+}
 
 impl Slot {
     /// The token that is here, or the one that is fetched; `rejected` is the token that the server rejected.
@@ -59,13 +90,20 @@ impl Slot {
                 return Ok(token.value.clone());
             }
             state.token = None;
-            state.fetching.get_or_insert_with(|| self.begin(fetch())).clone()
+            match state.fetching.clone().filter(|fetching| !fetching.is_overdue()) {
+                Some(fetching) => fetching,
+                None => {
+                    state.last = state.last.wrapping_add(1);
+                    let begun = self.begin(state.last, fetch());
+                    state.fetching.insert(begun).clone()
+                }
+            }
         };
-        match fetching.clone().await {
+        match fetching.result().await {
             Some(fetched) => fetched,
             None => {
-                self.lose(&fetching);
-                keep(Arc::downgrade(&self.0), fetch()).await
+                lock(&self.0).lose(fetching.number);
+                keep(Arc::downgrade(&self.0), fetching.number, fetch()).await
             }
         }
     }
@@ -78,21 +116,17 @@ impl Slot {
         }
     }
 
-    fn begin(&self, fetch: impl Future<Output = Result<Token, CallError>> + Send + 'static) -> Fetching {
-        let fetched = keep(Arc::downgrade(&self.0), fetch);
-        match Handle::try_current() {
-            Ok(runtime) => runtime.spawn(fetched.in_current_span()).map(Result::ok).boxed().shared(),
+    fn begin(&self, number: u64, fetch: impl Future<Output = Result<Token, CallError>> + Send + 'static) -> Fetching {
+        let fetched = keep(Arc::downgrade(&self.0), number, fetch);
+        let (until, result) = match Handle::try_current() {
+            Ok(runtime) => {
+                let task = runtime.spawn(fetched.in_current_span());
+                (time::Instant::now().checked_add(MAX_WAIT), task.map(Result::ok).boxed())
+            }
             // Without a runtime there are no tasks: those who wait move the request on.
-            Err(_) => AssertUnwindSafe(fetched).catch_unwind().map(Result::ok).boxed().shared(),
-        }
-    }
-
-    /// Gives up a request that will have no result.
-    fn lose(&self, lost: &Fetching) {
-        let mut state = lock(&self.0);
-        if state.fetching.as_ref().is_some_and(|own| own.ptr_eq(lost)) {
-            state.fetching = None;
-        }
+            Err(_) => (None, AssertUnwindSafe(fetched).catch_unwind().map(Result::ok).boxed()),
+        };
+        Fetching { number, until, result: result.shared() }
     }
 
     /// True if this is the same place.
@@ -102,17 +136,30 @@ impl Slot {
     }
 }
 
+impl State {
+    /// Gives up a request that has ended, or that will have no result, unless another has taken its place.
+    fn lose(&mut self, number: u64) {
+        if self.fetching.as_ref().is_some_and(|own| own.number == number) {
+            self.fetching = None;
+        }
+    }
+}
+
 /// Fetches a token, and puts it into its place if that is still there.
 async fn keep(
     place: Weak<Mutex<State>>,
+    number: u64,
     fetch: impl Future<Output = Result<Token, CallError>>,
 ) -> Result<Secret, CallError> {
     let fetched = fetch.await;
     let value = fetched.as_ref().map(|token| token.value.clone()).map_err(Clone::clone);
     if let Some(place) = place.upgrade() {
         let mut state = lock(&place);
-        state.fetching = None;
-        state.token = fetched.ok();
+        state.lose(number);
+        // A request that was given up may end after the one that took its place.
+        if state.token.is_none() {
+            state.token = fetched.ok();
+        }
     }
     value
 }

@@ -27,7 +27,7 @@ use crate::{CallError, ErrorCode};
 const LEEWAY: Duration = Duration::from_secs(30);
 
 /// How long a request for a token may take.
-const TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many bytes the response of a token endpoint may have.
 const MAX_ANSWER: usize = 256 * 1024;

@@ -68,6 +68,11 @@ impl ResponseBody {
         self
     }
 
+    /// Counts the request as in flight no longer, though the body is not read yet.
+    pub(in crate::http) fn release(&mut self) {
+        self.permit = None;
+    }
+
     /// Ends the body with an error when it has been silent for longer than the limit.
     pub(in crate::http) fn with_idle_timeout(mut self, limit: Option<Duration>) -> Self {
         self.idle = limit.map(|limit| Idle { limit, timer: None, runs: false });

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, once};
+use futures_util::stream::{BoxStream, empty, once, pending};
 use futures_util::{FutureExt, StreamExt};
 use http::{Request, Response};
 use http_body::Frame;
@@ -144,12 +144,14 @@ fn a_compressed_stream_is_an_error() {
     }
 }
 
-/// Streams that are quiet for half a minute and then end, as a load balancer does it; after so many, one with an event.
-#[derive(Clone)]
-struct Quiet(Arc<AtomicUsize>);
+type Pieces = BoxStream<'static, Result<Frame<Bytes>, Infallible>>;
 
-impl Service<Request<RequestBody>> for Quiet {
-    type Response = Response<StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>>;
+/// Answers each request with the event stream that a function makes for its number, and counts them.
+#[derive(Clone)]
+struct Streams<F>(F, Arc<AtomicUsize>);
+
+impl<F: Fn(usize) -> Pieces> Service<Request<RequestBody>> for Streams<F> {
+    type Response = Response<StreamBody<Pieces>>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;
 
@@ -158,22 +160,44 @@ impl Service<Request<RequestBody>> for Quiet {
     }
 
     fn call(&mut self, _: Request<RequestBody>) -> Self::Future {
-        let is_last = self.0.fetch_sub(1, Ordering::SeqCst) == 0;
-        let body = once(async move {
-            tokio::time::sleep(Duration::from_secs(30)).await;
-            let text = if is_last { "data: 1\n\ndata: [DONE]\n\n" } else { ": still here\n\n" };
-            Ok(Frame::data(Bytes::from_static(text.as_bytes())))
-        });
-        let response = Response::builder().header("content-type", "text/event-stream");
-        ready(Ok(response.body(StreamBody::new(body.boxed())).unwrap()))
+        let body = StreamBody::new((self.0)(self.1.fetch_add(1, Ordering::SeqCst)));
+        ready(Ok(Response::builder().header("content-type", "text/event-stream").body(body).unwrap()))
     }
+}
+
+/// The items of a subscription that is reopened, and how many connections it had.
+async fn reopened(
+    pieces: impl Fn(usize) -> Pieces + Clone + Send + 'static,
+) -> (Vec<Result<ResponseEnvelope<Value>, CallError>>, usize) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let service = Streams(pieces, count.clone());
+    let client = HttpClient::new(HttpConfig::new().with_service(service).with_reconnect(Reconnect::new())).unwrap();
+    client.add([spec("true")]).unwrap();
+    let items: Vec<_> = client.stream("t.events", json!({})).await.unwrap().collect().await;
+    (items, count.load(Ordering::SeqCst))
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_quiet_stream_goes_on() {
-    let config = HttpConfig::new().with_service(Quiet(Arc::new(AtomicUsize::new(20)))).with_reconnect(Reconnect::new());
-    let client = HttpClient::new(config).unwrap();
-    client.add([spec("true")]).unwrap();
-    let items: Vec<_> = client.stream("t.events", json!({})).await.unwrap().collect().await;
-    assert_eq!(data(items), [json!(1)]);
+    // After half a minute, each connection ends, as load balancers do it, or breaks and nobody says so.
+    let ends: [fn() -> Pieces; 2] = [|| empty().boxed(), || pending().boxed()];
+    for end in ends {
+        let quiet = move |number: usize| {
+            let first = once(async move {
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                let text = if number == 20 { "data: 1\n\ndata: [DONE]\n\n" } else { ": still here\n\n" };
+                Ok::<_, Infallible>(Frame::data(Bytes::from_static(text.as_bytes())))
+            });
+            first.chain(end()).boxed()
+        };
+        let (items, count) = reopened(quiet).await;
+        assert_eq!((data(items), count), (vec![json!(1)], 21));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_says_nothing_is_given_up() {
+    let (items, count) = reopened(|_| pending().boxed()).await;
+    let codes: Vec<_> = items.iter().map(|item| item.as_ref().unwrap_err().code().as_str()).collect();
+    assert_eq!((codes, count), (vec!["TIMEOUT"], 6));
 }

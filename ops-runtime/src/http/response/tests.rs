@@ -89,8 +89,17 @@ fn what_is_compressed_is_no_data() {
     const BYTES: &str = "application/octet-stream";
     const CODED: &[u8] = b"\x1f\x8b";
     let headers = |kind| [("content-type", kind), ("content-encoding", "GZIP")];
-    let unread: [(&str, &[&str]); 5] =
-        [("text/plain", &[]), (JSON, &[JSON]), ("text/csv", &["text/csv"]), (BYTES, &[JSON]), ("image/png", &[JSON])];
+    const EVENTS: &str = "text/event-stream";
+    let unread: [(&str, &[&str]); 8] = [
+        ("text/plain", &[]),
+        (JSON, &[JSON]),
+        ("text/csv", &["text/csv"]),
+        (BYTES, &[JSON]),
+        ("image/png", &[JSON]),
+        (EVENTS, &[]),
+        (EVENTS, &[JSON]),
+        (EVENTS, &[BYTES]),
+    ];
     for (kind, types) in unread {
         let error = run(respond(200, &headers(kind), CODED), types, 100).unwrap_err();
         let told = error.message();

@@ -21,7 +21,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use tracing::Instrument;
 
-use super::http::{Http, cancels};
+use super::http::{Http, is_minor};
 use crate::http::is_safe;
 use crate::mcp::config::Http as Config;
 use crate::mcp::invalid;
@@ -365,7 +365,7 @@ pub(super) struct Authorized {
 
 impl Authorized {
     /// Sends a request with a token, and again with another if it is refused. The user is asked for one only if `asks`, which
-    /// is false for requests that nobody waits for.
+    /// is false for requests whose result nobody needs.
     async fn send<T, Fut>(&self, asks: bool, send: impl Fn(Option<String>) -> Fut + Send) -> Result<T, Failure>
     where
         Fut: Future<Output = Result<T, Failure>> + Send,
@@ -428,7 +428,7 @@ impl StreamableHttpClient for Authorized {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.send(!cancels(&message), |token| {
+        self.send(!is_minor(&message), |token| {
             self.http.post_message(uri.clone(), message.clone(), session_id.clone(), token, headers.clone())
         })
         .await

@@ -3,6 +3,7 @@
 mod errors;
 mod event_stream;
 mod events;
+mod replies;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE}
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response};
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{
@@ -38,7 +39,7 @@ use crate::mcp::follow::follow;
 use crate::mcp::invalid;
 use crate::{CallError, http as engine};
 
-/// Timeout for the server's supported revisions.
+/// Timeout for the server's supported revisions; a server that says nothing by then is taken for an old one.
 const DISCOVERY: Duration = Duration::from_secs(15);
 
 /// Timeout for opening the stream of the server's own messages.
@@ -54,12 +55,8 @@ const ACCEPT_TIME: Duration = Duration::from_secs(60);
 /// forgotten session, and sends no others before.
 const LONGEST_RECOVERY: Duration = Duration::from_secs(15);
 
-/// How long the server may take to end a session, or to accept that a call is cancelled.
+/// How long the server may take to end a session, to accept a pong, or to accept that a call is cancelled.
 const END_TIME: Duration = Duration::from_secs(5);
-
-/// How long rmcp may wait until a reply to the server is accepted. It is longer than anything takes: each request has its own
-/// limit here, and rmcp's would also end the user's log-in that a request may lead to.
-const LONGEST_REPLY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many streams may be opened in a row, beside one per waiting call, and how long until one more may be.
 const STREAMS: u32 = 16;
@@ -84,6 +81,8 @@ pub(super) struct Http {
     /// True if tokens can be obtained for the server.
     authorizes: bool,
     max_message: usize,
+    /// Timeout for the server's supported revisions. `None` if it is known to have the newest.
+    discovery: Option<Duration>,
     /// True once the session's own stream is open, or is known not to open.
     opened: Arc<watch::Sender<bool>>,
     pace: Arc<Mutex<Pace>>,
@@ -143,7 +142,8 @@ fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, Call
         .custom_headers(headers)
         // The answer to a call may take as long as the call.
         .max_concurrent_requests(usize::MAX)
-        .control_request_timeout(LONGEST_REPLY);
+        // For cancellations, which rmcp sends one after the other. Replies do not keep it waiting: see `Replies`.
+        .control_request_timeout(END_TIME);
     settings.retry_config = Arc::new(retries);
     settings.auth_header.clone_from(&config.bearer);
     Ok(settings)
@@ -161,6 +161,7 @@ impl Http {
             given,
             authorizes: false,
             max_message,
+            discovery: Some(DISCOVERY),
             opened: Arc::new(watch::Sender::new(false)),
             pace: Arc::new(Mutex::new(Pace { opened: 0, since: Instant::now() })),
         })
@@ -170,6 +171,11 @@ impl Http {
     #[cfg(feature = "mcp-auth")]
     pub(super) fn with_authorization(self) -> Self {
         Self { authorizes: true, ..self }
+    }
+
+    /// The client of a server that is known to have the newest revision, and may take any time to say so.
+    pub(super) fn patient(self) -> Self {
+        Self { discovery: None, ..self }
     }
 
     /// Waits until the server can send messages of its own. Some servers lose questions that they ask before that,
@@ -260,11 +266,18 @@ impl Http {
     }
 
     /// Converts an error response for rmcp.
-    async fn refused(&self, response: Response, discovering: bool) -> Result<StreamableHttpPostResponse, Failure> {
+    async fn refused(
+        &self,
+        response: Response,
+        is_request: bool,
+        discovering: bool,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
         let (status, headers, is_json) = (response.status(), response.headers().clone(), is(&response, JSON));
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
-        // Many send a JSON-RPC error with a status of the same meaning.
-        if is_json
+        // Many send a JSON-RPC error with a status of the same meaning. If a reply is refused, its id is that of the server's
+        // question, and may be that of a request of this side, too.
+        if is_request
+            && is_json
             && let Ok(Some(message)) =
                 self.interceptor.inbound(&body).and_then(|verdict| self.given.decode(verdict, &body))
         {
@@ -317,7 +330,7 @@ impl StreamableHttpClient for Http {
         let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::DiscoverRequest(_)));
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
-        let limit = if cancels(&message) { END_TIME } else { ACCEPT_TIME };
+        let accept_time = if is_minor(&message) { END_TIME } else { ACCEPT_TIME };
         let body = serde_json::to_vec(&message)?;
         let request =
             self.client.post(&*uri).header(ACCEPT, [JSON, EVENTS].join(", ")).header(CONTENT_TYPE, JSON).body(body);
@@ -326,14 +339,14 @@ impl StreamableHttpClient for Http {
             if response.status().is_success() {
                 self.answer(response, is_request).await
             } else {
-                self.refused(response, discovering).await
+                self.refused(response, is_request, discovering).await
             }
         };
-        if !discovering {
+        let Some(limit) = self.discovery.filter(|_| discovering) else {
             // The caller of a request has its own timeout.
-            return if is_request { answered.await } else { soon(limit, answered).await };
-        }
-        let until = tokio::time::Instant::now() + DISCOVERY;
+            return if is_request { answered.await } else { soon(accept_time, answered).await };
+        };
+        let until = tokio::time::Instant::now() + limit;
         match timeout_at(until, answered).await {
             Ok(Ok(StreamableHttpPostResponse::Sse(events, session))) => Ok(StreamableHttpPostResponse::Sse(
                 events::discovered(events, until, self.interceptor.clone()),
@@ -403,10 +416,16 @@ impl StreamableHttpClient for Http {
     }
 }
 
-/// True if a message tells the server that a call is cancelled.
-pub(super) fn cancels(message: &ClientJsonRpcMessage) -> bool {
-    matches!(message, ClientJsonRpcMessage::Notification(notification)
-        if matches!(notification.notification, ClientNotification::CancelledNotification(_)))
+/// True if a message only says that a call is cancelled, or that this side is alive: the server accepts it at once or never,
+/// and it is no reason to ask the user for authorization.
+pub(super) fn is_minor(message: &ClientJsonRpcMessage) -> bool {
+    match message {
+        ClientJsonRpcMessage::Notification(notification) => {
+            matches!(notification.notification, ClientNotification::CancelledNotification(_))
+        }
+        ClientJsonRpcMessage::Response(response) => matches!(response.result, ClientResult::EmptyResult(_)),
+        _ => false,
+    }
 }
 
 /// Limits the wait for something that a server should do at once.

@@ -31,6 +31,7 @@ pub(super) enum Link {
     Recovering {
         recovery: Recovery,
         task: AbortHandle,
+        since: Instant,
         failures: u32,
     },
     /// A recovery failed; the first call after the delay starts another.
@@ -59,11 +60,12 @@ impl Link {
 
     /// Notes that a recovery has ended without a word: its task has panicked, or has gone with its runtime.
     fn notice(&mut self) {
-        if let Self::Recovering { task, failures, .. } = self
+        if let Self::Recovering { task, since, failures, .. } = self
             && task.is_finished()
         {
             let error = CallError::execution("the last attempt broke off before its end");
-            *self = Self::Down { failures: failures.saturating_add(1), since: Instant::now(), error };
+            // The next call may come much later, when there is nothing left to wait for.
+            *self = Self::Down { failures: failures.saturating_add(1), since: *since, error };
         }
     }
 }
@@ -128,7 +130,7 @@ impl Inner {
             Err(CallError::execution(message))
         };
         let recovery = recovering.map(|ended| ended.unwrap_or_else(broken_off)).boxed().shared();
-        *link = Link::Recovering { recovery: recovery.clone(), task, failures };
+        *link = Link::Recovering { recovery: recovery.clone(), task, since: Instant::now(), failures };
         Ok(Now::Recovering(recovery))
     }
 
@@ -198,4 +200,27 @@ async fn recover(inner: Arc<Inner>, mut failures: u32, mut wait: Duration) -> Re
         *link = Link::Down { failures, since: Instant::now(), error: error.clone() };
     }
     Err(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_delay_begins_with_the_recovery_that_broke_off() {
+        let recovering = tokio::spawn(std::future::pending::<()>());
+        let task = recovering.abort_handle();
+        let recovery = std::future::pending::<Result<Arc<Session>, CallError>>().boxed().shared();
+        let mut link = Link::Recovering { recovery, task, since: Instant::now(), failures: 9 };
+        link.notice();
+        assert!(matches!(link, Link::Recovering { .. }), "it goes on");
+        recovering.abort();
+        assert!(recovering.await.unwrap_err().is_cancelled());
+        // Nobody calls for a long time.
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        link.notice();
+        let Link::Down { failures, since, .. } = &link else { panic!("it has broken off") };
+        assert_eq!(*failures, 10);
+        assert!(pause(*failures) <= since.elapsed(), "the next call tries at once");
+    }
 }

@@ -134,13 +134,13 @@ async fn once(
             let client = super::http::Http::new(config.max_message, interceptor.clone(), given.clone())?;
             #[cfg(feature = "mcp-auth")]
             if let Some(authorization) = authorization {
-                return serve(config, host, http, interceptor, authorization.client(client)).await;
+                return serve(config, host, http, client, |client| authorization.client(client)).await;
             }
             if http.oauth {
                 let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
                 return Err(crate::mcp::invalid(message).into());
             }
-            serve(config, host, http, interceptor, client).await
+            serve(config, host, http, client, |client| client).await
         }
         #[cfg(not(feature = "mcp-http"))]
         Target::Http(_) => {
@@ -150,26 +150,33 @@ async fn once(
     }
 }
 
-/// Connects to a server at a URL: with the newest revision, or otherwise from the start by `initialize`.
+/// Connects to a server at a URL: with the newest revision, or otherwise from the start by `initialize`. `with_tokens` makes
+/// the client send tokens, if there are any.
 #[cfg(feature = "mcp-http")]
 async fn serve<C>(
     config: &McpServerConfig,
     host: &Host,
     http: &crate::mcp::config::Http,
-    interceptor: &Arc<Interceptor>,
-    client: C,
+    client: super::http::Http,
+    with_tokens: impl Fn(super::http::Http) -> C,
 ) -> Started
 where
     C: rmcp::transport::streamable_http_client::StreamableHttpClient<Error = CallError> + Sync,
 {
-    let transport = || {
-        let client = super::http::Standing::new(client.clone(), interceptor.clone(), host.changed.clone());
+    let transport = |client: super::http::Http| {
+        let interceptor = client.interceptor.clone();
+        let client = super::http::Standing::new(with_tokens(client), interceptor, host.changed.clone());
         super::http::transport(http, config.connect_timeout, client)
     };
-    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-    match host.clone().serve_with_lifecycle(transport()?, lifecycle).await {
-        Err(_) if interceptor.is_old() => {
-            Ok(host.clone().serve_with_lifecycle(transport()?, ClientLifecycleMode::Initialize).await?)
+    let discover = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    match host.clone().serve_with_lifecycle(transport(client.clone())?, discover.clone()).await {
+        Err(_) if client.interceptor.is_old() => {}
+        started => return Ok(started?),
+    }
+    match host.clone().serve_with_lifecycle(transport(client.clone())?, ClientLifecycleMode::Initialize).await {
+        // It answered slowly, was taken for an old server, and is not one.
+        Err(error) if knows_newest(&error) => {
+            Ok(host.clone().serve_with_lifecycle(transport(client.patient())?, discover).await?)
         }
         started => Ok(started?),
     }

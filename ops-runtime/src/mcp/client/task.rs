@@ -46,6 +46,11 @@ fn task_of(result: &Value, is_earlier: bool) -> Option<Value> {
     task.get("taskId").and_then(Value::as_str).map(|_| task.clone())
 }
 
+/// The status of a task.
+fn status(task: &Value) -> &str {
+    task.get("status").and_then(Value::as_str).unwrap_or_default()
+}
+
 impl Session {
     /// Calls a tool, and returns its raw result, if need be that of a task. `needs_task` if the server runs the tool as a
     /// task only. The call has used up its time at `until`.
@@ -85,7 +90,7 @@ impl Session {
         let mut open = OpenTask { peer: self.peer().clone(), runtime: self.runtime().clone(), id: Some(id.clone()) };
         let mut answered = HashSet::new();
         loop {
-            match task.get("status").and_then(Value::as_str).unwrap_or_default() {
+            match status(&task) {
                 "working" => {}
                 // The server asks, and then responds, while its result is awaited.
                 "input_required" | "completed" | "failed" | "cancelled" if is_earlier => {
@@ -125,8 +130,8 @@ impl Session {
         }
     }
 
-    /// Waits for the result of a task of 2025-11-25. The server is asked about the task meanwhile: each answer is a sign of
-    /// life, as the work may take long after a question.
+    /// Waits for the result of a task of 2025-11-25. As long as the server says that the task is open, it may be silent: the work
+    /// may take long after a question. After that, it has as long as for any response.
     async fn result_of(
         &self,
         task: Value,
@@ -136,26 +141,31 @@ impl Session {
     ) -> Result<Value, CallError> {
         let params = json!({ "taskId": id });
         let request = ClientRequest::CustomRequest(CustomRequest::new("tasks/result", Some(params)));
-        let result = pin!(self.request(request, Slot::of_task(call.clone()), until));
-        match select(result, pin!(self.watch(task, id, call, until))).await {
+        let slot = Slot::of_task(call.clone());
+        let result = pin!(self.request(request, slot.clone(), until));
+        let watched = pin!(async {
+            slot.set_open(true);
+            let watched = self.watch(task, id, until).await;
+            slot.set_open(false);
+            watched
+        });
+        match select(result, watched).await {
             Either::Left((result, _)) => result,
-            // A server that no longer says how the task is has as long as for any answer.
-            Either::Right((error, result)) => {
-                tracing::debug!(server = %self.interceptor.server, %error, "a task can't be asked about");
+            Either::Right((watched, result)) => {
+                if let Err(error) = watched {
+                    tracing::debug!(server = %self.interceptor.server, %error, "a task can't be asked about");
+                }
                 result.await
             }
         }
     }
 
-    /// Asks about a task again and again, until that fails.
-    async fn watch(&self, mut task: Value, id: &str, call: &Slot, until: Option<Instant>) -> CallError {
-        loop {
-            match self.later(&task, id, until).await {
-                Ok(later) => task = later,
-                Err(error) => return error,
-            }
-            call.lives();
+    /// Asks about a task again and again, until it has ended.
+    async fn watch(&self, mut task: Value, id: &str, until: Option<Instant>) -> Result<(), CallError> {
+        while matches!(status(&task), "working" | "input_required") {
+            task = self.later(&task, id, until).await?;
         }
+        Ok(())
     }
 
     /// Asks how a task is, after as long as the server asks for.

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::request::Parts;
 use futures_util::future::{Either, FutureExt, select};
@@ -13,6 +14,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use super::options::McpServerOptions;
 use super::peer::RequestPeer;
@@ -32,6 +34,9 @@ use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
 /// The room that another item of a list takes at least: a comma, a digit, and the bracket behind all.
 const LEAST: usize = 3;
+
+/// How long the end of a subscription may come after the last item that is collected.
+const END: Duration = Duration::from_millis(100);
 
 /// The prefix of the protocol's own metadata in a request, which is not for handlers.
 const RESERVED: &str = "io.modelcontextprotocol/";
@@ -182,8 +187,8 @@ impl<'a> Call<'a> {
             let count = all.items.len().saturating_add(all.errors.len());
             let has_all = count >= self.options.max_items;
             let next = if has_all || count > 0 && room < LEAST {
-                // What would not be collected is not waited for: it may never come.
-                stream.next().now_or_never().unwrap_or_else(|| {
+                // Only the end is waited for, which comes soon or not at all: another item would not be collected.
+                timeout(END, stream.next()).await.unwrap_or_else(|_| {
                     all.complete = false;
                     None
                 })

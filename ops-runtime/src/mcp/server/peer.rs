@@ -103,7 +103,8 @@ impl McpPeer {
     /// parameters and result as the protocol describes them. The key identifies the question within the call.
     ///
     /// Before 2026-07-28, a question is withdrawn (`notifications/cancelled`) if its answer does not come in time, or if the
-    /// call ends before.
+    /// call ends before. Over HTTP, the withdrawal is not sent on the stream of the call, but on that of the server's own
+    /// messages (GET). A client that has not opened that stream does not learn of it.
     ///
     /// # Errors
     /// If the client does not support that, if the parameters are not those of the method, or if the client refuses.

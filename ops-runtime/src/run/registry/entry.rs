@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{RegistryError, difference};
 use crate::model::body::handover::{self, Bodies};
-use crate::run::handler::Typed;
+use crate::run::handler::{InputForm, Typed};
 use crate::run::schemas::{DefinitionCache, Schemas};
 use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, ResponseMeta, SpecRef, Text};
 
@@ -128,8 +128,8 @@ impl Entry {
         })
     }
 
-    /// For a caller that is [`Exact`], checks that code which takes types ignores no member of an input. All other code
-    /// gets the whole input.
+    /// For a caller that is [`Exact`], checks that code which takes types ignores no member of an input. Other code of
+    /// this process gets the whole input. The code of another process may take types, so its schema decides.
     #[inline]
     pub(crate) fn check_members(&self, input: &Value, context: &Context) -> Result<(), CallError> {
         if context.extension::<Exact>().is_some() { self.check_exactly(input) } else { Ok(()) }
@@ -137,9 +137,11 @@ impl Entry {
 
     /// Like [`check_members`](Self::check_members), for a caller that is known to be [`Exact`].
     pub(crate) fn check_exactly(&self, input: &Value) -> Result<(), CallError> {
-        match self.typed() {
-            Some(_) => self.schemas.check_members(&self.spec, input),
-            None => Ok(()),
+        let may_ignore =
+            |handler: &Handler| handler.operation.is_some() || handler.erased.input_form() == InputForm::Either;
+        match self.handler.as_ref().is_some_and(may_ignore) {
+            true => self.schemas.check_members(&self.spec, input),
+            false => Ok(()),
         }
     }
 

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::parts::address;
-use crate::normalise::{Patterns, Searches};
+use crate::model::keywords::is_comment;
+use crate::normalise::{Patterns, Searches, equal};
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
 
@@ -51,8 +52,9 @@ impl ReadOnly {
         found.is_read_only.then(|| Self { bodies, definitions, patterns: Patterns::new(&found.patterns) })
     }
 
-    /// Removes the properties from an input.
-    pub(super) fn remove(&self, input: &mut Value) {
+    /// Removes the properties from an input. False if some may be left, since it would take too long to search the patterns
+    /// in all names.
+    pub(super) fn remove(&self, input: &mut Value) -> bool {
         let searches = self.patterns.searches(input);
         for (property, schema) in &self.bodies {
             let body = if property.is_empty() { Some(&mut *input) } else { input.get_mut(property) };
@@ -60,6 +62,7 @@ impl ReadOnly {
                 self.walk(body, &[schema], &searches, DEPTH);
             }
         }
+        !searches.has_ended()
     }
 
     fn walk<'s>(&'s self, value: &mut Value, schemas: &[&'s Value], searches: &Searches<'_>, depth: usize) {
@@ -67,13 +70,15 @@ impl ReadOnly {
         if !(value.is_object() || value.is_array()) || schemas.is_empty() {
             return;
         }
-        let (parts, gone) = Look::new(self, searches, value).at(schemas);
+        let (parts, inner) = Look::new(self, searches, value).at(schemas);
         match value {
             Value::Object(members) => {
-                members.retain(|name, _| !gone.contains(name));
-                for (name, member) in members {
-                    self.walk(member, &of_member(&parts, name, searches), searches, depth);
-                }
+                let mut inner = inner.into_iter();
+                members.retain(|_, member| {
+                    let Some(schemas) = inner.next().flatten() else { return false };
+                    self.walk(member, &schemas, searches, depth);
+                    true
+                });
             }
             Value::Array(items) => {
                 for (at, item) in items.iter_mut().enumerate() {
@@ -105,28 +110,36 @@ struct Look<'s, 'v> {
 /// The results of schemas for one property, by their addresses.
 type Verdicts = HashMap<usize, Option<bool>>;
 
+/// The schemas of a member of the value; `None` if no request contains it.
+type Member<'s> = Option<Vec<&'s Value>>;
+
 impl<'s, 'v> Look<'s, 'v> {
     fn new(read_only: &'s ReadOnly, searches: &'v Searches<'v>, value: &'v Value) -> Self {
         Self { read_only, searches, value, fits: HashMap::new(), marked: HashMap::new() }
     }
 
-    /// The schemas that apply to the value if these do, each once, and the names of its members that no request
-    /// contains.
-    fn at(mut self, schemas: &[&'s Value]) -> (Vec<&'s Value>, HashSet<String>) {
+    /// The schemas that apply to the value if these do, each once, and its members in their order.
+    fn at(mut self, schemas: &[&'s Value]) -> (Vec<&'s Value>, Vec<Member<'s>>) {
         let parts = self.parts(schemas);
-        let (mut gone, searches) = (HashSet::new(), self.searches);
-        for name in self.value.as_object().into_iter().flat_map(|members| members.keys()) {
-            // Most are declared by none to be so.
-            if parts.iter().any(|part| declared(part, name, searches).any(|own| self.is_read_only(own, PARTS))) {
-                let mut known = Verdicts::new();
-                let says =
-                    schemas.iter().fold(None, |says, schema| or(says, self.verdict(schema, name, &mut known, PARTS)));
-                if says == Some(true) {
-                    gone.insert(name.clone());
-                }
+        let members = self.value.as_object().into_iter().flatten();
+        let members = members.map(|(name, member)| self.member(name, member, schemas, &parts)).collect();
+        (parts, members)
+    }
+
+    /// The schemas of one member. All that is asked about its name is asked here, so that [`Searches`] remember it.
+    fn member(&mut self, name: &str, member: &Value, schemas: &[&'s Value], parts: &[&'s Value]) -> Member<'s> {
+        let searches = self.searches;
+        // Most are declared by none to be so.
+        if parts.iter().any(|part| declared(part, name, searches).any(|own| self.is_read_only(own, PARTS))) {
+            let mut known = Verdicts::new();
+            let says =
+                schemas.iter().fold(None, |says, schema| or(says, self.verdict(schema, name, &mut known, PARTS)));
+            if says == Some(true) {
+                return None;
             }
         }
-        (parts, gone)
+        let has_members = member.is_object() || member.is_array();
+        Some(if has_members { of_member(parts, name, searches) } else { Vec::new() })
     }
 
     fn parts(&mut self, schemas: &[&'s Value]) -> Vec<&'s Value> {
@@ -177,12 +190,20 @@ impl<'s, 'v> Look<'s, 'v> {
     /// The schemas that the value follows beside one that it follows.
     fn beside(&mut self, schema: &'s Value, depth: usize) -> Vec<&'s Value> {
         let mut all: Vec<&Value> = self.read_only.target(schema).into_iter().chain(list(schema, "allOf")).collect();
-        if let Some(condition) = schema.get("if") {
-            all.extend(schema.get(if self.may_be(condition, depth) { "then" } else { "else" }));
-        }
+        let met = schema.get("if").and_then(|condition| self.meets(condition, depth));
+        all.extend(met.and_then(|met| schema.get(if met { "then" } else { "else" })));
         let dependent = schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten();
         all.extend(dependent.filter(|(name, _)| self.value.get(name.as_str()).is_some()).map(|(_, schema)| schema));
         all
+    }
+
+    /// True if the value meets a condition, false if it does not. `None` if that depends on keywords that are not read here:
+    /// then it is not known which properties only the server sets.
+    fn meets(&mut self, condition: &'s Value, depth: usize) -> Option<bool> {
+        if is_read_whole(condition) {
+            return Some(self.may_be_itself(condition, depth));
+        }
+        (!self.may_be(condition, depth)).then_some(false)
     }
 
     /// The variants of a union that the value may be, or all if it seems to be none of them.
@@ -192,6 +213,7 @@ impl<'s, 'v> Look<'s, 'v> {
         if fitting.is_empty() { all } else { fitting }
     }
 
+    /// False if the value does not match a schema. True if it does, or if that depends on keywords that are not read here.
     fn may_be(&mut self, schema: &'s Value, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return true };
         if !is_composed(schema) {
@@ -224,8 +246,9 @@ impl<'s, 'v> Look<'s, 'v> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let differs = properties.into_iter().flatten().any(|(name, property)| {
             let Some(value) = value.get(name) else { return false };
-            property.get("const").is_some_and(|only| only != value)
-                || property.get("enum").and_then(Value::as_array).is_some_and(|all| !all.contains(value))
+            let is_none_of = |all: &Vec<Value>| !all.iter().any(|one| equal(one, value));
+            property.get("const").is_some_and(|only| !equal(only, value))
+                || property.get("enum").and_then(Value::as_array).is_some_and(is_none_of)
         });
         let mut lacks = list(schema, "required").filter_map(Value::as_str).filter(|name| {
             let own = properties.and_then(|properties| properties.get(*name));
@@ -253,6 +276,25 @@ impl<'s, 'v> Look<'s, 'v> {
 /// True if a schema is composed of others.
 fn is_composed(schema: &Value) -> bool {
     ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"].iter().any(|key| schema.get(key).is_some())
+}
+
+/// True if [`Look::may_be_itself`] reads all keywords of a schema that ask for something.
+fn is_read_whole(schema: &Value) -> bool {
+    let mut properties = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    has_only(schema, &["type", "required", "properties"])
+        && properties.all(|property| {
+            // The values say their type.
+            let lists = property.get("const").is_some() || property.get("enum").is_some();
+            has_only(property, &[]) || lists && has_only(property, &["const", "enum", "type"])
+        })
+}
+
+/// True if a schema asks for something by these keywords only.
+fn has_only(schema: &Value, keywords: &[&str]) -> bool {
+    match schema {
+        Value::Object(object) => object.keys().all(|key| keywords.contains(&key.as_str()) || is_comment(key)),
+        other => *other == Value::Bool(true),
+    }
 }
 
 /// The schemas of a property that a schema declares by its name, or by patterns.

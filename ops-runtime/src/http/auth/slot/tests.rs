@@ -55,6 +55,59 @@ async fn all_who_wait_get_the_error() {
 }
 
 #[test]
+fn a_request_in_a_runtime_that_no_thread_runs_holds_up_nobody_for_long() {
+    let runtime = || -> Runtime { Builder::new_current_thread().enable_time().start_paused(true).build().unwrap() };
+    let (first, second) = (runtime(), runtime());
+    let (slot, asked) = (Slot::default(), AtomicUsize::new(0));
+    let fetch = || {
+        let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
+        async move {
+            if number == 1 {
+                sleep(TIMEOUT).await;
+                return Err(CallError::execution("nobody is there"));
+            }
+            Ok(token(number))
+        }
+    };
+    let seconds = Duration::from_secs;
+    assert!(first.block_on(async { timeout(seconds(1), slot.valid(None, fetch)).await }).is_err());
+    // Also calls that have less time than a request for a token get one in the end.
+    second.block_on(async {
+        assert!(timeout(seconds(20), slot.valid(None, fetch)).await.is_err());
+        assert_eq!(timeout(seconds(20), slot.valid(None, fetch)).await.unwrap().unwrap().expose(), "t2");
+    });
+    // The request ends after all. Its error says nothing of the token that has come meanwhile.
+    first.block_on(async { sleep(seconds(60)).await });
+    assert_eq!(second.block_on(slot.valid(None, fetch)).unwrap().expose(), "t2");
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_request_that_takes_too_long_is_not_joined() {
+    let runtime = || -> Runtime { Builder::new_current_thread().enable_time().start_paused(true).build().unwrap() };
+    let (first, second) = (runtime(), runtime());
+    let (slot, asked) = (Slot::default(), AtomicUsize::new(0));
+    let fetch = || {
+        let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
+        async move {
+            if number == 1 {
+                pending::<()>().await;
+            }
+            Ok(token(number))
+        }
+    };
+    assert!(first.block_on(async { timeout(Duration::from_secs(1), slot.valid(None, fetch)).await }).is_err());
+    second.block_on(async {
+        sleep(MAX_WAIT).await;
+        assert!(slot.valid(None, fetch).now_or_never().is_none());
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+        // It is fetched in a task, for all.
+        assert_eq!(slot.valid(None, fetch).await.unwrap().expose(), "t2");
+    });
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[test]
 fn a_request_whose_runtime_has_ended_is_made_again() {
     let runtime = || -> Runtime { Builder::new_current_thread().enable_time().build().unwrap() };
     let (slot, asked) = (Slot::default(), AtomicUsize::new(0));

@@ -31,6 +31,12 @@ fn a_body_is_sent_with_its_own_type_as_it_is() {
         (&["text/*"], Some(LATIN), None, LATIN),
         (&["*/*"], Some("image/webp"), None, "image/webp"),
         (&[""], Some("image/webp"), None, "image/webp"),
+        (&["application/*+json"], Some("application/vnd.a+json; v=1"), None, "application/vnd.a+json; v=1"),
+        (&["application/*+json"], Some("application/json"), None, "application/json"),
+        (&["application/*+json", "*/*"], Some("application/vnd.a+json"), None, "application/vnd.a+json"),
+        (&["application/*+json", OCTETS], Some("application/vnd.a+json"), None, "application/vnd.a+json"),
+        (&["multipart/*"], Some("multipart/mixed; boundary=x"), None, "multipart/mixed; boundary=x"),
+        (&["application/*+json", OCTETS], Some("image/webp"), None, OCTETS),
         // What the input names wins.
         (&["text/csv"], Some(LATIN), Some("text/csv"), "text/csv"),
         (&["image/png"], Some("image/webp"), Some("image/png"), "image/png"),

@@ -19,6 +19,7 @@ use serde_json::Value;
 use sse_stream::Sse;
 use tokio::sync::Notify;
 
+use super::replies::Replies;
 use super::{Failure, OPENING};
 use crate::CallError;
 use crate::mcp::client::delay::Reopening;
@@ -26,7 +27,7 @@ use crate::mcp::client::interceptor::Interceptor;
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// A client that reopens its standing stream, and notes when a session replaces another.
+/// A client that reopens its standing stream, sends replies beside each other, and notes when a session replaces another.
 #[derive(Clone)]
 pub(in crate::mcp::client) struct Standing<C> {
     client: C,
@@ -35,11 +36,12 @@ pub(in crate::mcp::client) struct Standing<C> {
     changed: Arc<Notify>,
     /// True once a session has begun.
     begun: Arc<AtomicBool>,
+    replies: Replies,
 }
 
 impl<C> Standing<C> {
     pub(in crate::mcp::client) fn new(client: C, interceptor: Arc<Interceptor>, changed: Arc<Notify>) -> Self {
-        Self { client, interceptor, changed, begun: Arc::default() }
+        Self { client, interceptor, changed, begun: Arc::default(), replies: Replies::default() }
     }
 }
 
@@ -54,6 +56,20 @@ impl<C: StreamableHttpClient<Error = CallError> + Sync> StreamableHttpClient for
         auth_header: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
+        if matches!(message, ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_)) {
+            let (client, server) = (self.client.clone(), self.interceptor.server.clone());
+            let unsent = self.replies.send(Box::pin(async move {
+                if let Err(error) = client.post_message(uri, message, session_id, auth_header, headers).await {
+                    let error = CallError::from_error(error);
+                    tracing::warn!(%server, error = error.message(), "a reply to the server was not accepted");
+                }
+            }));
+            // Too many are being sent: rmcp waits for this one, up to its own limit.
+            if let Some(reply) = unsent {
+                reply.await;
+            }
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
         let begins = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::InitializeRequest(_)));
         let answer = self.client.post_message(uri, message, session_id, auth_header, headers).await?;

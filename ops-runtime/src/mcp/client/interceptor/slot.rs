@@ -28,6 +28,8 @@ pub(in super::super) struct Slot {
 struct SlotState {
     answer: Option<Answer>,
     last_progress: Option<Instant>,
+    /// True while the server says that the task of the request is open.
+    is_open: bool,
 }
 
 /// The response to a request, unchanged.
@@ -75,10 +77,18 @@ impl Slot {
         self.state().answer.take()
     }
 
-    /// When the server last reported progress; `None` if it did not.
+    /// When the server last reported progress; now, while the task of the request is open. `None` if it did not.
     pub(in super::super) fn last_progress(&self) -> Option<Instant> {
         let of_call = self.call.as_ref().and_then(|call| call.last_progress());
-        self.state().last_progress.max(of_call)
+        let state = self.state();
+        let own = if state.is_open { Some(Instant::now()) } else { state.last_progress };
+        own.max(of_call)
+    }
+
+    /// Sets whether the server says that the task of the request is open.
+    pub(in super::super) fn set_open(&self, is_open: bool) {
+        let mut state = self.state();
+        (state.is_open, state.last_progress) = (is_open, Some(Instant::now()));
     }
 
     /// Notes the interceptor and the number of the request.
@@ -90,13 +100,8 @@ impl Slot {
         self.state().answer = Some(answer);
     }
 
-    /// Notes that the server works on the request.
-    pub(in super::super) fn lives(&self) {
-        self.state().last_progress = Some(Instant::now());
-    }
-
     pub(super) fn report(&self, progress: Progress) {
-        self.lives();
+        self.state().last_progress = Some(Instant::now());
         if let Some(sink) = &self.progress {
             sink.report(progress);
         }

@@ -18,7 +18,7 @@ fn spec(body: Value, definitions: &[(&'static str, Value)]) -> OperationSpec {
 
 fn left(body: Value, definitions: &[(&'static str, Value)], value: Value) -> Value {
     let mut input = json!({ "id": 1, "body": value });
-    ReadOnly::of(&spec(body, definitions)).unwrap().remove(&mut input);
+    assert!(ReadOnly::of(&spec(body, definitions)).unwrap().remove(&mut input), "all of it was searched");
     assert_eq!(input["id"], 1, "a parameter stays");
     input["body"].take()
 }
@@ -145,4 +145,48 @@ fn properties_are_found_by_patterns_and_conditions() {
     for (schema, value, expected) in table {
         assert_eq!(left(schema.clone(), &[], value.clone()), expected, "{value} by {schema}");
     }
+}
+
+#[test]
+fn conditions_decide_only_if_they_are_read_whole() {
+    let value = json!({ "kind": 1, "draft": true, "price": 5, "made": 2 });
+    let (unpriced, unmade) =
+        (json!({ "kind": 1, "draft": true, "made": 2 }), json!({ "kind": 1, "draft": true, "price": 5 }));
+    let table = [
+        (json!({ "not": { "required": ["draft"] } }), &value),
+        (json!({ "anyOf": [{ "properties": { "kind": { "const": 2 } } }] }), &value),
+        (json!({ "properties": { "draft": { "type": "string" } } }), &value),
+        (json!({ "required": ["draft"], "minProperties": 9 }), &value),
+        // What is read is not met, so the rest does not matter.
+        (json!({ "required": ["sold"], "minProperties": 1 }), &unmade),
+        (json!({ "allOf": [{ "properties": { "kind": { "enum": [2, 3] } } }] }), &unmade),
+        (json!({ "properties": { "kind": { "type": "number", "const": 1.0 }, "sold": true } }), &unpriced),
+        (json!({ "title": "Draft", "type": "object", "required": ["draft"] }), &unpriced),
+        (json!(true), &unpriced),
+    ];
+    for (condition, expected) in table {
+        let schema = json!({
+            "if": condition,
+            "then": { "properties": { "price": { "readOnly": true } } },
+            "else": { "properties": { "made": { "readOnly": true } } },
+        });
+        assert_eq!(&left(schema, &[], value.clone()), expected, "{condition}");
+    }
+    // Nor do they say that the value is no variant.
+    let unread = json!({ "not": { "required": ["draft"] } });
+    let free = json!({ "properties": { "price": {} }, "if": unread, "then": { "required": ["sold"] } });
+    let union = json!({ "oneOf": [free, { "properties": { "price": { "readOnly": true } } }] });
+    assert_eq!(left(union, &[], value.clone()), value);
+}
+
+#[test]
+fn patterns_are_searched_in_all_names_of_a_large_body() {
+    let mut patterns: Map<String, Value> = (0..60).map(|at| (format!("^k{at}_"), json!({}))).collect();
+    patterns.insert("^id".to_owned(), json!({ "readOnly": true }));
+    let body = json!({ "patternProperties": patterns });
+    let many: Map<String, Value> = (0..1_500).map(|at| (format!("id{at}"), json!(at))).collect();
+    assert_eq!(left(body.clone(), &[], many.into()), json!({}));
+    // Far more text of names than values is not searched to its end, and that is told.
+    let mut input = json!({ "id": 1, "body": { ("x".repeat(640_000)): 1 } });
+    assert!(!ReadOnly::of(&spec(body, &[])).unwrap().remove(&mut input));
 }
