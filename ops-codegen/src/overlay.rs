@@ -23,6 +23,8 @@ pub(crate) struct Overlaid {
     location: String,
     /// The document as it is now, as JSON.
     text: String,
+    /// What the document itself says that is not in its value, such as a repeated key; its place is known.
+    parsed: Vec<Diagnostic>,
     /// The files of the document and of the overlays, and where each place comes from.
     origins: Origins,
     files: FileSource,
@@ -36,19 +38,20 @@ impl Overlaid {
         files: FileSource,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<Self, Vec<Diagnostic>> {
-        let read = |path: &str| -> Result<(String, Value), Vec<Diagnostic>> {
+        let read = |path: &str| -> Result<(String, Value, Vec<Diagnostic>), Vec<Diagnostic>> {
             let unreadable = |error: SourceError| Diagnostic::error("", error.message).with_document(path);
             let text = files.read(path, path).map_err(|error| vec![unreadable(error)])?;
-            let value = openapi::parse(&text).map_err(|error| vec![error.with_document(path)])?;
-            Ok((text, value))
+            let (value, told) = openapi::parse_told(&text).map_err(|error| vec![error.with_document(path)])?;
+            Ok((text, value, told))
         };
-        let (text, value) = read(location)?;
+        let (text, value, mut parsed) = read(location)?;
         let mut origins = Origins::new(location, text);
+        origins.locate_in(0, &mut parsed);
+        diagnostics.extend(parsed.iter().cloned());
         let mut draft = Draft::new(value);
         for path in overlays {
-            let (text, overlay) = read(path)?;
+            let (text, overlay, mut told) = read(path)?;
             let number = origins.add(path, text);
-            let mut told = Vec::new();
             let actions = actions(&overlay, &mut told);
             extends(&overlay, location, path, &mut told);
             let is_valid = told.iter().all(|diagnostic| diagnostic.severity < Severity::Error);
@@ -63,7 +66,7 @@ impl Overlaid {
             diagnostics.append(&mut told);
         }
         origins.edits = draft.edits;
-        Ok(Self { location: location.to_owned(), text: draft.value.to_string(), origins, files })
+        Ok(Self { location: location.to_owned(), text: draft.value.to_string(), parsed, origins, files })
     }
 
     /// The files that were read.
@@ -85,7 +88,9 @@ impl Overlaid {
     /// overlay that put the part there.
     pub(crate) fn place(&self, diagnostics: &mut [Diagnostic]) {
         let ours = |diagnostic: &&mut Diagnostic| {
-            diagnostic.document.as_ref() == Some(&self.location) && diagnostic.position.is_some()
+            diagnostic.document.as_ref() == Some(&self.location)
+                && diagnostic.position.is_some()
+                && !self.parsed.contains(&**diagnostic)
         };
         self.origins.place(diagnostics.iter_mut().filter(ours).collect());
     }

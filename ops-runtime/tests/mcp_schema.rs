@@ -248,6 +248,26 @@ fn what_cannot_be_read_costs_itself_alone() {
 }
 
 #[test]
+fn a_page_is_not_the_whole_list() {
+    let tool = json!({ "name": "t", "inputSchema": {} });
+    let (api, told) = read(&json!({ "result": { "tools": [tool], "nextCursor": "x" } }));
+    assert_eq!(api.operations.len(), 1);
+    assert_eq!(told, ["/result/nextCursor the list has further pages, whose tools are not in it"]);
+    assert_eq!(read(&json!({ "tools": [tool], "nextCursor": null })).1, Vec::<String>::new());
+}
+
+#[test]
+fn what_a_text_repeats_is_told() {
+    let text = "tools:\n- {name: a, name: b, inputSchema: {}}\n";
+    let source = std::collections::BTreeMap::from([("x.yaml".to_owned(), text.to_owned())]);
+    let (api, diagnostics) = mcp::load("x.yaml", &source, &ReadOptions::new()).unwrap();
+    assert_eq!(api.operations[0].name(), "b");
+    let [told] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
+    assert_eq!((told.pointer.as_str(), told.position.map(|(line, _)| line)), ("/tools/0", Some(2)));
+    assert!(told.message.contains("more than once") && told.document.as_deref() == Some("x.yaml"), "{told}");
+}
+
+#[test]
 fn diagnostics_say_where_in_the_text() {
     let text = "{\n \"serverInfo\": {\"name\": \"S\"},\n \"tools\": [\n  {\"inputSchema\": {}}\n ]\n}\n";
     let source = std::collections::BTreeMap::from([("dir/x.json".to_owned(), text.to_owned())]);

@@ -133,7 +133,8 @@ fn what_is_imported_is_what_was_read() {
     let mut compared = 0;
     for path in documents(&folder()) {
         let path = path.to_string_lossy();
-        let (api, _) = openapi::load(&path, &FileSource::new(), &ReadOptions::new()).unwrap();
+        let options = ReadOptions::new().with_namespace(openapi::file_namespace(Path::new(&*path)));
+        let (api, _) = openapi::load(&path, &FileSource::new(), &options).unwrap();
         let imported = from_openapi_file(&path, HttpConfig::new()).unwrap();
         let specs =
             imported.registrations.iter().map(ops_runtime::adapter::Registration::spec).chain(&imported.webhooks);

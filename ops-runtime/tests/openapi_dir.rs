@@ -117,6 +117,21 @@ fn all_that_can_be_read_is() {
 }
 
 #[test]
+fn webhooks_are_read() {
+    let schema = "{type: object, properties: {pet: {$ref: '#/components/schemas/Pet'}}}";
+    let hooks = format!(
+        "openapi: 3.1.0\ninfo: {{version: '1'}}\nwebhooks:\n  sold:\n    post: {{requestBody: {{content: \
+         {{application/json: {{schema: {schema}}}}}}}}}\ncomponents: {{schemas: {{Pet: {{type: object}}}}}}\n"
+    );
+    let folder = Folder::new("webhooks", &[("shop.yaml", &hooks)]);
+    let directory = openapi::load_dir(&folder.0, &ReadOptions::new()).unwrap();
+    let [(name, api)] = directory.apis.as_slice() else { panic!("{directory:?}") };
+    let ids: Vec<_> = api.webhooks.iter().map(|spec| spec.id.as_ref()).collect();
+    assert_eq!((name.as_str(), ids), ("shop", vec!["shop.sold"]));
+    assert_eq!(api.webhooks[0].definitions, api.definitions);
+}
+
+#[test]
 fn what_is_no_directory_is_refused() {
     let folder = Folder::new("none", &[("a.yaml", API)]);
     assert!(openapi::load_dir(folder.0.join("gone"), &ReadOptions::new()).is_err());

@@ -255,3 +255,21 @@ fn swagger_bodies_and_forms() {
     assert_eq!((fixed(&form, "chat"), fixed(&form, "chat_stream")), (vec![OFF], vec![ON]));
     assert_eq!(body(&form, "chat")["properties"], json!({ "a": { "type": "string" } }));
 }
+
+#[test]
+fn what_webhooks_send_keeps_the_boolean() {
+    let create = json!({ "$ref": "#/components/schemas/Create" });
+    let made = json!({ "requestBody": { "content": { "application/json": { "schema": create } } }, "responses": {} });
+    let properties = json!({ "model": { "type": "string" }, "stream": { "type": "boolean" } });
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": { "version": "1" },
+        "paths": { "/chat": { "post": chat(&create) } },
+        "webhooks": { "made": { "post": made } },
+        "components": { "schemas": { "Create": { "type": "object", "properties": properties } } },
+    });
+    let (api, _) = openapi::read(&document, &ReadOptions::new().with_namespace("ai")).unwrap();
+    assert_eq!(definition(&api, "Create")["properties"], properties);
+    assert_eq!(body(&api, "chat"), json!({ "$ref": "#/$defs/Create_without_stream" }));
+    assert!(definition(&api, "Create_without_stream")["properties"].get("stream").is_none());
+}

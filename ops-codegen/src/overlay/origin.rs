@@ -67,9 +67,9 @@ impl Origins {
         by_file.into_iter().for_each(|(file, diagnostics)| self.locate(file, diagnostics));
     }
 
-    /// Gives diagnostics of an overlay their file, and lines in it.
-    pub(super) fn locate_in(&self, overlay: usize, diagnostics: &mut [Diagnostic]) {
-        self.locate(overlay, diagnostics.iter_mut().collect());
+    /// Gives diagnostics of a file, of the document or an overlay, its location, and lines in it if they have none.
+    pub(super) fn locate_in(&self, file: usize, diagnostics: &mut [Diagnostic]) {
+        self.locate(file, diagnostics.iter_mut().collect());
     }
 
     fn locate(&self, file: usize, diagnostics: Vec<&mut Diagnostic>) {
@@ -83,7 +83,8 @@ impl Origins {
             .collect();
         for diagnostic in diagnostics {
             diagnostic.document = Some(location.clone());
-            diagnostic.position = around(&diagnostic.pointer).find_map(|pointer| positions.get(pointer).copied());
+            let found = || around(&diagnostic.pointer).find_map(|pointer| positions.get(pointer).copied());
+            diagnostic.position = diagnostic.position.or_else(found);
         }
     }
 }

@@ -269,6 +269,23 @@ fn places_name_the_file_that_a_part_comes_from() {
 }
 
 #[test]
+fn what_the_texts_repeat_is_told() {
+    let folder = folder("repeated");
+    let actions = "- {target: $.a, update: 2, update: 3}\n";
+    let (changed, told, overlaid) = overlaid(&folder, "a: 1\nb: {c: 1, c: 2}\n", &[("1.1.0", actions)]).unwrap();
+    assert_eq!(changed, json!({ "a": 3, "b": { "c": 2 } }));
+    let places: Vec<_> = told.iter().map(|told| (told.pointer.as_str(), told.position.map(|(line, _)| line))).collect();
+    assert_eq!(places, [("/b", Some(2)), ("/actions/0", Some(4))]);
+    assert!(told.iter().all(|told| told.message.contains("more than once")), "{told:?}");
+    assert!(told[0].document.as_ref().unwrap().ends_with("api.yaml"), "{told:?}");
+    // They are about the text of the document, not about what the overlays made of it.
+    let mut placed = told.clone();
+    overlaid.place(&mut placed);
+    assert_eq!(placed, told);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn hostile_overlays_end() {
     let folder = folder("hostile");
     let deep = (0..250).fold("1".to_owned(), |inner, _| format!("[{inner},[2]]"));

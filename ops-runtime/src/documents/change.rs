@@ -4,7 +4,7 @@
 //! by the new ones; in a response, from a server that knows the new schemas to a type of the old ones. A change breaks if
 //! the receiver may not take what the sender may send. A change that may be a break counts as one.
 //!
-//! - Properties that no schema declares are assumed not to be sent.
+//! - Properties that no schema declares are assumed not to be sent, unless an object declares none at all.
 //! - Types take more than their schemas: new properties, unknown values of an enum, and values outside of limits break
 //!   no response. An enum of a single value takes no other.
 //! - The parts of `allOf` are compared as one schema.
@@ -15,6 +15,7 @@ mod compare;
 mod merge;
 mod object;
 mod range;
+mod tags;
 mod union;
 mod view;
 

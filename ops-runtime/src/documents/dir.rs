@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-pub use self::namespace::{FileNamespace, dir_namespaces};
+pub use self::namespace::{FileNamespace, dir_namespaces, file_namespace};
 use super::openapi::document::{Documents, Limits, Parsed};
 use super::openapi::reader::Names;
 use super::openapi::{ReadOptions, read_documents};
@@ -172,11 +172,12 @@ impl Loader {
         #[cfg(feature = "mcp-schema")]
         if tools::is_tool_list(value) {
             let namespace = self.namespace(file, &location);
-            let (api, mut diagnostics) = match tools::read(value, &tools::ReadOptions::new().with_namespace(&namespace))
-            {
+            let (api, told) = match tools::read(value, &tools::ReadOptions::new().with_namespace(&namespace)) {
                 Ok(read) => read,
                 Err(error) => return self.directory.diagnostics.push(failed(error)),
             };
+            let mut diagnostics = parsed.diagnostics.clone();
+            diagnostics.extend(told);
             diagnostics.iter_mut().for_each(|diagnostic| diagnostic.document = Some(location.clone()));
             return self.take(namespace, &location, Ok((api, diagnostics)));
         }
@@ -225,19 +226,21 @@ impl Loader {
         match read {
             Ok((api, diagnostics)) => {
                 self.directory.diagnostics.extend(diagnostics);
+                let Api { definitions, operations, webhooks } = api;
                 let (known, new): (Vec<_>, Vec<_>) =
-                    api.operations.into_iter().partition(|operation| self.ids.contains(operation.id.as_ref()));
+                    operations.into_iter().partition(|operation| self.ids.contains(operation.id.as_ref()));
                 for operation in known {
                     let warning = Diagnostic::warning("", format!("there is an operation `{}` already", operation.id));
                     self.directory.diagnostics.push(warning.with_document(location).with_help("this one was left out"));
                 }
                 self.ids.extend(new.iter().map(|operation| operation.id.clone().into_owned()));
-                let api = Api::new(api.definitions, new);
+                let api = Api::new(definitions, new).with_webhooks(webhooks);
                 match self.directory.apis.iter_mut().find(|(name, _)| *name == namespace) {
                     // Operations that are files of their own came first; they need no definitions of others.
                     Some((_, known)) => {
                         known.definitions = api.definitions;
                         known.operations.extend(api.operations);
+                        known.webhooks.extend(api.webhooks);
                     }
                     None => self.directory.apis.push((namespace, api)),
                 }

@@ -95,7 +95,7 @@ pub(crate) use self::name::namespace;
 pub use self::options::ReadOptions;
 use self::reader::Reader;
 use self::version::Version;
-pub use crate::documents::dir::{Directory, FileNamespace, dir_namespaces, load_dir};
+pub use crate::documents::dir::{Directory, FileNamespace, dir_namespaces, file_namespace, load_dir};
 use crate::documents::source::Source;
 use crate::{Api, Definitions, Diagnostic};
 
@@ -116,8 +116,19 @@ pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Resul
 /// # Errors
 /// If the text is neither.
 pub fn parse(text: &str) -> Result<Value, Diagnostic> {
+    parse_told(text).map(|(value, _)| value)
+}
+
+/// The value of a JSON or YAML text as [`parse`] gives it, and a diagnostic for each part that was left out.
+///
+/// # Errors
+/// If the text is neither.
+#[doc(hidden)]
+pub fn parse_told(text: &str) -> Result<(Value, Vec<Diagnostic>), Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    text::parse(text, &mut Vec::new()).map(|(value, _)| value)
+    let mut diagnostics = Vec::new();
+    let (value, _) = text::parse(text, &mut diagnostics)?;
+    Ok((value, diagnostics))
 }
 
 /// Finds the line and the column, from 1, of the values at JSON pointers in a text.
@@ -172,7 +183,7 @@ pub(in crate::documents) fn read_documents(
     let mut operations = reader.operations(&namespace);
     let webhooks = reader.webhooks(&namespace);
     reader.read_definitions();
-    reader.settle_switches(&mut operations);
+    reader.settle_switches(&mut operations, &webhooks);
     let api = Api::new(Definitions::new(std::mem::take(&mut reader.definitions)), operations);
     let api = api.with_webhooks(webhooks);
     Ok((api, reader.finished_diagnostics()))

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::Finding;
-use super::merge::{Parts, parts};
+use super::merge::{Parts, Union, parts};
 use super::view::{Side, definition, is_any, kind, reference, resolve, rest, same, values, variants, words};
 use crate::model::text::readable;
 use crate::{Definitions, pointer};
@@ -23,13 +23,6 @@ const MOST: usize = 500;
 
 /// A pointer of more bytes is not extended.
 const LONGEST: usize = 2_000;
-
-/// Lower limits of values, and upper ones.
-const LOWER: &[&str] = &["exclusiveMinimum", "minItems", "minLength", "minProperties", "minimum"];
-const UPPER: &[&str] = &["exclusiveMaximum", "maxItems", "maxLength", "maxProperties", "maximum"];
-
-/// Constraints that are equal or different, but for `multipleOf`.
-const OTHER: &[&str] = &["multipleOf", "pattern", "uniqueItems"];
 
 pub(super) type Object = Map<String, Value>;
 
@@ -304,15 +297,15 @@ impl<'a> Comparer<'a> {
     fn either(&mut self, old: &Parts<'_>, new: &Parts<'_>, pointer: &str) {
         let of = |parts: &Parts<'_>| match parts.unions.first() {
             Some(union) => Some(union.clone()),
-            None => variants(&parts.node),
+            None => variants(&parts.node).map(Union::of),
         };
         match (of(old), of(new)) {
             (None, None) => self.single(&old.node, &new.node, pointer),
-            (old_list, new_list) => {
-                let alone = |parts: &Parts<'_>| vec![Value::Object(parts.node.clone().into_owned())];
-                let old = old_list.unwrap_or_else(|| alone(old));
-                let new = new_list.unwrap_or_else(|| alone(new));
-                self.union(old, new, pointer);
+            (old_union, new_union) => {
+                let alone = |parts: &Parts<'_>| Union::of(vec![Value::Object(parts.node.clone().into_owned())]);
+                let old = old_union.unwrap_or_else(|| alone(old));
+                let new = new_union.unwrap_or_else(|| alone(new));
+                self.union(&old, &new, pointer);
             }
         }
     }
@@ -323,7 +316,7 @@ impl<'a> Comparer<'a> {
             self.either(&old.without_unions(), &new.without_unions(), pointer);
         }
         for (old, new) in old.unions.iter().zip(&new.unions) {
-            self.union(old.clone(), new.clone(), pointer);
+            self.union(old, new, pointer);
         }
         if old.unions.len() != new.unions.len() {
             let (sent, taken) = self.ends(old.unions.len(), new.unions.len());
@@ -348,17 +341,22 @@ impl<'a> Comparer<'a> {
             self.note(pointer, "it changed in a way that cannot be compared", !taken.is_empty());
         }
         let (old_kind, new_kind) = (kind(old), kind(new));
-        if old_kind != new_kind {
-            let ends = self.ends(old_kind, new_kind);
-            let widens = matches!(ends, ("integer", "number") | (_, "any"));
-            return self.note(pointer, format!("it was {old_kind} and is {new_kind} now"), !widens);
+        let (sent, taken) = self.ends(old_kind, new_kind);
+        let is_same = sent == taken;
+        if !is_same {
+            let widens = matches!((sent, taken), ("integer", "number") | (_, "any"));
+            self.note(pointer, format!("it was {old_kind} and is {new_kind} now"), !widens);
+            if !widens {
+                return;
+            }
         }
+        // A wider kind may restrict the values of the kind that is sent.
         self.values(old, new, pointer);
-        self.limits(old, new, old_kind, pointer);
-        self.format(old, new, old_kind, pointer);
-        match old_kind {
-            "object" => self.object(old, new, pointer),
-            "array" => self.array(old, new, pointer),
+        self.limits(old, new, sent, pointer);
+        self.format(old, new, sent, pointer);
+        match sent {
+            "object" if is_same => self.object(old, new, pointer),
+            "array" if is_same => self.array(old, new, pointer),
             _ => {}
         }
     }
@@ -393,57 +391,6 @@ impl<'a> Comparer<'a> {
             (None, None) => {}
         }
     }
-
-    fn limits(&mut self, old: &Object, new: &Object, kind: &str, pointer: &str) {
-        let widens = kind == "integer" && !super::range::of_type(old).contains(super::range::of_type(new));
-        for (key, is_lower) in LOWER.iter().map(|key| (*key, true)).chain(UPPER.iter().map(|key| (*key, false))) {
-            let (old, new) = (old.get(key).and_then(Value::as_f64), new.get(key).and_then(Value::as_f64));
-            // A length or a number of items is at least 0 anyway.
-            let is_count = matches!(key, "minItems" | "minLength" | "minProperties");
-            let least = |limit: Option<f64>| limit.or(is_count.then_some(0.0));
-            let message = match new {
-                _ if least(old) == least(new) => continue,
-                Some(new) => format!("`{key}` is {new} now"),
-                None => format!("there is no `{key}` any more"),
-            };
-            let narrows = match (old, new) {
-                (Some(old), Some(new)) if is_lower => new > old,
-                (Some(old), Some(new)) => new < old,
-                (old, _) => old.is_none(),
-            };
-            // Limits of integers may select their types.
-            self.note(pointer, message, if self.side == Side::Input { narrows } else { widens });
-        }
-        for key in OTHER.iter().filter(|key| old.get(**key) != new.get(**key)) {
-            let demands = new.get(*key).is_some_and(|limit| *limit != Value::Bool(false)) && !divides(key, old, new);
-            self.note(pointer, format!("`{key}` changed"), self.side == Side::Input && demands);
-        }
-    }
-
-    fn format(&mut self, old: &Object, new: &Object, kind: &str, pointer: &str) {
-        let text = |node: &'_ Object| node.get("format").and_then(Value::as_str).map(str::to_owned);
-        if text(old) == text(new) {
-            return;
-        }
-        let breaks = match kind {
-            "integer" | "number" => super::range::format_breaks(self.side, kind, old, new),
-            _ => super::range::text_format_breaks(self.side, text(old).as_deref(), text(new).as_deref()),
-        };
-        let message = match text(new) {
-            Some(new) => format!("its format is `{}` now", readable(&new, 100)),
-            None => "it has no format any more".to_owned(),
-        };
-        self.note(pointer, message, breaks);
-    }
-}
-
-/// True if a multiple of the old number is one of the new.
-fn divides(key: &str, old: &Object, new: &Object) -> bool {
-    let number = |node: &Object| node.get(key).and_then(Value::as_f64).filter(|number| *number > 0.0);
-    match (number(old), number(new)) {
-        (Some(old), Some(new)) => crate::model::decimal::is_multiple(old, new),
-        _ => false,
-    }
 }
 
 /// True if no entry breaks; collects the pairs of definitions on which that depends.
@@ -458,7 +405,7 @@ fn harmless(entries: &[Entry], open: &mut Vec<usize>) -> bool {
 }
 
 /// A value in a message.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     readable(&value.to_string(), 200)
 }
 

@@ -13,13 +13,30 @@ type Object = Map<String, Value>;
 /// How deep parts inside of parts are followed.
 const DEEPEST: usize = 16;
 
+/// The variants of an `anyOf` or `oneOf`, or of a schema whose values are of several kinds.
+#[derive(Debug, Clone)]
+pub(super) struct Union {
+    pub(super) variants: Vec<Value>,
+    /// True for `oneOf`, false for `anyOf`; `None` for a schema that is written in another way.
+    pub(super) is_exclusive: Option<bool>,
+    /// The `discriminator` beside the variants.
+    pub(super) discriminator: Option<Value>,
+}
+
+impl Union {
+    /// The union of variants that no `anyOf` or `oneOf` lists.
+    pub(super) fn of(variants: Vec<Value>) -> Self {
+        Self { variants, is_exclusive: None, discriminator: None }
+    }
+}
+
 /// A schema as a list of conditions that a value meets together.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     /// All members that are no union.
     pub(super) node: Cow<'a, Object>,
-    /// The variants of each `anyOf` and `oneOf`.
-    pub(super) unions: Vec<Vec<Value>>,
+    /// Each `anyOf` and `oneOf`.
+    pub(super) unions: Vec<Union>,
 }
 
 impl<'a> Parts<'a> {
@@ -48,7 +65,7 @@ struct Merge<'m> {
     definitions: &'m Definitions,
     budget: &'m mut usize,
     node: Object,
-    unions: Vec<Vec<Value>>,
+    unions: Vec<Union>,
     /// The definitions that are parts already: one that is a part of itself adds nothing.
     open: HashSet<String>,
 }
@@ -77,7 +94,13 @@ impl Merge<'_> {
                     [only] => self.part(only, depth)?,
                     _ => {
                         self.spend(value)?;
-                        self.unions.push(members.clone());
+                        let discriminator = node.get("discriminator");
+                        discriminator.map_or(Some(()), |discriminator| self.spend(discriminator))?;
+                        self.unions.push(Union {
+                            variants: members.clone(),
+                            is_exclusive: Some(key == "oneOf"),
+                            discriminator: discriminator.cloned(),
+                        });
                     }
                 },
                 _ => {

@@ -81,6 +81,10 @@ impl Comparer<'_> {
         let place = format!("{at}/{key}");
         let any = Value::Bool(true);
         let (sent, taken) = self.ends(old.get(key), new.get(key));
+        // An object that declares no properties can have any: its type is a map.
+        let (sender, _) = self.ends(old, new);
+        let is_map = !sender.contains_key("properties") && !sender.contains_key("patternProperties");
+        let sent = sent.or_else(|| is_map.then_some(&any));
         match (sent, taken) {
             (Some(sent), Some(taken)) if sent.is_object() && taken.is_object() => {
                 let (old, new) = self.ends(sent, taken);

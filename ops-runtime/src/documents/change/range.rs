@@ -2,8 +2,16 @@
 
 use serde_json::Value;
 
-use super::compare::Object;
-use super::view::Side;
+use super::compare::{Comparer, Object};
+use super::view::{Side, kind};
+use crate::model::text::readable;
+
+/// Lower limits of values, and upper ones.
+const LOWER: &[&str] = &["exclusiveMinimum", "minItems", "minLength", "minProperties", "minimum"];
+const UPPER: &[&str] = &["exclusiveMaximum", "maxItems", "maxLength", "maxProperties", "maximum"];
+
+/// Constraints that are equal or different, but for `multipleOf`.
+const OTHER: &[&str] = &["multipleOf", "pattern", "uniqueItems"];
 
 /// Formats of strings that types may be made of.
 const TYPED_FORMATS: &[&str] = &["binary", "byte", "date", "date-time", "uri", "uuid"];
@@ -13,10 +21,10 @@ const SHOWN_FORMATS: &[&str] = &["html", "markdown", "multiline", "password", "t
 
 /// Integers from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Range(i128, i128);
+struct Range(i128, i128);
 
 impl Range {
-    pub(super) fn contains(self, other: Self) -> bool {
+    fn contains(self, other: Self) -> bool {
         self.0 <= other.0 && self.1 >= other.1
     }
 }
@@ -31,7 +39,7 @@ fn format(node: &Object) -> Option<&str> {
 }
 
 /// What the type of an integer holds, as the generator chooses it.
-pub(super) fn of_type(node: &Object) -> Range {
+fn of_type(node: &Object) -> Range {
     let limit = |keys: [&str; 2]| keys.into_iter().find_map(|key| node.get(key).and_then(Value::as_f64));
     let is_positive = limit(["minimum", "exclusiveMinimum"]).is_some_and(|limit| limit >= 0.0);
     let is_beyond = limit(["maximum", "exclusiveMaximum"]).is_some_and(|limit| limit > 9.3e18);
@@ -59,7 +67,7 @@ fn of_values(node: &Object) -> Range {
 }
 
 /// True if a number of another format may not be taken.
-pub(super) fn format_breaks(side: Side, kind: &str, old: &Object, new: &Object) -> bool {
+fn format_breaks(side: Side, kind: &str, old: &Object, new: &Object) -> bool {
     let whole = |node: &Object| matches!(format(node), Some("int32" | "int64"));
     match (side, kind) {
         (Side::Input, "integer") => !of_values(new).contains(of_values(old)),
@@ -72,7 +80,7 @@ pub(super) fn format_breaks(side: Side, kind: &str, old: &Object, new: &Object) 
 }
 
 /// True if text of another format may not be taken.
-pub(super) fn text_format_breaks(side: Side, old: Option<&str>, new: Option<&str>) -> bool {
+fn text_format_breaks(side: Side, old: Option<&str>, new: Option<&str>) -> bool {
     let is_bytes = |format: Option<&str>| format == Some("binary");
     let is_typed = |format: &str| TYPED_FORMATS.contains(&format);
     // Bytes are sent and read in another way than text.
@@ -83,5 +91,74 @@ pub(super) fn text_format_breaks(side: Side, old: Option<&str>, new: Option<&str
         Side::Input => new.is_some_and(|new| !SHOWN_FORMATS.contains(&new)),
         // A type without a format accepts any text.
         Side::Output => old.is_some_and(is_typed),
+    }
+}
+
+impl Comparer<'_> {
+    /// Compares the limits of values of the kind that is sent.
+    pub(super) fn limits(&mut self, old: &Object, new: &Object, sent: &str, pointer: &str) {
+        let are_integers = kind(old) == "integer" && kind(new) == "integer";
+        let widens = are_integers && !of_type(old).contains(of_type(new));
+        let limits = LOWER.iter().map(|key| (*key, true)).chain(UPPER.iter().map(|key| (*key, false)));
+        for (key, is_lower) in limits.filter(|(key, _)| limits_kind(key, sent)) {
+            let (old, new) = (old.get(key).and_then(Value::as_f64), new.get(key).and_then(Value::as_f64));
+            // A length or a number of items is at least 0 anyway.
+            let is_count = matches!(key, "minItems" | "minLength" | "minProperties");
+            let least = |limit: Option<f64>| limit.or(is_count.then_some(0.0));
+            let message = match new {
+                _ if least(old) == least(new) => continue,
+                Some(new) => format!("`{key}` is {new} now"),
+                None => format!("there is no `{key}` any more"),
+            };
+            let narrows = match (old, new) {
+                (Some(old), Some(new)) if is_lower => new > old,
+                (Some(old), Some(new)) => new < old,
+                (old, _) => old.is_none(),
+            };
+            // Limits of integers may select their types.
+            self.note(pointer, message, if self.side == Side::Input { narrows } else { widens });
+        }
+        let others = OTHER.iter().filter(|key| limits_kind(key, sent));
+        for key in others.filter(|key| old.get(**key) != new.get(**key)) {
+            let demands = new.get(*key).is_some_and(|limit| *limit != Value::Bool(false)) && !divides(key, old, new);
+            self.note(pointer, format!("`{key}` changed"), self.side == Side::Input && demands);
+        }
+    }
+
+    /// Compares the formats of values of the kind that is sent.
+    pub(super) fn format(&mut self, old: &Object, new: &Object, sent: &str, pointer: &str) {
+        let text = |node: &'_ Object| node.get("format").and_then(Value::as_str).map(str::to_owned);
+        if text(old) == text(new) {
+            return;
+        }
+        let breaks = match sent {
+            "integer" | "number" => format_breaks(self.side, sent, old, new),
+            _ => text_format_breaks(self.side, text(old).as_deref(), text(new).as_deref()),
+        };
+        let message = match text(new) {
+            Some(new) => format!("its format is `{}` now", readable(&new, 100)),
+            None => "it has no format any more".to_owned(),
+        };
+        self.note(pointer, message, breaks);
+    }
+}
+
+/// True if a limit is about values of a kind.
+fn limits_kind(key: &str, kind: &str) -> bool {
+    let about = match key {
+        "maxLength" | "minLength" | "pattern" => &["string"][..],
+        "maxItems" | "minItems" | "uniqueItems" => &["array"],
+        "maxProperties" | "minProperties" => &["object"],
+        _ => &["integer", "number"],
+    };
+    kind == "any" || about.contains(&kind)
+}
+
+/// True if a multiple of the old number is one of the new.
+fn divides(key: &str, old: &Object, new: &Object) -> bool {
+    let number = |node: &Object| node.get(key).and_then(Value::as_f64).filter(|number| *number > 0.0);
+    match (number(old), number(new)) {
+        (Some(old), Some(new)) => crate::model::decimal::is_multiple(old, new),
+        _ => false,
     }
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::Value;
 
 use super::compare::Comparer;
-use super::view::{expanded, label, tag, words};
+use super::merge::Union;
+use super::view::{Side, expanded, kind, label, resolve, tag, values, words};
+use crate::Definitions;
 
 /// The variants without those that stand there twice, as null does in unions of what may be null.
 fn distinct(mut variants: Vec<Value>) -> Vec<Value> {
@@ -18,34 +20,64 @@ impl Comparer<'_> {
     /// Finds a variant of the receiver for each variant of the sender.
     ///
     /// Variants of one name are taken for one variant, also if they differ; others are matched if they fit.
-    pub(super) fn union(&mut self, old: Vec<Value>, new: Vec<Value>, pointer: &str) {
-        let key =
-            (Value::from_iter(old.iter().cloned()).to_string(), Value::from_iter(new.iter().cloned()).to_string());
+    pub(super) fn union(&mut self, old_union: &Union, new_union: &Union, pointer: &str) {
+        let text = |union: &Union| Value::from_iter(union.variants.iter().cloned()).to_string();
+        let key = (text(old_union), text(new_union));
         if !self.open.insert(key.clone()) {
             return;
         }
-        let (old, new) = (distinct(old), distinct(new));
+        let (old, new) = (distinct(old_union.variants.clone()), distinct(new_union.variants.clone()));
         self.budget = self.budget.saturating_sub(old.len() + new.len());
         let labels: HashMap<String, Value> = new.iter().map(|variant| (label(variant), variant.clone())).collect();
         let (mut lost, mut kept) = (Vec::new(), HashSet::new());
+        let mut pairs = Vec::new();
         for variant in old {
             match labels.get_key_value(&label(&variant)) {
                 Some((label, same)) => {
                     self.walk(&variant, same, pointer);
                     kept.insert(label.clone());
+                    pairs.push((label.clone(), label.clone()));
                 }
                 None => lost.push(variant),
             }
         }
         let (same, found): (Vec<Value>, Vec<Value>) = new.into_iter().partition(|new| kept.contains(&label(new)));
         if !(lost.is_empty() && found.is_empty()) {
-            self.unequal(lost, found, same, pointer);
+            self.unequal(lost, found, same, &mut pairs, pointer);
         }
+        self.tags(old_union, new_union, &pairs, pointer);
+        self.exclusion(old_union, new_union, pointer);
         self.open.remove(&key);
     }
 
-    /// Compares variants without a counterpart; `same` are those that both sides have.
-    fn unequal(&mut self, old: Vec<Value>, new: Vec<Value>, same: Vec<Value>, pointer: &str) {
+    /// Compares how many variants may fit one value.
+    fn exclusion(&mut self, old: &Union, new: &Union, pointer: &str) {
+        let is_one = match (old.is_exclusive, new.is_exclusive) {
+            (Some(was), Some(is)) if was != is => is,
+            _ => return,
+        };
+        // No value fits two of such variants anyway.
+        if new.discriminator.is_some() || are_apart(&new.variants, self.new) {
+            return;
+        }
+        let message = if is_one {
+            self.say("what fits several of its variants is not taken any more", "what comes fits only one variant now")
+        } else {
+            self.say("what fits several of its variants is taken now", "what comes may fit several of its variants now")
+        };
+        self.note(pointer, message, is_one && self.side == Side::Input);
+    }
+
+    /// Compares variants without a counterpart; `same` are those that both sides have. Adds the labels of counterparts
+    /// that are found to the pairs.
+    fn unequal(
+        &mut self,
+        old: Vec<Value>,
+        new: Vec<Value>,
+        same: Vec<Value>,
+        pairs: &mut Vec<(String, String)>,
+        pointer: &str,
+    ) {
         let mut room = self.budget;
         let mut all = |variants: Vec<Value>, table| {
             variants.into_iter().flat_map(|variant| expanded(variant, table, 0, &mut room)).collect::<Vec<_>>()
@@ -81,6 +113,7 @@ impl Comparer<'_> {
         for (sender, found) in senders.iter().zip(&found) {
             if let Some(receiver) = found.and_then(|at| receivers.get(at)) {
                 let (old, new) = self.ends(sender, receiver);
+                pairs.push((label(old), label(new)));
                 self.walk(old, new, pointer);
             }
         }
@@ -119,4 +152,30 @@ impl Comparer<'_> {
             *only = unused.pop_first();
         }
     }
+}
+
+/// True if no value fits two of the variants, as far as their kinds, values and constant properties tell.
+fn are_apart(variants: &[Value], definitions: &Definitions) -> bool {
+    let (mut known, mut whole, mut partial) = (HashSet::new(), HashSet::new(), HashSet::new());
+    variants.iter().all(|variant| {
+        let resolved = resolve(definitions, variant);
+        let Some(node) = resolved.as_object() else { return false };
+        let kind = match kind(node) {
+            "any" => return false,
+            // An integer is a number.
+            "integer" => "number",
+            kind => kind,
+        };
+        let constants: Vec<String> = match (kind, values(node)) {
+            (_, Some(values)) => values.iter().map(ToString::to_string).collect(),
+            ("object", None) => tag(variant, definitions).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        let kind = kind.to_owned();
+        if constants.is_empty() {
+            return whole.insert(kind);
+        }
+        partial.insert(kind);
+        constants.into_iter().all(|constant| known.insert(constant))
+    }) && whole.is_disjoint(&partial)
 }

@@ -1,4 +1,4 @@
-//! The namespaces of the documents of a directory.
+//! The namespaces of documents that are files: of one by itself, and of those of a directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -46,6 +46,24 @@ impl FileNamespace {
         };
         Some(told.with_document(location))
     }
+}
+
+/// The namespace of a document that is read by itself: the name of its file, up to the first dot.
+///
+/// A character that is no letter, digit or `-` becomes `_`. `from_openapi_file`, gateways and the generator of modules take
+/// this name for a file, unless they are given another. So an operation has one id wherever its file is read.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use ops_runtime::openapi::file_namespace;
+///
+/// for (file, namespace) in [("apis/pet-store.yaml", "pet-store"), ("Shop.v2.json", "Shop"), ("a b.json", "a_b")] {
+///     assert_eq!(file_namespace(Path::new(file)), namespace);
+/// }
+/// ```
+pub fn file_namespace(file: &Path) -> String {
+    namespace(Path::new(""), Path::new(file.file_name().unwrap_or_default()), Precision::Stem)
 }
 
 /// The namespaces of the documents of a directory, by their paths: `v1/pets.json` is `v1_pets`.

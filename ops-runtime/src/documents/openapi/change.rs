@@ -3,7 +3,8 @@
 //! The caller was written for the old document, the server follows the new one. A change breaks if the server may refuse
 //! a request that the old document allows, if a response may not fit the type that was generated from it, or if something
 //! that callers name is gone or has another name: an operation, a parameter, a property of a request, a status or content
-//! type of a success, a security scheme.
+//! type of a success, a security scheme. Webhooks and callbacks are received by callers, so they are compared as responses
+//! are.
 //!
 //! These changes break nothing: other texts, tags and servers, deprecation, and errors that come or go. `readOnly`
 //! properties belong to responses only, `writeOnly` ones to requests only.
@@ -39,7 +40,7 @@ pub enum Part {
     Operation,
     /// What callers send: the parameters and the body.
     Request,
-    /// What callers get: the responses, those of errors included.
+    /// What callers get: the responses, those of errors included, and what webhooks and callbacks send.
     Response,
 }
 
@@ -60,7 +61,7 @@ impl Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// The ids of the operations that the change affects, in the order of the old document.
+    /// The ids of the operations and webhooks that the change affects, in the order of the old document.
     ///
     /// A document can have too many to list; see [`more`](Self::more).
     pub operations: Vec<String>,
@@ -107,9 +108,11 @@ impl fmt::Display for Change {
     }
 }
 
-/// The changes from one version of an API to another: those of operations in their order, then those of definitions.
+/// The changes from one version of an API to another: those of operations and webhooks in their order, then those of
+/// definitions.
 ///
-/// Operations are matched by their names, or else by their method and path; their namespaces do not matter.
+/// Operations are matched by their names, or else by their method and path; webhooks are matched by their names. Their
+/// namespaces do not matter.
 ///
 /// ```
 /// use ops_runtime::openapi::{self, ReadOptions};
@@ -145,6 +148,21 @@ pub fn changes(old: &Api, new: &Api) -> Vec<Change> {
     for spec in new.operations.iter().filter(|spec| !matched.contains(spec.name())) {
         comparison.begin(spec);
         comparison.tell(Part::Operation, "", "", "the operation is new", false);
+    }
+    let mut webhooks: HashMap<&str, &OperationSpec> = new.webhooks.iter().map(|spec| (spec.name(), spec)).collect();
+    for spec in &old.webhooks {
+        comparison.begin(spec);
+        match webhooks.remove(spec.name()) {
+            Some(new) => {
+                let (old, new) = (value(&spec.output), value(&new.output));
+                comparison.schemas(Place::Response, &old, &new, "webhook", "/output");
+            }
+            None => comparison.tell(Part::Operation, "", "", "the webhook is gone", true),
+        }
+    }
+    for spec in new.webhooks.iter().filter(|spec| webhooks.contains_key(spec.name())) {
+        comparison.begin(spec);
+        comparison.tell(Part::Operation, "", "", "the webhook is new", false);
     }
     comparison.finish()
 }
@@ -186,7 +204,7 @@ impl<'a> Comparison<'a> {
     fn new(old: &'a Api, new: &'a Api) -> Self {
         let sizes = [old, new].map(|api| {
             let own = |spec: &OperationSpec| weight(&value(&spec.input)) + weight(&value(&spec.output));
-            let operations = api.operations.iter().map(own);
+            let operations = api.operations.iter().chain(&api.webhooks).map(own);
             let definitions = api.definitions.as_slice().iter().map(|definition| weight(&value(&definition.schema)));
             operations.chain(definitions).sum::<usize>()
         });

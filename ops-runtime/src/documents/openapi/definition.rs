@@ -1,15 +1,15 @@
 //! Which places of the documents become definitions, and their names.
 
-use std::path::Path;
-
 use serde_json::Value;
 
-use super::document::Node;
+use super::document::{MAX_HOPS, Node};
+use super::name::stem;
 use super::pointer::{Token, reference_to};
 use super::reader::Reader;
 use super::text::{LONGEST, cut, short, word};
 use super::version::Version;
 use crate::Definition;
+use crate::model::keywords::{Holds, holds};
 
 impl<'a> Reader<'a> {
     /// Names the schemas of the components, verbatim.
@@ -56,6 +56,41 @@ impl<'a> Reader<'a> {
             self.queue.push_back((name.clone(), node.clone()));
         }
         name
+    }
+
+    /// The schemas of other documents that have a name: components and definitions, the members of a document that holds
+    /// nothing but parts by name, and documents that are schemas themselves.
+    pub(super) fn named_elsewhere(&self) -> Vec<(String, Node<'a>)> {
+        let (mut named, mut whole) = (Vec::new(), Vec::new());
+        for root in (1..).map_while(|number| self.documents.at(number, "")) {
+            let is_part = |(key, node): (&str, Node<'a>)| {
+                node.value.is_object() && key != "discriminator" && holds(key) == Holds::Other
+            };
+            let lists = ["/components/schemas", "/definitions", "/$defs"];
+            let mut lists: Vec<_> = lists.iter().filter_map(|list| self.documents.at(root.document, list)).collect();
+            if root.members().all(is_part) {
+                lists.push(root);
+            } else {
+                let location = self.documents.get(root.document).and_then(|document| document.location.as_deref());
+                whole.push((readable(&[], location), root));
+            }
+            let members = lists.iter().flat_map(Node::members);
+            named.extend(members.map(|(name, node)| (name.to_owned(), self.meant(node))));
+        }
+        named.extend(whole);
+        named
+    }
+
+    /// The schema that a place means: the one that it refers to, if it says nothing else.
+    pub(super) fn meant(&self, mut node: Node<'a>) -> Node<'a> {
+        for _ in 0..MAX_HOPS {
+            let reference = node.text("$ref").filter(|_| !self.adds_to_its_reference(&node));
+            match reference.and_then(|reference| self.documents.find(node.document, reference).ok()) {
+                Some(found) => node = found,
+                None => break,
+            }
+        }
+        node
     }
 
     /// Reads all places that have a name, and those that they refer to in turn.
@@ -112,7 +147,7 @@ fn readable(tokens: &[Token<'_>], location: Option<&str>) -> String {
         };
     }
     if words.is_empty() {
-        words.extend(location.and_then(|location| Path::new(location).file_stem()?.to_str()));
+        words.extend(location.and_then(stem));
     }
     if let [first, _, _, _, _, _, .., before, last] = words.as_slice() {
         words = vec![first, before, last];
@@ -145,5 +180,6 @@ mod tests {
             let tokens: Vec<Token<'_>> = tokens(pointer).map(Token::Name).collect();
             assert_eq!(readable(&tokens, Some("specs/pets.yaml")), name, "{pointer}");
         }
+        assert_eq!(readable(&[], Some("https://h/pets.yaml?token=a/b.c")), "pets");
     }
 }

@@ -90,10 +90,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What a bare name or a reference in a discriminator means: a name is that of a schema rather than of a file.
+    /// What a bare name or a reference in a discriminator means: a name is that of a schema rather than of a file, and
+    /// rather one of the whole description than one of the document where it stands.
     fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
         let mut component = format!("#{}", self.version.schemas());
         pointer::push(&mut component, text);
-        self.documents.find(0, &component).or_else(|_| self.target(at, text))
+        let found = self.documents.find(0, &component).or_else(|_| self.documents.find(at.document, &component));
+        found.or_else(|_| self.target(at, text))
     }
 }

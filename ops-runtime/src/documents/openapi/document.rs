@@ -44,7 +44,7 @@ pub(in crate::documents) struct Parsed {
     is_json: bool,
     pub(in crate::documents) value: Value,
     /// Diagnostics of what was left out of the value.
-    diagnostics: Vec<Diagnostic>,
+    pub(in crate::documents) diagnostics: Vec<Diagnostic>,
 }
 
 impl Parsed {
@@ -205,7 +205,7 @@ impl<'v> Documents<'v> {
         let (mut next, mut failed) = (0, 0);
         while let Some(document) = documents.list.get(next) {
             let base = document.location.clone().unwrap_or_default();
-            for reference in foreign_references(&document.value) {
+            for reference in foreign_references(&document.value, next == 0) {
                 let location = source.resolve(&base, &percent_decoded(&reference));
                 let known = match documents.locations.get(&location) {
                     Some(known) => known.clone(),
@@ -388,6 +388,18 @@ mod tests {
         let failed = documents.references.values().filter_map(|known| known.as_ref().err());
         assert!(failed.clone().count() > 300 && failed.map(|told| told.len()).max() < Some(1_100));
         assert!(load(10).locations.len() <= 10);
+    }
+
+    #[test]
+    fn a_fragment_refers_to_others_below_any_key() {
+        let source = BTreeMap::from([
+            ("api.yaml".to_owned(), "a: {$ref: 'parameters.yaml#/x-request-id'}\n".to_owned()),
+            ("parameters.yaml".to_owned(), "x-request-id: {$ref: './id.yaml'}\n".to_owned()),
+            ("id.yaml".to_owned(), "name: id\n".to_owned()),
+        ]);
+        let documents = Documents::load("api.yaml", &source, LIMITS, &mut Vec::new()).unwrap();
+        let found = documents.resolve(documents.root().get("a").unwrap()).unwrap();
+        assert_eq!(found.text("name"), Some("id"));
     }
 
     #[test]

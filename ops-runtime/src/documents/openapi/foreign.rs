@@ -12,6 +12,8 @@ enum Place {
     Part,
     /// Parts by name: a property may be called `default` or `x-y` and be a schema.
     Names,
+    /// A whole document that others refer to: one part, or parts by name.
+    Fragment,
 }
 
 /// Members of OpenAPI that hold parts by name.
@@ -42,8 +44,9 @@ fn holds_values(key: &str) -> bool {
     holds(key) == Holds::Value || key == "value"
 }
 
-/// The documents that a document refers to, as they stand in its `$ref`s and discriminator mappings.
-pub(super) fn foreign_references(value: &Value) -> BTreeSet<String> {
+/// The documents that a document refers to, as they stand in its `$ref`s and discriminator mappings; the root document is a
+/// description for certain.
+pub(super) fn foreign_references(value: &Value, is_root: bool) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut add = |reference: &Value| {
         let file = reference.as_str().map(|text| text.split_once('#').map_or(text, |(file, _)| file));
@@ -52,7 +55,7 @@ pub(super) fn foreign_references(value: &Value) -> BTreeSet<String> {
         }
     };
     // An explicit stack: the value may be nested deeper than the thread's stack allows.
-    let mut stack = vec![(value, Place::Part)];
+    let mut stack = vec![(value, if is_root { Place::Part } else { Place::Fragment })];
     while let Some((value, place)) = stack.pop() {
         match value {
             Value::Object(map) => {
@@ -69,8 +72,9 @@ pub(super) fn foreign_references(value: &Value) -> BTreeSet<String> {
                     match place {
                         Place::Names => stack.push((value, Place::Part)),
                         Place::Part if holds_values(key) || key.starts_with("x-") => {}
-                        Place::Part if holds_names(key) => stack.push((value, Place::Names)),
-                        Place::Part => stack.push((value, Place::Part)),
+                        Place::Part | Place::Fragment if holds_names(key) => stack.push((value, Place::Names)),
+                        // If the document is one part after all, this reads a document too many at worst.
+                        Place::Part | Place::Fragment => stack.push((value, Place::Part)),
                     }
                 }
             }
@@ -104,8 +108,21 @@ mod tests {
             "discriminator": { "propertyName": "a", "mapping": { "a": "mapped.yaml", "b": "Bare" } },
             "other": { "propertyName": "a", "defaultMapping": "default.yaml" },
         });
-        let found = foreign_references(&document);
+        let found = foreign_references(&document, true);
         let expected = ["default", "mapped", "odd", "parameter", "path", "property"].map(|name| format!("{name}.yaml"));
         assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn parts_of_a_fragment_have_any_name() {
+        let to = |name: &str| json!({ "$ref": format!("{name}.yaml") });
+        let fragment = json!({
+            "default": to("error"),
+            "x-request-id": to("id"),
+            "value": { "properties": { "a": to("a") }, "default": to("data"), "x-own": to("own") },
+        });
+        let found = foreign_references(&fragment, false);
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a.yaml", "error.yaml", "id.yaml"]);
+        assert!(foreign_references(&fragment, true).is_empty());
     }
 }

@@ -7,10 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::document::Node;
-use super::null::nullable;
+use super::document::{MAX_HOPS, Node};
+use super::null::{ANNOTATIONS, nullable};
 use super::pointer::{definition_reference, reference_to};
 use super::reader::Reader;
+use crate::model::keywords::is_comment;
 
 /// How many schemas may extend others, each counted once for each that it extends.
 const MAX_DESCENDANTS: usize = 20_000;
@@ -18,6 +19,8 @@ const MAX_DESCENDANTS: usize = 20_000;
 /// A schema that others extend.
 #[derive(Clone)]
 pub(super) struct Base<'a> {
+    /// The name by which a value selects it.
+    name: String,
     /// The definition of the schema's own content.
     own: String,
     /// The places of those that extend it.
@@ -27,31 +30,45 @@ pub(super) struct Base<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Finds the schemas that others extend, among those that have a name.
+    /// Finds the schemas that others extend, among those that have a name in any of the documents.
     pub(super) fn find_bases(&mut self) {
-        let named: Vec<(String, Node<'a>)> = self.queue.iter().cloned().collect();
+        let mut named: Vec<(String, Node<'a>)> = self.queue.iter().cloned().collect();
+        let mut known: HashSet<usize> = named.iter().map(|(_, node)| key(node)).collect();
+        named.extend(self.named_elsewhere().into_iter().filter(|(_, node)| known.insert(key(node))));
         // Beside a reference, OpenAPI 3.0 knows no other members.
         let others = if self.version.keeps_siblings() { &["oneOf", "anyOf"][..] } else { &["oneOf", "anyOf", "$ref"] };
         let is_base = |node: &Node<'a>| {
             node.get("discriminator").as_ref().and_then(Self::tag_of).is_some()
                 && others.iter().all(|key| node.get(key).is_none())
         };
-        let bases: Vec<&(String, Node<'a>)> = named.iter().filter(|(_, node)| is_base(node)).collect();
+        let bases: Vec<(String, Node<'a>)> = named.iter().filter(|(_, node)| is_base(node)).cloned().collect();
         if bases.is_empty() {
             return;
         }
+        // What a mapping names has a name, wherever it is.
+        let mut mapped: HashSet<usize> = HashSet::new();
+        for (_, base) in &bases {
+            let mapping = base.get("discriminator").and_then(|discriminator| discriminator.get("mapping"));
+            for (value, target) in mapping.iter().flat_map(Node::members) {
+                let Ok(found) = self.selected(base, &target) else { continue };
+                let found = self.meant(found);
+                mapped.insert(key(&found));
+                if known.insert(key(&found)) {
+                    named.push((value.to_owned(), found));
+                }
+            }
+        }
         let mut children: HashMap<usize, Vec<&(String, Node<'a>)>> = HashMap::new();
-        for child in &named {
+        for child in named.iter().filter(|(_, node)| mapped.contains(&key(node)) || !self.is_only_nullable(node)) {
             for part in child.1.get("allOf").iter().flat_map(Node::items) {
-                let parent = part.text("$ref").and_then(|reference| self.documents.find(part.document, reference).ok());
-                if let Some(parent) = parent {
+                for parent in self.targets(&part) {
                     children.entry(key(&parent)).or_default().push(child);
                 }
             }
         }
         let order: HashMap<usize, usize> = named.iter().enumerate().map(|(at, (_, node))| (key(node), at)).collect();
         let mut count = 0;
-        for (name, node) in bases {
+        for (name, node) in &bases {
             let mut found = HashSet::from([key(node)]);
             let mut descendants: Vec<(String, Node<'a>)> = Vec::new();
             let mut next = vec![key(node)];
@@ -69,19 +86,50 @@ impl<'a> Reader<'a> {
                 descendants.sort_by_key(|(_, place)| order.get(&key(place)));
                 found.remove(&key(node));
                 let own = self.taken.allot(&format!("{name}_base"));
-                self.bases.insert(key(node), Base { own, places: found, descendants });
+                let name = name.clone();
+                self.bases.insert(key(node), Base { name, own, places: found, descendants });
             }
         }
     }
 
+    /// The place that a reference leads to, and those that it leads to in turn, as the index of a folder of schemas does.
+    fn targets(&self, part: &Node<'a>) -> Vec<Node<'a>> {
+        let mut found: Vec<Node<'a>> = Vec::new();
+        let mut next = part.text("$ref").map(|reference| (part.document, reference));
+        while let Some((document, reference)) = next.take().filter(|_| found.len() < MAX_HOPS) {
+            let Ok(target) = self.documents.find(document, reference) else { break };
+            next = target.text("$ref").map(|reference| (target.document, reference));
+            found.push(target);
+        }
+        found
+    }
+
+    /// True if a schema is another one or null: OpenAPI 3.0 allows nothing beside a `$ref`, so it stands in an `allOf`.
+    fn is_only_nullable(&self, node: &Node<'a>) -> bool {
+        let is_beside = |key: &str| {
+            matches!(key, "allOf" | "nullable" | "x-nullable") || is_comment(key) || ANNOTATIONS.contains(&key)
+        };
+        let parts = node.value.get("allOf").and_then(Value::as_array);
+        self.is_nullable(node)
+            && parts.is_some_and(|parts| parts.len() == 1)
+            && node.members().all(|(key, _)| is_beside(key))
+    }
+
     /// The definition that a part of `allOf` means if the schema around it extends another.
-    pub(super) fn extended(&self, at: &Node<'a>, part: &Node<'a>) -> Option<String> {
+    pub(super) fn extended(&mut self, at: &Node<'a>, part: &Node<'a>) -> Option<String> {
         if self.bases.is_empty() {
             return None;
         }
-        let target = self.documents.find(part.document, part.text("$ref")?).ok()?;
-        let base = self.bases.get(&key(&target))?;
-        base.places.contains(&key(at)).then(|| base.own.clone())
+        let is_base = |target: &Node<'a>| self.bases.get(&key(target)).is_some_and(|b| b.places.contains(&key(at)));
+        let base = self.targets(part).into_iter().find(is_base)?;
+        Some(self.own_of(&base))
+    }
+
+    /// The definition of a schema's own content, without those that extend it.
+    fn own_of(&mut self, place: &Node<'a>) -> String {
+        // The content of one that others extend is written with their union, so that has to be defined, too.
+        let name = self.define(place);
+        self.bases.get(&key(place)).map_or(name, |base| base.own.clone())
     }
 
     /// True if a member of a family accepts null: the own content of one that others extend does not.
@@ -97,18 +145,15 @@ impl<'a> Reader<'a> {
         let discriminator = own.shift_remove("discriminator");
         let declared = node.get("discriminator")?;
         let property = Self::tag_of(&declared)?;
-        // A descendant that is extended itself is represented by its own content.
-        let concrete = |reader: &mut Self, place: &Node<'a>| match reader.bases.get(&key(place)) {
-            Some(base) => base.own.clone(),
-            None => reader.define(place),
-        };
         let mut members: Vec<String> = Vec::new();
         let mut known: HashSet<String> = HashSet::new();
         let mut mapping = Map::new();
         let mut has_null = false;
         for (value, target) in declared.get("mapping").iter().flat_map(Node::members) {
             if let Ok(found) = self.selected(node, &target) {
-                let member = concrete(self, &found);
+                // A descendant that is extended itself is represented by its own content.
+                let found = self.meant(found);
+                let member = self.own_of(&found);
                 has_null |= self.has_null(&found);
                 mapping.insert(value.to_owned(), definition_reference(&member));
                 if known.insert(member.clone()) {
@@ -116,9 +161,10 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let implied = base.descendants.iter().map(|(name, place)| (name.as_str(), place)).chain([(name, node)]);
+        let implied =
+            base.descendants.iter().map(|(name, place)| (name.as_str(), place)).chain([(base.name.as_str(), node)]);
         for (name, place) in implied {
-            let member = concrete(self, place);
+            let member = self.own_of(place);
             has_null |= self.has_null(place);
             if known.insert(member.clone()) {
                 let value = place.text("x-ms-discriminator-value").unwrap_or(name);

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::document::Node;
 use super::reader::Names;
 use super::text::{LONGEST, cut, short, word};
+use crate::documents::source::has_scheme;
 
 /// An operation that was found, before it has a name.
 pub(super) struct Found<'a> {
@@ -83,13 +84,22 @@ const GENERIC: &[&str] = &["api", "api_docs", "document", "index", "openapi", "s
 
 /// The namespace of a document: the name of its file, or its title if that is more specific.
 pub(crate) fn namespace(location: Option<&str>, title: Option<&str>) -> String {
-    let stem = location.and_then(|location| Path::new(location).file_stem()?.to_str());
-    let stem = stem.map(words).filter(|stem| !stem.is_empty());
+    let stem = location.and_then(stem).map(words).filter(|stem| !stem.is_empty());
     let title = title.map(words).filter(|title| !title.is_empty());
     match stem {
         Some(stem) if title.is_none() || !GENERIC.contains(&stem.as_str()) => stem,
         _ => title.unwrap_or_else(|| "api".to_owned()),
     }
+}
+
+/// The name of the file at a location, without its ending. Of a URL it is the end of the path: what surrounds that may be
+/// secret, such as a token in the query, and names are shown everywhere.
+pub(super) fn stem(location: &str) -> Option<&str> {
+    let path = match location.split_once("://").filter(|_| has_scheme(location)) {
+        Some((_, rest)) => rest.split(['?', '#']).next()?.split_once('/')?.1,
+        None => location,
+    };
+    Path::new(path).file_stem()?.to_str()
 }
 
 /// The words of a text in lower case, joined by `_`.
@@ -124,6 +134,12 @@ mod tests {
             (Some("specs/ag-stripe.com.json"), None, "ag_stripe_com"),
             (Some("https://example.com/openapi.json"), Some("Pet Shop - 3.1"), "pet_shop_3_1"),
             (Some("openapi.json"), None, "openapi"),
+            (Some("https://example.com/null.yaml?key=SEC.RET"), None, "null"),
+            (Some("https://example.com/null.yaml?token=a/bSECRETb"), Some("Shop"), "null"),
+            (Some("https://example.com/openapi.json?v=1.2#/paths"), Some("Shop"), "shop"),
+            (Some("https://user:SECRET@example.com"), Some("Shop"), "shop"),
+            (Some("https://user:SECRET@example.com/?key=SECRET"), None, "api"),
+            (Some("specs/what?.yaml"), None, "what"),
             (Some("document"), Some("A library"), "a_library"),
             (None, Some("Pet Shop"), "pet_shop"),
             (None, Some("…"), "api"),

@@ -10,7 +10,7 @@ pub(super) fn swagger_nullable(node: &Node<'_>, schema: Map<String, Value>) -> V
 }
 
 /// Members that describe a value and do not constrain it, so that they may stand outside of a union with null.
-const ANNOTATIONS: &[&str] = &["title", "description", "default", "deprecated", "readOnly", "writeOnly"];
+pub(super) const ANNOTATIONS: &[&str] = &["title", "description", "default", "deprecated", "readOnly", "writeOnly"];
 
 /// The schema that accepts null as well.
 pub(super) fn nullable(mut schema: Map<String, Value>) -> Value {

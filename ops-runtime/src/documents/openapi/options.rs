@@ -4,7 +4,9 @@
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The namespace of the operations; by default the name of the document's file, or its title.
+    /// The namespace of the operations; by default the words of the last part of the document's location, or of its title if
+    /// that part is a usual one, such as `openapi.json`. For a file, [`file_namespace`](super::file_namespace) is the name
+    /// that its generated module has.
     pub namespace: Option<String>,
     /// How many documents are requested for one description: the first one and unreadable ones count; 2000 by default.
     pub max_documents: usize,

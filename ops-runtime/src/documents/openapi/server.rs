@@ -100,8 +100,16 @@ fn host(url: &str) -> Option<&str> {
     let host = url.split('/').next()?;
     let (name, port) = host.split_once(':').unwrap_or((host, ""));
     let last = name.rsplit_once('.').map_or("", |(_, last)| last);
-    let is_host = name == "localhost" || last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_domain = last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    // The names of containers have no dot: a port tells them from paths.
+    let has_port = !port.is_empty() && !name.is_empty() && name.bytes().all(is_of_host);
+    let is_host = name == "localhost" || is_domain || has_port;
     (is_host && !name.starts_with('.') && port.bytes().all(|byte| byte.is_ascii_digit())).then_some(host)
+}
+
+/// True if a byte may stand in the name of a host.
+fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')
 }
 
 #[cfg(test)]
@@ -113,6 +121,12 @@ mod tests {
         for (url, found) in [
             ("api.example.com/v1", Some("api.example.com")),
             ("localhost:8080", Some("localhost:8080")),
+            ("petstore:8080/v1", Some("petstore:8080")),
+            ("10.0.0.7:80", Some("10.0.0.7:80")),
+            ("mailto:a", None),
+            ("petstore:", None),
+            (":8080", None),
+            ("a b:8080", None),
             ("/v1", None),
             ("v1.0", None),
             ("../v1", None),

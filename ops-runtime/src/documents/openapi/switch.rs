@@ -41,14 +41,15 @@ pub(super) struct Switch {
 }
 
 impl<'a> Reader<'a> {
-    /// Takes the booleans that choose between a result and a stream out of the inputs: the operations set them.
-    pub(super) fn settle_switches(&mut self, specs: &mut [OperationSpec]) {
+    /// Takes the booleans that choose between a result and a stream out of the inputs: the operations set them. What
+    /// webhooks send keeps them.
+    pub(super) fn settle_switches(&mut self, specs: &mut [OperationSpec], webhooks: &[OperationSpec]) {
         let streams = std::mem::take(&mut self.streams);
         if streams.is_empty() {
             return;
         }
         let mut definitions = std::mem::take(&mut self.definitions);
-        let mut derived = self.narrow_inputs(&streams, &definitions, specs);
+        let mut derived = self.narrow_inputs(&streams, &definitions, specs, webhooks);
         for definition in &mut definitions {
             if let Some(schema) = derived.remove(definition.name.as_ref()) {
                 definition.schema = Schema::from(schema);
@@ -64,6 +65,7 @@ impl<'a> Reader<'a> {
         streams: &[Streaming<'a>],
         definitions: &[Definition],
         specs: &mut [OperationSpec],
+        webhooks: &[OperationSpec],
     ) -> BTreeMap<String, Value> {
         let table = definitions.iter().filter_map(|d| Some((d.name.as_ref(), d.schema.to_value().ok()?)));
         let table: Table<'_> = table.collect();
@@ -79,7 +81,7 @@ impl<'a> Reader<'a> {
             self.note(&stream.operation, message, format!("it is not in the input: {says}"));
         }
         let forms = narrower.forms;
-        let names = self.names_of(&forms, &table, specs);
+        let names = self.names_of(&forms, &table, specs.iter().chain(webhooks));
         for at in narrowed {
             let Some(spec) = specs.get_mut(at) else { continue };
             if let Ok(input) = spec.input.to_value() {
@@ -97,11 +99,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The name of each narrowed definition: its own, if the original form is not needed.
-    fn names_of(
+    fn names_of<'s>(
         &mut self,
         forms: &BTreeMap<Key, Value>,
         table: &Table<'_>,
-        specs: &[OperationSpec],
+        specs: impl Iterator<Item = &'s OperationSpec>,
     ) -> BTreeMap<Key, String> {
         let differing = differing(forms);
         let mut kept: BTreeSet<&str> =

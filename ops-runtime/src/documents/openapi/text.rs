@@ -18,7 +18,8 @@ pub(super) type Position = (usize, usize);
 /// The value of a JSON or YAML text, and true if it was JSON; `diagnostics` name what is left out of it.
 pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<(Value, bool), Diagnostic> {
     if !text.trim_start().starts_with(['{', '[']) {
-        return Ok((yaml::parse(text, diagnostics)?, false));
+        let value = yaml::parse(text, diagnostics).map_err(|error| of_markup(text).unwrap_or(error))?;
+        return Ok((value, false));
     }
     let error = match serde_json::from_str(text) {
         Ok(value) => return Ok((value, true)),
@@ -40,6 +41,14 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<(Va
         Diagnostic::error("", format!("not JSON: {message}")).with_position(error.line(), error.column())
     })?;
     Ok((value, false))
+}
+
+/// The error for HTML or XML, such as the page of a login or the one that shows a document; `None` for any other text.
+pub(super) fn of_markup(text: &str) -> Option<Diagnostic> {
+    let inside = text.trim_start().strip_prefix('<')?;
+    let is_markup = inside.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '!' | '?'));
+    let error = Diagnostic::error("", "not an OpenAPI document: it is a page of HTML, or other XML");
+    is_markup.then(|| error.with_help("name the document that the page shows"))
 }
 
 /// The JSON without values nested too deep for any parser; `None` if there are none.

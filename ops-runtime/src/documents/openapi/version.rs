@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::text::{kind, short};
+use super::text::{kind, of_markup, short};
 use crate::Diagnostic;
 
 /// A dialect of OpenAPI.
@@ -24,6 +24,9 @@ impl Version {
         // So a parser of YAML reads a file without a text.
         if document.is_null() {
             return Err(Diagnostic::error("", "not an OpenAPI document: it is empty"));
+        }
+        if let Some(error) = document.as_str().and_then(of_markup) {
+            return Err(error);
         }
         if !document.is_object() {
             return Err(Diagnostic::error("", format!("not an OpenAPI document: it is {}", kind(document))));
@@ -82,6 +85,7 @@ mod tests {
             (json!({ "swagger": "1.2" }), Err("/swagger")),
             (json!({ "title": "x" }), Err("")),
             (json!("text"), Err("")),
+            (json!("<!doctype html> <title>Pets</title>"), Err("")),
         ] {
             assert_eq!(Version::of(&document).map_err(|e| e.pointer), version.map_err(str::to_owned), "{document}");
         }

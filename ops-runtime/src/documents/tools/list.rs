@@ -14,17 +14,20 @@ pub(super) struct ToolList<'v> {
     pub(super) tools: &'v [Value],
     /// The server's `serverInfo`.
     server: Option<&'v Map<String, Value>>,
+    /// The JSON pointer to the cursor of the next page, if the server has more tools.
+    next: Option<&'static str>,
 }
 
 impl<'v> ToolList<'v> {
     /// Finds the tools in a value: a snapshot, the result of `tools/list` or the whole answer, or the bare list.
     pub(super) fn of(value: &'v Value) -> Result<Self, Diagnostic> {
         let result = value.get("result").filter(|result| result.is_object());
-        let (holder, pointer) = match (value, result) {
-            (Value::Array(tools), _) => return Ok(Self { pointer: "", tools, server: None }),
-            (_, Some(result)) if value.get("tools").is_none() => (result, "/result/tools"),
-            _ => (value, "/tools"),
+        let (holder, pointer, next) = match (value, result) {
+            (Value::Array(tools), _) => return Ok(Self { pointer: "", tools, server: None, next: None }),
+            (_, Some(result)) if value.get("tools").is_none() => (result, "/result/tools", "/result/nextCursor"),
+            _ => (value, "/tools", "/nextCursor"),
         };
+        let has_more = holder.get("nextCursor").is_some_and(Value::is_string);
         if let (None, Some(error)) = (result, value.get("error")) {
             let message = error.get("message").and_then(Value::as_str).unwrap_or("it does not say why");
             let error =
@@ -32,13 +35,22 @@ impl<'v> ToolList<'v> {
             return Err(error.with_help("take the snapshot again with `ops snapshot`"));
         }
         match holder.get("tools") {
-            Some(Value::Array(tools)) => Ok(Self { pointer, tools, server: server(value).or_else(|| server(holder)) }),
+            Some(Value::Array(tools)) => {
+                let server = server(value).or_else(|| server(holder));
+                Ok(Self { pointer, tools, server, next: has_more.then_some(next) })
+            }
             Some(_) => Err(Diagnostic::error(pointer, "not a list of tools: `tools` is not a list")),
             None => {
                 let error = Diagnostic::error("", "not a list of tools: it has no member `tools`");
                 Err(error.with_help("a snapshot of a server's tools is written by `ops snapshot`"))
             }
         }
+    }
+
+    /// The error if the list is only one page of the server's: code that takes it for all of them misses the others.
+    pub(super) fn page(&self) -> Option<Diagnostic> {
+        let error = Diagnostic::error(self.next?, "the list has further pages, whose tools are not in it");
+        Some(error.with_help("take the snapshot with `ops snapshot`, which reads all pages"))
     }
 
     /// The name that the server gives itself.

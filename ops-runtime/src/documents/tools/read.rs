@@ -9,7 +9,9 @@ use super::{ReadOptions, WRAPPED};
 use crate::documents::openapi;
 use crate::documents::openapi::standalone::{self, Standalone};
 use crate::documents::source::Source;
-use crate::{Api, Binding, Definitions, Diagnostic, McpBinding, McpOutput, OperationKind, OperationSpec, Schema, Text};
+use crate::{
+    Api, Binding, Definitions, Diagnostic, McpBinding, McpOutput, OperationKind, OperationSpec, Schema, Severity, Text,
+};
 
 /// Reads the list of tools at a location.
 ///
@@ -28,11 +30,13 @@ pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Resul
     };
     let text = text.map_err(|error| error.with_document(location))?;
     let mut options = options.clone();
-    let read = openapi::parse(&text).and_then(|value| {
+    let read = openapi::parse_told(&text).and_then(|(value, mut told)| {
         if options.namespace.is_none() && ToolList::of(&value)?.server_name().is_none() {
             options.namespace = Some(openapi::namespace(Some(location), None));
         }
-        read(&value, &options)
+        let (api, diagnostics) = read(&value, &options)?;
+        told.extend(diagnostics);
+        Ok((api, told))
     });
     match read {
         Ok((api, diagnostics)) => Ok((api, place(diagnostics, &text))),
@@ -51,6 +55,9 @@ pub fn read(list: &Value, options: &ReadOptions) -> Result<(Api, Vec<Diagnostic>
         _ => openapi::namespace(None, list.server_name()),
     };
     let mut diagnostics = Vec::new();
+    if let Some(page) = list.page() {
+        diagnostics.push(Diagnostic { severity: Severity::Warning, ..page });
+    }
     let tools = tools(&list, &namespace, &mut diagnostics);
     let mut given = Vec::new();
     for tool in &tools {

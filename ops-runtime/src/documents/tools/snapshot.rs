@@ -41,9 +41,12 @@ impl Snapshot {
     /// The snapshot of a list of tools in any of the forms that [`read`] takes, such as the text of another snapshot.
     ///
     /// # Errors
-    /// If the value is none of them.
+    /// If the value is none of them, or one of several pages of `tools/list`: a snapshot has all tools.
     pub fn of(list: &Value) -> Result<Self, Diagnostic> {
         let found = ToolList::of(list)?;
+        if let Some(page) = found.page() {
+            return Err(page);
+        }
         let protocol = list.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         let (server, version) = (found.server_name(), found.server_version());
         Ok(Self::new(server.unwrap_or_default(), version.unwrap_or_default(), protocol, found.tools.to_vec()))
@@ -101,5 +104,14 @@ mod tests {
         // The text of a snapshot is that snapshot.
         assert_eq!(Snapshot::of(&value).unwrap().to_string(), text);
         assert_eq!(snapshot.read(&ReadOptions::new()).unwrap().0.operations.len(), 2);
+    }
+
+    #[test]
+    fn a_page_is_no_snapshot() {
+        let page = |cursor: Value| json!({ "tools": [{ "name": "a", "inputSchema": {} }], "nextCursor": cursor });
+        let error = Snapshot::of(&json!({ "result": page("x".into()) })).unwrap_err();
+        assert_eq!(error.pointer, "/result/nextCursor");
+        assert!(error.message.contains("further pages"), "{error}");
+        assert!(Snapshot::of(&page(Value::Null)).is_ok());
     }
 }

@@ -1,5 +1,7 @@
 //! Changes of documents, in a few words, and which of them break.
 
+mod schemas;
+
 use serde_json::{Value, json};
 
 use super::{Change, changes};

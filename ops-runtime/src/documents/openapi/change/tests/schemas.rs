@@ -1,0 +1,182 @@
+//! Changes of one schema that is sent and received: unions, what a wider kind restricts, maps; and webhooks.
+
+use serde_json::{Value, json};
+
+use super::{PET, changes, shop};
+use crate::documents::openapi::Part;
+
+/// The changes from one version of `Pet` to another: those that break begin with `!`, and each says where values go.
+fn told(old: &Value, new: &Value) -> Vec<String> {
+    let kind = |own: &str| json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" }, own: {} } });
+    let tagged =
+        |value: &str| json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "const": value } } });
+    let with = |pet: &Value| {
+        shop(&[
+            (PET, pet.clone()),
+            ("/components/schemas/Cat", kind("purrs")),
+            ("/components/schemas/Kitty", kind("purrs")),
+            ("/components/schemas/Dog", kind("barks")),
+            ("/components/schemas/Fish", tagged("fish")),
+            ("/components/schemas/Bird", tagged("bird")),
+        ])
+    };
+    let changes = changes(&with(old), &with(new)).into_iter();
+    let changes = changes.map(|change| {
+        let mark = if change.breaks { "!" } else { "" };
+        format!("{mark}{}: {}", change.part.as_str(), change.message)
+    });
+    changes.collect()
+}
+
+fn to(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// A union of definitions with a discriminator.
+fn tagged(names: &[&str], discriminator: &Value) -> Value {
+    let variants: Value = names.iter().map(|name| to(name)).collect();
+    json!({ "oneOf": variants, "discriminator": discriminator })
+}
+
+fn mapped(first: &str, second: &str) -> Value {
+    tagged(&["Cat", "Dog"], &json!({ "propertyName": "kind", "mapping": { first: "Cat", second: "Dog" } }))
+}
+
+#[test]
+fn what_selects_a_variant_is_a_promise() {
+    assert_eq!(told(&mapped("cat", "dog"), &mapped("cat", "dog")), [""; 0]);
+    assert_eq!(
+        told(&mapped("cat", "dog"), &mapped("CAT", "dog")),
+        [
+            "!request: `Cat` is not taken any more with \"cat\" as `kind`",
+            "request: `Cat` is taken now with \"CAT\" as `kind`",
+            "!response: `Cat` can come now with \"CAT\" as `kind`",
+            "response: `Cat` does not come any more with \"cat\" as `kind`",
+        ]
+    );
+    let swapped = told(&mapped("cat", "dog"), &mapped("dog", "cat"));
+    assert_eq!(swapped.iter().filter(|line| line.starts_with('!')).count(), 4, "{swapped:#?}");
+    // Without a mapping, the name of a definition selects it.
+    let kind = json!({ "propertyName": "kind" });
+    assert_eq!(
+        told(&tagged(&["Cat", "Dog"], &kind), &tagged(&["Kitty", "Dog"], &kind)),
+        [
+            "!request: `Cat` is not taken any more with \"Cat\" as `kind`",
+            "request: `Kitty` is taken now with \"Kitty\" as `kind`",
+            "!response: `Kitty` can come now with \"Kitty\" as `kind`",
+            "response: `Cat` does not come any more with \"Cat\" as `kind`",
+        ]
+    );
+    // A mapping that repeats what the variants say changes nothing.
+    let said = json!({ "propertyName": "kind", "mapping": { "fish": "Fish", "bird": "Bird" } });
+    assert_eq!(told(&tagged(&["Fish", "Bird"], &kind), &tagged(&["Fish", "Bird"], &said)), [""; 0]);
+    assert_eq!(
+        told(&tagged(&["Cat", "Dog"], &kind), &tagged(&["Cat", "Dog"], &json!({ "propertyName": "type" }))),
+        [
+            "!request: `type` selects its variants now, not `kind`",
+            "!response: `type` selects its variants now, not `kind`"
+        ]
+    );
+    let by_default = |name: &str| tagged(&["Cat", "Dog"], &json!({ "propertyName": "kind", "defaultMapping": name }));
+    assert_eq!(
+        told(&by_default("Cat"), &by_default("Dog")),
+        [
+            "!request: `Cat` is not taken any more without a value of `kind` that is known",
+            "!response: `Dog` can come now without a value of `kind` that is known",
+        ]
+    );
+}
+
+#[test]
+fn one_of_several_is_less_than_any() {
+    let union = |key: &str, names: [&str; 2]| json!({ key: names.map(to) });
+    let (any, one) = (union("anyOf", ["Cat", "Dog"]), union("oneOf", ["Cat", "Dog"]));
+    assert_eq!(
+        told(&any, &one),
+        [
+            "!request: what fits several of its variants is not taken any more",
+            "response: what comes fits only one variant now",
+        ]
+    );
+    assert_eq!(
+        told(&one, &any),
+        [
+            "request: what fits several of its variants is taken now",
+            "response: what comes may fit several of its variants now",
+        ]
+    );
+    // Nothing fits two of these.
+    assert_eq!(told(&union("anyOf", ["Fish", "Bird"]), &union("oneOf", ["Fish", "Bird"])), [""; 0]);
+    let kinds = |key: &str| json!({ key: [to("Cat"), { "type": "string" }, { "type": "null" }] });
+    assert_eq!(told(&kinds("anyOf"), &kinds("oneOf")), [""; 0]);
+    let numbers = |key: &str| json!({ key: [{ "type": "integer" }, { "type": "number" }] });
+    assert_eq!(told(&numbers("anyOf"), &numbers("oneOf")).len(), 2);
+}
+
+#[test]
+fn a_wider_kind_may_restrict_what_is_sent() {
+    let of = |schema: Value| json!({ "type": "object", "properties": { "p": schema } });
+    assert_eq!(
+        told(&of(json!({ "type": "integer" })), &of(json!({ "type": "number", "maximum": 10, "enum": [1, 2] }))),
+        [
+            "request: it was integer and is number now",
+            "!request: it takes only some values now",
+            "!request: `maximum` is 10 now",
+            "!response: it was integer and is number now",
+        ]
+    );
+    assert_eq!(
+        told(&of(json!({ "type": "string" })), &of(json!({ "minLength": 5, "minimum": 5 }))),
+        [
+            "request: it was string and is any now",
+            "!request: `minLength` is 5 now",
+            "!response: it was string and is any now",
+        ]
+    );
+}
+
+#[test]
+fn a_map_may_be_given_anything() {
+    let of = |schema: Value| json!({ "type": "object", "properties": { "p": schema } });
+    let map = of(json!({ "type": "object" }));
+    let with = |others: Value| of(json!({ "type": "object", "additionalProperties": others }));
+    assert_eq!(told(&map, &with(json!(true))), [""; 0]);
+    assert_eq!(told(&map, &with(json!({ "type": "string" }))), ["!request: it was anything and is string now"]);
+    assert_eq!(told(&map, &with(json!(false))), ["!request: it was anything and is nothing now"]);
+    // Of an object that declares its properties, others are not expected.
+    let declared =
+        |others: Value| of(json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": others }));
+    let open = of(json!({ "type": "object", "properties": { "a": {} } }));
+    assert_eq!(told(&open, &declared(json!(false))), ["request: other properties are not taken any more"]);
+}
+
+#[test]
+fn webhooks() {
+    let sends = |schema: Value| {
+        let content = json!({ "application/json": { "schema": schema } });
+        json!({ "sold": { "post": { "requestBody": { "content": content }, "responses": {} } } })
+    };
+    let with = |hooks: &Value| shop(&[("/webhooks", hooks.clone())]);
+    let told = |old: &Value, new: &Value| -> Vec<String> {
+        changes(&with(old), &with(new)).iter().map(ToString::to_string).collect()
+    };
+    let of =
+        |kind: &str| sends(json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": kind } } }));
+    assert_eq!(told(&of("string"), &of("string")), [""; 0]);
+    assert_eq!(
+        told(&of("string"), &of("integer")),
+        ["breaking: response of `shop.sold`: webhook /properties/a: it was string and is integer now"]
+    );
+    assert_eq!(told(&of("string"), &json!({})), ["breaking: `shop.sold`: the webhook is gone"]);
+    assert_eq!(told(&json!({}), &of("string")), ["change: `shop.sold`: the webhook is new"]);
+    // A change of a definition affects the webhooks that send it.
+    let pet = |steps: &[(&str, Value)]| {
+        let mut all = vec![("/webhooks", sends(to("Pet")))];
+        all.extend_from_slice(steps);
+        shop(&all)
+    };
+    let price = format!("{PET}/properties/price/type");
+    let all = changes(&pet(&[]), &pet(&[(price.as_str(), json!("string"))]));
+    let found = all.iter().find(|change| change.part == Part::Response).unwrap();
+    assert!(found.breaks && found.operations.last().is_some_and(|id| id == "shop.sold"), "{all:#?}");
+}

@@ -1,0 +1,111 @@
+//! Schemas that others extend by `allOf`: in one document, and spread over several.
+#![cfg(feature = "openapi")]
+
+use std::collections::BTreeMap;
+
+use ops_runtime::openapi::{self, ReadOptions};
+use serde_json::{Map, Value, json};
+
+/// The definitions of a description whose operations answer with schemas; the other documents have names.
+fn load(responses: &[&str], schemas: &Value, others: &[(&str, Value)]) -> (Value, Vec<String>) {
+    let path = |(at, reference): (usize, &&str)| {
+        let content = json!({ "application/json": { "schema": { "$ref": *reference } } });
+        let responses = json!({ "200": { "description": "", "content": content } });
+        (format!("/{at}"), json!({ "get": { "operationId": format!("get_{at}"), "responses": responses } }))
+    };
+    let paths: Map<String, Value> = responses.iter().enumerate().map(path).collect();
+    let info = json!({ "title": "Zoo", "version": "1" });
+    let document = json!({ "openapi": "3.0.3", "info": info, "paths": paths, "components": { "schemas": schemas } });
+    let mut source = BTreeMap::from([("api.json".to_owned(), document.to_string())]);
+    source.extend(others.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())));
+    let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
+    let definitions = api.definitions.as_slice().iter();
+    let schemas = definitions.map(|d| (d.name.to_string(), d.schema.to_value().unwrap().into_owned())).collect();
+    (schemas, diagnostics.iter().map(|d| format!("{} {}", d.pointer, d.message)).collect())
+}
+
+fn to(reference: &str) -> Value {
+    json!({ "$ref": reference })
+}
+
+fn refer(name: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+/// A schema that extends another.
+fn child(of: &str, own: &str) -> Value {
+    json!({ "allOf": [to(of), { "type": "object", "properties": { own: { "type": "boolean" } } }] })
+}
+
+fn base(mapping: &Value) -> Value {
+    json!({
+        "type": "object",
+        "required": ["kind"],
+        "properties": { "kind": { "type": "string" } },
+        "discriminator": { "propertyName": "kind", "mapping": mapping },
+    })
+}
+
+#[test]
+fn a_base_may_be_in_another_document() {
+    let local = |name: &str| format!("#/components/schemas/{name}");
+    let pets = json!({ "components": { "schemas": {
+        "Pet": base(&json!({ "cat": local("Cat"), "dog": "Dog" })),
+        "Cat": child(&local("Pet"), "purrs"),
+        "Dog": child(&local("Pet"), "barks"),
+        "Lion": child(&local("Cat"), "roars"),
+    } } });
+    let others = [("pets.json", pets)];
+    let (schemas, told) = load(&["pets.json#/components/schemas/Pet"], &json!({}), &others);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(schemas["Pet"]["oneOf"], json!([refer("Cat"), refer("Dog"), refer("Lion"), refer("Pet_base")]));
+    let mapping =
+        json!({ "cat": "#/$defs/Cat", "dog": "#/$defs/Dog", "Lion": "#/$defs/Lion", "Pet": "#/$defs/Pet_base" });
+    assert_eq!(schemas["Pet"]["discriminator"]["mapping"], mapping);
+    assert_eq!(schemas["Cat"]["allOf"][0], refer("Pet_base"));
+    // What a descendant extends is there, even if nothing else refers to it.
+    let (schemas, told) = load(&["pets.json#/components/schemas/Dog"], &json!({}), &others);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(schemas["Dog"]["allOf"][0], refer("Pet_base"));
+    assert_eq!(schemas["Pet_base"]["required"], json!(["kind"]));
+}
+
+#[test]
+fn each_schema_may_be_a_file() {
+    let others = [
+        ("schemas/Pet.json", base(&json!({ "cat": "./Cat.json" }))),
+        ("schemas/Cat.json", child("./Pet.json", "purrs")),
+        ("schemas/index.json", json!({ "Pet": to("./Pet.json"), "Dog": child("#/Pet", "barks") })),
+    ];
+    let (schemas, told) = load(&["schemas/Pet.json", "schemas/index.json#/Dog"], &json!({}), &others);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(schemas["Pet"]["oneOf"], json!([refer("Cat"), refer("Dog"), refer("Pet_base")]));
+    let mapping = json!({ "cat": "#/$defs/Cat", "Dog": "#/$defs/Dog", "Pet": "#/$defs/Pet_base" });
+    assert_eq!(schemas["Pet"]["discriminator"]["mapping"], mapping);
+    for name in ["Cat", "Dog"] {
+        assert_eq!(schemas[name]["allOf"][0], refer("Pet_base"), "{name}");
+    }
+}
+
+#[test]
+fn a_base_or_null_is_no_descendant() {
+    let local = |name: &str| to(&format!("#/components/schemas/{name}"));
+    let schemas = |mapping: Value| {
+        json!({
+            "Pet": base(&mapping),
+            "Cat": child("#/components/schemas/Pet", "purrs"),
+            "NullablePet": { "nullable": true, "description": "d", "allOf": [local("Pet")] },
+            "Plain": { "description": "d", "allOf": [local("Pet")] },
+        })
+    };
+    let (found, told) = load(&[], &schemas(json!({})), &[]);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(found["Pet"]["oneOf"], json!([refer("Cat"), refer("Plain"), refer("Pet_base")]));
+    let either = json!([{ "allOf": [refer("Pet")] }, { "type": "null" }]);
+    assert_eq!(found["NullablePet"], json!({ "description": "d", "anyOf": either }));
+    assert_eq!(found["Plain"]["allOf"], json!([refer("Pet_base")]));
+    // A mapping says that it is one.
+    let (found, told) = load(&[], &schemas(json!({ "none": "NullablePet" })), &[]);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(found["Pet"]["oneOf"], json!([refer("NullablePet"), refer("Cat"), refer("Plain"), refer("Pet_base")]));
+}
