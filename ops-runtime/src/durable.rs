@@ -51,7 +51,8 @@ worker.stop().await;
 //! - **Once submitted, a job ends**: with a result, with an error that is not retried, cancelled, or as a dead letter.
 //!   It has one ending, whatever crashes, as long as the engine keeps what it has acknowledged.
 //! - **A key is submitted once.** A repeated submit attaches to the first job, until the retention of its ending has
-//!   expired; the same key with another input is an error, `KEY_CONFLICT`.
+//!   expired, or the job was discarded; the same key with another input is an error, `KEY_CONFLICT`.
+//!   [`Jobs::job_by_key`] finds the job.
 //! - **A handler may run more than once**: if its worker dies, another runs the job again. [`Context::once`] and
 //!   [`Context::step`] keep parts of it from being repeated. With [`Context::idempotency_key`], servers can recognise a
 //!   repetition; an HTTP client sends it by itself. With [`RetryPolicy::once`], a job that fails, or whose worker dies,
@@ -59,6 +60,7 @@ worker.stop().await;
 //!   attempt. A job is given back by a worker that is stopped, or by one that has no room for it to wait for a step.
 //! - **Failures are retried** by the [`RetryPolicy`]. A job that has used up its attempts or its time becomes a dead
 //!   letter, with its input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
+//!   A job that fails with another error is kept with its input for its retention, and can be retried by hand as well.
 //! - **Access** is checked when a job runs, with the identity with which it was submitted: [`Jobs::scoped`].
 //!
 //! The documentation of each engine says how long it keeps these promises, and against which failures: [`InMemory`]
@@ -98,8 +100,10 @@ mod in_memory;
 pub mod jetstream;
 mod job;
 mod jobs;
+mod lease;
 mod meter;
 mod options;
+mod parent;
 pub mod record;
 mod retry;
 mod schedule;

@@ -16,11 +16,12 @@ use tracing::{Instrument, Span, field};
 use crate::call::trace::continue_trace;
 use crate::durable::bounds::{Bounds, bounded};
 use crate::durable::engine::{Delivery, Engine};
-use crate::durable::error::UNREADABLE;
 use crate::durable::id::JobId;
 use crate::durable::job::{AnyJob, late};
+use crate::durable::lease::Lease;
 use crate::durable::meter::Meter;
-use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Outcome, Stored, Tries};
+use crate::durable::parent::{Parent, is_cancelled};
+use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Outcome, Tries};
 use crate::durable::scope::Scope;
 use crate::model::clock::millis;
 use crate::registry::{ProgressSink, ProgressStream};
@@ -42,21 +43,19 @@ const GONE: u32 = 3;
 /// Marks the error of an attempt whose worker died, in its details.
 const DIED: &str = "workerDied";
 
-/// What ends an attempt from outside.
+/// What ends all attempts of a worker from outside. The [`Lease`] has what ends one.
 #[derive(Clone, Default)]
 pub(super) struct Signals {
     /// The worker is dropped: nothing more is written.
     pub(super) killed: CancellationToken,
     /// The worker stops: the job is given back.
     pub(super) stopped: CancellationToken,
-    /// The job was closed.
-    pub(super) closed: CancellationToken,
 }
 
 /// A job that was delivered.
 pub(super) struct Attempted<'a> {
     pub(super) registry: &'a Registry,
-    pub(super) delivery: &'a Delivery,
+    pub(super) lease: &'a Lease,
     /// The operation, if the registry has it.
     pub(super) spec: Option<&'a OperationSpec>,
     pub(super) terms: Terms,
@@ -97,17 +96,6 @@ enum Verdict {
     Pass(Duration),
 }
 
-/// The state of the job of a step.
-enum Parent {
-    /// It waits for the step, or ended without it, or its record cannot be read; or this job is not a step.
-    Waits,
-    Cancelled,
-    /// It is unknown: it has ended, and its retention has expired.
-    Gone,
-    /// It cannot be read now.
-    Unknown,
-}
-
 /// How a handler ended.
 enum Ran {
     Result(Result<Box<RawValue>, CallError>),
@@ -122,7 +110,7 @@ impl Attempted<'_> {
     ///
     /// Boxed in parts: allocators have small blocks at hand, and search for one of the size of the whole future.
     pub(super) async fn run(self) {
-        let job = &self.delivery.job;
+        let job = &self.lease.delivery.job;
         let mut tries = self.tries();
         let attempt = tries.attempts.saturating_add(1);
         let verdict = match self.refusal(&mut tries) {
@@ -149,6 +137,7 @@ impl Attempted<'_> {
                 verdict
             }
         };
+        self.lease.release().await;
         Box::pin(self.write(tries, verdict)).await;
     }
 
@@ -162,7 +151,7 @@ impl Attempted<'_> {
 
     /// The results of the earlier attempts, including those of workers that died.
     fn tries(&self) -> Tries {
-        let Delivery { deliveries, tries, .. } = self.delivery;
+        let Delivery { deliveries, tries, .. } = &self.lease.delivery;
         let mut tries = tries.clone();
         let known = u64::from(tries.attempts).saturating_add(u64::from(tries.passes)).saturating_add(1);
         for _ in 0..deliveries.saturating_sub(known).min(u64::from(u16::MAX)) {
@@ -180,7 +169,7 @@ impl Attempted<'_> {
         if self.signals.stopped.is_cancelled() {
             return Some(Verdict::Pass(Duration::ZERO));
         }
-        let job = &self.delivery.job;
+        let job = &self.lease.delivery.job;
         // In an unknown format, no other field can be relied on, and a dead letter would lack the unknown fields.
         if job.format > FORMAT {
             return Some(pass(tries));
@@ -209,8 +198,8 @@ impl Attempted<'_> {
 
     /// Runs the handler.
     async fn attempt(&self, attempt: u32) -> Ran {
-        let Self { signals, scope, .. } = self;
-        let job = &self.delivery.job;
+        let Self { signals, scope, lease, .. } = self;
+        let job = &lease.delivery.job;
         let span = tracing::debug_span!(
             "job",
             "otel.kind" = "consumer",
@@ -226,12 +215,12 @@ impl Attempted<'_> {
         let call = Box::pin(self.call(self.options(attempt, &span, sink)));
         let run = self.reported(call, reports).instrument(span.clone());
         let closed = async {
-            signals.closed.cancelled().await;
+            lease.closed().await;
             // While the handler still waits for them.
             scope.steps()
         };
         let lost = async {
-            self.hold().await;
+            lease.lost().await;
             scope.steps()
         };
         tokio::select! {
@@ -267,13 +256,13 @@ impl Attempted<'_> {
     }
 
     fn options(&self, attempt: u32, span: &Span, progress: ProgressSink) -> CallOptions {
-        let job = &self.delivery.job;
+        let job = &self.lease.delivery.job;
         let mut metadata = job.metadata.clone();
         continue_trace(span, &mut metadata);
         let mut options =
             CallOptions { metadata, ..CallOptions::new() }.with_progress(progress).with_extension(self.scope.clone());
         options.extensions.insert(Attempt(attempt));
-        options.extensions.insert_own(IdempotencyKey(job.id.token().to_owned()));
+        options.extensions.insert_own(IdempotencyKey(job.idempotency_key().into_owned()));
         match self.terms.deadline {
             Some(deadline) => options.with_timeout(Duration::from_millis(deadline.saturating_sub(self.engine().now()))),
             None => options,
@@ -281,7 +270,7 @@ impl Attempted<'_> {
     }
 
     async fn call(&self, options: CallOptions) -> Result<Box<RawValue>, CallError> {
-        let job = &self.delivery.job;
+        let job = &self.lease.delivery.job;
         let identity = job.identity.clone().map(Arc::new);
         let checked = (identity.is_some() || job.unknown) && !job.trusted;
         let context = Context::new(self.registry.clone(), options, identity);
@@ -321,33 +310,15 @@ impl Attempted<'_> {
     }
 
     async fn tell(&self, report: &Progress) {
-        if let Err(error) = self.engine().tell(&self.delivery.job.id, report).await {
+        if let Err(error) = self.engine().tell(&self.lease.delivery.job.id, report).await {
             tracing::debug!(%error, "a report of progress is lost");
-        }
-    }
-
-    /// Extends the lease until the job is lost.
-    async fn hold(&self) {
-        let every = (self.engine().limits().lease / 3).max(Duration::from_millis(1));
-        loop {
-            tokio::time::sleep(every).await;
-            match self.engine().extend(self.delivery).await {
-                // No worker had its job when that was cancelled. The handler is dropped as in any other cancellation.
-                Ok(true) if matches!(self.parent().await, Parent::Cancelled) => {
-                    self.close(vec![self.delivery.job.id.clone()]).await;
-                }
-                Ok(true) => {}
-                Ok(false) => return,
-                // Perhaps no other worker has the job either. If one has, the first ending counts.
-                Err(error) => tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the lease was not extended"),
-            }
         }
     }
 
     /// The outcome of a step whose job was cancelled, or may have been. `None` if it is run, like any job that is not a
     /// step.
     async fn without_parent(&self, tries: &mut Tries) -> Option<Verdict> {
-        match self.parent().await {
+        match Parent::of(self.engine(), &self.lease.delivery.job).await {
             Parent::Waits => {
                 tries.gone = 0;
                 None
@@ -360,25 +331,6 @@ impl Attempted<'_> {
                 Some(pass(tries))
             }
             Parent::Unknown => Some(pass(tries)),
-        }
-    }
-
-    /// The state of the job of which this is a step.
-    async fn parent(&self) -> Parent {
-        let Some(parent) = &self.delivery.job.parent else { return Parent::Waits };
-        match self.engine().read_known(parent).await {
-            Ok(Some(stored)) if is_cancelled(&stored) => Parent::Cancelled,
-            Ok(Some(_)) => Parent::Waits,
-            Ok(None) => Parent::Gone,
-            // It will not be readable later either, and is not known to be cancelled.
-            Err(error) if error.details().get(UNREADABLE).is_some() => {
-                tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the job of a step is not understood");
-                Parent::Waits
-            }
-            Err(error) => {
-                tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the job of a step can't be read");
-                Parent::Unknown
-            }
         }
     }
 
@@ -417,7 +369,8 @@ impl Attempted<'_> {
 
     fn dead(&self, tries: &Tries, error: CallError) -> Verdict {
         let error = bounded(error, self.bounds().letter);
-        let letter = DeadLetter::new(JobRecord::clone(&self.delivery.job), self.engine().now(), tries.clone(), error);
+        let job = JobRecord::clone(&self.lease.delivery.job);
+        let letter = DeadLetter::new(job, self.engine().now(), tries.clone(), error);
         Verdict::End(Outcome::Dead(Box::new(letter)))
     }
 
@@ -425,7 +378,7 @@ impl Attempted<'_> {
     async fn write(&self, mut tries: Tries, verdict: Verdict) {
         let limits = self.engine().limits();
         let until = Instant::now().checked_add(limits.lease.saturating_mul(10).max(Duration::from_secs(60)));
-        let job = &self.delivery.job;
+        let job = &self.lease.delivery.job;
         if let Verdict::Pass(_) = verdict {
             tries.passes = tries.passes.saturating_add(1);
         }
@@ -439,8 +392,8 @@ impl Attempted<'_> {
         let mut failures = 0;
         loop {
             let written = match &what {
-                Either::Left(ended) => self.engine().end(self.delivery, ended).await.map(drop),
-                Either::Right(after) => self.engine().again(self.delivery, &tries, *after).await,
+                Either::Left(ended) => self.engine().end(&self.lease.delivery, ended).await.map(drop),
+                Either::Right(after) => self.engine().again(&self.lease.delivery, &tries, *after).await,
             };
             let Err(error) = written else { return };
             failures += 1;
@@ -455,7 +408,7 @@ impl Attempted<'_> {
                 () = tokio::time::sleep(wait_after(Duration::from_millis(100), Duration::from_secs(5), failures)) => {}
             }
             // The ending counts even without the lease; this only keeps other workers from running the job meanwhile.
-            let _ = self.engine().extend(self.delivery).await;
+            let _ = self.engine().extend(&self.lease.delivery).await;
         }
     }
 }
@@ -463,10 +416,6 @@ impl Attempted<'_> {
 /// Gives back a job that is not run here and now.
 fn pass(tries: &Tries) -> Verdict {
     Verdict::Pass(wait_after(PASSED.0, PASSED.1, tries.passes))
-}
-
-fn is_cancelled(stored: &Stored) -> bool {
-    matches!(stored, Stored::Ended(ended) if matches!(ended.outcome, Outcome::Cancelled))
 }
 
 /// The error of an attempt whose worker died.

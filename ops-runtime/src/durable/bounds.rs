@@ -1,7 +1,8 @@
 //! Size limits of stored errors and metadata, so that the engine can write each record and read it back.
 //!
-//! A record is one message of the engine, which takes twice the largest input or result. So a dead letter has a quarter
-//! of that size each for its error, for its history, and for its metadata with the key, the tenant and so on.
+//! A record is one message of the engine, which takes twice the largest input or result. So beside its input, a dead
+//! letter has a quarter of that size each for its error, for its history, and for its metadata with the key, the tenant
+//! and so on. A job that failed with an error that is not retried has no history, and half of that size for its error.
 
 use std::borrow::Cow;
 
@@ -32,7 +33,7 @@ pub(super) struct Bounds {
 impl Bounds {
     /// The limits for an engine whose largest input or result has so many bytes.
     pub(super) fn beside(most: usize) -> Self {
-        let [failed, letter, attempt] = [most, most / 4, most / 64].map(|share| share.max(LEAST));
+        let [failed, letter, attempt] = [most / 2, most / 4, most / 64].map(|share| share.max(LEAST));
         Self { failed, letter, attempt, metadata: letter }
     }
 

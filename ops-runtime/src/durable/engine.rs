@@ -145,12 +145,14 @@ pub trait Engine: Send + Sync + 'static {
         most: usize,
     ) -> EngineResult<'a, Vec<DeadLetter>>;
 
-    /// Makes a dead letter a job again with the same id: `job` replaces it, without tries.
+    /// Makes a job that failed, or a dead letter, an open job again with the same id: `job` replaces it, without tries.
+    /// Its submit time is later than before.
     ///
-    /// Returns `false` if there is no such dead letter (any more). Of several concurrent calls, one returns `true`.
+    /// Returns `false` if the job has another state (by now). Of several concurrent calls, one returns `true`.
     fn retry<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, bool>;
 
-    /// Removes a dead letter, and frees its id. Returns `false` if there is no such dead letter.
+    /// Removes a job that failed, a dead letter, or a job that was cancelled, and frees its id. Returns `false` if the
+    /// job has another state.
     fn discard<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool>;
 
     /// Stores a schedule under its name if the stored one is still `known`; `None` if there must be none.

@@ -7,16 +7,18 @@
 //!   default), the job is delivered again.
 //! - **Order.** Within a lane, jobs are delivered in the order in which they are due. Lanes take turns.
 //! - **Limits.** Inputs and results of up to 512 KiB each by default: [`InMemory::with_limits`].
-//! - **Clock.** It is monotonic from the creation of the engine, and ignores changes of the system's clock.
+//! - **Clock.** It is monotonic from the creation of the engine, and ignores changes of the system's clock. In a test with
+//!   tokio's paused clock (`start_paused`), it is that clock: delays, retries and leases take no time.
 
 mod state;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::{StreamExt, stream};
 use tokio::sync::{Notify, broadcast};
+use tokio::time::Instant;
 
 use self::state::{State, Taken};
 use crate::BoxStream;
@@ -52,7 +54,7 @@ struct Shared {
     /// Wakes the pulls that wait for a job.
     more: Notify,
     closed: broadcast::Sender<JobId>,
-    /// When the engine was made, by both clocks.
+    /// When the engine was made, by both clocks: tokio's, as all waits are by it, and the system's.
     made: (Instant, u64),
 }
 
@@ -168,7 +170,7 @@ impl Engine for InMemory {
                         Taken::Until(due) => due.map(|due| Duration::from_millis(due.saturating_sub(now).max(1))),
                     }
                 };
-                let left = until.saturating_duration_since(tokio::time::Instant::now());
+                let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return Ok(Vec::new());
                 }

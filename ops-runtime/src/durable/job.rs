@@ -1,5 +1,7 @@
 //! Handles of submitted jobs: their results, status and progress.
 
+mod again;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -74,7 +76,7 @@ pub enum JobStatus {
     },
     /// It has a result.
     Done,
-    /// It has failed with an error that is not retried.
+    /// It has failed with an error that is not retried. While it is kept, it can be [retried](AnyJob::retry) by hand.
     Failed(CallError),
     /// It was cancelled.
     Cancelled,
@@ -232,46 +234,6 @@ impl AnyJob {
             }
             Stored::Open { job, tries } => self.close(&job, tries.attempts, Outcome::Cancelled).await,
         }
-    }
-
-    /// Runs a dead letter again, with all attempts. The time to its deadline starts anew.
-    ///
-    /// The job keeps its id, and waiters get the result of the new attempts. Returns `false` if the job is not a dead
-    /// letter (any more).
-    ///
-    /// # Errors
-    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
-    pub async fn retry(&self) -> Result<bool, CallError> {
-        let Some(DeadLetter { mut job, .. }) = self.dead_letter().await? else { return Ok(false) };
-        let now = self.jobs.engine().now();
-        job.deadline = job.deadline.map(|deadline| now.saturating_add(deadline.saturating_sub(job.submitted)));
-        (job.submitted, job.not_before) = (now, None);
-        self.jobs.engine().retry(&job).await
-    }
-
-    /// Removes a dead letter, and frees its key. Returns `false` if the job is not a dead letter (any more).
-    ///
-    /// # Errors
-    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
-    pub async fn discard(&self) -> Result<bool, CallError> {
-        if self.dead_letter().await?.is_none() {
-            return Ok(false);
-        }
-        self.jobs.engine().discard(&self.id).await
-    }
-
-    /// The dead letter of the job. `None` if it is not a dead letter.
-    ///
-    /// # Errors
-    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
-    pub async fn dead_letter(&self) -> Result<Option<DeadLetter>, CallError> {
-        Ok(match self.read().await? {
-            Stored::Ended(ended) => match ended.outcome {
-                Outcome::Dead(letter) => Some(*letter),
-                _ => None,
-            },
-            Stored::Open { .. } => None,
-        })
     }
 
     /// The stored record of the job.

@@ -163,6 +163,20 @@ impl Jobs {
         AnyJob::new(self.clone(), id)
     }
 
+    /// A handle for the job of a key, which was submitted with the options' key and tenant. Nothing is requested from
+    /// the engine yet: if the key has no job, the methods of the handle return `JOB_NOT_FOUND` ([`JobError`]).
+    ///
+    /// A key counts per operation, tenant and identity ([`scoped`](Self::scoped)). The queue is part of the job's id, so
+    /// [`with_queue`](Self::with_queue) must be as it was for the submit.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` if the operation's queue has an invalid name.
+    pub fn job_by_key<Op: Call>(&self, key: &str, tenant: Option<&str>) -> Result<Job<Op>, CallError> {
+        let operation = &Op::SPEC.id;
+        let queue = self.queue_of(operation).map_err(|error| error.with_operation(operation.clone()))?;
+        Ok(self.job(self.id_of_key(queue, self.lane_of(tenant), operation, key, tenant)))
+    }
+
     /// All dead letters, queue by queue. Those that are added while they are read may be missing.
     pub fn dead_letters(&self) -> BoxStream<'static, Result<DeadLetter, CallError>> {
         self.letters(self.queues())
@@ -284,6 +298,11 @@ impl Jobs {
         u16::try_from(lane).unwrap_or_default()
     }
 
+    fn id_of_key(&self, queue: &str, lane: u16, operation: &str, key: &str, tenant: Option<&str>) -> JobId {
+        let owner = self.identity.as_ref().map_or("", |identity| &identity.id);
+        JobId::of_key(queue, lane, &["key", operation, tenant.unwrap_or_default(), owner, key])
+    }
+
     /// The record of a job, and the id that its key gives it.
     pub(crate) fn record(
         &self,
@@ -310,13 +329,9 @@ impl Jobs {
         }
         let queue = self.queue_of(operation)?;
         let lane = origin.lane.unwrap_or_else(|| self.lane_of(options.tenant.as_deref()));
-        let owner = self.identity.as_ref().map_or("", |identity| &identity.id);
         let id = match (origin.key, &options.key) {
             (Some(key), _) => JobId::of_key(queue, lane, key),
-            (None, Some(key)) => {
-                let tenant = options.tenant.as_deref().unwrap_or_default();
-                JobId::of_key(queue, lane, &["key", operation, tenant, owner, key])
-            }
+            (None, Some(key)) => self.id_of_key(queue, lane, operation, key, options.tenant.as_deref()),
             (None, None) => JobId::random(queue, lane),
         };
         let now = self.engine().now();

@@ -113,7 +113,7 @@ impl SubmitOptions {
 
     /// Sets how long the ending is kept, and with it the key; a day by default, at least a second, and on `JetStream`
     /// at least three leases of workers (90 seconds by default). A dead letter is kept until it is retried or
-    /// discarded.
+    /// discarded. A job that failed or was cancelled can be [discarded](crate::durable::AnyJob::discard) before, too.
     #[must_use]
     pub fn with_retention(mut self, retention: Duration) -> Self {
         self.retention = Some(retention);

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::durable::bounds::bounded;
-use crate::durable::id::JobId;
+use crate::durable::id::{JobId, hash};
 use crate::run::input;
 use crate::{Call, CallError, ErrorCode, Identity, RetryPolicy};
 
@@ -46,8 +46,8 @@ pub struct JobRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Distinguishes successive jobs with the same id. A key can be submitted again after the retention, or after its
-    /// dead letter was discarded; each such job has its own steps. Empty without a key, and in records of earlier
-    /// versions.
+    /// job was discarded; each such job has its own steps and its own idempotency key. Empty without a key, and in
+    /// records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nonce: String,
     /// The tenant.
@@ -69,6 +69,9 @@ pub struct JobRecord {
     /// submitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+    /// True if the job had ended and was retried by hand, so that its steps may have results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retried: bool,
     /// The metadata of the call, including its trace.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -93,6 +96,16 @@ impl JobRecord {
         self.not_before.unwrap_or_default().max(self.submitted)
     }
 
+    /// The key by which servers recognise another attempt of this job: that of the next job with the same id differs.
+    pub(super) fn idempotency_key(&self) -> Cow<'_, str> {
+        match self.key {
+            // In the same form as a token, since servers limit the length of keys.
+            Some(_) if !self.nonce.is_empty() => hash(&[self.id.token(), &self.nonce]).into(),
+            // The id of a step contains the nonce of its job.
+            _ => self.id.token().into(),
+        }
+    }
+
     /// The name under which an engine stores the result of a step of this job.
     pub(super) fn step_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
         if self.nonce.is_empty() { name.into() } else { format!("{}.{name}", self.nonce).into() }
@@ -114,6 +127,7 @@ impl JobRecord {
             trusted: false,
             unknown: false,
             via: None,
+            retried: false,
             metadata: Map::new(),
             submitted: 0,
             not_before: None,
@@ -239,6 +253,19 @@ impl Stored {
         }
     }
 
+    /// The key that the submitter gave. `None` without one, and for an ending without it that an earlier version wrote.
+    pub fn key(&self) -> Option<&str> {
+        let job = match self {
+            Self::Open { job, .. } => job,
+            Self::Ended(ended) => match (&ended.outcome, &ended.job) {
+                (Outcome::Dead(letter), _) => &letter.job,
+                (_, Some(job)) => job,
+                (_, None) => return ended.key.as_deref(),
+            },
+        };
+        job.key.as_deref()
+    }
+
     /// When it was submitted. Zero for an ending that an earlier version wrote.
     pub fn submitted(&self) -> u64 {
         match self {
@@ -264,6 +291,14 @@ pub struct Ended {
     /// The server of this library that submitted the job for one of its callers. `None` for any other submitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+    /// The key of a job that is done or was cancelled. Any other job is stored as a whole, with its key:
+    /// [`Stored::key`] finds either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// A job that failed with an error that is not retried, as it was submitted, so that it can be retried by hand.
+    /// `None` for any other outcome, and if an earlier version wrote this. A dead letter has it itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Box<JobRecord>>,
     /// When it was submitted. Zero if an earlier version wrote this.
     #[serde(default)]
     pub submitted: u64,
@@ -287,12 +322,19 @@ impl Ended {
     /// must not start then, and one of a schedule must not be submitted again until then.
     pub fn new(job: &JobRecord, at: u64, attempts: u32, outcome: Outcome) -> Self {
         let failed = outcome.error().and_then(CallError::operation).filter(|failed| *failed != job.operation);
+        let (key, whole) = match outcome {
+            Outcome::Done(_) | Outcome::Cancelled => (job.key.clone(), None),
+            Outcome::Failed(_) => (None, Some(Box::new(job.clone()))),
+            Outcome::Dead(_) => (None, None),
+        };
         Self {
             failed: failed.map(str::to_owned),
             operation: job.operation.clone(),
             digest: job.digest.clone(),
             owner: job.owner().map(str::to_owned),
             via: job.via.clone(),
+            key,
+            job: whole,
             submitted: job.submitted,
             at,
             attempts,
@@ -304,6 +346,16 @@ impl Ended {
     /// True if the job is a dead letter.
     pub fn is_dead(&self) -> bool {
         matches!(self.outcome, Outcome::Dead(_))
+    }
+
+    /// True if the job can be retried.
+    pub(super) fn can_be_retried(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed(_) | Outcome::Dead(_))
+    }
+
+    /// True if the job can be discarded: its key never had a result.
+    pub(super) fn can_be_discarded(&self) -> bool {
+        self.can_be_retried() || matches!(self.outcome, Outcome::Cancelled)
     }
 }
 
@@ -393,50 +445,4 @@ impl ScheduleRecord {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::ErrorCode;
-
-    #[test]
-    fn records_are_read_back() {
-        let id = "jobs.7.0123456789abcdef0123456789abcdef".parse().unwrap();
-        let mut job = JobRecord::new(id, "shop.buy", RawValue::from_string(r#"{"n": 1}"#.to_owned()).unwrap());
-        let least = json!({
-            "format": 1, "id": "jobs.7.0123456789abcdef0123456789abcdef", "operation": "shop.buy", "input": { "n": 1 },
-            "submitted": 0, "retention": 86_400_000,
-        });
-        assert_eq!(serde_json::to_value(&job).unwrap(), least);
-        job.identity = Some(Identity::new("ann").with_token("hush"));
-        job.retry = Some(RetryPolicy::new(5).with_code("BUSY"));
-        (job.deadline, job.trusted) = (Some(7), true);
-        let mut tries = Tries { attempts: 1, ..Tries::default() };
-        let error = CallError::new(ErrorCode::Timeout, "late").with_operation("shop.pay");
-        tries.history.push(FailedAttempt::new(1, 5, error.clone()));
-        let letter = DeadLetter::new(job.clone(), 6, tries, error.clone());
-        let ended = Ended::new(&job, 6, 1, Outcome::Dead(Box::new(letter)));
-        let text = serde_json::to_string(&ended).unwrap();
-        assert!(!text.contains("hush"));
-        let read: Ended = serde_json::from_str(&text).unwrap();
-        assert_eq!(serde_json::to_string(&read).unwrap(), text);
-        assert_eq!((read.owner.as_deref(), read.failed.as_deref()), (Some("ann"), Some("shop.pay")));
-        let Outcome::Dead(letter) = read.outcome else { panic!("it is dead") };
-        assert_eq!((letter.job.retry, letter.job.input.get()), (job.retry, r#"{"n": 1}"#));
-        assert_eq!((letter.history[0].error.clone(), letter.error), (error.clone(), error));
-    }
-
-    #[test]
-    fn an_ending_outlasts_the_start_of_its_job() {
-        let id = "jobs.7.0123456789abcdef0123456789abcdef".parse().unwrap();
-        let mut job = JobRecord::new(id, "shop.buy", RawValue::NULL.to_owned());
-        job.retention = 10;
-        // Ended before it could start, of a schedule before its own time, and after it could start.
-        for (submitted, not_before, at, kept) in
-            [(100, Some(170), 120, 60), (170, Some(170), 120, 60), (100, Some(170), 180, 10), (100, None, 120, 10)]
-        {
-            (job.submitted, job.not_before) = (submitted, not_before);
-            assert_eq!(Ended::new(&job, at, 0, Outcome::Cancelled).retention, kept, "{submitted} {not_before:?} {at}");
-        }
-    }
-}
+mod tests;

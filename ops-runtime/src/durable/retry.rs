@@ -13,7 +13,9 @@ impl RetryPolicy {
     /// True if an error is worth another attempt.
     pub fn repeats(&self, error: &CallError) -> bool {
         match error.code() {
-            ErrorCode::ValidationError | ErrorCode::AccessDenied | ErrorCode::OperationNotFound => false,
+            ErrorCode::AccessDenied | ErrorCode::OperationNotFound => false,
+            // With `raw`, it is about a response, such as the page of a proxy, and may pass. Else the input is invalid.
+            ErrorCode::ValidationError if error.details().get("raw").is_none() => false,
             code if self.codes.contains(code.as_str()) => true,
             ErrorCode::ExecutionError => match error.details().get("statusCode").and_then(Value::as_u64) {
                 Some(status) => may_pass(status),
@@ -43,6 +45,9 @@ mod tests {
     fn what_is_repeated() {
         let policy = RetryPolicy::default().with_code("BUSY").with_code("VALIDATION_ERROR");
         let status = |status: u64| CallError::execution("x").with_details(json!({ "statusCode": status }));
+        let misfit = CallError::new(ErrorCode::ValidationError, "x")
+            .with_details(json!({ "statusCode": 200, "violations": [], "raw": "<html>" }));
+        assert!(!RetryPolicy::default().repeats(&misfit));
         for (error, expected) in [
             (CallError::execution("x"), true),
             (CallError::new(ErrorCode::Timeout, "x"), true),
@@ -52,6 +57,7 @@ mod tests {
             (CallError::new("TAKEN", "x"), false),
             (CallError::new(ErrorCode::ToolError, "x"), false),
             (CallError::new(ErrorCode::ValidationError, "x"), false),
+            (misfit, true),
             (CallError::new(ErrorCode::AccessDenied, "x"), false),
             (CallError::new(ErrorCode::OperationNotFound, "x"), false),
             (status(503), true),

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::durable::engine::Delivery;
 use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
+use crate::durable::lease::Lease;
 use crate::durable::record::JobRecord;
 use crate::model::request_id::Number;
 use crate::{CallError, Context, ErrorCode};
@@ -114,26 +114,31 @@ pub(super) enum Step {
 pub(crate) struct Scope {
     /// The jobs with whose identity it was submitted.
     pub(crate) jobs: Jobs,
-    pub(super) delivery: Arc<Delivery>,
+    lease: Arc<Lease>,
     /// The deadline of the job and its steps.
     pub(super) deadline: Option<u64>,
     gate: Arc<Gate>,
     /// The steps that it waits for.
     steps: Mutex<Vec<JobId>>,
-    /// The call of this attempt, the job's own or a nested one, that uses each name of a step.
-    names: Mutex<HashMap<(Step, String), Number>>,
+    /// The names of steps that this attempt has used.
+    names: Mutex<HashMap<(Step, String), Use>>,
     /// Cancelled when the job is given back, to go on when its steps have ended.
     pub(super) suspended: CancellationToken,
 }
 
 impl Scope {
-    pub(super) fn new(jobs: Jobs, delivery: Arc<Delivery>, deadline: Option<u64>, gate: Arc<Gate>) -> Self {
+    pub(super) fn new(jobs: Jobs, lease: Arc<Lease>, deadline: Option<u64>, gate: Arc<Gate>) -> Self {
         let (steps, names) = (Mutex::default(), Mutex::default());
-        Self { jobs, delivery, deadline, gate, steps, names, suspended: CancellationToken::new() }
+        Self { jobs, lease, deadline, gate, steps, names, suspended: CancellationToken::new() }
     }
 
     pub(crate) fn job(&self) -> &JobRecord {
-        &self.delivery.job
+        &self.lease.delivery.job
+    }
+
+    /// True if an earlier attempt may have begun steps.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.lease.delivery.deliveries > 1 || self.job().retried
     }
 
     /// Assigns a step's name to a call, for the rest of the attempt, even if the step fails.
@@ -142,17 +147,31 @@ impl Scope {
     /// failed then would get the result of the next one.
     ///
     /// # Errors
-    /// `VALIDATION_ERROR` if another call of this attempt has a step of that name: it would get that step's result.
-    pub(super) fn name(&self, step: Step, name: &str, context: &Context) -> Result<(), CallError> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        if *names.entry((step, name.to_owned())).or_insert(context.request) == context.request {
-            return Ok(());
-        }
-        let message = format!(
-            "another call of this job has a step `{name}`, and would share its result: make its name from what tells the \
-             calls apart, such as a member of the input, or the number of the try if the handler repeats the call"
-        );
+    /// `VALIDATION_ERROR` if another call of this attempt has a step of that name, or if this call has one that gave a
+    /// value or still runs: it would get that step's result.
+    pub(super) fn name<'a>(&'a self, step: Step, name: &'a str, context: &Context) -> Result<Named<'a>, CallError> {
+        let call = context.request;
+        let mut names = self.names();
+        let used = names.entry((step, name.to_owned())).or_insert(Use { call, is_taken: false });
+        let message = if used.call != call {
+            format!(
+                "another call of this job has a step `{name}`, and would share its result: make its name from what tells \
+                 the calls apart, such as a member of the input, or the number of the try if the handler repeats the call"
+            )
+        } else if used.is_taken {
+            format!(
+                "this call has a step `{name}` already, and would get its result again, without running this one: give \
+                 each step of a handler a name of its own; in a loop, make the name from what the turn is about"
+            )
+        } else {
+            used.is_taken = true;
+            return Ok(Named { scope: self, step, name, has_value: false });
+        };
         Err(CallError::new(ErrorCode::ValidationError, message))
+    }
+
+    fn names(&self) -> MutexGuard<'_, HashMap<(Step, String), Use>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The steps that the job waits for.
@@ -182,6 +201,39 @@ impl Scope {
     /// Completes when the worker stops.
     pub(super) async fn draining(&self) {
         self.gate.draining.cancelled().await;
+    }
+}
+
+/// How an attempt has used the name of a step.
+struct Use {
+    /// The call that used it: the job's own or a nested one.
+    call: Number,
+    /// True if the step runs, or gave a value.
+    is_taken: bool,
+}
+
+/// The name of a step that runs. If the step fails, its call may repeat it.
+pub(super) struct Named<'a> {
+    scope: &'a Scope,
+    step: Step,
+    name: &'a str,
+    has_value: bool,
+}
+
+impl Named<'_> {
+    /// The step gave a value.
+    pub(super) fn keep(mut self) {
+        self.has_value = true;
+    }
+}
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        if !self.has_value
+            && let Some(used) = self.scope.names().get_mut(&(self.step, self.name.to_owned()))
+        {
+            used.is_taken = false;
+        }
     }
 }
 

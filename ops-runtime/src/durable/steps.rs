@@ -6,9 +6,11 @@ use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
 
 use crate::durable::error::JobError;
+use crate::durable::id::JobId;
+use crate::durable::job::AnyJob;
 use crate::durable::jobs::Origin;
 use crate::durable::options::{SubmitOptions, When};
-use crate::durable::record::Stored;
+use crate::durable::record::{Ended, JobRecord, Stored};
 use crate::durable::scope::{Scope, Step};
 use crate::run::payload::to_text;
 use crate::{Call, CallError, Context, ErrorCode, ResponseEnvelope};
@@ -17,9 +19,13 @@ use crate::{Call, CallError, Context, ErrorCode, ResponseEnvelope};
 impl Context {
     /// Runs an operation as a step of this job: a job of its own, to which a repeated attempt attaches.
     ///
-    /// The name is unique within the job. Calls that the handler makes by [`env`](Self::env) are part of the job, so an
-    /// operation that is called several times must give its steps different names for each call. That includes calls
-    /// that a handler repeats because they failed: the name of a step is used up even if the step failed.
+    /// **The name is unique within the job**, because a repeated attempt finds the step by it. In a loop, make it from
+    /// what the turn is about, as in `format!("ship {parcel}")`: to use the name of a step that gave a value once more
+    /// is an error. A step that failed can be repeated under its name.
+    ///
+    /// Calls that the handler makes by [`env`](Self::env) are part of the job, so an operation that is called several
+    /// times must give its steps different names for each call. That includes calls that a handler repeats because they
+    /// failed: for other calls, the name of a step is used up even if the step failed.
     ///
     /// The step runs with the identity of this job, like a call by `env`, and has retries of its own. While the handler
     /// waits for it, another job can run in its place. Its result is kept for 30 days
@@ -30,8 +36,8 @@ impl Context {
     ///
     /// # Errors
     /// The error of the operation. `KEY_CONFLICT` if an earlier attempt gave the step another input: compute inputs
-    /// from the job's own input and from other steps. `VALIDATION_ERROR` if another call of this attempt has a step
-    /// with the name.
+    /// from the job's own input and from other steps. `VALIDATION_ERROR` if this attempt has a step with the name, in
+    /// another call, or with a value, or still running.
     pub async fn once<Op: Call>(
         &self,
         name: &str,
@@ -40,7 +46,7 @@ impl Context {
         let Some(scope) = self.extension::<Arc<Scope>>().cloned() else {
             return self.env().execute::<Op>(input).await;
         };
-        scope.name(Step::Operation, name, self)?;
+        let named = scope.name(Step::Operation, name, self)?;
         let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
         let parent = scope.job();
         let mut options = SubmitOptions::new().with_retention(scope.jobs.step_retention());
@@ -48,8 +54,9 @@ impl Context {
         options.deadline = scope.deadline.map(crate::durable::job::time).map(When::At);
         options.metadata = self.metadata().cloned().unwrap_or_default();
         let step = parent.step_name(name);
+        let key = ["step", parent.id.as_str(), &*step];
         let origin = Origin {
-            key: Some(&["step", parent.id.as_str(), &step]),
+            key: Some(&key),
             retry: Op::SPEC.retry(),
             // So that a repeated attempt finds it, even if there are more lanes by then.
             lane: Some(parent.id.lane()),
@@ -58,27 +65,19 @@ impl Context {
             ..Origin::default()
         };
         let record = scope.jobs.record(&Op::SPEC.id, input, options, &origin);
-        let record = record.map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
-        let (job, known) = scope.jobs.put_or_known(record).await?;
-        // It needs no place to wait. The waiting places may all be taken by jobs that wait for this one.
-        if let Some(Stored::Ended(ended)) = known {
-            return job.outcome(*ended);
+        let mut record = record.map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
+        if let Some(earlier) = earlier(&scope, &record, &key).await? {
+            record.id = earlier;
         }
-        let Some(waiting) = scope.wait_for(job.id()) else { return suspend(&scope).await };
-        let ended = tokio::select! {
-            biased;
-            ended = job.ended() => ended,
-            () = scope.draining() => return suspend(&scope).await,
+        let (job, known) = scope.jobs.put_or_known(record).await?;
+        let ended = match known {
+            // It needs no place to wait. The waiting places may all be taken by jobs that wait for this one.
+            Some(Stored::Ended(ended)) => *ended,
+            _ => end_of(&scope, &job).await?,
         };
-        let ended = match ended {
-            // The engine had it a moment ago. Its next submit shows if it is lost, or just not shown.
-            Err(error) if matches!(JobError::of(&error), Some(JobError::NotFound { .. })) => {
-                return suspend(&scope).await;
-            }
-            ended => ended?,
-        };
-        drop(waiting);
-        job.outcome(ended)
+        let envelope = job.outcome(ended)?;
+        named.keep();
+        Ok(envelope)
     }
 
     /// Runs a closure as a step of this job, and stores its result: a repeated attempt gets the result, and does not
@@ -86,20 +85,21 @@ impl Context {
     ///
     /// If the worker dies after the closure's effect and before the result is stored, the closure runs again: use
     /// [`once`](Self::once), or pass [`idempotency_key`](Self::idempotency_key) to what it calls. An error is not
-    /// stored. A result is kept for 30 days. The name has the same rules as for `once`.
+    /// stored. A result is kept for 30 days. The name has the same rules as for [`once`](Self::once): in a loop, each
+    /// turn needs a name of its own.
     ///
     /// In a call that is not a job, this just runs the closure.
     ///
     /// # Errors
     /// Those of the closure, and of the engine. `VALIDATION_ERROR` if an earlier attempt stored a value of another
-    /// type, or if another call of this attempt has a step with the name.
+    /// type, or if this attempt has a step with the name, in another call, or with a value, or still running.
     pub async fn step<T, F>(&self, name: &str, run: impl FnOnce() -> F + Send) -> Result<T, CallError>
     where
         T: Serialize + DeserializeOwned + Send,
         F: Future<Output = Result<T, CallError>> + Send,
     {
         let Some(scope) = self.extension::<Arc<Scope>>() else { return run().await };
-        scope.name(Step::Closure, name, self)?;
+        let named = scope.name(Step::Closure, name, self)?;
         let (engine, id, key) = (scope.jobs.engine(), &scope.job().id, scope.job().step_name(name));
         let kept = match engine.step(id, &key).await? {
             Some(kept) => kept,
@@ -114,10 +114,50 @@ impl Context {
                 engine.keep_step(id, &key, value.get(), scope.jobs.step_retention()).await?
             }
         };
-        crate::record::from_str(&kept).map_err(|error| {
+        let value = crate::record::from_str(&kept).map_err(|error| {
             let message = format!("the step `{name}` kept a value of another type: {error}");
             CallError::new(ErrorCode::ValidationError, message)
-        })
+        })?;
+        named.keep();
+        Ok(value)
+    }
+}
+
+/// The step that an earlier attempt submitted, if that is in another queue: its operation was in that queue then.
+///
+/// The first attempt has no such steps, and most programs have one queue, so this usually asks the engine nothing.
+async fn earlier(scope: &Scope, step: &JobRecord, key: &[&str]) -> Result<Option<JobId>, CallError> {
+    let of_parent = scope.job().id.queue();
+    let mut queues = scope.jobs.queues();
+    if !queues.iter().any(|queue| queue == of_parent) {
+        queues.push(of_parent.to_owned());
+    }
+    queues.retain(|queue| queue != step.id.queue());
+    let engine = scope.jobs.engine();
+    if queues.is_empty() || !scope.is_repeated() || engine.read(&step.id).await?.is_some() {
+        return Ok(None);
+    }
+    for queue in queues {
+        let id = JobId::of_key(&queue, step.id.lane(), key);
+        if engine.read(&id).await?.is_some() {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
+
+/// Waits for the end of a step. Another job can run in the place of this one until then.
+async fn end_of(scope: &Arc<Scope>, step: &AnyJob) -> Result<Ended, CallError> {
+    let Some(_waiting) = scope.wait_for(step.id()) else { return suspend(scope).await };
+    let ended = tokio::select! {
+        biased;
+        ended = step.ended() => ended,
+        () = scope.draining() => return suspend(scope).await,
+    };
+    match ended {
+        // The engine had it a moment ago. Its next submit shows if it is lost, or just not shown.
+        Err(error) if matches!(JobError::of(&error), Some(JobError::NotFound { .. })) => suspend(scope).await,
+        ended => ended,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::durable::attempt::{Attempted, Signals, Terms};
 use crate::durable::engine::Delivery;
 use crate::durable::id::JobId;
 use crate::durable::jobs::{Jobs, check_queue};
+use crate::durable::lease::Lease;
 use crate::durable::schedule;
 use crate::durable::scope::{Gate, Scope};
 
@@ -101,6 +102,7 @@ impl Worker {
             #[cfg(feature = "metrics")]
             tasks.spawn(measure(jobs.clone(), puller.queue.clone(), draining.clone()));
             tasks.spawn(puller.clone().hear());
+            tasks.spawn(puller.clone().hold());
             tasks.spawn(puller.work());
         }
         let (due, ended) = (schedule::submit_due(jobs), draining.clone());
@@ -149,6 +151,26 @@ impl WorkerHandle {
         self.tasks.wait().await;
     }
 
+    /// Like [`stop`](Self::stop), for as long as the limit. Then it drops the handlers that still run, and gives their
+    /// jobs back, like [`stop_now`](Self::stop_now).
+    ///
+    /// This is for processes that are killed some time after they were asked to end. Choose a limit that leaves some
+    /// seconds for giving the jobs back. A handler that blocks its thread can't be dropped before it has ended.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # async fn example(worker: ops_runtime::durable::WorkerHandle) {
+    /// // Of the 30 seconds that Kubernetes gives by default.
+    /// worker.stop_within(Duration::from_secs(25)).await;
+    /// # }
+    /// ```
+    pub async fn stop_within(self, limit: Duration) {
+        self.draining.cancel();
+        if tokio::time::timeout(limit, self.tasks.wait()).await.is_err() {
+            self.stop_now().await;
+        }
+    }
+
     /// Takes no more jobs, drops the running handlers, and gives their jobs back. These start again from their steps,
     /// at once and as the same attempt: whatever was not a step happens twice.
     pub async fn stop_now(self) {
@@ -176,9 +198,8 @@ struct Puller {
     registry: Registry,
     queue: String,
     gate: Arc<Gate>,
-    /// The running jobs, and the tokens that end them when they are closed. Numbered, since a job whose lease was lost
-    /// may be here twice.
-    running: Mutex<BTreeMap<(JobId, u64), CancellationToken>>,
+    /// The running jobs. Numbered, since a job whose lease was lost may be here twice.
+    running: Mutex<BTreeMap<(JobId, u64), Running>>,
     number: AtomicU64,
     signals: Signals,
     /// The tasks of the running jobs.
@@ -246,28 +267,44 @@ impl Puller {
     }
 
     fn run(self: Arc<Self>, delivery: Delivery) -> impl Future<Output = ()> + Send {
-        let closed = CancellationToken::new();
+        let lease = Arc::new(Lease::new(delivery));
         // Before the task runs, so that the next pull counts it.
         let place = self.gate.enter();
-        let listed = (delivery.job.id.clone(), self.number.fetch_add(1, Ordering::Relaxed));
-        self.running().insert(listed.clone(), closed.clone());
+        let listed = (lease.delivery.job.id.clone(), self.number.fetch_add(1, Ordering::Relaxed));
+        self.running().insert(listed.clone(), Running { lease: lease.clone(), looks: 0 });
         let listed = Listed { puller: self.clone(), job: listed };
-        let delivery = Arc::new(delivery);
         async move {
-            let identity = delivery.job.identity.clone();
-            let jobs = identity.map_or_else(|| self.jobs.clone(), |identity| self.jobs.scoped(identity));
-            let spec = self.registry.spec(&delivery.job.operation);
+            let job = &lease.delivery.job;
+            let spec = self.registry.spec(&job.operation);
             let spec = spec.as_deref();
-            let terms = Terms::of(&delivery.job, spec);
-            let scope = Arc::new(Scope::new(jobs, delivery.clone(), terms.deadline, self.gate.clone()));
-            let signals = Signals { closed, ..self.signals.clone() };
-            Attempted { registry: &self.registry, delivery: &delivery, spec, terms, scope, signals }.run().await;
+            let terms = Terms::of(job, spec);
+            let jobs = lease.jobs(&self.jobs);
+            let scope = Arc::new(Scope::new(jobs, lease.clone(), terms.deadline, self.gate.clone()));
+            let signals = self.signals.clone();
+            Attempted { registry: &self.registry, lease: &lease, spec, terms, scope, signals }.run().await;
             drop((listed, place));
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<(JobId, u64), CancellationToken>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<(JobId, u64), Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the leases of long jobs extended, until the last job has ended.
+    async fn hold(self: Arc<Self>) {
+        let every = Lease::look_every(&self.jobs.engine().limits());
+        let mut over = std::pin::pin!(self.tasks.wait());
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut over => return,
+                () = tokio::time::sleep(every) => {}
+            }
+            let long: Vec<_> = self.running().values_mut().filter_map(Running::seen).collect();
+            for lease in long {
+                self.tasks.spawn(lease.hold(self.jobs.clone(), self.signals.killed.clone()));
+            }
+        }
     }
 
     /// Ends jobs that are closed.
@@ -281,7 +318,7 @@ impl Puller {
                     Ok(mut closed) => {
                         while let Some(id) = closed.next().await {
                             let own = (id.clone(), 0)..=(id, u64::MAX);
-                            self.running().range(own).for_each(|(_, token)| token.cancel());
+                            self.running().range(own).for_each(|(_, running)| running.lease.close());
                         }
                     }
                     Err(error) => tracing::warn!(%error, queue = self.queue, "cancellations are not heard"),
@@ -303,6 +340,21 @@ impl Puller {
     }
 }
 
+/// A running job.
+struct Running {
+    lease: Arc<Lease>,
+    /// How often the task that extends leases has seen it.
+    looks: u8,
+}
+
+impl Running {
+    /// The lease, if this is the second look.
+    fn seen(&mut self) -> Option<Arc<Lease>> {
+        self.looks = self.looks.saturating_add(1);
+        (self.looks == 2).then(|| self.lease.clone())
+    }
+}
+
 /// A job in the list of running jobs, until this is dropped.
 struct Listed {
     puller: Arc<Puller>,
@@ -311,6 +363,9 @@ struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.puller.running().remove(&self.job);
+        let running = self.puller.running().remove(&self.job);
+        if let Some(Running { lease, .. }) = running {
+            lease.end();
+        }
     }
 }

@@ -9,7 +9,7 @@ use ops_runtime::durable::{InMemory, Jobs, SubmitOptions, Worker};
 use serde_json::json;
 
 use crate::harness::{Harness, LEASE, MAX_SIZE, attempts, eventually, pause};
-use crate::operations::{Block, BlockInput, Probe, registry};
+use crate::operations::{Block, BlockInput, Probe, Work, WorkInput, failing, registry};
 
 pub(crate) struct InMemoryHarness(InMemory);
 
@@ -65,4 +65,23 @@ pub(crate) async fn the_deadline_passes_while_the_worker_hangs() {
     worker.stop().await;
     let letter = job.dead_letter().await.unwrap().unwrap();
     assert_eq!((letter.attempts, letter.history.len(), probe.starts("a")), (1, 1, 1));
+}
+
+/// In a test with tokio's paused clock, an hour is over at once, for delays, back-offs and leases.
+pub(crate) fn a_paused_clock_is_the_clock() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let probe = Arc::<Probe>::default();
+        let jobs = Jobs::in_memory();
+        let worker = Worker::new(jobs.clone(), registry(&probe)).start();
+        let (hour, start, began) = (Duration::from_secs(3_600), Instant::now(), tokio::time::Instant::now());
+        let input = WorkInput { millis: Some(600_000), ..failing("a", 1) };
+        let job = jobs.submit::<Work>(input, attempts(2).with_delay(hour)).await.unwrap();
+        let result = tokio::time::timeout(3 * hour, job.result()).await.expect("the engine has the same clock");
+        assert_eq!((result.unwrap().data, probe.starts("a")), (2, 2));
+        let waited = began.elapsed();
+        assert!(waited > hour && waited < 2 * hour, "{waited:?}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+        worker.stop().await;
+    });
 }

@@ -37,7 +37,7 @@ macro_rules! conformance {
                     jobs_of_others_are_not_found, handlers_know_their_job, a_subscription_is_no_job, names_of_queues, progress_is_a_stream;
                 keys: a_repeat_attaches, another_input_is_a_conflict, a_key_is_of_its_operation_tenant_and_identity,
                     fifty_at_once_make_one_job, a_repeat_while_the_first_ends, retention_frees_the_key,
-                    a_freed_key_has_new_steps;
+                    a_freed_key_has_new_steps, found_by_its_key;
                 times: delayed, at_a_time, the_deadline_passes_without_a_worker, the_deadline_passes_in_the_handler,
                     the_deadline_leaves_no_time_for_another_attempt, deadlines_of_policies_pass,
                     durations_without_end;
@@ -49,16 +49,22 @@ macro_rules! conformance {
                     with_its_steps_after_its_ending_is_over,
                     by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
-                    another_input_is_a_conflict, of_several_calls, of_a_call_that_is_repeated, a_step_that_failed, more_than_may_wait,
+                    another_input_is_a_conflict, of_several_calls, two_of_one_name, of_a_call_that_is_repeated,
+                    a_step_that_failed, more_than_may_wait,
                     nested_with_one_that_may_wait, given_back_by_a_drain,
-                    their_worker_dies, in_a_plain_call, in_the_lane_of_their_job, left_behind;
+                    their_worker_dies, in_a_plain_call, in_the_lane_of_their_job, in_the_queue_that_they_had,
+                    left_behind;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
-                    tried_again_after_its_key_was_submitted_again, tried_again_by_another_process, a_deadline_begins_anew;
+                    tried_again_after_its_key_was_submitted_again, tried_again_by_another_process, a_deadline_begins_anew,
+                    a_deadline_begins_anew_without_the_delay, a_step_of_a_job_that_is_gone,
+                    failed_ones_are_tried_again, failed_and_cancelled_ones_are_discarded,
+                    failures_of_earlier_versions;
                 workers: a_job_survives_its_worker, one_attempt_is_not_run_again, killed_again_and_again, they_come_and_go,
-                    a_drain_finishes_jobs, a_process_ends_after_its_drain, a_stop_gives_them_back, older_ones_leave_what_they_do_not_know,
+                    a_drain_finishes_jobs, a_process_ends_after_its_drain, a_stop_gives_them_back,
+                    a_stop_has_a_limit, older_ones_leave_what_they_do_not_know,
                     older_ones_end_nothing_that_they_do_not_know,
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
-                    a_slow_job_keeps_its_lease;
+                    a_slow_job_keeps_its_lease, a_blocking_job_keeps_its_lease;
                 schedules: each_time_once, replaced_and_removed, missed_and_removed, set_by_many_at_once,
                     one_time_is_cancelled, by_cron, of_others, what_cannot_be_scheduled;
             );
@@ -88,6 +94,10 @@ fn main() {
             in_memory::the_deadline_passes_while_the_worker_hangs,
         ),
     ];
+    trials.push(Trial::test("in_memory::a_paused_clock_is_the_clock", || {
+        in_memory::a_paused_clock_is_the_clock();
+        Ok(())
+    }));
     #[cfg(feature = "http")]
     trials.extend([
         trial("http::the_key_of_a_job_is_sent_with_each_attempt", http::the_key_of_a_job_is_sent_with_each_attempt),

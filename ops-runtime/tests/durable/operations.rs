@@ -240,14 +240,35 @@ pub(crate) async fn order(context: &Context, name: String, fails: u32) -> Result
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn ship(context: &Context, parcel: String, named: bool) -> Result<Value, CallError> {
     let name = if named { parcel.as_str() } else { "parcel" };
-    // The same call may use its names twice: it gets what it got.
-    let mut labels = Vec::new();
-    for _ in 0..2 {
-        labels.push(context.step(name, || std::future::ready(Ok(format!("label of {parcel}")))).await?);
+    let label = context.step(name, || std::future::ready(Ok(format!("label of {parcel}")))).await?;
+    let charge = WorkInput { name: "charge".into(), fails: None, code: None, millis: None };
+    let charged = context.once::<Work>(name, charge).await?.data;
+    Ok(json!({ "label": label, "charged": charged }))
+}
+
+/// Has two steps of one name.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn twice(context: &Context, how: String) -> Result<Vec<i64>, CallError> {
+    let step = |value: i64| context.step("n", move || std::future::ready(Ok(value)));
+    match how.as_str() {
+        "steps" => Ok(vec![step(1).await?, step(2).await?]),
+        "side by side" => {
+            let slow = context.step("n", || async {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Ok(1)
+            });
+            let (first, second) = futures_util::future::join(slow, step(2)).await;
+            Ok(vec![first?, second?])
+        }
+        "operations" => {
+            let first = context.once::<Add>("n", AddInput { a: 1, b: 0 }).await?.data;
+            Ok(vec![first, context.once::<Add>("n", AddInput { a: 1, b: 0 }).await?.data])
+        }
+        _ => {
+            let failed = context.step("n", || std::future::ready(Err::<i64, _>(CallError::new("BUSY", "full")))).await;
+            Ok(vec![i64::from(failed.is_err()), step(2).await?])
+        }
     }
-    let charge = || WorkInput { name: "charge".into(), fails: None, code: None, millis: None };
-    let charged = [context.once::<Work>(name, charge()).await?.data, context.once::<Work>(name, charge()).await?.data];
-    Ok(json!({ "labels": labels, "charged": charged }))
 }
 
 /// Ships two parcels by calls, and fails the first attempt after that.
@@ -373,6 +394,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Report).unwrap();
     registry.register(Order).unwrap();
     registry.register(Ship).unwrap();
+    registry.register(Twice).unwrap();
     registry.register(Parcels).unwrap();
     registry.register(Book).unwrap();
     registry.register(Persists).unwrap();

@@ -89,7 +89,7 @@ impl State {
         while self.ends.first().is_some_and(|(at, _)| *at <= now) {
             match self.ends.pop_first() {
                 Some((at, Forgotten::Job(id))) => {
-                    // A dead letter that was retried may have ended again, and then expires later.
+                    // A job that was retried, or submitted again, may have ended again, and then expires later.
                     let is_due = |ended: &Ended| ended.at.saturating_add(ended.retention) <= at;
                     if matches!(self.jobs.get(&id), Some(Kept::Ended(ended)) if !ended.is_dead() && is_due(ended)) {
                         self.jobs.remove(&id);
@@ -313,20 +313,25 @@ impl State {
     }
 
     pub(super) fn retry(&mut self, job: &JobRecord) -> bool {
-        let is_dead = self.discard(&job.id);
-        if is_dead {
+        let is_removed = self.remove(&job.id, Ended::can_be_retried);
+        if is_removed {
             self.open(job);
         }
-        is_dead
+        is_removed
     }
 
     pub(super) fn discard(&mut self, id: &JobId) -> bool {
-        let is_dead = self.dead(id).is_some();
-        if is_dead {
+        self.remove(id, Ended::can_be_discarded)
+    }
+
+    /// Removes a job that has ended in such a way.
+    fn remove(&mut self, id: &JobId, is_such: fn(&Ended) -> bool) -> bool {
+        let is_removed = matches!(self.jobs.get(id), Some(Kept::Ended(ended)) if is_such(ended));
+        if is_removed {
             self.queue(id.queue()).dead.remove(id);
             self.jobs.remove(id);
         }
-        is_dead
+        is_removed
     }
 
     pub(super) fn stats(&self, queue: &str, now: u64) -> QueueStats {

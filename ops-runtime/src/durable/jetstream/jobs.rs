@@ -17,7 +17,7 @@ use crate::CallError;
 use crate::durable::JobId;
 use crate::durable::engine::{Delivery, EngineResult};
 use crate::durable::options::too_late;
-use crate::durable::record::{Ended, JobRecord, Stored, Tries};
+use crate::durable::record::{Ended, JobRecord, Outcome, Stored, Tries};
 use crate::durable::retry::LONGEST;
 use crate::model::clock::millis;
 use crate::model::random;
@@ -216,7 +216,7 @@ impl Core {
         Ok(ended.is_some_and(|ended| is_end_of(&ended, place, job.submitted)))
     }
 
-    /// Removes what an open job had, after it ended with this sequence: a dead letter may be a job again by now.
+    /// Removes what an open job had, after it ended with this sequence: a job that failed may be open again by now.
     pub(super) async fn remove_open(&self, id: &JobId, end: u64) -> Result<(), CallError> {
         self.purge(self.subjects.stream(id.queue()), &self.subjects.of(id, "*"), Some(end)).await.map(drop)
     }
@@ -243,10 +243,10 @@ impl Core {
 
     /// Notifies the submitter. Other waiters receive the write of the ending itself.
     ///
-    /// For a dead letter, the notice has no content: the letter may be retried before the submitter asks for the
-    /// result.
+    /// Only the notice of a result contains the ending: any other job may be retried or discarded before the submitter
+    /// asks for the result.
     fn tell_ended(&self, inbox: &str, id: &JobId, end: &Ended, payload: Bytes) -> impl Future<Output = ()> + Send + '_ {
-        let is_told = payload.len() <= WITH_ENDING && !end.is_dead();
+        let is_told = payload.len() <= WITH_ENDING && matches!(end.outcome, Outcome::Done(_));
         let payload = if is_told { payload } else { Bytes::new() };
         self.send([inbox, ".", id.as_str()].concat(), payload)
     }
@@ -306,18 +306,15 @@ impl Core {
         Ok(false)
     }
 
-    /// Makes a dead letter a job again.
+    /// Makes a job that failed, or a dead letter, a job again.
     pub(super) async fn retry(&self, job: &JobRecord) -> Result<bool, CallError> {
         let id = &job.id;
         let all = self.subjects.of(id, ">");
-        let Some((dead, _)) = self.newest(id).await? else { return Ok(false) };
-        if !dead.subject.ends_with(".end.dead") {
-            return Ok(false);
-        }
-        self.remove_open(id, dead.sequence).await?;
+        let Some(ending) = self.ending(id, Ended::can_be_retried).await? else { return Ok(false) };
+        self.remove_open(id, ending).await?;
         let expected = self.notes.expect(id);
-        // Only if the dead letter is still the last message about the job.
-        let write = self.write(job)?.after(all.clone(), dead.sequence);
+        // Only if the ending is still the last message about the job.
+        let write = self.write(job)?.after(all.clone(), ending);
         if let Put::Refused = self.put(&write).await? {
             let last = self.last(id.queue(), &all).await?;
             if !last.is_some_and(|last| write.is(&last)) {
@@ -325,20 +322,26 @@ impl Core {
                 return Ok(false);
             }
         }
-        // If this is not reached, the job's next ending finds the letter to be older than the job, and removes it.
-        self.delete(id.queue(), dead.sequence).await?;
+        // If this is not reached, the job's next ending finds this one to be of an earlier job, and removes it.
+        self.delete(id.queue(), ending).await?;
         Ok(true)
     }
 
-    /// Removes a dead letter. First the rest of the job: without an ending, it would be delivered and run.
+    /// Removes the ending of a job. First the rest of the job: without an ending, it would be delivered and run.
     pub(super) async fn discard(&self, id: &JobId) -> Result<bool, CallError> {
-        match self.newest(id).await? {
-            Some((dead, _)) if dead.subject.ends_with(".end.dead") => {
-                self.remove_open(id, dead.sequence).await?;
-                self.delete(id.queue(), dead.sequence).await
-            }
-            _ => Ok(false),
-        }
+        let Some(ending) = self.ending(id, Ended::can_be_discarded).await? else { return Ok(false) };
+        self.remove_open(id, ending).await?;
+        self.delete(id.queue(), ending).await
+    }
+
+    /// The sequence of the ending of a job that has ended in such a way.
+    async fn ending(&self, id: &JobId, is_such: fn(&Ended) -> bool) -> Result<Option<u64>, CallError> {
+        let Some((last, job)) = self.newest(id).await? else { return Ok(None) };
+        let place = last.sequence;
+        Ok(match stored(last, job)? {
+            Stored::Ended(ended) if is_such(&ended) => Some(place),
+            _ => None,
+        })
     }
 
     /// Removes a message. Returns `false` if it is not there.
@@ -402,7 +405,8 @@ impl Core {
 /// True if an ending is that of the job with a sequence, which was submitted at that time.
 ///
 /// It may have a smaller sequence: the schedule of a delayed job may fire while that is cancelled. A dead letter before
-/// it may have been retried as this job; any other ending belongs to this job if it has the same submit time.
+/// it may have been retried as this job; any other ending belongs to this job if it has the same submit time, which a
+/// retry changes.
 fn is_end_of(ending: &StreamMessage, job: u64, submitted: u64) -> bool {
     #[derive(Deserialize)]
     struct Told {

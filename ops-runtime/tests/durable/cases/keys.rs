@@ -170,3 +170,31 @@ pub(crate) async fn a_freed_key_has_new_steps<H: Harness>() {
     set.settled().await;
     worker.stop().await;
 }
+
+pub(crate) async fn found_by_its_key<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let ann = set.jobs.scoped(Identity::new("ann"));
+    let own = ann.submit::<Work>(named("a"), key("k").with_tenant("acme")).await.unwrap();
+    let found = ann.job_by_key::<Work>("k", Some("acme")).unwrap();
+    assert_eq!((found.id(), found.is_new()), (own.id(), false));
+    // The key of somebody else, of another tenant, or another key.
+    let others = [
+        set.jobs.job_by_key::<Work>("k", Some("acme")),
+        ann.job_by_key::<Work>("k", None),
+        ann.job_by_key::<Work>("K", Some("acme")),
+    ];
+    for other in others {
+        let error = other.unwrap().status().await.unwrap_err();
+        assert!(matches!(JobError::of(&error), Some(JobError::NotFound { .. })), "{error}");
+    }
+    let worker = set.worker().await;
+    assert_eq!(found.result().await.unwrap().data, 1);
+    assert_eq!(found.stored().await.unwrap().key(), Some("k"));
+    // In a queue of its own.
+    let render = set.jobs.submit::<Render>(RenderInput { name: "b".into() }, key("k")).await.unwrap();
+    assert_eq!(set.jobs.job_by_key::<Render>("k", None).unwrap().id(), render.id());
+    let invalid = set.jobs.clone().with_queue("test.work", "No").job_by_key::<Work>("k", None);
+    assert_eq!(invalid.unwrap_err().code().as_str(), "VALIDATION_ERROR");
+    set.settled().await;
+    worker.stop().await;
+}

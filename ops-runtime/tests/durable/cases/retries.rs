@@ -55,7 +55,7 @@ pub(crate) async fn what_is_never_tried_again<H: Harness>() {
         assert_eq!(error.code().as_str(), code);
         // It is a result, and no dead letter.
         assert_eq!(job.status().await.unwrap(), JobStatus::Failed(error));
-        assert!(!job.retry().await.unwrap() && !job.discard().await.unwrap());
+        assert!(job.dead_letter().await.unwrap().is_none());
     }
     assert_eq!((set.probe.starts("TAKEN"), set.probe.starts("VALIDATION_ERROR")), (1, 1));
     set.settled().await;

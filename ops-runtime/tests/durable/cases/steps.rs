@@ -1,14 +1,16 @@
 //! Steps: what a repeated attempt does not repeat.
 
+use std::time::Duration;
+
 use futures_util::TryStreamExt;
 use ops_runtime::durable::engine::{Engine, Listed};
 use ops_runtime::durable::record::JobRecord;
-use ops_runtime::durable::{JobError, JobStatus, SubmitOptions, Worker};
+use ops_runtime::durable::{JobError, JobStatus, RetryPolicy, SubmitOptions, Worker};
 use ops_runtime::{Context, ErrorCode};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use crate::harness::{Harness, Set, attempts, eventually, is_running, pause};
+use crate::harness::{Harness, Set, attempts, eventually, is_running, pause, reaches};
 use crate::operations::*;
 
 pub(crate) async fn once_over_all_attempts<H: Harness>() {
@@ -95,10 +97,27 @@ pub(crate) async fn of_several_calls<H: Harness>() {
     let job = set.jobs.submit::<Parcels>(ParcelsInput { named: true }, attempts(3)).await.unwrap();
     let shipped = |parcel| {
         let label = format!("label of {parcel}");
-        json!({ "labels": [label, label], "charged": [1, 1] })
+        json!({ "label": label, "charged": 1 })
     };
     assert_eq!(job.result().await.unwrap().data, [shipped("a"), shipped("b")]);
     assert_eq!(set.probe.starts("charge"), 3);
+    set.settled().await;
+    worker.stop().await;
+}
+
+/// The second step of a name would get the result of the first, and not run.
+pub(crate) async fn two_of_one_name<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    for how in ["steps", "side by side", "operations"] {
+        let job = set.jobs.submit::<Twice>(TwiceInput { how: how.into() }, attempts(3)).await.unwrap();
+        let error = job.result().await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::ValidationError, "{how}");
+        assert!(error.message().starts_with("this call has a step `n` already"), "{how}: {error}");
+    }
+    // One that failed gave nothing that a second could get.
+    let job = set.jobs.submit::<Twice>(TwiceInput { how: "repeated".into() }, attempts(3)).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, [1, 2]);
     set.settled().await;
     worker.stop().await;
 }
@@ -216,6 +235,29 @@ pub(crate) async fn in_the_lane_of_their_job<H: Harness>() {
     lanes.sort_unstable();
     assert_eq!(lanes, [0, 0, 1, 1]);
     worker.stop().await;
+}
+
+/// A repeated attempt finds its steps though their operation has another queue by then.
+pub(crate) async fn in_the_queue_that_they_had<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let first = set.worker().await;
+    let late = SubmitOptions::new()
+        .with_retry(RetryPolicy::new(2).with_backoff(Duration::from_secs(3), Duration::from_secs(3)));
+    let job = set.jobs.submit::<Order>(OrderInput { name: "a".into(), fails: 9 }, late).await.unwrap();
+    reaches(&job, "retrying", |status| matches!(status, JobStatus::Retrying { .. })).await;
+    first.stop().await;
+    let others = set.others().await.with_queue("test.work", "slow");
+    let second = Worker::new(others, set.registry()).start();
+    let starts = || ["a", "a-charge", "a-label"].map(|name| set.probe.starts(name));
+    assert!(job.result().await.is_err());
+    assert_eq!(starts(), [2, 2, 1]);
+    // By hand, too, which begins with a first delivery.
+    assert!(job.retry().await.unwrap());
+    assert!(job.result().await.is_err());
+    assert_eq!(starts(), [4, 2, 1]);
+    assert!(job.discard().await.unwrap());
+    set.settled().await;
+    second.stop().await;
 }
 
 /// A handler that ends before its steps do takes no place from others.

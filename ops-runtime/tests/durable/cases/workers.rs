@@ -161,6 +161,30 @@ pub(crate) async fn a_stop_gives_them_back<H: Harness>() {
     second.stop().await;
 }
 
+/// What ends within the limit is finished, and the rest is given back.
+pub(crate) async fn a_stop_has_a_limit<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let (first, limit) = (set.worker().await, Duration::from_secs(2));
+    let long = set.jobs.submit::<Gate>(GateInput { name: "long".into() }, attempts(1)).await.unwrap();
+    let input = WorkInput { millis: Some(500), ..named("short") };
+    let short = set.jobs.submit::<Work>(input, attempts(1)).await.unwrap();
+    eventually("they have started", || set.probe.starts("long") == 1 && set.probe.starts("short") == 1).await;
+    let start = Instant::now();
+    first.stop_within(limit).await;
+    assert!(start.elapsed() >= limit, "{:?}", start.elapsed());
+    assert_eq!((short.status().await.unwrap(), set.probe.alive()), (JobStatus::Done, 0));
+    set.probe.open();
+    let second = set.worker().await;
+    // As the same attempt, its only one.
+    assert_eq!(long.result().await.unwrap().data, 1);
+    assert_eq!((set.probe.starts("long"), set.probe.starts("short")), (2, 1));
+    set.settled().await;
+    // A worker whose jobs have ended does not wait for the limit.
+    let start = Instant::now();
+    second.stop_within(Duration::MAX).await;
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
+
 pub(crate) async fn older_ones_leave_what_they_do_not_know<H: Harness>() {
     let set = Set::<H>::start().await;
     let old = Registry::builder().build();
@@ -276,6 +300,23 @@ pub(crate) async fn a_slow_job_keeps_its_lease<H: Harness>() {
     let start = Instant::now();
     let input = WorkInput { millis: Some(u64::try_from((3 * LEASE).as_millis()).unwrap()), ..named("a") };
     let job: AnyJob = set.jobs.submit::<Work>(input, attempts(3)).await.unwrap().into_any();
+    assert_eq!(job.result().await.unwrap().data, 1);
+    assert!(start.elapsed() >= 3 * LEASE);
+    pause(u64::try_from(Duration::as_millis(&LEASE)).unwrap()).await;
+    assert_eq!(set.probe.starts("a"), 1);
+    set.settled().await;
+    for worker in workers {
+        worker.stop().await;
+    }
+}
+
+/// Nor is one that holds its thread meanwhile, so that its own task can do nothing for the lease.
+pub(crate) async fn a_blocking_job_keeps_its_lease<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let workers = [set.worker().await, set.worker().await];
+    let start = Instant::now();
+    let input = BlockInput { name: "a".into(), millis: u64::try_from((3 * LEASE).as_millis()).unwrap() };
+    let job = set.jobs.submit::<Block>(input, attempts(3)).await.unwrap();
     assert_eq!(job.result().await.unwrap().data, 1);
     assert!(start.elapsed() >= 3 * LEASE);
     pause(u64::try_from(Duration::as_millis(&LEASE)).unwrap()).await;

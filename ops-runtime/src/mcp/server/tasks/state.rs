@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, SecondsFormat};
 use rmcp::model::{CallToolResult, ErrorCode as RpcCode, ErrorData, Task, TaskStatus};
 use rmcp::service::{RequestContext, RoleServer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::ask::{self, Client, Question};
@@ -19,7 +20,7 @@ use crate::model::clock::millis;
 use crate::model::request_id::RequestId;
 use crate::record::from_str;
 use crate::run::principal::Principal;
-use crate::run::redact;
+use crate::run::{pipeline, redact};
 use crate::{CallError, ResponseEnvelope};
 
 /// The marks of jobs of known and of unknown callers.
@@ -112,12 +113,10 @@ impl<'a> Asker<'a> {
     pub(super) fn outcome(&self, seen: &Seen) -> Option<Result<CallToolResult, ErrorData>> {
         let Stored::Ended(ended) = &seen.stored else { return None };
         Some(match &ended.outcome {
-            Outcome::Done(envelope) => match from_str::<ResponseEnvelope<Value>>(envelope.get()) {
-                Ok(envelope) => Ok(result::success(&seen.tool, self.structure, envelope)),
-                Err(error) => {
-                    tracing::error!(%error, task = seen.id.as_str(), "the result of a task can't be read");
-                    Err(ErrorData::internal_error("the result that is kept can't be read", None))
-                }
+            Outcome::Done(envelope) => match self.kept(seen, envelope) {
+                Some(Ok(envelope)) => Ok(result::success(&seen.tool, self.structure, envelope)),
+                Some(Err(error)) => Ok(self.failure(seen, ended, &error)),
+                None => Err(ErrorData::internal_error("the result that is kept can't be read", None)),
             },
             Outcome::Cancelled => Err(ErrorData::new(CANCELLED, "the task was cancelled", None)),
             Outcome::Failed(error) => Ok(self.failure(seen, ended, error)),
@@ -129,6 +128,18 @@ impl<'a> Asker<'a> {
         })
     }
 
+    /// The stored result of a job that is done, as a call of its tool would give it: an error if it is not what the
+    /// tool's schema promises. `None` if it can't be read.
+    fn kept(&self, seen: &Seen, envelope: &RawValue) -> Option<Result<ResponseEnvelope<Value>, CallError>> {
+        match from_str(envelope.get()) {
+            Ok(envelope) => Some(pipeline::stored(&seen.tool.entry, self.server.registry.policy(), envelope)),
+            Err(error) => {
+                tracing::error!(%error, task = seen.id.as_str(), "the result of a task can't be read");
+                None
+            }
+        }
+    }
+
     fn failure(&self, seen: &Seen, ended: &Ended, error: &CallError) -> CallToolResult {
         let failed = ended.failed.clone().unwrap_or_else(|| ended.operation.clone());
         let error = error.clone().with_operation(failed);
@@ -138,7 +149,7 @@ impl<'a> Asker<'a> {
 
     /// The task of 2025-11-25.
     pub(super) fn told(&self, seen: &Seen) -> Map<String, Value> {
-        let status = seen.status(StructuredContent::Object);
+        let status = self.status(seen, StructuredContent::Object);
         let mut task = Map::new();
         let mut put = |name: &str, value: Value| drop(task.insert(name.to_owned(), value));
         put("taskId", json!(seen.id.as_str()));
@@ -153,12 +164,35 @@ impl<'a> Asker<'a> {
 
     /// The task of 2026-07-28.
     pub(super) fn told_as_extension(&self, seen: &Seen) -> Task {
-        let status = seen.status(StructuredContent::Any);
+        let status = self.status(seen, StructuredContent::Any);
         let (created, updated) = (time(seen.stored.submitted()), time(seen.updated()));
         let mut task = Task::new(seen.id.as_str(), status, created, updated).with_status_message(seen.message(status));
         task.ttl_ms = seen.ttl();
         task.poll_interval_ms = Some(millis(self.tasks.poll_interval).max(1));
         task
+    }
+
+    /// The status. A result with `isError` is a failure in 2025-11-25; in 2026-07-28 it is a result.
+    fn status(&self, seen: &Seen, structure: StructuredContent) -> TaskStatus {
+        let Stored::Ended(ended) = &seen.stored else {
+            return if seen.questions.is_empty() { TaskStatus::Working } else { TaskStatus::InputRequired };
+        };
+        let failed = |is_result: bool| match structure {
+            StructuredContent::Any if is_result => TaskStatus::Completed,
+            _ => TaskStatus::Failed,
+        };
+        match &ended.outcome {
+            Outcome::Done(envelope) => match self.kept(seen, envelope) {
+                Some(Ok(envelope)) if !envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => {
+                    TaskStatus::Completed
+                }
+                Some(_) => failed(true),
+                None => failed(false),
+            },
+            Outcome::Cancelled => TaskStatus::Cancelled,
+            Outcome::Failed(_) => failed(true),
+            Outcome::Dead(_) => failed(!is_death(ended)),
+        }
     }
 }
 
@@ -189,27 +223,6 @@ impl Seen {
         matches!(self.stored, Stored::Ended(_))
     }
 
-    /// The status. A result with `isError` is a failure in 2025-11-25; in 2026-07-28 it is a result.
-    fn status(&self, structure: StructuredContent) -> TaskStatus {
-        let Stored::Ended(ended) = &self.stored else {
-            return if self.questions.is_empty() { TaskStatus::Working } else { TaskStatus::InputRequired };
-        };
-        let failed = |is_result: bool| match structure {
-            StructuredContent::Any if is_result => TaskStatus::Completed,
-            _ => TaskStatus::Failed,
-        };
-        match &ended.outcome {
-            Outcome::Done(envelope) => match from_str::<ResponseEnvelope<Value>>(envelope.get()) {
-                Ok(envelope) if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => failed(true),
-                Ok(_) => TaskStatus::Completed,
-                Err(_) => failed(false),
-            },
-            Outcome::Cancelled => TaskStatus::Cancelled,
-            Outcome::Failed(_) => failed(true),
-            Outcome::Dead(_) => failed(!is_death(ended)),
-        }
-    }
-
     /// The status in words. The error is in the result.
     fn message(&self, status: TaskStatus) -> String {
         let text = match (&self.stored, status) {
@@ -221,6 +234,7 @@ impl Seen {
             (_, TaskStatus::Cancelled) => "It was cancelled.",
             (Stored::Ended(ended), _) => match ended.outcome.error() {
                 Some(error) => return format!("It failed: {}. The result says more.", error.code().as_str()),
+                None if status == TaskStatus::Failed => "It failed. The result says more.",
                 None => "It is done.",
             },
         };
