@@ -344,6 +344,8 @@ pub struct Module {
     pub namespace: String,
     /// The chosen operations, as they were read.
     pub operations: Vec<OperationSpec>,
+    /// The chosen requests that the API sends, webhooks and callbacks, as they were read.
+    pub webhooks: Vec<OperationSpec>,
     /// Its source and diagnostics.
     pub generated: Generated,
     /// The files that were read for it.

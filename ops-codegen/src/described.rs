@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ops_runtime::spec::Api;
 
 use crate::lower::Source;
-use crate::module::module;
+use crate::module::{Module, module};
 use crate::render::type_text;
 use crate::settings::{Faults, Settings};
 use crate::types::Shape;
@@ -63,7 +63,7 @@ pub fn describe(api: &Api) -> Described {
     let module = module(api, &source, &settings, &mut Vec::new(), &mut Faults::default());
     let mut described = Described::default();
     for operation in &module.operations {
-        let (input, output) = (type_text(&module, &operation.input), type_text(&module, &operation.output));
+        let (input, output) = (public(&module, &operation.input), public(&module, &operation.output));
         let import = module.methods.as_ref().map(|name| {
             let namespace = example::module_name(operation.spec.namespace());
             format!("use {namespace}::{name};\n")
@@ -80,11 +80,22 @@ pub fn describe(api: &Api) -> Described {
         let fields = fields.iter().map(|field| Field {
             json: field.json.clone(),
             ident: field.ident.clone(),
-            type_: type_text(&module, &field.type_),
+            type_: public(&module, &field.type_),
             is_optional: field.is_optional(),
         });
         let names = Type { name: item.name.clone(), fields: fields.collect() };
         described.types.insert(item.pointer.clone(), names);
     }
     described
+}
+
+/// A type by the paths that a program can write: a module has its own name for the runtime.
+fn public(module: &Module, type_: &crate::types::Type) -> String {
+    let paths = [
+        ("ops::Value", "serde_json::Value"),
+        ("ops::Body", "ops_runtime::Body"),
+        ("ops::ContentBlock", "ops_runtime::content::ContentBlock"),
+        ("::std::", "std::"),
+    ];
+    paths.iter().fold(type_text(module, type_), |text, (own, public)| text.replace(own, public))
 }

@@ -200,15 +200,6 @@ fn spec(path: &Path, value: Value, specs: &mut BTreeMap<String, Specs>) -> Resul
     specs.entry(spec.namespace().to_owned()).or_default().add(path, spec, definitions)
 }
 
-/// The name of a file without its ending, as a namespace.
-pub(crate) fn stem(file: &str) -> String {
-    clean(file.split_once('.').map_or(file, |(stem, _)| stem))
-}
-
-fn clean(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect()
-}
-
 /// A namespace also names a file, so it must not lead out of a folder.
 pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
     if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
@@ -216,17 +207,4 @@ pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
         return Err(Error::Settings(message));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn namespaces_come_from_files() {
-        for (file, wanted) in [("petstore.yaml", "petstore"), ("pet-store.v1.json", "pet-store"), ("a b.json", "a_b")] {
-            assert_eq!(stem(file), wanted);
-        }
-        assert_eq!(stem(".yaml"), "");
-    }
 }

@@ -39,6 +39,23 @@ pub(crate) fn upper_camel(text: &str) -> String {
     usable(name)
 }
 
+/// The variant for a text of an enum: `UpperCamel`.
+///
+/// A sign at its start that may turn the meaning around is spelled: `-name` is `MinusName`, and `!done` is `NotDone`.
+/// Otherwise `Name` would be sent as `-name`.
+pub(crate) fn variant(text: &str) -> String {
+    let mut chars = text.chars();
+    let sign = chars.next().filter(|c| matches!(c, '-' | '!' | '<' | '>'));
+    // `<none>` is in brackets.
+    let is_bracketed = sign == Some('<') && text.ends_with('>');
+    match sign.and_then(spelled) {
+        Some(word) if !is_bracketed && chars.clone().next().is_some_and(char::is_alphanumeric) => {
+            upper_camel(&format!("{word} {}", chars.as_str()))
+        }
+        _ => upper_camel(text),
+    }
+}
+
 /// A field: `snake_case`.
 pub(crate) fn snake_case(text: &str) -> String {
     let mut name = limited(text).join("_");
@@ -294,6 +311,28 @@ mod tests {
         }
         assert_eq!(screaming("ShowPetById"), "SHOW_PET_BY_ID");
         assert_eq!(screaming("N1_0"), "N1_0");
+    }
+
+    #[test]
+    fn a_sign_that_turns_the_meaning_around_is_in_the_name() {
+        for (text, name) in [
+            ("createdAt", "CreatedAt"),
+            ("-createdAt", "MinusCreatedAt"),
+            ("!done", "NotDone"),
+            ("<a", "LessA"),
+            (">a", "GreaterA"),
+            ("<18", "Less18"),
+            ("-1", "Minus1"),
+            (">=", "GreaterEqual"),
+            ("<none>", "None_"),
+            ("a-b", "AB"),
+            ("-_a", "A"),
+            ("+name", "Name"),
+            ("_id", "Id"),
+            ("", "Empty"),
+        ] {
+            assert_eq!(variant(text), name, "{text:?}");
+        }
     }
 
     #[test]

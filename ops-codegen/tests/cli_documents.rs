@@ -129,6 +129,10 @@ fn a_diff_says_what_breaks() {
             "message": "it may be absent now",
         })
     );
+    let sold = "sold: { post: { requestBody: { content: { application/json: { schema: { type: string } } } } } }";
+    write(&folder, "hooks.yaml", &format!("{SHOP}\nwebhooks: {{ {sold} }}\n"));
+    let told = ops(&folder, &["diff", "hooks.yaml", "shop.yaml"]);
+    assert_eq!((told.status, told.stdout.trim()), (1, "breaking: `hooks.sold`: the webhook is gone"));
     for (arguments, message) in [
         (["diff", "shop.yaml", "none.yaml"], "none.yaml"),
         (["diff", "none.yaml", "shop.yaml"], "none.yaml"),

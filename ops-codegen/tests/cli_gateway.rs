@@ -450,6 +450,19 @@ fn what_has_no_effect_is_told() {
     assert!(said.contains("none.json: it describes no operations") && said.contains("4 operations;"), "{said}");
 }
 
+/// A host starts the command with few variables: those of callers over HTTP are not among them.
+#[test]
+fn over_a_pipe_no_token_of_a_caller_is_needed() {
+    let folder = folder("pipe");
+    std::fs::write(folder.join("shop.json"), document(4)).unwrap();
+    let config = "[apis.shop]\nspec = 'shop.json'\n[callers.ann]\ntoken = { env = 'OPS_NO_SUCH' }\n";
+    std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    let said = told(&["--config", "gateway.toml"], &folder);
+    assert!(said.contains("4 operations; ") && !said.contains("OPS_NO_SUCH"), "{said}");
+    let said = told(&["--config", "gateway.toml", "--http", "127.0.0.1:0"], &folder);
+    assert!(said.contains("`callers.ann.token`: the environment variable `OPS_NO_SUCH` is not set"), "{said}");
+}
+
 #[test]
 fn a_mock_takes_what_the_service_would_be_sent() {
     let folder = folder("rehearsed");
@@ -535,6 +548,12 @@ fn what_cannot_be_served_says_why() {
         (
             "[jwt]\nissuer = 'https://x'\naudience = 'y'\n[callers.ann]\ntoken = { file = 'a.json' }",
             &["a.json", "--config", "gateway.toml"],
+            2,
+            "`[jwt]` and `[callers]`",
+        ),
+        (
+            "[jwt]\nissuer = 'https://x'\naudience = 'y'\n[callers.ann]\ntoken = { env = 'OPS_NO_SUCH' }",
+            &["a.json", "--config", "gateway.toml", "--print-config"],
             2,
             "`[jwt]` and `[callers]`",
         ),

@@ -56,6 +56,8 @@ fn json_has_all_that_there_is() {
     let of_body = properties.iter().filter(|property| property["name"].as_str().unwrap().starts_with("body."));
     assert_eq!((of_body.count(), named("body.zone")["values"].as_array().unwrap().len()), (63, 60));
     assert_eq!([&named("body.name")["required"], &named("body.note")["required"]], [true, false]);
+    // As a program can write it.
+    assert_eq!(named("a-long-name-1")["rust"], "Option<serde_json::Value>");
     let input = json(&[])["modules"][0]["operations"][0]["input"].as_str().unwrap().to_owned();
     assert!(input.contains("a-long-name-19?: any, ") && input.contains("body?: "), "{input}");
     // For people, it is cut.
@@ -83,4 +85,27 @@ fn documents_that_cannot_be_read_are_told_beside_an_operation() {
     folder.remove("apis/bad.yaml");
     folder.good(&["inspect", "apis", "ping"]);
     folder.fails(2, &["inspect", "apis", "shwPet"], &["did you mean `showPet`?"]);
+}
+
+#[test]
+fn an_operation_has_one_id_everywhere() {
+    let folder = Folder::new("inspect-ids");
+    for (file, namespace) in [
+        ("openapi.yaml", "openapi"),
+        ("pet-store.yaml", "pet-store"),
+        ("Shop.v2.yaml", "Shop"),
+        ("api.github.com.yaml", "api"),
+    ] {
+        folder.write(file, SHOP);
+        let (shown, _) = folder.good(&["inspect", file, "--json"]);
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(shown["modules"][0]["operations"][0]["id"], format!("{namespace}.showPet"));
+        let id = format!("{namespace}.ping");
+        folder.fails(1, &["call", file, &id, "--base-url", "http://127.0.0.1:9"], &[&id]);
+        // The name that `ops generate --lang ts` declares.
+        let function = format!("ops.{}.addPet", namespace.replace('-', "_"));
+        folder.write("program.js", &format!("return {function}({{ body: {{ id: 1, name: 'Rex' }} }})"));
+        let (_, said) = folder.good(&["run", "program.js", "--spec", file, "--dry-run"]);
+        assert!(said.contains(&format!("would call: {namespace}.addPet ")), "{said}");
+    }
 }

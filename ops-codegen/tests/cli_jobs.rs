@@ -3,6 +3,8 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ops_runtime::adapter::{Handler, Registration};
@@ -126,6 +128,16 @@ fn registry() -> Registry {
         Err(CallError::execution(format!("the bank is away, attempt {}", context.attempt())))
     };
     register("shop.pay", Handler::dynamic(pay));
+    // Its error is not retried by itself; the second run finds the cause gone.
+    let runs = Arc::new(AtomicUsize::new(0));
+    let refund = move |input: Value, _: Context| {
+        let is_first = runs.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            let expired = || CallError::new("TOKEN_EXPIRED", "the token has expired");
+            if is_first { Err(expired()) } else { Ok(json!({ "refunded": input["cents"] })) }
+        }
+    };
+    register("shop.refund", Handler::dynamic(refund));
     let hang = |_: Value, _: Context| std::future::pending::<Result<Value, CallError>>();
     register("video.render", Handler::dynamic(hang));
     registry
@@ -228,15 +240,29 @@ async fn jobs_from_a_shell() {
     // Changes, of which some cannot be.
     let failed = nats.ops(&["retry", &id(&done), &id(&dead)]);
     assert_eq!(failed.stdout, format!("retried {}\n", id(&dead)));
-    assert!(failed.failed(1).contains("it is no dead letter, but done"));
+    assert!(failed.failed(1).contains("it has not failed, but is done"));
     until(&dead, |status| matches!(status, JobStatus::Dead(_))).await;
     assert_eq!(nats.ops(&["discard", &id(&dead)]).good(), format!("discarded {}\n", id(&dead)));
     assert!(nats.ops(&["show", &id(&dead)]).failed(1).contains("JOB_NOT_FOUND"));
+    // A job whose error is not retried is found by its key, and is retried with its input.
+    let refund = submit("shop.refund", 3, options().with_key("order-3")).await;
+    until(&refund, |status| matches!(status, JobStatus::Failed(_))).await;
+    let found = nats.ops(&["list", "--key", "order-3", "--json"]).json();
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &json!(id(&refund))));
+    assert_eq!((&found[0]["state"], &found[0]["key"]), (&json!("failed"), &json!("order-3")));
+    assert_eq!(nats.ops(&["show", &id(&refund), "--json"]).json()["input"], json!({ "cents": 3 }));
+    assert_eq!(nats.ops(&["retry", &id(&refund)]).good(), format!("retried {}\n", id(&refund)));
+    until(&refund, |status| matches!(status, JobStatus::Done)).await;
+    assert_eq!(column(&nats.ops(&["list", "--key", "order-3"]).good(), 2), ["done"]);
+    assert_eq!(nats.ops(&["list", "--key", "order-4"]).good().lines().count(), 1);
+    let failed = nats.ops(&["discard", &id(&refund)]).failed(1);
+    assert!(failed.contains("it has neither failed nor been cancelled, but is done"), "{failed}");
     // All of them, even if nobody reads what is told of the first.
     let two = [submit("other.pay", 1, options()).await, submit("other.pay", 2, options()).await];
     assert_eq!(nats.unread(&["cancel", &id(&two[0]), &id(&two[1])]), Some(0));
     for job in two {
         assert_eq!(job.status().await.unwrap(), JobStatus::Cancelled);
+        assert_eq!(nats.ops(&["discard", &id(&job)]).good(), format!("discarded {}\n", id(&job)));
     }
     let told = nats.ops(&["cancel", &id(&runs), &id(&later), &id(&other), "--json"]).json();
     assert_eq!(told.as_array().unwrap().iter().filter(|told| told["changed"] == true).count(), 3);

@@ -260,3 +260,61 @@ fn an_update_of_several_documents_tells_of_all() {
     folder.fails(1, &["update"], &says[..2]);
     assert_eq!(folder.read("shop.yaml"), folder.read("from/shop.yaml"));
 }
+
+#[test]
+fn properties_are_no_options() {
+    let folder = Folder::new("no-options");
+    folder.write("shop.yaml", SHOP);
+    let call = ["call", "shop.yaml", "showPet"];
+    let tip = "tip: to give a property of the input, write `petId=VALUE`";
+    let told = folder.fails(2, &[&call[..], &["--petId", "7"]].concat(), &["unexpected argument '--petId'", tip]);
+    // What is behind `--` is the command of a server.
+    assert!(!told.contains("-- --petId"), "{told}");
+    let told = folder.fails(2, &["inspect", "shop.yaml", "-o", "x"], &["unexpected argument '-o'"]);
+    assert!(!told.contains("tip:"), "{told}");
+    for more in [&["--", "petId=7"][..], &["--", "--petId", "7"]] {
+        folder.fails(2, &[&call[..], more].concat(), &["`shop.yaml` is a document", "`NAME=VALUE`"]);
+    }
+}
+
+#[test]
+fn documents_that_are_meant_are_named() {
+    let folder = Folder::new("meant");
+    folder.write("shop.yaml", SHOP);
+    folder.fails(3, &["inspect", "shop.yml"], &["cannot read `shop.yml`", "did you mean `shop.yaml`?"]);
+    folder.fails(3, &["call", "shop.yml", "ping"], &["did you mean `shop.yaml`?"]);
+    folder.fails(3, &["inspect", "example.com/x.json"], &["did you mean `https://example.com/x.json`?"]);
+    for page in ["<!doctype html>\n<title>Pets</title>", "<html><p>a: b\nc: {</p></html>"] {
+        folder.write("page.json", page);
+        folder.fails(3, &["inspect", "page.json"], &["it is a page of HTML", "name the document that the page shows"]);
+    }
+    folder.write("maths.json", r#"{"tools":[{"name":"double","inputSchema":{"type":"object"}}]}"#);
+    for versions in [["shop.yaml", "maths.json"], ["maths.json", "shop.yaml"]] {
+        folder.fails(2, &[&["diff"][..], &versions].concat(), &["so they cannot be compared"]);
+    }
+}
+
+#[test]
+fn a_program_beside_a_document_that_cannot_be_read() {
+    let folder = Folder::new("beside");
+    folder.write("apis/shop.yaml", SHOP);
+    folder.write("apis/bad.yaml", "a: [");
+    folder.write("program.js", "return 7");
+    let (status, stdout, stderr) = folder.ops(&["run", "program.js", "--spec", "apis"]);
+    assert_eq!((status, stdout.as_str()), (3, "7\n"), "{stderr}");
+    assert!(stderr.contains("apis/bad.yaml:1:4") && stderr.contains("nothing was made of a file"), "{stderr}");
+    folder.fails(3, &["call", "apis", "shwPet"], &["apis/bad.yaml:1:4", "did you mean `showPet`?"]);
+}
+
+#[test]
+fn names_that_differ_in_case_are_one() {
+    let folder = Folder::new("case");
+    folder.write("from/s.yaml", SHOP);
+    folder.good(&["add", "from/s.yaml"]);
+    folder.fails(2, &["add", "from/s.yaml", "--name", "S"], &["has a document `s` already, at `s.yaml`"]);
+    let document = |name: &str, file: &str| format!("[documents.{name}]\npath = \"{file}\"\n");
+    let list = document("s", "s.yaml") + &document("S", "from/s.yaml");
+    folder.write("ops.toml", &format!("[generate]\nout = \"out\"\n{list}"));
+    let told = folder.fails(2, &["generate"], &["have the namespace", "rename one of the documents in `ops.toml`"]);
+    assert!(!told.contains("--namespace"), "{told}");
+}

@@ -117,6 +117,8 @@ fn operations_that_are_not_there() {
     fails("shop.showPets", &["did you mean `shop.showPet`?"]);
     fails("GET /pets/{id}", &["did you mean `GET /pets/{petId}`?"]);
     fails("zzzzzz", &["`ops inspect` shows all"]);
+    fails("GET", &["has no operation `GET`: write a request as one word, in quotes: 'METHOD /path'"]);
+    fails("/ping", &["has no operation `/ping`: did you mean `GET /ping`?"]);
     let choose = |pattern: &str, says: &[&str]| {
         folder.fails(2, &["generate", "shop.yaml", "-o", "-", "--include", pattern], says);
     };

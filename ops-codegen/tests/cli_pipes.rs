@@ -3,8 +3,10 @@
 
 mod folder;
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use folder::{Folder, SHOP};
 
@@ -78,6 +80,34 @@ fn a_snapshot_is_compared() {
     assert!(status == 1 && told.contains("break callers"), "{status}: {told}");
 }
 
+#[test]
+fn a_mock_server_answers_without_a_reader_of_its_listing() {
+    let folder = Folder::new("pipe-mock");
+    folder.write("shop.yaml", SHOP);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    command.args(["serve", "shop.yaml", "--mock", "--http", &address]).current_dir(&folder.0);
+    let mut child = command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::null()).spawn().unwrap();
+    let ask = || {
+        let mut socket = TcpStream::connect(&address)?;
+        socket.write_all(b"GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut response = String::new();
+        socket.read_to_string(&mut response).map(|_| response)
+    };
+    let mut answers = false;
+    while !answers && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+        answers = ask().is_ok_and(|response| response.starts_with("HTTP/1.1 204 "));
+    }
+    _ = child.kill();
+    child.wait().unwrap();
+    assert!(answers);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_comparison_that_cannot_be_written_has_no_verdict() {
@@ -115,6 +145,11 @@ fn a_pipe_is_a_document() {
         (&["call", "PIPE", "one.double"], servers, 1, "/no/such/program"),
         (&["serve", "PIPE"], SHOP, 2, "can be read only once"),
         (&["inspect", "PIPE"], "a: [", 3, "PIPE"),
+        // The place of a fault, and its line, which cannot be read again.
+        (&["inspect", "PIPE"], "{\n  a: [}", 3, "--> PIPE:2:"),
+        (&["inspect", "PIPE"], "{\n  a: [}", 3, "2 |   a: [}"),
+        (&["serve", "PIPE", "--mock"], "{\n  a: [}", 3, "--> PIPE:2:"),
+        (&["inspect", "PIPE"], "", 3, "not an OpenAPI document: it is empty\n"),
     ] {
         for pipe in ["-", "/dev/stdin"] {
             let arguments: Vec<&str> = arguments.iter().map(|word| if *word == "PIPE" { pipe } else { word }).collect();

@@ -126,6 +126,13 @@ fn a_document_is_answered_with_examples() {
 }
 
 #[test]
+fn the_namespace_is_that_of_the_file() {
+    let served = Served::start(&file("Pet-shop.v2.yaml", DOCUMENT));
+    let response = served.ask("GET /operations/Pet-shop/showPet?input=%7B%22petId%22:1%7D", "");
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+}
+
+#[test]
 fn a_snapshot_of_tools_is_answered_by_name() {
     let tools = r#"{"tools":[{"name":"add","inputSchema":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]},
         "outputSchema":{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}}]}"#;

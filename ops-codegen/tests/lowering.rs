@@ -82,6 +82,25 @@ fn schemas_become_types() {
 }
 
 #[test]
+fn names_do_not_hide_what_is_sent() {
+    let values = json!({ "enum": ["-createdAt", "createdAt", "+name", "!done"] });
+    let object = json!({ "type": "object", "properties": {
+        "_id": { "type": "string" }, "id": { "type": "string" }, "$type": { "type": "string" }, "sort": values,
+    } });
+    let source = generate(Vec::new(), object).source;
+    for expected in [
+        "    /// `-createdAt` in JSON.\n    MinusCreatedAt,\n    CreatedAt,\n",
+        "    /// `+name` in JSON.\n    Name,\n    /// `!done` in JSON.\n    NotDone,\n",
+        "    /// `_id` in JSON.\n    pub id: Option<String>,\n    /// `id` in JSON.\n    pub id_2: Option<String>,\n",
+        // Nothing else has its name.
+        "    pub type_: Option<String>,\n",
+    ] {
+        assert!(source.contains(expected), "{expected}\n{source}");
+    }
+    assert!(!source.contains("`$type` in JSON"), "{source}");
+}
+
+#[test]
 fn what_is_said_beside_a_reference_is_said_of_the_property() {
     let id = || json!({ "$ref": "#/$defs/Id" });
     let with = |key: &str| {

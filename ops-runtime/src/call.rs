@@ -81,6 +81,8 @@ worker.stop().await;
 //! | `link.drained` | no requests follow this frame |
 //! | `link.running` | I run `requestIds` of yours: sent over brokers, where a request that no worker reports for too long counts as lost |
 //!
+//! A spec of an announcement that cannot be read is left out, and the log says why; the others count.
+//!
 //! **Flow control.** A worker sends up to [`WINDOW`] items of a subscription, and one more for each that `link.credit`
 //! allows. Then it waits, and so does the handler's stream. A subscriber gives credit as it reads, so a slow subscriber
 //! holds up only its own subscription. If the subscriber sends `windowBytes`, the worker also waits while the items
@@ -141,6 +143,8 @@ mod slot;
 mod tls;
 pub(crate) mod trace;
 mod transport;
+#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
+mod trouble;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
@@ -161,3 +165,9 @@ pub const WINDOW_BYTES: u64 = 8 << 20;
 
 /// The largest window that has an effect, since a worker keeps account of the items ahead of a subscriber.
 const MAX_WINDOW: u64 = 64 << 20;
+
+/// The longest interval or timeout in the configuration of a transport; a longer one is cut to it.
+///
+/// It is as good as no limit. Sums and multiples of it can still be expressed, by clocks and by servers.
+#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
+const LONGEST: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 60 * 60);

@@ -54,6 +54,8 @@ mod host;
 mod large;
 mod limits;
 #[cfg(feature = "program")]
+mod place;
+#[cfg(feature = "program")]
 mod programs;
 mod rules;
 mod size;
@@ -166,11 +168,13 @@ impl Gateway {
     }
 
     /// The gateway as an MCP server over HTTP, to be mounted. Each call is checked against the identity of its caller.
+    /// A caller that is not authenticated may call only what needs no rights.
     pub fn mcp_service(&self) -> McpService {
         self.mcp_server(false).into_service()
     }
 
-    /// The gateway as an MCP server that treats callers without an identity as the owner.
+    /// The gateway as an MCP server that treats callers without an identity as the owner, or as the
+    /// [identity](GatewayBuilder::with_identity) that the gateway was built with.
     pub fn owned_mcp_server(&self) -> McpServer {
         self.mcp_server(true)
     }
@@ -213,8 +217,9 @@ impl Gateway {
         };
         let server = server.with_options(self.options.clone());
         match &self.identity {
-            Some(identity) => server.with_identity(identity.clone()),
-            None => server,
+            // Over HTTP, a caller without authentication is unknown.
+            Some(identity) if unknown_is_owner => server.with_identity(identity.clone()),
+            _ => server,
         }
     }
 
@@ -326,7 +331,7 @@ impl GatewayBuilder {
         self
     }
 
-    /// Sets the identity of the caller over stdio: every call is checked against it.
+    /// Sets the identity of the caller over stdio: every call is checked against it. Callers over HTTP do not get it.
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
@@ -355,6 +360,9 @@ impl GatewayBuilder {
     /// Sets where programs are stored while they wait for approval, for example a
     /// [`FolderStore`](crate::program::FolderStore), so that they can go on in another process. By default they are in
     /// memory for a day: 50 of each caller, of up to 64 MiB, and 1,000 of all, of up to 256 MiB.
+    ///
+    /// A program goes on only behind a gateway whose documents and MCP servers lead to the same servers. Operations of
+    /// the [own registry](Self::with_registry) are not compared: if they lead to different servers, use a store for each.
     #[cfg(feature = "program")]
     pub fn with_program_store(mut self, store: impl crate::program::JournalStore + 'static) -> Self {
         self.program_store = Some(Arc::new(store));
@@ -403,14 +411,20 @@ impl GatewayBuilder {
                 None => None,
             }
         };
+        #[cfg(feature = "program")]
+        let clients: Vec<_> =
+            self.documents.iter().map(|document| (document.config.clone(), document.is_mock)).collect();
         let others = self.servers.iter().flat_map(upstream::namespaces_of_servers).collect();
         let own = registry.list().iter().map(|spec| spec.namespace().to_lowercase()).collect();
         let taken = upstream::Taken { others, own };
         let reading = upstream::read(self.documents, taken, self.credentials_from_env);
         let (read, servers) = futures_util::join!(reading, connecting);
+        let read = read?;
+        #[cfg(feature = "program")]
+        let place = place::of(&clients, &read, self.servers.as_ref(), self.has_mock_servers);
         let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
         let upstream::Collected { operations, diagnostics, mut failures, without_credentials } =
-            upstream::collect(read?);
+            upstream::collect(read);
         registry.register_all(operations).map_err(taken)?;
         if let Some(servers) = &servers {
             if self.has_mock_servers {
@@ -436,7 +450,7 @@ impl GatewayBuilder {
         let mut core = Core::new(gate, large::Results::new(self.results), approvals);
         #[cfg(feature = "program")]
         if self.tools == Tools::Code {
-            core.programs = Some(programs::Programs::new(self.program_limits, self.limits, self.program_store));
+            core.programs = Some(programs::Programs::new(self.program_limits, self.limits, self.program_store, place));
         }
         Ok(Gateway {
             core: Arc::new(core),

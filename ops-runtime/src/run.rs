@@ -5,6 +5,8 @@ pub(crate) mod caller;
 pub(crate) mod context;
 pub(crate) mod extensions;
 pub(crate) mod fairness;
+#[cfg(any(feature = "gateway", feature = "program"))]
+pub(crate) mod first_items;
 pub(crate) mod handler;
 #[cfg(any(feature = "http-server", feature = "mcp-server", feature = "websocket"))]
 #[cfg_attr(

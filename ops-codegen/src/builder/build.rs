@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 
-use ops_runtime::openapi::FileSource;
+use ops_runtime::openapi::{FileSource, file_namespace};
 use ops_runtime::spec::{Diagnostic, Severity};
 
 use super::claim::claim;
@@ -14,7 +14,7 @@ use super::run::Run;
 use super::used::{Kept, Made, Note, Sources};
 use super::{Builder, Input, Kind, Module};
 use crate::Error;
-use crate::directory::{check_namespace, stem};
+use crate::directory::check_namespace;
 use crate::output::write_if_changed;
 
 /// How many warnings are shown for a document; a line gives the number of the rest.
@@ -76,7 +76,7 @@ impl Builder {
                 Err(Error::Document { diagnostics: vec![told.with_help(help)] })
             }
             Kind::Document(location, form) => {
-                let namespace = input.namespace.clone().unwrap_or_else(|| namespace_of(location));
+                let namespace = input.namespace.clone().unwrap_or_else(|| file_namespace(Path::new(location)));
                 check_namespace(&namespace)?;
                 run.document(location, *form, FileSource::new(), &input.overlays, &namespace)
             }
@@ -169,15 +169,10 @@ impl Builder {
     fn first_namespace(&self) -> String {
         match self.inputs.first() {
             Some(Input { namespace: Some(namespace), .. }) => namespace.clone(),
-            Some(Input { kind: Kind::Document(location, _), .. }) => namespace_of(location),
+            Some(Input { kind: Kind::Document(location, _), .. }) => file_namespace(Path::new(location)),
             _ => String::new(),
         }
     }
-}
-
-/// The namespace of a document that is given none: the name of its file without the ending.
-fn namespace_of(location: &str) -> String {
-    stem(location.rsplit('/').next().unwrap_or(location))
 }
 
 /// Writes the modules of a builder with these settings; returns the files, and the warnings about the documents.

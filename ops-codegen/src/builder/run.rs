@@ -287,8 +287,8 @@ impl Run {
         self.faults.extend(faults.faults.into_iter().map(|fault| format!("{}: {fault}", quoted(source))));
         diagnostics.append(&mut generated.diagnostics);
         generated.diagnostics = diagnostics;
-        let operations = api.operations;
-        self.modules.push(Module { namespace, operations, generated, files, missing: Vec::new() });
+        let Api { operations, webhooks, .. } = api;
+        self.modules.push(Module { namespace, operations, webhooks, generated, files, missing: Vec::new() });
         self.sources.push(quoted(source));
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{Lowered, Lowering, Object, Site};
-use crate::names::upper_camel;
+use crate::names::{upper_camel, variant};
 use crate::types::{Constant, DESCRIPTIONS, Format, NAMES, Shape, Type};
 
 /// The types of strings by format: text by default.
@@ -114,7 +114,7 @@ impl Lowering<'_> {
 pub(crate) fn wish(name: Option<&str>, value: &Value) -> String {
     match (name, value) {
         (Some(name), _) if !name.is_empty() => upper_camel(name),
-        (_, Value::String(text)) => upper_camel(text),
+        (_, Value::String(text)) => variant(text),
         (_, other) => upper_camel(&other.to_string()),
     }
 }

@@ -8,7 +8,7 @@ use ops_runtime::binding::Binding;
 use ops_runtime::spec::OperationSpec;
 use serde_json::Value;
 
-use self::markdown::{fence_of, inline, markdown, shown, wrap};
+use self::markdown::{inline, markdown, open_fence, paragraph_of, shown, wrap};
 use super::text::{is_visible, visible};
 use crate::types::{Constant, Default, Field, Item, Variant};
 use ops_runtime::spec::pointer;
@@ -46,16 +46,17 @@ fn of_spec(spec: &OperationSpec, reached: &str) -> String {
 /// The first paragraph about an operation.
 pub(super) fn first(spec: &OperationSpec) -> String {
     let docs = of_operation(spec);
-    let lines = docs.lines().take_while(|line| *line != "///");
-    lines.map(|line| format!("{line}\n")).collect()
+    let lines: Vec<&str> = docs.lines().take_while(|line| *line != "///").collect();
+    // A block of code may have an empty line: what follows here must not lie in it.
+    let fence = open_fence(lines.iter().map(|line| line.strip_prefix("/// ").unwrap_or_default()));
+    let mut first: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    first.extend(fence.map(|fence| comment(&fence)));
+    first
 }
 
-/// The first line about an operation, for a list; empty if there is only its address.
+/// The first words about an operation, for a list; empty if there is only its address.
 pub(super) fn summary(spec: &OperationSpec) -> String {
-    let lines = said(spec).into_iter().next().map(markdown).unwrap_or_default();
-    let line = lines.into_iter().next().unwrap_or_default();
-    // A fence or a heading would not be one line of a list.
-    if fence_of(&line).is_some() || line.starts_with(['#', '|', '-', '*', '+', '>']) { String::new() } else { line }
+    said(spec).into_iter().next().map(paragraph_of).unwrap_or_default()
 }
 
 /// A heading of one line.
@@ -87,11 +88,14 @@ fn paragraph(docs: &mut String, more: String) {
 
 /// The documentation of a property; empty if only its name is known.
 ///
-/// `tags` are sentences about unions in which the property selects a variant.
-pub(super) fn of_field(field: &Field, tags: &[String]) -> String {
+/// `tags` are sentences about unions in which the property selects a variant, and `others` all fields of the record.
+pub(super) fn of_field(field: &Field, tags: &[String], others: &[Field]) -> String {
     let mut docs = text_or(field.docs.as_deref(), String::new);
     let mut notes = Vec::new();
-    if !is_like(&field.ident, &field.json) {
+    // Of `_id` and `id`, one has the plain name, and the identifier does not tell which.
+    let is_one_of_several =
+        || others.iter().any(|other| other.json != field.json && plain(&other.json) == plain(&field.json));
+    if !is_like(&field.ident, &field.json) || hides_sign(&field.json) && is_one_of_several() {
         notes.push(format!("{} in JSON.", code(&field.json)));
     }
     notes.extend(tags.iter().cloned());
@@ -158,11 +162,21 @@ fn is_like(ident: &str, json: &str) -> bool {
     letters(ident) == letters(json)
 }
 
+/// True if a text has signs or white space at its ends, which no identifier shows: `-name` may be the opposite of `name`.
+fn hides_sign(text: &str) -> bool {
+    plain(text) != text
+}
+
+/// A text without the signs and the white space at its ends.
+fn plain(text: &str) -> &str {
+    text.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
 /// The documentation of a value; empty if its name tells it.
 pub(super) fn of_constant(constant: &Constant) -> String {
     let text = constant.value.as_str().map_or_else(|| constant.value.to_string(), str::to_owned);
     let mut docs = text_or(constant.docs.as_deref(), String::new);
-    if !is_like(&constant.ident, &text) || text.trim() != text {
+    if !is_like(&constant.ident, &text) || hides_sign(&text) {
         paragraph(&mut docs, comment(&format!("{} in JSON.", value(&constant.value))));
     }
     docs
@@ -173,10 +187,10 @@ pub(super) fn constant(name: &str, value: &serde_json::Value) -> String {
     format!("Its {} is always {}.", code(name), self::value(value))
 }
 
-/// A scalar as inline code: a string without its quotes, unless white space around it would not be seen.
+/// A scalar as inline code: a string without its quotes, unless it or the white space around it would not be seen.
 pub(super) fn value(value: &Value) -> String {
     match value.as_str() {
-        Some(text) if text.trim() == text => code(text),
+        Some(text) if text.trim() == text && !text.is_empty() => code(text),
         Some(_) => json_code(value),
         None => code(&value.to_string()),
     }
@@ -258,6 +272,29 @@ fn subject(pointer: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signs_that_a_name_hides_are_told() {
+        for (ident, value, docs) in [
+            ("Name", "name", ""),
+            ("Name", "+name", "/// `+name` in JSON.\n"),
+            ("MinusName", "-name", "/// `-name` in JSON.\n"),
+            ("Name", "name ", "/// `\"name \"` in JSON.\n"),
+            ("Empty", "", "/// `\"\"` in JSON.\n"),
+        ] {
+            let constant = Constant { ident: ident.to_owned(), value: Value::from(value), docs: None };
+            assert_eq!(of_constant(&constant), docs, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_of_code_is_closed() {
+        let mut spec = OperationSpec::query("shop.show");
+        spec.description = "```json\n{\n\n  \"a\": 1\n}\n```".into();
+        assert_eq!(first(&spec), "/// ```text\n/// {\n/// ```\n");
+        spec.description = "Shows it.\n\nMore.".into();
+        assert_eq!(first(&spec), "/// Shows it.\n");
+    }
 
     #[test]
     fn json_is_code() {

@@ -33,7 +33,8 @@ impl Renderer<'_> {
             }
             source.push_str(&docs::text_of(&docs::constant(name, value)));
         }
-        let fields: Vec<String> = record.fields.iter().map(|field| self.field_docs(item, field)).collect();
+        let fields: Vec<String> =
+            record.fields.iter().map(|field| self.field_docs(item, field, &record.fields)).collect();
         if source.is_empty() || fields.iter().any(|docs| !docs.starts_with("///")) {
             source.push_str("#[allow(missing_docs)]\n");
         }
@@ -61,9 +62,9 @@ impl Renderer<'_> {
         source
     }
 
-    fn field_docs(&self, item: &Item, field: &Field) -> String {
+    fn field_docs(&self, item: &Item, field: &Field, all: &[Field]) -> String {
         let tags = self.tags.get(&(item.name.as_str(), field.json.as_str()));
-        docs::of_field(field, tags.map(Vec::as_slice).unwrap_or_default())
+        docs::of_field(field, tags.map(Vec::as_slice).unwrap_or_default(), all)
     }
 
     fn field_type(&self, field: &Field) -> String {

@@ -85,7 +85,7 @@ pub enum Signs {
     Greater,
     /// `<=` in JSON.
     LessEqual,
-    /// of no name in JSON.
+    /// `""` in JSON.
     Empty,
     AB,
     /// `a_b` in JSON.

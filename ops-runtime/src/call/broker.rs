@@ -23,7 +23,7 @@ pub(super) use outbox::Outbox;
 pub(super) use workers::Workers;
 
 use super::Frame;
-use super::directory::gone;
+use super::trouble::Trouble;
 use crate::model::random;
 use crate::{BoxFuture, CallError};
 
@@ -55,11 +55,12 @@ pub(super) fn unique_id() -> Arc<str> {
 pub(super) fn until_up(
     mut up: tokio::sync::watch::Receiver<bool>,
     connect_timeout: Duration,
+    trouble: Arc<Trouble>,
 ) -> BoxFuture<'static, Result<(), CallError>> {
     Box::pin(async move {
         match tokio::time::timeout(connect_timeout, up.wait_for(|up| *up)).await {
             Ok(Ok(_)) => Ok(()),
-            _ => Err(gone("there is no connection to the broker")),
+            _ => Err(trouble.error("there is no connection to the broker")),
         }
     })
 }

@@ -54,7 +54,8 @@
 //!   request is ignored, unless the worker is configured to trust its callers ([`NatsConfig::with_peer_auth`]). Any
 //!   client that may subscribe to `ops.call.>` may serve, and any that may publish there may call. Use the server's
 //!   permissions. They are exact per operation, because a worker refuses a request that names another operation than
-//!   its subject.
+//!   its subject. The server does not say whose message it refuses, so the log names the subject, once, and the call
+//!   fails like one whose request is lost.
 //! - **Discovery.** Workers announce their operations, and every change. A caller asks all workers when it starts, and
 //!   a single worker when it has missed an announcement of it. A request for which the server has no subscriber fails
 //!   with `OPERATION_NOT_FOUND` at once.

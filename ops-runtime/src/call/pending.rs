@@ -2,32 +2,32 @@
 
 mod by_number;
 mod limits;
+mod slots;
 
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context as Task, Poll, ready};
 
 use futures_core::Stream;
 use futures_util::future::{Either, select};
 use serde_json::json;
 
+#[cfg(any(feature = "nats", feature = "redis"))]
 pub(super) use self::by_number::ByNumber;
 use self::limits::{LATE, limited, passed};
+use self::slots::Slots;
 use super::budget::Share;
 use super::directory::gone;
 use super::slot::{Answer, Items, Slot, Taken, size};
 use super::{CallEvent, CallRequest, Frame, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
 use crate::model::request_id::Number;
-use crate::{CallError, Payload, PayloadStream, ResponseEnvelope};
+use crate::{CallError, Payload, PayloadStream, ResponseEnvelope, Text};
 
 /// How many items beyond its window a subscription buffers before the worker counts as broken: those that were in
 /// flight when a credit was given.
 const SLACK: usize = WINDOW as usize;
-
-/// Requests are in several tables, so that threads rarely wait for a lock.
-const SHARDS: usize = 16;
 
 /// The requests in flight over one link.
 ///
@@ -39,15 +39,12 @@ pub struct PendingRequests(Arc<Shared>);
 
 struct Shared {
     link: Arc<dyn Link>,
-    shards: [Mutex<Table>; SHARDS],
-    count: AtomicUsize,
+    slots: Slots,
     closed: AtomicBool,
     /// How many threads are sending a request.
     sending: AtomicUsize,
     resubscribes: bool,
 }
-
-type Table = ByNumber<Arc<Slot>>;
 
 impl PendingRequests {
     /// A table for the requests of a link.
@@ -63,8 +60,7 @@ impl PendingRequests {
     fn with(link: Arc<dyn Link>, resubscribes: bool) -> Self {
         Self(Arc::new(Shared {
             link,
-            shards: Default::default(),
-            count: AtomicUsize::new(0),
+            slots: Slots::default(),
             closed: AtomicBool::new(false),
             sending: AtomicUsize::new(0),
             resubscribes,
@@ -160,7 +156,7 @@ impl PendingRequests {
         let number = loop {
             // A request with a foreign id, or an id in use, cannot be found by its number.
             match request.request_id.number() {
-                Some(number) if self.insert(number, &slot) => break number,
+                Some(number) if shared.slots.insert(number, &slot) => break number,
                 _ => request.request_id = RequestId::of(Number::next()),
             }
         };
@@ -184,28 +180,8 @@ impl PendingRequests {
         }
     }
 
-    fn shard(&self, number: Number) -> MutexGuard<'_, Table> {
-        let Number(n) = number;
-        let [first, ..] = &self.0.shards;
-        let shard = self.0.shards.get(usize::try_from(n).unwrap_or(0) % SHARDS).unwrap_or(first);
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn insert(&self, number: Number, slot: &Arc<Slot>) -> bool {
-        let mut table = self.shard(number);
-        let vacant = !table.contains_key(&number);
-        if vacant {
-            table.insert(number, slot.clone());
-            drop(table);
-            self.0.count.fetch_add(1, Ordering::Relaxed);
-        }
-        vacant
-    }
-
     fn remove(&self, number: Number) -> Option<Arc<Slot>> {
-        let slot = self.shard(number).remove(&number)?;
-        self.0.count.fetch_sub(1, Ordering::Relaxed);
-        Some(slot)
+        self.0.slots.remove(number)
     }
 
     /// Handles an event that arrived over the link.
@@ -232,14 +208,11 @@ impl PendingRequests {
 
     fn take(&self, request_id: &RequestId, answer: Answer) {
         let Some(number) = request_id.number() else { return };
-        let table = self.shard(number);
-        let Some(slot) = table.get(&number).cloned() else {
-            drop(table);
+        let Some(slot) = self.0.slots.get(number) else {
             // The worker has missed that the request was aborted.
             let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
             return;
         };
-        drop(table);
         if slot.streams() {
             if let Err(error) = slot.put(answer, WINDOW as usize + SLACK) {
                 self.remove(number);
@@ -280,7 +253,7 @@ impl PendingRequests {
 
     /// Number of requests in flight.
     pub fn pending_count(&self) -> usize {
-        self.0.count.load(Ordering::Relaxed)
+        self.0.slots.count()
     }
 
     /// Stops accepting requests, and returns when those that are being sent have been handed to the link.
@@ -317,23 +290,19 @@ impl PendingRequests {
 
     /// Accepts requests again, and repeats the requests of interrupted subscriptions.
     pub fn resume(&self) {
-        self.0.closed.store(false, Ordering::SeqCst);
-        let slots: Vec<_> = self.tables().flat_map(|table| table.values().cloned().collect::<Vec<_>>()).collect();
-        slots.iter().for_each(|slot| slot.resume());
+        self.reopen().iter().for_each(|(_, slot)| slot.resume());
     }
 
-    fn tables(&self) -> impl Iterator<Item = MutexGuard<'_, Table>> {
-        self.0.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Accepts requests again. Returns the interrupted subscriptions with their operations; their requests are still to
+    /// be repeated.
+    pub(super) fn reopen(&self) -> Vec<(Text, Arc<Slot>)> {
+        self.0.closed.store(false, Ordering::SeqCst);
+        self.0.slots.all().into_iter().filter_map(|(_, slot)| Some((slot.interrupted()?, slot))).collect()
     }
 
     /// Removes the requests for which `fail` returns true.
     fn fail_where(&self, fail: impl Fn(&Slot) -> bool) {
-        // Outside of the locks, because a woken task may run at once.
-        let slots: Vec<_> = self
-            .tables()
-            .flat_map(|table| table.iter().map(|(number, slot)| (*number, slot.clone())).collect::<Vec<_>>())
-            .collect();
-        for (number, slot) in slots {
+        for (number, slot) in self.0.slots.all() {
             if fail(&slot) {
                 self.remove(number);
             }
@@ -343,19 +312,19 @@ impl PendingRequests {
     /// The requests in flight.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn numbers(&self) -> Vec<Number> {
-        self.tables().flat_map(|table| table.keys().copied().collect::<Vec<_>>()).collect()
+        self.0.slots.numbers()
     }
 
     /// True if a request is in flight.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn has(&self, number: Number) -> bool {
-        self.shard(number).contains_key(&number)
+        self.0.slots.has(number)
     }
 
     /// True if the request is a subscription that has not ended.
     #[cfg(any(feature = "nats", feature = "redis"))]
     pub(super) fn streams(&self, number: Number) -> bool {
-        self.shard(number).get(&number).is_some_and(|slot| slot.streams())
+        self.0.slots.get(number).is_some_and(|slot| slot.streams())
     }
 
     /// Fails a request if it is a subscription, without telling the worker; true if it was one.

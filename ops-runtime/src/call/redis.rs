@@ -64,7 +64,8 @@
 //!   type is left alone: its operation is not served, all others are.
 //! - **Discovery.** Workers announce their operations, and every change. A call of an unknown operation fails with
 //!   `OPERATION_NOT_FOUND` at once; so does one whose last worker is gone, when the worker's announcement has expired.
-//! - **One server**, or a primary with replicas, has all the keys. Redis Cluster is not supported.
+//! - **One server**, or a primary with replicas, has all the keys. Redis Cluster is not supported. If the primary becomes
+//!   a replica, connections to it are made again, and reach the new primary if the address leads to it.
 //!
 //! # For programs in other languages
 //!
@@ -80,7 +81,7 @@
 //! | `ops:caller:CALLER` | stream | responses and `link.running`, written with `NOMKSTREAM`; the caller creates it, renews its expiry and trims it |
 //! | `ops:worker:WORKER` | stream | `link.credit` and `call.aborted`; the same for the worker |
 //! | `ops:serves:WORKER` | hash | by operation, its spec as JSON; `worker`, the id. Expires when the worker does not renew it |
-//! | `ops:workers` | set | the ids of workers |
+//! | `ops:workers` | set | the ids of workers. Each adds its own at every heartbeat, since callers remove those whose hash has expired |
 //! | `ops:changes` | stream | an entry `from` each worker that has changed its hash |
 //!
 //! To call: create the stream `ops:caller:CALLER` by an entry without `frame`, `PEXPIRE` it, add `call.requested` to

@@ -6,7 +6,7 @@ use std::task::{Context as Task, Poll, Waker};
 
 use crate::call::CallRequest;
 use crate::call::budget::Share;
-use crate::{CallError, Payload, ResponseEnvelope};
+use crate::{CallError, Payload, ResponseEnvelope, Text};
 
 /// A response to a call, or an item of a subscription.
 pub(super) type Answer = Result<ResponseEnvelope<Payload>, CallError>;
@@ -40,10 +40,19 @@ struct State {
     bytes: usize,
     ended: bool,
     waker: Option<Waker>,
-    /// The request of a subscription that is repeated after a lost connection, and whether that is due.
-    again: Option<(Box<CallRequest>, bool)>,
+    /// The request of a subscription that is repeated after a lost connection.
+    again: Option<Again>,
     /// True if the last item reports that the connection was lost.
     gap: bool,
+}
+
+/// A request that is repeated after a lost connection.
+struct Again {
+    request: Box<CallRequest>,
+    /// True if the connection was lost, and the request is still to be repeated.
+    lost: bool,
+    /// True if there is a connection again.
+    due: bool,
 }
 
 /// What a poll of a slot finds.
@@ -78,7 +87,7 @@ impl Slot {
 
     /// Keeps the request of a subscription, so that it can be repeated.
     pub(super) fn keep(&self, request: Box<CallRequest>) {
-        self.lock().again = Some((request, false));
+        self.lock().again = Some(Again { request, lost: false, due: false });
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -137,9 +146,11 @@ impl Slot {
     /// Reports that the connection was lost, if the subscription survives that.
     pub(super) fn interrupt(&self, gap: CallError) -> bool {
         let mut state = self.lock();
-        if state.ended || state.again.is_none() {
+        if state.ended {
             return false;
         }
+        let Some(again) = &mut state.again else { return false };
+        (again.lost, again.due) = (true, false);
         // One report of the gap is enough, however often the connection is lost before it is read. An item that failed
         // is not such a report.
         if !state.gap || (state.first.is_none() && state.more.is_empty()) {
@@ -150,11 +161,20 @@ impl Slot {
         true
     }
 
-    /// Notes that there is a connection again.
+    /// The operation of a subscription whose connection was lost, and whose request is still to be repeated.
+    pub(super) fn interrupted(&self) -> Option<Text> {
+        let state = self.lock();
+        let again = state.again.as_ref().filter(|again| again.lost)?;
+        Some(again.request.operation_id.clone())
+    }
+
+    /// Notes that the request of an interrupted subscription can be repeated.
     pub(super) fn resume(&self) {
         let mut state = self.lock();
-        if let Some((_, due)) = &mut state.again {
-            *due = true;
+        if let Some(again) = &mut state.again
+            && again.lost
+        {
+            (again.lost, again.due) = (false, true);
             wake(state);
         }
     }
@@ -175,10 +195,10 @@ impl Slot {
         if state.ended {
             return Poll::Ready(Taken::End);
         }
-        if let Some((request, due)) = &mut state.again
-            && std::mem::take(due)
+        if let Some(again) = &mut state.again
+            && std::mem::take(&mut again.due)
         {
-            return Poll::Ready(Taken::Again(request.clone()));
+            return Poll::Ready(Taken::Again(again.request.clone()));
         }
         match &mut state.waker {
             Some(waker) => waker.clone_from(task.waker()),

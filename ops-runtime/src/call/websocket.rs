@@ -37,9 +37,11 @@
 //! - **Reconnecting.** A client reconnects by itself, after 100 ms at first and up to 10 s
 //!   ([`WebSocketConfig::with_backoff`]); after 100 ms again once a connection has lasted for a while. Calls that begin
 //!   meanwhile wait up to 10 s ([`WebSocketConfig::with_connect_timeout`]), or until their deadline, and then fail with
-//!   `ABORTED`. Subscriptions fail like calls, unless the client resubscribes
-//!   ([`WebSocketConfig::with_resubscription`]): then the stream yields an `ABORTED` whose details are `{
-//!   "resubscribed": true }`, because items may be missing there, and goes on with a new subscription.
+//!   `ABORTED`, or with `ACCESS_DENIED` if the hub refuses the client; the error says why there is no connection. For a
+//!   token that expires, use [`WebSocketConfig::with_token_source`]. Subscriptions fail like calls, unless the client
+//!   resubscribes ([`WebSocketConfig::with_resubscription`]): then the stream yields an `ABORTED` whose details are `{
+//!   "resubscribed": true }`, because items may be missing there, and goes on with a new subscription. It waits as long
+//!   as a call for the hub to announce the operation again.
 //! - **Order.** Frames of a connection arrive in order, and so do the items of a subscription. Calls run concurrently.
 //! - **Limits.** A message has up to 4 MiB ([`WebSocketConfig::with_max_message`]). Both sides announce their limit,
 //!   and a larger message fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A peer

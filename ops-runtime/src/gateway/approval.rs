@@ -25,6 +25,10 @@ const WAITING: usize = 10_000;
 /// How long a call may wait.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
+/// The beginning of the keys of the gateway's own questions. Handlers behind it ask under keys of their own within the same
+/// request: an answer to a question of the one must not be taken for that of the other.
+pub(super) const OWN_KEYS: &str = "ops-gateway/";
+
 /// How much of an input is shown to the user, in bytes of JSON.
 const SHOWN: usize = 2_000;
 

@@ -11,11 +11,12 @@ use super::caller::CallerId;
 use super::find::{self, View};
 use super::gate::Gate;
 use super::large::{Fitted, ReadAt, Results};
-use super::rules::{MadeBy, caller_of};
+use super::rules::{MadeBy, TooSoon, caller_of};
 use super::tool_result::{answer, blocks};
 use crate::model::nearest::{nearest, question};
 use crate::model::request_id::RequestId;
 use crate::normalise::UNDECLARED;
+use crate::run::first_items::{COLLECT, FirstItems, ITEMS, first_items};
 use crate::run::pipeline;
 use crate::run::principal::Principal;
 use crate::run::redact;
@@ -24,12 +25,6 @@ use crate::{
     CallError, CallOptions, ContentBlock, Context, ErrorCode, OperationKind, OperationSpec, Payload, ResponseEnvelope,
     ResponseMeta, Warning,
 };
-
-/// How many items of a subscription a call collects.
-const ITEMS: usize = 100;
-
-/// How long a call collects items of a subscription, and how long it waits for one.
-const COLLECT: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// The operation that reads further parts of a shortened result. It is in no registry: `call` handles it.
 pub(super) const READ_ON: &str = "results.read";
@@ -103,6 +98,28 @@ impl Core {
         let made = made.map_err(|error| CallError::execution(format!("the operations could not be read: {error}")))?;
         self.view.store(Some(made.clone()));
         Ok(made)
+    }
+
+    /// Searches or describes operations, on a thread for such work: it may take a while where there are thousands of
+    /// them. It counts like a call of its caller, for as long as it lasts.
+    ///
+    /// # Errors
+    /// A `TOO_MANY_REQUESTS` beyond the limits of the caller, or if the runtime is shutting down.
+    pub(super) async fn look<T: Send + 'static>(
+        self: &Arc<Self>,
+        caller: &CallerId,
+        too_soon: TooSoon,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, CallError> {
+        let permit = self.gate.rules().enter(caller, too_soon).await?.admit().await?;
+        let core = self.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&core);
+            // Not before, also if nobody waits for it any more.
+            drop(permit);
+            done
+        });
+        done.await.map_err(|error| CallError::execution(format!("the operations could not be read: {error}")))
     }
 
     /// Calls an operation for a model; errors become results that it can read.
@@ -188,7 +205,14 @@ impl Core {
             ResponseMeta::Mcp(meta) if meta.structured_content.is_none() || meta.is_error => {
                 (meta.is_error, self.fit_blocks(caller, meta.content))
             }
-            ResponseMeta::Mcp(meta) => (false, self.fit_beside(caller, data, meta.content)),
+            ResponseMeta::Mcp(meta) => {
+                let mut content = self.fit(caller, data);
+                // The texts beside a structured result repeat it (MCP specification, "Structured content"); resources
+                // do not.
+                let others = meta.content.into_iter().filter(|block| !matches!(block, ContentBlock::Text(_)));
+                content.extend(self.fit_blocks(caller, others.collect()));
+                (false, content)
+            }
             _ => (false, self.fit(caller, data)),
         };
         content.extend(misfits(&warnings).map(ContentBlock::text));
@@ -367,28 +391,8 @@ pub(super) async fn collect(
     input: Value,
     public: impl Fn(CallError) -> CallError,
 ) -> Result<(ResponseEnvelope<Value>, bool), CallError> {
-    use futures_util::StreamExt;
-
-    let mut stream = pipeline::stream(invocation, id, input).await?;
-    let until = tokio::time::Instant::now() + COLLECT;
-    let mut items = Vec::new();
-    let mut warnings = Vec::new();
-    let mut is_whole = false;
-    while items.len() < ITEMS {
-        match tokio::time::timeout_at(until, stream.next()).await {
-            Ok(Some(Ok(item))) => {
-                warnings.extend(item.warnings);
-                items.push(item.data);
-            }
-            Ok(Some(Err(error))) if items.is_empty() => return Err(error),
-            Ok(Some(Err(error))) => items.push(json!({ "error": public(error) })),
-            Ok(None) => {
-                is_whole = true;
-                break;
-            }
-            Err(_) => break,
-        }
-    }
+    let stream = pipeline::stream(invocation, id, input).await?;
+    let FirstItems { items, warnings, is_whole } = first_items(stream, public).await?;
     let mut envelope = ResponseEnvelope::local(Value::Array(items), id.to_owned());
     envelope.warnings = warnings;
     Ok((envelope, is_whole))

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::told::{Stays, ended, unasked, waits};
+use super::approval::OWN_KEYS;
 use super::core::Core;
 use super::host::{ModelHost, Noted};
 use super::programs::Programs;
 use super::rules::caller_of;
-use super::tool_result::{answer, text_of, wrong};
+use super::tool_result::{answer, drop_unsaid, text_of, wrong};
 use crate::mcp::McpPeer;
 use crate::model::random;
 use crate::program::{Ask, Host, Outcome, Program, StoredJournal};
@@ -32,17 +33,17 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
     )
     .with_input(Schema::text(
         r#"{"type":"object","additionalProperties":false,"properties":{
-            "code":{"type":"string","description":"The program"},
-            "resume":{"type":"string","description":"The key of a program that waited, given with the same code"},
-            "approve":{"type":"array","items":{"type":"string"},"description":"The keys of its calls that the user agreed to"},
-            "decline":{"type":"array","items":{"type":"string"},"description":"The keys of those that the user refused"},
-            "read":{"type":"object","description":"In place of `code`: reads on in a result that was cut","properties":{
-                "cursor":{"type":"string","description":"As the result came with it"},
-                "pointer":{"type":"string","description":"The JSON pointer of another place"},
-                "from":{"type":"integer","description":"How many items or characters of it to leave out"}}}}}"#,
+            "code":{"type":["string","null"],"description":"The program"},
+            "resume":{"type":["string","null"],"description":"The key of a program that waited, given with the same code"},
+            "approve":{"type":["array","null"],"items":{"type":"string"},"description":"The keys of its calls that the user agreed to"},
+            "decline":{"type":["array","null"],"items":{"type":"string"},"description":"The keys of those that the user refused"},
+            "read":{"type":["object","null"],"description":"In place of `code`: reads on in a result that was cut","properties":{
+                "cursor":{"type":["string","null"],"description":"As the result came with it"},
+                "pointer":{"type":["string","null"],"description":"The JSON pointer of another place"},
+                "from":{"type":["integer","null"],"description":"How many items or characters of it to leave out"}}}}}"#,
     ));
 
-/// The prefix of the key of a program's question.
+/// The prefix of the key of a program's question, after that of all questions of the gateway.
 const QUESTION: &str = "program-";
 
 /// The tool, for one kind of caller.
@@ -64,12 +65,18 @@ impl Endpoint for Tool {
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         let (core, principal) = (self.core.clone(), Principal::of(&context, self.unknown_is_owner));
         Box::pin(async move {
-            let Value::Object(input) = input else {
+            let Value::Object(mut input) = input else {
                 return Err(CallError::new(ErrorCode::ValidationError, "an object is needed"));
             };
+            drop_unsaid(&mut input, &["resume", "approve", "decline", "read"]);
             execute(&core, principal, &input, context).await
         })
     }
+}
+
+/// True if there is a program. Where there is none, models also write `null` or an empty text.
+fn has_code(input: &Map<String, Value>) -> bool {
+    input.get("code").and_then(Value::as_str).is_some_and(|code| !code.is_empty())
 }
 
 async fn execute(
@@ -82,7 +89,7 @@ async fn execute(
     let caller = caller_of(&principal);
     if let Some(read) = input.get("read") {
         // A model would assume that a program beside it was run.
-        let is_alone = input.len() == 1;
+        let is_alone = !has_code(input) && input.keys().all(|name| name == "read" || name == "code");
         return if is_alone {
             Ok(core.read_on(&caller, read))
         } else {
@@ -92,7 +99,7 @@ async fn execute(
     let source = text_of(input, "code")?;
     let view = core.view().await?;
     let peer = McpPeer::of(&context).filter(|peer| peer.supports("elicitation"));
-    let program = Program::new(source, view.functions(&core.gate, &principal));
+    let program = Program::new(source, view.functions(&core.gate, &principal)).with_place(programs.place.as_str());
 
     // The key of a waiting program is in the call, or in the answers of its client.
     let answered = peer.as_ref().and_then(answered);
@@ -212,7 +219,7 @@ impl Run<'_> {
 
 /// The key of a program's question.
 fn question(program: &str, ask: &Ask) -> String {
-    format!("{QUESTION}{program}.{}", ask.key)
+    format!("{OWN_KEYS}{QUESTION}{program}.{}", ask.key)
 }
 
 /// The answers of a client's user to the questions of a program.
@@ -226,7 +233,8 @@ struct Answered {
 fn answered(peer: &McpPeer) -> Option<Answered> {
     let mut found: Option<Answered> = None;
     for (question, answer) in peer.answers() {
-        let Some((key, ask)) = question.strip_prefix(QUESTION).and_then(|rest| rest.split_once('.')) else { continue };
+        let own = question.strip_prefix(OWN_KEYS).and_then(|own| own.strip_prefix(QUESTION));
+        let Some((key, ask)) = own.and_then(|rest| rest.split_once('.')) else { continue };
         let said = (ask.to_owned(), answer.get("action").and_then(Value::as_str) == Some("accept"));
         match &mut found {
             Some(found) if found.key == key => found.answers.push(said),

@@ -9,7 +9,7 @@ use super::approval::{self, Approved};
 use super::caller::CallerId;
 use super::core::{self, Core, misfits};
 use super::find::{self, View};
-use super::rules::{Asking, MadeBy};
+use super::rules::{Asking, MadeBy, TooSoon};
 use super::summary::summary;
 use crate::mcp::McpPeer;
 use crate::program::{Ask, Describe, Host, Search};
@@ -153,6 +153,10 @@ impl Host for ModelHost {
             options.extensions.insert_own(Approved);
             options.extensions.insert_own(made_by.clone());
             options.extensions.insert_own(Exact);
+            // For the calls that its handler makes, too.
+            if let Some(peer) = McpPeer::for_program(&self.context) {
+                options.extensions.insert(peer);
+            }
             let is_mutation = entry.spec.kind == OperationKind::Mutation;
             let _noting = is_mutation.then_some(Noting { noted: &self.noted, id, made_by: &made_by });
             let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
@@ -222,29 +226,34 @@ impl Host for ModelHost {
 
 impl Search for ModelHost {
     fn search<'a>(&'a self, words: &'a str, limit: Option<usize>) -> BoxFuture<'a, Result<Value, CallError>> {
-        let found = find::best(&self.core.gate, &self.view, &self.principal, words, None, limit.unwrap_or(8));
-        let listed = found.iter().map(|entry| {
-            let spec = &entry.spec;
-            let function = self.view.function(&spec.id);
-            match find::is_denied(&self.core.gate, spec) {
-                true => json!({ "id": spec.id, "function": function, "summary": summary(spec), "denied": true }),
-                false => json!({ "id": spec.id, "function": function, "summary": summary(spec) }),
-            }
-        });
-        let listed = listed.collect();
-        Box::pin(async move { Ok(listed) })
+        let (view, principal, words) = (self.view.clone(), self.principal.clone(), words.to_owned());
+        Box::pin(self.core.look(&self.caller, TooSoon::Waits, move |core| {
+            let found = find::best(&core.gate, &view, &principal, &words, None, limit.unwrap_or(8));
+            let listed = found.iter().map(|entry| {
+                let spec = &entry.spec;
+                let function = view.function(&spec.id);
+                match find::is_denied(&core.gate, spec) {
+                    true => json!({ "id": spec.id, "function": function, "summary": summary(spec), "denied": true }),
+                    false => json!({ "id": spec.id, "function": function, "summary": summary(spec) }),
+                }
+            });
+            listed.collect::<Value>()
+        }))
     }
 }
 
 impl Describe for ModelHost {
     fn describe<'a>(&'a self, id: &'a str, detail: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
-        let described = match find::entry(&self.core.gate, &self.principal, id) {
-            Some(entry) => Ok(Value::from(find::describe(&self.core.gate, &self.view, &entry.spec, detail == "whole"))),
-            None => {
-                let text = find::unknown(&self.core.gate, &self.view, &self.principal, id);
-                Err(CallError::new(ErrorCode::OperationNotFound, text))
-            }
-        };
-        Box::pin(async move { described })
+        let (view, principal, id) = (self.view.clone(), self.principal.clone(), id.to_owned());
+        let is_whole = detail == "whole";
+        let described =
+            self.core.look(&self.caller, TooSoon::Waits, move |core| match find::entry(&core.gate, &principal, &id) {
+                Some(entry) => Ok(Value::from(find::describe(&core.gate, &view, &entry.spec, is_whole))),
+                None => {
+                    let text = find::unknown(&core.gate, &view, &principal, &id);
+                    Err(CallError::new(ErrorCode::OperationNotFound, text))
+                }
+            });
+        Box::pin(async move { described.await? })
     }
 }

@@ -195,7 +195,8 @@ impl Results {
         note
     }
 
-    fn shown(&self) -> usize {
+    /// Limit of the shown part of a result, in bytes.
+    pub(super) fn shown(&self) -> usize {
         self.0.limits.max_shown.max(MIN_SHOWN)
     }
 

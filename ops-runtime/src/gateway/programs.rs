@@ -26,12 +26,19 @@ pub(super) struct Programs {
     pub(super) store: Arc<dyn JournalStore>,
     /// How many programs each caller may run: as many as it may make calls.
     pub(super) limiter: Limiter,
+    /// Where the operations lead.
+    pub(super) place: String,
 }
 
 impl Programs {
-    pub(super) fn new(limits: Limits, of_callers: CallerLimits, store: Option<Arc<dyn JournalStore>>) -> Self {
+    pub(super) fn new(
+        limits: Limits,
+        of_callers: CallerLimits,
+        store: Option<Arc<dyn JournalStore>>,
+        place: String,
+    ) -> Self {
         let store = store.unwrap_or_else(|| Arc::new(Recent::default()));
-        Self { sandbox: Sandbox::new(limits), store, limiter: Limiter::new(of_callers) }
+        Self { sandbox: Sandbox::new(limits), store, limiter: Limiter::new(of_callers), place }
     }
 }
 

@@ -21,8 +21,17 @@ use crate::{
     CallError, CallPolicy, Context, Decision, ErrorCode, OperationSpec, Payload, PayloadStream, ResponseEnvelope,
 };
 
-/// For how long an approved call waits for its caller's rate limit.
+/// For how long a call waits for its caller's rate limit, if it waits.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What becomes of a call that comes too soon for its caller's rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TooSoon {
+    /// It is refused, and its caller may retry.
+    Refused,
+    /// It waits: it is an approved call, or one of a program, which cannot retry.
+    Waits,
+}
 
 /// The rules for calls.
 pub(super) struct Rules {
@@ -178,13 +187,15 @@ impl Rules {
         Ok(Asking { record: Some(record), by })
     }
 
-    /// Counts a call that begins. An approved call is not refused by the rate limit: it waits, since programs cannot
-    /// retry.
-    async fn enter(&self, caller: &CallerId, is_approved: bool) -> Result<Entered, CallError> {
+    /// Counts a call that begins.
+    ///
+    /// # Errors
+    /// A `TOO_MANY_REQUESTS` beyond the limits of the caller.
+    pub(super) async fn enter(&self, caller: &CallerId, too_soon: TooSoon) -> Result<Entered, CallError> {
         let until = Instant::now() + PATIENCE;
         loop {
             match self.limiter.enter(caller) {
-                Err(error) if is_approved => {
+                Err(error) if too_soon == TooSoon::Waits => {
                     let seconds = error.details().get("retryAfter").and_then(Value::as_f64).unwrap_or(1.0);
                     let then =
                         Duration::try_from_secs_f64(seconds).ok().and_then(|wait| Instant::now().checked_add(wait));
@@ -220,18 +231,19 @@ impl Rules {
             return Err(CallError::new(ErrorCode::AccessDenied, message));
         }
         // Before the user is asked: a call that waits for an answer counts, too.
-        let entered = self.enter(caller, context.extension::<Approved>().is_some()).await?;
+        let is_approved = context.extension::<Approved>().is_some();
+        let too_soon = if is_approved { TooSoon::Waits } else { TooSoon::Refused };
+        let entered = self.enter(caller, too_soon).await?;
         match decision {
-            Decision::Ask if context.extension::<Approved>().is_some() => {
-                tell(Approval::Approved { by: caller.to_string() })
-            }
+            Decision::Ask if is_approved => tell(Approval::Approved { by: caller.to_string() }),
             Decision::Ask => match McpPeer::of(context) {
                 Some(peer) => {
                     let input = value(input);
                     check(&input)?;
                     tell(Approval::Asked);
                     let by = caller.to_string();
-                    match approval::ask(&peer, "approval", operation, &input, Some(context)).await {
+                    let key = format!("{}approval", approval::OWN_KEYS);
+                    match approval::ask(&peer, &key, operation, &input, Some(context)).await {
                         Ok(()) => tell(Approval::Approved { by }),
                         Err(error) => {
                             if *error.code() == ErrorCode::AccessDenied {

@@ -9,6 +9,21 @@ pub(super) fn wrong(what: impl Into<String>) -> CallError {
     CallError::new(ErrorCode::ValidationError, what.into())
 }
 
+/// Removes arguments of these names that say nothing: models also write `null`, an empty text or an empty list for what
+/// they leave out.
+pub(super) fn drop_unsaid(input: &mut Map<String, Value>, names: &[&str]) {
+    input.retain(|name, value| !names.contains(&name.as_str()) || !says_nothing(value));
+}
+
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
 /// An argument that has to be a string.
 pub(super) fn text_of<'a>(input: &'a Map<String, Value>, name: &str) -> Result<&'a str, CallError> {
     input.get(name).and_then(Value::as_str).ok_or_else(|| wrong(format!("`{name}` has to be a text")))

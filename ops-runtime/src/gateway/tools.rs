@@ -5,10 +5,10 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 
-use super::core::Core;
+use super::core::{Core, READ_ON};
 use super::find;
-use super::rules::{MadeBy, caller_of};
-use super::tool_result::{answer, text_of, wrong};
+use super::rules::{MadeBy, TooSoon, caller_of};
+use super::tool_result::{answer, drop_unsaid, text_of, wrong};
 use crate::model::separators::separators;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::principal::Principal;
@@ -29,8 +29,8 @@ static SEARCH: OperationSpec = OperationSpec::query("gateway.search")
     .with_input(Schema::text(
         r#"{"type":"object","additionalProperties":false,"required":["query"],"properties":{
             "query":{"type":"string","description":"What the operation should do"},
-            "namespace":{"type":"string","description":"Only operations of this namespace"},
-            "limit":{"type":"integer","minimum":1,"maximum":50,"default":8}}}"#,
+            "namespace":{"type":["string","null"],"description":"Only operations of this namespace"},
+            "limit":{"type":["integer","null"],"minimum":1,"maximum":50,"default":8}}}"#,
     ));
 
 static DESCRIBE: OperationSpec = OperationSpec::query("gateway.describe")
@@ -41,7 +41,7 @@ static DESCRIBE: OperationSpec = OperationSpec::query("gateway.describe")
     .with_input(Schema::text(
         r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{
             "id":{"type":"string","description":"The operation, as `search` names it"},
-            "detail":{"enum":["short","whole"],"default":"short"}}}"#,
+            "detail":{"enum":["short","whole",null],"default":"short"}}}"#,
     ));
 
 static CALL: OperationSpec = OperationSpec::mutation("gateway.call")
@@ -53,7 +53,7 @@ static CALL: OperationSpec = OperationSpec::mutation("gateway.call")
         r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{
             "id":{"type":"string","description":"The operation, as `search` names it"},
             "input":{"description":"Its input, as `describe` shows it: all that the operation takes stands in here"},
-            "approval":{"type":"string","description":"The key of a call that waited, once the user has agreed to it"}}}"#,
+            "approval":{"type":["string","null"],"description":"The key of a call that waited, once the user has agreed to it"}}}"#,
     ));
 
 /// The function of a tool.
@@ -154,10 +154,11 @@ impl Endpoint for Tool {
         let (core, work) = (self.core.clone(), self.work);
         let principal = Principal::of(&context, self.unknown_is_owner);
         Box::pin(async move {
-            let Value::Object(input) = input else { return Err(wrong("an object is needed")) };
+            let Value::Object(mut input) = input else { return Err(wrong("an object is needed")) };
+            drop_unsaid(&mut input, &["namespace", "limit", "detail", "approval"]);
             match work {
-                Work::Search => search(&core, &principal, &input).await,
-                Work::Describe => describe(&core, &principal, &input).await,
+                Work::Search => search(&core, principal, &input).await,
+                Work::Describe => describe(&core, principal, &input).await,
                 Work::Call => Box::pin(call(&core, &principal, input, &context)).await,
             }
         })
@@ -165,29 +166,33 @@ impl Endpoint for Tool {
 }
 
 async fn search(
-    core: &Core,
-    principal: &Principal,
+    core: &Arc<Core>,
+    principal: Principal,
     input: &Map<String, Value>,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    let query = text_of(input, "query")?;
-    let namespace = input.get("namespace").and_then(Value::as_str);
+    let query = text_of(input, "query")?.to_owned();
+    let namespace = input.get("namespace").and_then(Value::as_str).map(str::to_owned);
     let limit = input.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
-    let view = core.view().await?;
-    Ok(answer(false, find::list(&core.gate, &view, principal, query, namespace, limit.unwrap_or(8))))
+    let (view, caller) = (core.view().await?, caller_of(&principal));
+    let found = core.look(&caller, TooSoon::Refused, move |core| {
+        find::list(&core.gate, &view, &principal, &query, namespace.as_deref(), limit.unwrap_or(8))
+    });
+    Ok(answer(false, found.await?))
 }
 
 async fn describe(
-    core: &Core,
-    principal: &Principal,
+    core: &Arc<Core>,
+    principal: Principal,
     input: &Map<String, Value>,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    let id = text_of(input, "id")?;
-    let view = core.view().await?;
+    let id = text_of(input, "id")?.to_owned();
     let whole = input.get("detail").and_then(Value::as_str) == Some("whole");
-    match find::entry(&core.gate, principal, id) {
-        Some(entry) => Ok(answer(false, find::describe(&core.gate, &view, &entry.spec, whole))),
-        None => Ok(answer(true, find::unknown(&core.gate, &view, principal, id))),
-    }
+    let (view, caller) = (core.view().await?, caller_of(&principal));
+    let described = core.look(&caller, TooSoon::Refused, move |core| match find::entry(&core.gate, &principal, &id) {
+        Some(entry) => answer(false, find::describe(&core.gate, &view, &entry.spec, whole)),
+        None => answer(true, find::unknown(&core.gate, &view, &principal, &id)),
+    });
+    described.await
 }
 
 async fn call(
@@ -199,9 +204,10 @@ async fn call(
     let id = text_of(&input, "id")?.to_owned();
     let argument = match input.remove("input") {
         // Models also write the input as a string.
-        Some(Value::String(text)) => read_text(core, principal, &id, text),
+        Some(Value::String(text)) => read_text(core, principal, &id, text, context),
+        // And `null` if there is none.
+        Some(Value::Null) | None => json!({}),
         Some(argument) => argument,
-        None => json!({}),
     };
     let approval = input.get("approval").and_then(Value::as_str);
     Ok(core.call_for_model(principal, &id, argument, approval, context, CallOptions::default()).await)
@@ -211,14 +217,18 @@ async fn call(
 /// those inside of a string.
 const MAX_VALUES: usize = 1 << 16;
 
-/// The value of a string of JSON, if the operation takes an object.
-fn read_text(core: &Core, principal: &Principal, id: &str, text: String) -> Value {
-    let takes_object = || {
-        let schema = find::entry(&core.gate, principal, id)?.spec.input_schema().ok()?;
-        Some(schema.get("type").and_then(Value::as_str) == Some("object"))
-    };
-    if !text.trim_start().starts_with('{') || separators(text.as_bytes()) > MAX_VALUES || takes_object() != Some(true) {
+/// The object in a string of JSON, unless the operation takes the string itself.
+fn read_text(core: &Core, principal: &Principal, id: &str, text: String, context: &Context) -> Value {
+    if !text.trim_start().starts_with('{') || separators(text.as_bytes()) > MAX_VALUES {
         return Value::String(text);
     }
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
+    let Ok(read) = serde_json::from_str::<Value>(&text) else { return Value::String(text) };
+    let text = Value::String(text);
+    let is_refused = match find::entry(&core.gate, principal, id) {
+        _ if id == READ_ON && read.get("cursor").is_some() => true,
+        Some(entry) => entry.check_input(&text, context).is_err(),
+        // This one has no entry.
+        None => id == READ_ON,
+    };
+    if is_refused { read } else { text }
 }

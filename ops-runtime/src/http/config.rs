@@ -171,6 +171,16 @@ impl HttpConfig {
         self.base_url.is_none() && (is_set || schemes.any(|scheme| self.environment.auth(scheme).is_some()))
     }
 
+    /// The server of an operation's requests: its URL, and the values of the variables in it.
+    #[cfg(all(feature = "gateway", feature = "program"))]
+    pub(crate) fn server_of(&self, http: &crate::HttpBinding) -> serde_json::Value {
+        if let Some(url) = &self.base_url {
+            return url.as_str().into();
+        }
+        let defaults: Vec<_> = http.server_variables.iter().map(|own| (&own.name, &own.default)).collect();
+        serde_json::json!([http.server, defaults, self.server_variables])
+    }
+
     /// Sets the credentials for a security scheme, by the name that the document gives it.
     ///
     /// An operation may have several alternatives to authenticate: the first whose credentials are all set is used. If

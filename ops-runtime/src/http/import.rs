@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use serde_core::Serialize;
@@ -102,10 +103,16 @@ pub fn from_openapi_value(document: &impl Serialize, config: HttpConfig) -> Resu
 
 /// Reads the operations of the OpenAPI document in a file, and of the files in its folder to which it refers.
 ///
+/// Without a namespace in the configuration, theirs is [`file_namespace`](openapi::file_namespace), as in a module that is
+/// generated from the file.
+///
 /// # Errors
 /// If the file cannot be read or is not an OpenAPI document, or if the configuration is invalid.
 pub fn from_openapi_file(path: &str, config: HttpConfig) -> Result<Imported, CallError> {
-    from_openapi_source(path, &FileSource::new(), config)
+    let mut options = options(&config);
+    options.namespace.get_or_insert_with(|| openapi::file_namespace(Path::new(path)));
+    let (api, diagnostics) = openapi::load(path, &FileSource::new(), &options)?;
+    bind(api, diagnostics, &HttpClient::new(config)?)
 }
 
 /// Reads the operations of the OpenAPI document that a source has at a location.

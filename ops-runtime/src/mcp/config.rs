@@ -200,6 +200,18 @@ pub(super) struct Http {
 }
 
 impl McpServerConfig {
+    /// Where its tools lead: its URL, or its command with the arguments, the variables and the folder.
+    #[cfg(all(feature = "gateway", feature = "program"))]
+    pub(crate) fn leads_to(&self) -> Value {
+        match &self.target {
+            Target::Http(http) => http.url.as_str().into(),
+            Target::Stdio(Stdio { command, args, env, cwd, .. }) => {
+                let cwd = cwd.as_ref().map(|cwd| cwd.to_string_lossy());
+                serde_json::json!([command, args, env, cwd])
+            }
+        }
+    }
+
     fn new(target: Target) -> Self {
         Self {
             target,

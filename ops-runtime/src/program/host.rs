@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::run::first_items::first_items;
 use crate::run::registry::Exact;
 use crate::{BoxFuture, CallError, CallOptions, CallPolicy, Caller, Decision, OperationKind, OperationSpec};
 
@@ -56,9 +57,11 @@ pub trait Describe: Send + Sync {
 
 /// A host that calls a registry, a scoped registry, or another caller.
 ///
-/// Programs get the data of results. Subscriptions are refused, since their results have no end. A member of an input that the
-/// operation would ignore is a `VALIDATION_ERROR`: it is a misspelt one. If the operation runs in another process, so is each
-/// member that its schema neither declares nor allows by `additionalProperties`.
+/// Programs get the data of results, and of a subscription a list of its first items: at most 100, and those of 20 seconds. A
+/// failed item is an object with the member `error`.
+///
+/// A member of an input that the operation would ignore is a `VALIDATION_ERROR`: it is a misspelt one. If the operation runs in
+/// another process, so is each member that its schema neither declares nor allows by `additionalProperties`.
 ///
 /// ```
 /// # use ops_runtime::{Registry, access::Identity};
@@ -99,12 +102,13 @@ impl<C: Caller> CallerHost<C> {
 impl<C: Caller> Host for CallerHost<C> {
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
         Box::pin(async move {
-            if let Some((_, OperationKind::Subscription)) = self.operations.get(id) {
-                let message = "programs cannot read subscriptions: their results have no end";
-                return Err(CallError::execution(message));
-            }
             let mut options = CallOptions::new();
             options.extensions.insert_own(Exact);
+            if let Some((_, OperationKind::Subscription)) = self.operations.get(id) {
+                let stream = self.caller.stream_with(id, input, options).await?;
+                let first = first_items(stream, |error| error).await?;
+                return Ok(Value::Array(first.items));
+            }
             let envelope = self.caller.call_with(id, input, options).await?;
             if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) {
                 return Err(CallError::new("TOOL_ERROR", "the tool says that it failed").with_details(envelope.data));
@@ -122,7 +126,8 @@ impl<C: Caller> Host for CallerHost<C> {
     }
 
     fn is_query(&self, id: &str) -> bool {
-        matches!(self.operations.get(id), Some((_, OperationKind::Query)))
+        // As for the policy: what streams changes nothing either.
+        matches!(self.operations.get(id), Some((_, OperationKind::Query | OperationKind::Subscription)))
     }
 }
 

@@ -26,9 +26,10 @@ pub struct Report {
     pub calls: usize,
     /// Warnings about the outcome, such as that console output was left out.
     pub warnings: Vec<String>,
-    /// True if it began a call in this run, beside those that its journal has results of.
+    /// True if it went on in this run from where its journal ended: it began a call, or got a result that the journal
+    /// did not have.
     #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "gateways alone keep what has not gone on"))]
-    pub(crate) has_called: bool,
+    pub(crate) has_gone_on: bool,
 }
 
 /// The outcome of a run.

@@ -41,8 +41,8 @@ pub(super) struct Run<'a> {
     made: usize,
     /// How many results it got before it made the last call.
     told_before: usize,
-    /// True if a call was begun.
-    has_called: bool,
+    /// True if it went on from where its journal ended: a call was begun, or the program got a new result.
+    has_gone_on: bool,
     /// Calls that may start.
     queue: VecDeque<usize>,
     /// Answers that need no call.
@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
             told: 0,
             made: 0,
             told_before: 0,
-            has_called: false,
+            has_gone_on: false,
             queue: VecDeque::new(),
             ready: VecDeque::new(),
             in_flight: FuturesUnordered::new(),
@@ -95,7 +95,7 @@ impl<'a> Run<'a> {
             self.settle_started(failure.reason, &mut warnings).await;
         }
         let (outcome, logs) = (Outcome::Done(Value::Null), Vec::new());
-        let mut report = Report { outcome, logs, calls: self.made, warnings, has_called: self.has_called };
+        let mut report = Report { outcome, logs, calls: self.made, warnings, has_gone_on: self.has_gone_on };
         if let Some(instance) = &mut self.instance {
             let guest = instance.guest();
             report.logs = std::mem::take(&mut guest.logs);
@@ -309,7 +309,7 @@ impl<'a> Run<'a> {
                 }
                 return Err(failure);
             }
-            self.has_called = true;
+            self.has_gone_on = true;
             self.in_flight.push(Box::pin(async move { (at, Answer::from(call(host, &id, input).await)) }));
         }
         Ok(())
@@ -328,6 +328,7 @@ impl<'a> Run<'a> {
 
     /// Records a result, and passes it to the program.
     async fn answer(&mut self, at: usize, answer: Answer) -> Result<(), Failure> {
+        self.has_gone_on = true;
         let time = now().max(self.journal.started);
         self.record(at, &answer, time);
         if self

@@ -310,6 +310,29 @@ pub(crate) fn answer_text(
     }
 }
 
+/// Checks the stored result of a job as [`answer`] checks that of a call.
+///
+/// A job runs by [`serve`], perhaps in another version of the program, and its result is stored as it is given there.
+#[allow(dead_code, reason = "only servers of tasks ask for it")]
+pub(crate) fn stored(
+    entry: &Entry,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Value>,
+) -> Result<ResponseEnvelope<Value>, CallError> {
+    if policy != OutputPolicy::Strict && reads_text(entry) {
+        return Ok(envelope);
+    }
+    let ResponseEnvelope { data, meta, warnings } = envelope;
+    let data = match data {
+        // It may have been JSON of another content type, which only text may be.
+        data if meta.as_http().is_some() && !data.is_null() => Payload::Raw(to_text(&data)?),
+        data => Payload::Value(data),
+    };
+    let mut envelope = ResponseEnvelope::new(data, meta);
+    envelope.warnings = warnings;
+    output::conforming(entry, policy, envelope)
+}
+
 /// True if [`answer_text`] reads the operation's own type from text, without checking the input's schema.
 #[allow(dead_code, reason = "only servers of text ask for it")]
 pub(crate) fn reads_text(entry: &Entry) -> bool {

@@ -8,6 +8,8 @@ mod broker_faults;
 mod cases;
 mod harness;
 mod in_process;
+#[cfg(any(feature = "nats", feature = "websocket"))]
+mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(feature = "nats")]
@@ -24,6 +26,8 @@ mod random;
 mod redis;
 #[cfg(feature = "redis")]
 mod redis_faults;
+#[cfg(feature = "redis")]
+mod redis_recovery;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod servers;
 #[cfg(all(feature = "redis", feature = "tls", feature = "websocket"))]
@@ -34,6 +38,8 @@ mod websocket;
 mod websocket_bounds;
 #[cfg(feature = "websocket")]
 mod websocket_faults;
+#[cfg(feature = "websocket")]
+mod websocket_recovery;
 
 /// Makes a test of every case over one transport.
 macro_rules! conformance {

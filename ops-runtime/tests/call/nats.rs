@@ -1,18 +1,19 @@
 //! The suite over NATS, with a server of its own for each case.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ops_runtime::Registry;
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::nats::{Nats, NatsConfig, NatsWorker};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
 use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{ErrorCode, Registry};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, Working, eventually};
-use crate::operations::{Probe, registry};
+use crate::harness::{Harness, Working, eventually, limited};
+use crate::log::Log;
+use crate::operations::{Probe, Wait, WaitInput, registry};
 use crate::proxy::Proxy;
 use crate::servers::{Remotely, Server};
 
@@ -85,11 +86,9 @@ impl Working for Remotely<NatsWorker> {
     }
 
     async fn kill(self) {
-        // Nothing of it arrives any more. The connection ends last: a client that is dropped without one keeps trying to
-        // reconnect, in a task of `async-nats`, for as long as its server is gone.
+        // Nothing of it arrives any more, not even its last words.
         self.proxy.stall();
         drop(self.worker);
-        tokio::time::sleep(Duration::from_millis(20)).await;
         drop(self.proxy);
     }
 }
@@ -242,4 +241,73 @@ async fn an_announcement_that_nobody_waits_for() {
         assert_eq!(remote.call(&format!("many.{name}"), json!(7)).await.unwrap().data, 7, "{name}");
     }
     worker.stop().await;
+}
+
+/// Nobody else holds the connection over which it says so.
+#[tokio::test]
+async fn a_worker_that_is_dropped_says_so() {
+    limited(async {
+        let server = Server::nats(&[]).await;
+        for stops in [false, true] {
+            let probe = Arc::new(Probe::default());
+            let handler = CallHandler::new(registry(&probe));
+            let worker = connect(server.address(), 20_000).await.serve(handler).await.unwrap();
+            let remote = connect(server.address(), 20_000).await.remote().await.unwrap();
+            let calling = remote.clone();
+            let input = WaitInput { key: "w".to_owned(), milliseconds: 600_000 };
+            let call = tokio::spawn(async move { calling.execute::<Wait>(input).await });
+            eventually("it runs", || probe.alive() == 1).await;
+            let begun = Instant::now();
+            if stops {
+                // Nobody waits any longer for it to be done.
+                tokio::time::timeout(Duration::from_millis(500), worker.stop()).await.unwrap_err();
+            } else {
+                drop(worker);
+            }
+            let error = call.await.unwrap().unwrap_err();
+            assert_eq!((error.code(), error.message()), (&ErrorCode::Aborted, "the worker gave up the call"));
+            eventually("nothing is served", || remote.list().is_empty()).await;
+            assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
+        }
+    })
+    .await;
+}
+
+/// The server says it to the connection, and not to the call.
+#[tokio::test]
+async fn what_the_server_forbids_is_logged() {
+    limited(async {
+        let (log, _guard) = Log::start();
+        let permissions = r#"permissions: { publish: { deny: ["ops.call.test.add"] } }"#;
+        let rules = format!("authorization {{ users: [ {{ user: ann, password: secret, {permissions} }} ] }}\n");
+        let server = Server::nats_of(rules).await;
+        let config = config(Duration::from_secs(1)).with_user("ann", "secret");
+        let nats = Nats::connect(&format!("nats://{}", server.address()), config).await.unwrap();
+        let worker = nats.serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
+        let remote = nats.remote().await.unwrap();
+        for _ in 0..2 {
+            let error = remote.call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
+            assert_eq!(*error.code(), ErrorCode::Aborted, "{error}");
+        }
+        let told = log.with("ops.call.test.add");
+        assert!(told.len() == 1 && told[0].contains("Permissions Violation"), "{told:?}");
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// A time that is too long is as good as none.
+#[tokio::test]
+async fn times_without_a_limit() {
+    limited(async {
+        let server = Server::nats(&[]).await;
+        let ever = Duration::MAX;
+        let config = NatsConfig::new().with_heartbeat(ever).with_lost_after(ever).with_connect_timeout(ever);
+        let nats = Nats::connect(&format!("nats://{}", server.address()), config).await.unwrap();
+        let worker = nats.serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
+        let remote = nats.remote().await.unwrap();
+        assert_eq!(remote.call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap().data, 3);
+        worker.stop().await;
+    })
+    .await;
 }

@@ -27,6 +27,8 @@ struct State {
     delay: Duration,
     /// How many pass in a second to the server, if there is a limit.
     pace: Option<u64>,
+    /// The server that new connections reach, if it is another than at first.
+    target: Option<SocketAddr>,
     /// How often connections have been cut.
     cuts: u64,
 }
@@ -42,6 +44,7 @@ impl Proxy {
                 if watching.borrow().closed {
                     continue;
                 }
+                let target = watching.borrow().target.unwrap_or(target);
                 // Nobody there: the connection is closed at once.
                 let Ok(far) = TcpStream::connect(target).await else { continue };
                 let _ = (near.set_nodelay(true), far.set_nodelay(true));
@@ -82,7 +85,13 @@ impl Proxy {
 
     /// Passes on again what has piled up, and whatever comes.
     pub(crate) fn resume(&self) {
-        self.state.send_modify(|state| *state = State { cuts: state.cuts, ..State::default() });
+        self.state.send_modify(|state| *state = State { cuts: state.cuts, target: state.target, ..State::default() });
+    }
+
+    /// Passes new connections on to another server; those that there are stay as they are.
+    #[allow(dead_code)]
+    pub(crate) fn redirect(&self, target: SocketAddr) {
+        self.state.send_modify(|state| state.target = Some(target));
     }
 
     /// Breaks every connection.

@@ -22,27 +22,27 @@ use crate::redis::{bare, config};
 use crate::servers::Server;
 
 /// The stream of requests for `test.wait`.
-const STREAM: &str = "ops:call:test.wait";
+pub(crate) const STREAM: &str = "ops:call:test.wait";
 
-fn at(server: &Server, config: RedisConfig) -> Redis {
+pub(crate) fn at(server: &Server, config: RedisConfig) -> Redis {
     Redis::new(&format!("redis://{}", server.address()), config).unwrap()
 }
 
-fn quick(lost_after: u64) -> RedisConfig {
+pub(crate) fn quick(lost_after: u64) -> RedisConfig {
     config(Duration::from_millis(lost_after)).with_heartbeat(Duration::from_millis(100))
 }
 
-fn waiting(remote: &Remote, milliseconds: u64) -> JoinHandle<Result<String, CallError>> {
+pub(crate) fn waiting(remote: &Remote, milliseconds: u64) -> JoinHandle<Result<String, CallError>> {
     let (remote, input) = (remote.clone(), WaitInput { key: "w".to_owned(), milliseconds });
     tokio::spawn(async move { Ok(remote.execute::<Wait>(input).await?.data) })
 }
 
-async fn run<T: FromRedisValue>(connection: &mut MultiplexedConnection, command: &Cmd) -> T {
+pub(crate) async fn run<T: FromRedisValue>(connection: &mut MultiplexedConnection, command: &Cmd) -> T {
     command.query_async(connection).await.unwrap()
 }
 
 /// Announces a worker of `test.wait` that takes no requests.
-async fn announce_idle_worker(connection: &mut MultiplexedConnection) {
+pub(crate) async fn announce_idle_worker(connection: &mut MultiplexedConnection) {
     let spec = serde_json::to_string(<Wait as Operation>::SPEC).unwrap();
     for command in [
         &["XGROUP", "CREATE", STREAM, "workers", "0", "MKSTREAM"][..],

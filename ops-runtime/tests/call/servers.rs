@@ -35,7 +35,6 @@ impl Server {
     }
 
     /// A `nats-server` with the text of a configuration.
-    #[cfg(any(feature = "nkeys", feature = "tls"))]
     #[cfg(feature = "nats")]
     pub(crate) async fn nats_of(configuration: String) -> Self {
         let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/.venv/bin/nats-server");

@@ -38,7 +38,7 @@ pub(crate) fn config(token: &str) -> WebSocketConfig {
     WebSocketConfig::new().with_bearer(token).with_max_message(MAX_MESSAGE)
 }
 
-async fn spoke(url: &str, handler: CallHandler) -> WebSocketClient {
+pub(crate) async fn spoke(url: &str, handler: CallHandler) -> WebSocketClient {
     let config = config("worker").with_handler(handler).trusting_hub();
     // The network may be disturbed just now.
     for _ in 0..100 {

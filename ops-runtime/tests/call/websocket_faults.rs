@@ -127,7 +127,7 @@ fn answer(id: &Value, data: Value) -> Value {
     })
 }
 
-fn spec(name: &str, kind: &str) -> Value {
+pub(crate) fn spec(name: &str, kind: &str) -> Value {
     json!({
         "name": name, "namespace": "raw", "version": "1.0.0", "type": kind, "description": "", "inputSchema": {},
         "outputSchema": {}, "accessControl": { "requiredScopes": [] },

@@ -11,8 +11,9 @@ use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::gateway::{AuditEntry, AuditLog, AuditOptions, CallerLimits, Gateway, Tools};
 use ops_runtime::http::{HttpClient, HttpConfig};
+use ops_runtime::mcp::McpPeer;
 use ops_runtime::spec::{OperationSpec, Schema};
-use ops_runtime::{Context, Registry};
+use ops_runtime::{CallError, Context, Registry};
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};
@@ -54,6 +55,36 @@ async fn a_client_asks_its_user() {
         assert!(text(&done).contains(told), "{action}: {done}");
         assert_eq!(shop.renamed(), renamed, "{action}");
     }
+}
+
+/// A handler may ask under any key: a yes to the gateway's question is none to the handler's.
+#[tokio::test]
+async fn an_approval_answers_no_question_of_a_handler() {
+    static PURGE: OperationSpec = OperationSpec::mutation("shop.purge");
+    let shop = Shop::new();
+    let purge = |_: Value, context: Context| async move {
+        let peer = McpPeer::of(&context).unwrap();
+        let schema = json!({ "type": "object", "properties": {} });
+        let params = json!({ "message": "This deletes 400 files.", "requestedSchema": schema });
+        let answer = peer.ask("approval", "elicitation/create", params).await?;
+        Ok::<_, CallError>(answer["action"].clone())
+    };
+    shop.registry.register(Registration::new(&PURGE, Handler::dynamic(purge))).unwrap();
+    let gateway = shop.gateway().build().await.unwrap();
+    let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
+    let arguments = json!({ "id": "shop.purge" });
+    let mut more = json!({});
+    for message in ["May `shop.purge` be called?", "This deletes 400 files."] {
+        let question = client.request("tools/call", asked(arguments.clone(), more)).await["result"].clone();
+        assert_eq!(question["resultType"], "input_required", "{message}: {question}");
+        let requests = question["inputRequests"].as_object().unwrap();
+        let (key, request) = requests.iter().next().unwrap();
+        assert!(request["params"]["message"].as_str().unwrap().starts_with(message), "{request}");
+        let answers = json!({ key: { "action": "accept" } });
+        more = json!({ "requestState": question["requestState"], "inputResponses": answers });
+    }
+    let done = client.request("tools/call", asked(arguments, more)).await["result"].clone();
+    assert_eq!(text(&done), "accept", "{done}");
 }
 
 #[tokio::test]

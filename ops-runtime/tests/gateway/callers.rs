@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::Request;
 use ops_runtime::access::Identity;
 use ops_runtime::gateway::{CallerLimits, Rate};
-use serde_json::json;
+use ops_runtime::mcp::McpService;
+use serde_json::{Value, json};
+use tower_service::Service;
 
 use crate::client::{Client, REVISIONS};
 use crate::fixture::{Shop, owner, text, texts};
@@ -35,6 +39,43 @@ async fn a_caller_has_limits() {
         let result = client.call("call", show.clone()).await;
         assert!(texts(&result)[0].starts_with(told), "{told}: {result}");
     }
-    // Looking costs nothing.
-    assert_eq!(client.call("search", json!({ "query": "pet" })).await["isError"], false);
+    // Looking counts, too: it is work over all operations.
+    for (tool, arguments) in [("search", json!({ "query": "pet" })), ("describe", json!({ "id": "shop.showPet" }))] {
+        let refused = client.call(tool, arguments).await;
+        assert!(refused["isError"] == true && texts(&refused)[0].contains("TOO_MANY_REQUESTS"), "{tool}: {refused}");
+    }
+}
+
+/// Calls a tool over HTTP without authentication, and gives the body of the response.
+async fn without_authentication(service: &mut McpService, tool: &str, arguments: Value) -> String {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": REVISIONS[1],
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let request = Request::post("/mcp")
+        .header("host", "localhost:8000")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", REVISIONS[1])
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool);
+    let response = service.call(request.body(Body::from(message.to_string())).unwrap()).await.unwrap();
+    let body = axum::body::to_bytes(Body::new(response.into_body()), 1 << 20).await.unwrap();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn nobody_over_http_is_the_caller_over_a_pipe() {
+    let ann = Identity::new("ann").with_scope("books:read");
+    let gateway = Shop::new().gateway().with_identity(ann).build().await.unwrap();
+    let mut service = gateway.mcp_service();
+    let show = json!({ "id": "shop.showPet", "input": { "petId": 7 } });
+    let shown = without_authentication(&mut service, "call", show).await;
+    assert!(shown.contains("Rex"), "{shown}");
+    let refused = without_authentication(&mut service, "call", json!({ "id": "books.total" })).await;
+    assert!(refused.contains("There is no operation `books.total`") && !refused.contains("1200"), "{refused}");
+    let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[0]).await;
+    assert_eq!(text(&client.call("call", json!({ "id": "books.total" })).await), "1200");
 }

@@ -15,3 +15,5 @@ mod programs;
 mod results;
 mod secrets;
 mod tools;
+#[cfg(feature = "program")]
+mod waiting;

@@ -25,7 +25,7 @@ const RENAME: &str = "
 ";
 
 /// The parameters of `execute` by a client that can be asked.
-fn asked(arguments: Value, more: Value) -> Value {
+pub(crate) fn asked(arguments: Value, more: Value) -> Value {
     let meta = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
     let mut params = json!({ "name": "execute", "arguments": arguments, "_meta": meta });
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -393,7 +393,7 @@ async fn an_error_of_many_signs_is_cut_as_any_other() {
 }
 
 /// What stands between two texts in the answer of a program that waits.
-fn part<'a>(waits: &'a Value, before: &str, after: char) -> &'a str {
+pub(crate) fn part<'a>(waits: &'a Value, before: &str, after: char) -> &'a str {
     let (_, rest) = text(waits).split_once(before).unwrap_or_else(|| panic!("{waits}"));
     rest.split(after).next().unwrap()
 }
@@ -464,7 +464,7 @@ async fn a_program_for_which_there_is_no_room_waits_with_its_answers() {
 }
 
 /// A store that several gateways share.
-struct Shared(Arc<MemoryStore>);
+pub(crate) struct Shared(pub(crate) Arc<MemoryStore>);
 
 impl JournalStore for Shared {
     fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Option<Journal>>> {

@@ -83,6 +83,46 @@ async fn images_beside_a_structured_result_are_shown() {
 }
 
 #[tokio::test]
+async fn resources_beside_a_structured_result_are_shown() {
+    static READ: OperationSpec = OperationSpec::query("shop.readFile");
+    for (size, is_cut) in [(100, false), (20_000, true)] {
+        let answer = move |_, _| async move {
+            let resource =
+                json!({ "type": "resource", "resource": { "uri": "file:///a.md", "text": "# ".repeat(size) } });
+            // The text repeats the structured result; the resource does not.
+            let content = vec![ContentBlock::text(r#"{"path":"a.md"}"#), serde_json::from_value(resource).unwrap()];
+            let mut meta = McpMeta::new(false, content);
+            meta.structured_content = Some(json!({ "path": "a.md" }));
+            Ok(serde_json::to_value(ResponseEnvelope::mcp(json!({ "path": "a.md" }), meta)).unwrap())
+        };
+        let shop = Shop::new();
+        shop.registry.register(Registration::new(&READ, Handler::dynamic(answer))).unwrap();
+        let gateway = shop.gateway().with_results(ResultLimits::new().with_max_shown(8_000)).build().await.unwrap();
+        let result = owner(&gateway).await.call("call", json!({ "id": "shop.readFile" })).await;
+        let shown = texts(&result);
+        assert_eq!(shown[0], r#"{"path":"a.md"}"#, "{result}");
+        if is_cut {
+            assert!(shown[1].contains("file:///a.md") && shown[1].len() <= 8_000, "{result}");
+            assert!(read_on(shown[2]).is_some(), "{result}");
+        } else {
+            assert_eq!(result["content"][1]["resource"]["text"], "# ".repeat(size), "{result}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn reading_on_takes_its_input_as_a_text_too() {
+    let gateway = Shop::new().gateway().with_results(ResultLimits::new().with_max_shown(8_000)).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let result = client.call("call", json!({ "id": "shop.listPets" })).await;
+    let mut arguments = read_on(texts(&result)[1]).unwrap();
+    let wanted = client.call("call", arguments.clone()).await;
+    arguments["input"] = json!(arguments["input"].to_string());
+    let read = client.call("call", arguments).await;
+    assert_eq!((&read["isError"], texts(&read)[0]), (&json!(false), texts(&wanted)[0]), "{read}");
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_reading_on_is_named() {
     let gateway = Shop::new().gateway().build().await.unwrap();
     let mut client = owner(&gateway).await;

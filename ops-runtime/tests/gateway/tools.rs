@@ -38,6 +38,47 @@ async fn a_model_finds_describes_and_calls() {
 }
 
 #[tokio::test]
+async fn an_argument_that_says_nothing_is_none() {
+    static ECHO: OperationSpec = OperationSpec::query("shop.echo");
+    let shop = Shop::new();
+    shop.registry.register(Registration::new(&ECHO, Handler::dynamic(|input, _| async move { Ok(input) }))).unwrap();
+    let gateway = shop.gateway().build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for nothing in [json!(null), json!("")] {
+        let found = client
+            .call("search", json!({ "query": "give an animal another name", "namespace": nothing, "limit": null }))
+            .await;
+        assert!(text(&found).starts_with("shop.renamePet"), "{nothing}: {found}");
+        let rename = json!({ "petId": 7, "name": "Max" });
+        let rename = json!({ "id": "shop.renamePet", "input": rename, "approval": nothing });
+        let waits = client.call("call", rename).await;
+        assert!(text(&waits).starts_with("This call waits."), "{nothing}: {waits}");
+    }
+    let described = client.call("describe", json!({ "id": "shop.showPet", "detail": null })).await;
+    assert!(text(&described).contains("petId: number"), "{described}");
+    assert_eq!(text(&client.call("call", json!({ "id": "shop.echo", "input": null })).await), "{}");
+}
+
+#[tokio::test]
+async fn a_text_is_read_unless_the_operation_takes_it() {
+    static EITHER: OperationSpec = OperationSpec::query("shop.either").with_input(Schema::text(
+        r#"{"oneOf":[{"type":"object","required":["a"]},{"type":"object","required":["b"]}]}"#,
+    ));
+    static TEXT: OperationSpec =
+        OperationSpec::query("shop.text").with_input(Schema::text(r#"{"type":["string","object"]}"#));
+    let shop = Shop::new();
+    for spec in [&EITHER, &TEXT] {
+        let kind = |input: Value, _| async move { Ok(json!(if input.is_string() { "text" } else { "object" })) };
+        shop.registry.register(Registration::new(spec, Handler::dynamic(kind))).unwrap();
+    }
+    let gateway = shop.gateway().build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for (id, kind) in [("shop.either", "object"), ("shop.text", "text")] {
+        assert_eq!(text(&client.call("call", json!({ "id": id, "input": "{\"a\":1}" })).await), kind, "{id}");
+    }
+}
+
+#[tokio::test]
 async fn a_mistake_says_how_to_go_on() {
     let gateway = Shop::new().gateway().build().await.unwrap();
     let mut client = owner(&gateway).await;

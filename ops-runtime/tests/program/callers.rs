@@ -1,9 +1,11 @@
 //! Programs whose calls go to a registry.
 
 use ops_runtime::access::{CallPolicy, Identity};
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::{CallHandler, InProcess};
 use ops_runtime::program::{CallerHost, Functions, Host, Outcome, Program, Sandbox};
-use ops_runtime::{Registry, operation};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, Registry, operation};
 use serde_json::{Value, json};
 
 /// Refunds an order, or an amount of it.
@@ -81,4 +83,22 @@ async fn a_misspelt_argument_is_not_sent_to_another_process() {
         assert!(matches!(outcome, Outcome::Done(ref value) if value == "5 of 7"), "{at}: {outcome:?}");
     }
     worker.stop().await;
+}
+
+/// As the types for TypeScript say it: without that, a script that they accept would fail.
+#[tokio::test]
+async fn a_stream_gives_its_first_items_as_a_list() {
+    static COUNT: OperationSpec = OperationSpec::subscription("shop.count");
+    let registry = Registry::new();
+    let items = |_, _| async move {
+        let item = |n: u32| if n == 1 { Err(CallError::new("NO_ITEM", "it is gone")) } else { Ok(json!(n)) };
+        Ok(futures_util::stream::iter((0..1_000).map(item)))
+    };
+    registry.register(Registration::new(&COUNT, Handler::dynamic_stream(items))).unwrap();
+    let host = CallerHost::new(registry, [&COUNT], &CallPolicy::new());
+    assert!(host.is_query("shop.count"));
+    let functions: Functions = [("shop", "count", "shop.count")].into_iter().collect();
+    let source = "const all = await ops.shop.count(); return [all.length, all[0], all[1].error.code, all[99]]";
+    let outcome = Sandbox::default().run(&Program::new(source, functions), &host).await.outcome;
+    assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!([100, 0, "NO_ITEM", 99])), "{outcome:?}");
 }

@@ -18,11 +18,12 @@ const OPTIONS: &[(&str, &str)] = &[
     (": give it `with_oauth(..)` (feature `mcp-auth`)", "bearer-env"),
 ];
 
+/// The advice if two documents have one namespace.
+pub(crate) const OF_ONE_NAMESPACE: &str = ": give one of them a namespace of its own";
+
 /// Other advice, and its text for users of any command.
-const WORDS: &[(&str, &str)] = &[(
-    ": give one of them a namespace of its own",
-    ": generate them one by one with `--namespace`, or name both in `ops.toml`",
-)];
+const WORDS: &[(&str, &str)] =
+    &[(OF_ONE_NAMESPACE, ": generate them one by one with `--namespace`, or name both in `ops.toml`")];
 
 /// The beginnings of advice about methods without an option.
 const LEADS: &[(&str, &str)] = &[(": raise `with_", "`"), (": allow it by `with_", "`"), (" (`Limits::with_", ")")];

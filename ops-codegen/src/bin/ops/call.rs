@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Read, Write};
 use futures_util::StreamExt;
 use ops_runtime::adapter::Registration;
 use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
-use ops_runtime::{CallError, CallOptions, Registry, ResponseEnvelope};
+use ops_runtime::{CallError, CallOptions, HttpConfig, Registry, ResponseEnvelope};
 use serde_json::Value;
 
 use crate::arguments::CallArguments;
@@ -46,9 +46,19 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     let progress = Progress::start("reading");
     let base_url = arguments.base_url.as_deref();
     let config = config(base_url, &arguments.credentials, arguments.timeout)?;
-    let Bound { registrations, others } = bound(&arguments.spec, config.clone())?;
+    let bound = bound(&arguments.spec, config.clone())?;
     drop(progress);
-    if let Some(other) = others.iter().find(|spec| spec.id == *operation || spec.name() == operation) {
+    let unreadable = bound.unreadable;
+    let called = call(arguments, operation, config, bound).or_else(Failure::unless_gone);
+    // The other documents of a folder were taken.
+    called.map_err(|failure| failure.beside(unreadable)).and(Failure::of_unreadable(unreadable, None))
+}
+
+/// Calls an operation of the documents.
+fn call(arguments: &CallArguments, operation: &str, config: HttpConfig, bound: Bound) -> Result<(), Failure> {
+    let Bound { registrations, others, .. } = bound;
+    let base_url = arguments.base_url.as_deref();
+    if let Some(other) = others.iter().find(|spec| spec.id == operation || spec.name() == operation) {
         let what = if other.mcp().is_some() { "a tool of an MCP server" } else { "an operation of a program" };
         let message = format!("`{}` is {what}, not of an HTTP API", other.id);
         return Err(Failure::Usage(format!(

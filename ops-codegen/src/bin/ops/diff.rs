@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use self::uses::{Sources, Use};
 use crate::arguments::{Choice, DiffArguments};
 use crate::failure::Failure;
-use crate::modules::modules;
+use crate::modules::{modules, shown};
 use crate::progress::Progress;
 use crate::report::{clean, line, print};
 use crate::stream::is_stream;
@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     }
     let progress = Progress::start("comparing");
     let (old, new) = (read(&arguments.old, arguments)?, read(&arguments.new, arguments)?);
+    check(&old, &new, arguments)?;
     let mut rows = compare(&old, &new);
     if let Some(folder) = &arguments.used_in {
         let sources = Sources::read(folder)?;
@@ -72,6 +73,30 @@ fn read(spec: &str, arguments: &DiffArguments) -> Result<Vec<Module>, Failure> {
     if unreadable.is_empty() { Ok(modules) } else { Err(Failure::Trouble(unreadable)) }
 }
 
+/// Refuses versions of which one describes an HTTP API, and the other an MCP server: no change leads from one to the other.
+fn check(old: &[Module], new: &[Module], arguments: &DiffArguments) -> Result<(), Failure> {
+    let others = |module: &Module| match new {
+        [only] if old.len() == 1 => Some(only),
+        new => new.iter().find(|other| other.namespace == module.namespace),
+    };
+    let is_of = |module: &Module, is_tool: bool| module.operations.iter().any(|spec| spec.mcp().is_some() == is_tool);
+    let is_other = |one: &Module, other: &Module| is_of(one, true) && is_of(other, false);
+    let differ =
+        |&module: &&Module| others(module).is_some_and(|other| is_other(module, other) || is_other(other, module));
+    match old.iter().find(differ) {
+        Some(module) => {
+            let (is, has) = match is_of(module, true) {
+                true => ("tools of an MCP server", "operations of an HTTP API"),
+                false => ("operations of an HTTP API", "tools of an MCP server"),
+            };
+            let (old, new) = (shown(&arguments.old), shown(&arguments.new));
+            let message = format!("`{old}` describes {is}, and `{new}` {has}, so they cannot be compared");
+            Err(Failure::Usage(format!("{message}: name two versions of one document")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The changes from the modules of one version to those of another.
 fn compare(old: &[Module], new: &[Module]) -> Vec<Row> {
     let none = Api::default();
@@ -92,8 +117,9 @@ fn compare(old: &[Module], new: &[Module]) -> Vec<Row> {
 }
 
 fn api(module: &Module) -> Api {
-    let definitions = module.operations.first().map(|spec| spec.definitions.clone()).unwrap_or_default();
-    Api::new(definitions, module.operations.clone())
+    let first = module.operations.iter().chain(&module.webhooks).next();
+    let definitions = first.map(|spec| spec.definitions.clone()).unwrap_or_default();
+    Api::new(definitions, module.operations.clone()).with_webhooks(module.webhooks.clone())
 }
 
 /// The changes from one API to another.

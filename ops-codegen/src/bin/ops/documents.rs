@@ -39,8 +39,9 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
             format!("`{name}` is no name of a document: give one of letters, digits, `_` and `-` by `--name`");
         return Err(Failure::Usage(message));
     }
-    if let Some(entry) = manifest.entries().iter().find(|entry| entry.name == name) {
-        let message = format!("`{NAME}` has a document `{name}` already, at `{}`", entry.path);
+    // Names that differ in case only would be those of one file on some systems, and so they are one namespace.
+    if let Some(Entry { name, path, .. }) = manifest.entries().iter().find(|one| one.name.eq_ignore_ascii_case(&name)) {
+        let message = format!("`{NAME}` has a document `{name}` already, at `{path}`");
         return Err(Failure::Usage(format!("{message}: run `ops update {name}`, or choose another `--name`")));
     }
     let fetched = fetch(&arguments.source, &name, &arguments.credentials)?;
@@ -223,7 +224,7 @@ fn fetch(source: &str, name: &str, credentials: &Credentials) -> Result<Fetched,
         credentials.refuse(&format!("`{source}` is a file, which is read without them"))?;
         let read = std::fs::read_to_string(source);
         read.map_err(|error| {
-            let message = format!("the document cannot be read: {error}");
+            let message = format!("cannot read `{source}`: {error}");
             Failure::Unreadable(vec![Diagnostic::error("", message).with_document(source)])
         })?
     };

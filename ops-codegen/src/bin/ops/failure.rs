@@ -7,6 +7,7 @@ use ops_codegen::Error;
 use ops_runtime::spec::{Diagnostic, Severity};
 use ops_runtime::{CallError, ErrorCode};
 
+use crate::missing::meant;
 use crate::report::{Reporter, clean};
 
 /// Why a command failed.
@@ -71,6 +72,11 @@ impl Failure {
 
     /// An error of the runtime, while a document was read and bound.
     pub(crate) fn importing(error: &CallError, location: &str) -> Self {
+        Self::importing_as(error, location, location)
+    }
+
+    /// The same of a document that was read by another location than the one that the user knows.
+    pub(crate) fn importing_as(error: &CallError, location: &str, shown: &str) -> Self {
         match error.code() {
             ErrorCode::ValidationError => Self::Usage(error.message().to_owned()),
             _ => {
@@ -81,7 +87,11 @@ impl Failure {
                 let (message, place) = message.rsplit_once(&format!("\n  at {location}")).unwrap_or((message, ""));
                 let (place, help) = place.split_once("\n  = ").unwrap_or((place, ""));
                 let (position, pointer) = place.split_once(' ').unwrap_or((place, ""));
-                let told = Diagnostic::error(pointer, message).with_document(format!("{location}{position}"));
+                let mut told = Diagnostic::error(pointer, message).with_document(shown);
+                let position = position.strip_prefix(':').and_then(|position| position.split_once(':'));
+                if let Some((line, column)) = position.and_then(|(l, c)| Some((l.parse().ok()?, c.parse().ok()?))) {
+                    told = told.with_position(line, column);
+                }
                 Self::Unreadable(vec![if help.is_empty() { told } else { told.with_help(help) }])
             }
         }
@@ -149,6 +159,7 @@ impl Failure {
             Self::Incomplete(unreadable, failed) => {
                 let files = if unreadable == 1 { "a file".to_owned() } else { format!("{unreadable} files") };
                 let message = format!("nothing was made of {files}: see above");
+                let failed = failed.map(|failed| crate::advice::of_command(command, &failed));
                 (failed.map_or(message.clone(), |failed| format!("{message}\n{failed}")), 3)
             }
             Self::Answered(message) => (message, 1),
@@ -170,6 +181,14 @@ fn are_settings(diagnostics: &[Diagnostic]) -> bool {
 fn print_list(mut diagnostics: Vec<Diagnostic>, command: &str) {
     for diagnostic in &mut diagnostics {
         diagnostic.message = crate::advice::of_command(command, &diagnostic.message);
+        let is_missing =
+            diagnostic.message.starts_with("cannot read ") || diagnostic.message.contains(" is not a file");
+        if diagnostic.help.is_none() && is_missing {
+            diagnostic.help = diagnostic.document.as_deref().and_then(meant);
+        }
     }
-    Reporter::default().print_list(&diagnostics);
+    // The lines of streams, which cannot be read again.
+    let texts = crate::stream::texts().into_iter();
+    let mut reporter = texts.fold(Reporter::default(), |all, (label, text)| all.with_text(&label, Some(text)));
+    reporter.print_list(&diagnostics);
 }

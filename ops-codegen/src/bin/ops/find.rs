@@ -37,7 +37,12 @@ pub(crate) fn find<'s>(
     let by_request = |spec: &&OperationSpec| spec.http().map(|http| format!("{} {}", http.method, http.path));
     let requests: Vec<String> = specs.iter().filter_map(by_request).collect();
     let is_id = |spec: &&OperationSpec| wanted.split_once('.').is_some_and(|(start, _)| start == spec.namespace());
-    let meant = if wanted.contains('/') {
+    let is_method = |spec: &&OperationSpec| spec.http().is_some_and(|http| http.method.eq_ignore_ascii_case(wanted));
+    let of_path = |request: &&str| request.split_once(' ').is_some_and(|(_, path)| path == wanted);
+    let with_path: Vec<&str> = requests.iter().map(String::as_str).filter(of_path).take(PROPOSED).collect();
+    let meant = if !with_path.is_empty() {
+        with_path
+    } else if wanted.contains('/') {
         nearest(wanted, requests.iter().map(String::as_str), PROPOSED)
     } else if specs.iter().any(is_id) {
         nearest(wanted, specs.iter().map(|spec| spec.id.as_ref()), PROPOSED)
@@ -45,6 +50,7 @@ pub(crate) fn find<'s>(
         nearest(wanted, specs.iter().map(|spec| spec.name()), PROPOSED)
     };
     let hint = match meant.as_slice() {
+        _ if specs.iter().any(is_method) => ": write a request as one word, in quotes: 'METHOD /path'".to_owned(),
         [] => ": `ops inspect` shows all that there are".to_owned(),
         meant => question(meant),
     };

@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 
 pub(crate) use self::unknown::check;
 
+#[cfg(test)]
+mod tests;
 mod unknown;
 
 /// How many names of members are shown.
@@ -52,21 +54,39 @@ fn set(
     let Some(object) = target.as_object_mut() else {
         return Err("it lies in a value that was given as a whole".to_owned());
     };
-    let (name, rest) = split(path, schemas);
+    let (mut name, mut rest) = split(path, schemas);
     let found: Vec<&Value> = schemas.iter().filter_map(|schema| schema.get("properties")?.get(name)).collect();
     let mut found = views(found, root);
     if found.is_empty() {
         // A property without a schema of its own.
         let others = schemas.iter().filter_map(|schema| schema.get("additionalProperties"));
         found = views(others.filter(|schema| schema.is_object()).collect(), root);
+        let kinds = kinds(&found);
+        if !kinds.is_empty() && !kinds.contains(&"object") {
+            // A key of a map whose values have no properties: the dots are its own.
+            (name, rest) = (path, None);
+        }
     }
     let slot = object.entry(name).or_insert(Value::Null);
     if let Some(rest) = rest {
         return set(slot, rest, (text, is_again), &found, root);
     }
     if kinds(&found).contains(&"array") && !text.trim_start().starts_with('[') {
+        if !is_again
+            && !slot.is_array()
+            && let Some(value) = alone(text, &found)
+        {
+            return replace(slot, value);
+        }
         let items = views(found.iter().filter_map(|schema| schema.get("items")).collect(), root);
         let item = value(text, &items)?;
+        // Nothing is there if the first text was wrong.
+        let is_given = !slot.is_null() || kinds(&found).contains(&"null");
+        if is_again && is_given && !slot.is_array() {
+            // The first text was a value by itself, and is an item now.
+            let first = slot.as_str().map_or_else(|| slot.to_string(), str::to_owned);
+            *slot = Value::Array(vec![value(&first, &items)?]);
+        }
         return match slot {
             Value::Array(list) => {
                 list.push(item);
@@ -110,6 +130,21 @@ fn value(text: &str, schemas: &[&Value]) -> Result<Value, String> {
         },
         _ => parse(text, &kinds(schemas)),
     }
+}
+
+/// The value that a text is by itself where a list will do as well; `None` if it can only be an item of the list.
+fn alone(text: &str, schemas: &[&Value]) -> Option<Value> {
+    let is_closed = |schema: &&Value| schema.get("enum").is_some() || schema.get("const").is_some();
+    let (closed, open): (Vec<&Value>, Vec<&Value>) = schemas.iter().copied().partition(is_closed);
+    let listed = closed.iter().find_map(|schema| {
+        let value = parse(text, &kinds(&[*schema])).ok()?;
+        let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+        values.chain(schema.get("const")).any(|one| *one == value).then_some(value)
+    });
+    listed.or_else(|| {
+        let is_more = kinds(&open).iter().any(|kind| *kind != "array");
+        if is_more { value(text, &open).ok() } else { None }
+    })
 }
 
 /// True if one of the schemas is that of bytes, which JSON has as base64.
@@ -258,151 +293,5 @@ fn rounded(text: &str) -> Option<&str> {
             next.next();
         }
         rest = next.as_str();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn values_are_read_as_their_schema_says() {
-        let schema = json!({
-            "properties": {
-                "id": { "type": "integer" },
-                "code": { "type": "string" },
-                "filter.name": { "type": ["boolean", "null"] },
-                "tags": { "type": "array", "items": { "type": "string" } },
-                "body": { "$ref": "#/$defs/Body" },
-            },
-            "$defs": {
-                "Body": { "allOf": [{ "properties": { "price": { "oneOf": [{ "type": "number" }, { "type": "string" }] } } }],
-                          "properties": { "more": { "$ref": "#/$defs/Body" }, "labels": { "additionalProperties": { "type": "string" } } } },
-            },
-        });
-        let pairs = [
-            "id=7",
-            "code=7",
-            "filter.name=true",
-            "tags=a",
-            "tags=5",
-            "body.price=1.5",
-            "body.more.price=cheap",
-            "body.labels.a=1",
-            "other=[1]",
-            "body.free=x=y",
-        ];
-        let mut input = Value::Null;
-        add(&mut input, &pairs.map(str::to_owned), &schema).unwrap();
-        let wanted = json!({
-            "id": 7, "code": "7", "filter.name": true, "tags": ["a", "5"], "other": [1],
-            "body": { "price": 1.5, "more": { "price": "cheap" }, "labels": { "a": "1" }, "free": "x=y" },
-        });
-        assert_eq!(input, wanted);
-        for (pair, message) in [("id=x", "integer"), ("id", "NAME=VALUE"), ("=x", "NAME=VALUE"), ("id.x=1", "whole")] {
-            let error = add(&mut input.clone(), &[pair.to_owned()], &schema).unwrap_err();
-            assert!(error.contains(message), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_is_given_already_is_not_replaced_unseen() {
-        let schema = json!({ "properties": {
-            "tags": { "type": "array", "items": { "type": "string" } },
-            "filter.name": { "type": "string" },
-            "filter": { "type": "string" },
-            "body": { "properties": { "name": { "type": "string" }, "price": { "type": "number" } } },
-        } });
-        let added = |given: Value, pairs: &[&str]| {
-            let mut input = given;
-            let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
-            add(&mut input, &pairs, &schema).map(|()| input)
-        };
-        let body = "`body`: it is given already, as an object with `name`, which this value would replace: ";
-        let list = "`tags`: it is given already, as a list of 1, which this value would replace: ";
-        for (given, pairs, told) in [
-            (json!({}), &["body.name=Rex", r#"body={"price":3}"#][..], body),
-            (json!({ "body": { "name": "Rex" } }), &[r#"body={"price":3}"#], body),
-            (json!({ "body": { "name": "Rex" } }), &["body={}"], body),
-            (json!({ "tags": ["a"] }), &[r#"tags=["b"]"#], list),
-        ] {
-            let said = added(given, pairs).unwrap_err();
-            assert!(said.starts_with(told) && said.lines().count() == 1, "{said}");
-        }
-        for (given, pairs, wanted) in [
-            (
-                json!({}),
-                &[r#"body={"price":3}"#, "body.name=Rex"][..],
-                json!({ "body": { "price": 3, "name": "Rex" } }),
-            ),
-            (
-                json!({ "body": {}, "tags": ["a"] }),
-                &["body.name=Rex", "tags=b"],
-                json!({ "body": { "name": "Rex" }, "tags": ["a", "b"] }),
-            ),
-            (json!({ "body": { "name": "Rex" } }), &[r#"body={"name":"Rex"}"#], json!({ "body": { "name": "Rex" } })),
-            // Another property whose name has a dot.
-            (json!({}), &["filter.name=a", "filter=b"], json!({ "filter.name": "a", "filter": "b" })),
-        ] {
-            assert_eq!(added(given, pairs), Ok(wanted), "{pairs:?}");
-        }
-    }
-
-    #[test]
-    fn a_whole_number_is_itself_or_none() {
-        let long = "123456789012345678901";
-        let of = |text: &str, kinds: &[&str]| parse(text, kinds).map(|value| value.to_string());
-        for kinds in [&["integer"][..], &["number"], &["null", "integer"]] {
-            let told = of(long, kinds).unwrap_err();
-            assert!(told.starts_with(&format!("`{long}` has more than 64 bits")), "{told}");
-        }
-        // Where a text will do, it is one.
-        for kinds in [&[][..], &["string"], &["integer", "string"]] {
-            assert_eq!(of(long, kinds), Ok(format!("\"{long}\"")), "{kinds:?}");
-        }
-        for (text, kinds) in [
-            ("[1,-123456789012345678901]", &["array"][..]),
-            (r#"{"a":{"b":123456789012345678901}}"#, &["object", "string"]),
-            (r#"{"a\"":"","b":123456789012345678901}"#, &[]),
-        ] {
-            assert!(of(text, kinds).unwrap_err().contains("has more than 64 bits"), "{text}");
-        }
-        for (text, kinds, wanted) in [
-            ("18446744073709551615", &["integer"][..], "18446744073709551615"),
-            ("-9223372036854775808", &["integer"], "-9223372036854775808"),
-            ("-0", &["number"], "-0.0"),
-            ("1e30", &["number"], "1e+30"),
-            ("100000000000000000000.0", &["integer"], "1e+20"),
-            (r#"{"a":"\\\"123456789012345678901"}"#, &["object"], r#"{"a":"\\\"123456789012345678901"}"#),
-        ] {
-            assert_eq!(of(text, kinds).as_deref(), Ok(wanted), "{text}");
-        }
-        // What is a text anyway stays as it is.
-        assert!(of(&format!("[{long}]"), &["string"]).is_ok());
-    }
-
-    #[test]
-    fn all_that_is_wrong_is_told_and_nothing_is_lost() {
-        let schema = json!({ "properties": {
-            "id": { "type": "integer" },
-            "limit": { "type": "integer" },
-            "tags": { "type": "array", "items": { "type": "string" } },
-            "body": { "properties": { "name": { "type": "string" } } },
-        } });
-        let pairs = ["id=x", "limit=1", "limit=2", "tags=[\"a\"]", "tags=[\"b\"]", "body.name=x", "body.name=y", "id"];
-        let mut input = Value::Null;
-        let told = add(&mut input, &pairs.map(str::to_owned), &schema).unwrap_err();
-        let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines[0], "`id`: the schema asks for integer, and `x` is none");
-        assert_eq!(lines[1], "`limit`: it has one value, and `2` would be another");
-        assert_eq!(lines[2], "`tags`: it has one value, and `[\"b\"]` would be another");
-        assert_eq!(lines[3], "`body.name`: it has one value, and `y` would be another");
-        assert!(lines[4].starts_with("`id` is no NAME=VALUE") && lines.len() == 5, "{told}");
-        // What the line says wins over what was given as a whole.
-        let mut given = json!({ "limit": 9 });
-        add(&mut given, &["limit=1".to_owned()], &schema).unwrap();
-        assert_eq!(given, json!({ "limit": 1 }));
     }
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use clap::ValueEnum;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ops_runtime::durable::engine::Listed;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
@@ -51,8 +52,11 @@ pub(crate) fn run(arguments: &JobsArguments) -> Result<(), Failure> {
         let text = match &arguments.command {
             JobsCommand::Queues => queues(&jobs, arguments.json).await?,
             JobsCommand::List { choice, state } => {
-                let states =
-                    if state.is_empty() { &[JobsState::Open, JobsState::Delayed, JobsState::Dead] } else { &**state };
+                let states: &[JobsState] = match (&**state, &choice.key) {
+                    ([], None) => &[JobsState::Open, JobsState::Delayed, JobsState::Dead],
+                    ([], Some(_)) => JobsState::value_variants(),
+                    (states, _) => states,
+                };
                 list(&jobs, choice, states, arguments.json).await?
             }
             JobsCommand::Dead { choice } => list(&jobs, choice, &[JobsState::Dead], arguments.json).await?,
@@ -173,7 +177,10 @@ async fn chosen(jobs: &Jobs, wanted: &[String]) -> Result<Vec<String>, Failure> 
 
 async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: bool) -> Result<String, Failure> {
     let queues = chosen(jobs, &choice.queue).await?;
-    let is_wanted = |operation: &str| choice.operation.as_ref().is_none_or(|pattern| glob::glob(pattern, operation));
+    let is_wanted = |operation: &str, key: Option<&str>| {
+        choice.operation.as_ref().is_none_or(|pattern| glob::glob(pattern, operation))
+            && choice.key.as_deref().is_none_or(|wanted| key == Some(wanted))
+    };
     let (mut found, now) = (Vec::new(), SystemTime::now());
     // One more than is shown, to know whether there is one.
     let most = choice.limit.saturating_add(1);
@@ -184,17 +191,18 @@ async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: b
                 JobsState::Delayed => Listed::Delayed,
                 JobsState::Ended => Listed::Ended,
                 JobsState::Dead => {
-                    let letters = jobs
-                        .dead_letters_of(queue)
-                        .try_filter(|letter| std::future::ready(is_wanted(&letter.job.operation)));
+                    let letters = jobs.dead_letters_of(queue).try_filter(|letter| {
+                        std::future::ready(is_wanted(&letter.job.operation, letter.job.key.as_deref()))
+                    });
                     let letters: Vec<DeadLetter> =
                         letters.take(most.saturating_sub(found.len())).try_collect().await.map_err(failed)?;
                     found.extend(letters.into_iter().map(Facts::of_dead));
                     continue;
                 }
             };
-            let stored =
-                jobs.list(queue, what).try_filter(|(_, stored)| std::future::ready(is_wanted(stored.operation())));
+            let stored = jobs
+                .list(queue, what)
+                .try_filter(|(_, stored)| std::future::ready(is_wanted(stored.operation(), stored.key())));
             let stored: Vec<(JobId, Stored)> =
                 stored.take(most.saturating_sub(found.len())).try_collect().await.map_err(failed)?;
             let asked = stream::iter(stored).map(|(id, stored)| asked(jobs, id, stored, now)).buffered(ASKED);
@@ -277,9 +285,12 @@ async fn change(jobs: &Jobs, ids: &[String], change: Change, as_json: bool) -> R
                     Ok(stored) => Facts::of(id.clone(), stored, SystemTime::now()).state(),
                     Err(_) => "gone",
                 };
-                let must = if matches!(change, Change::Cancel) { "has ended" } else { "is no dead letter" };
-                format!("`{id}` was not {}: it {must}, but {state}", change.done())
-                    .replace("has ended, but", "has ended already:")
+                let why = match change {
+                    Change::Retry => "it has not failed, but is",
+                    Change::Cancel => "it has ended already:",
+                    Change::Discard => "it has neither failed nor been cancelled, but is",
+                };
+                format!("`{id}` was not {}: {why} {state}", change.done())
             }
             Err(error) => format!("`{id}` was not {}: {error}", change.done()),
         };

@@ -14,6 +14,7 @@ mod input;
 mod inspect;
 mod jobs;
 mod manifest;
+mod missing;
 mod modules;
 mod patterns;
 mod places;
@@ -30,6 +31,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command, InspectArguments};
@@ -39,7 +42,7 @@ fn main() -> ExitCode {
     if let Some(arguments) = help_of_operation() {
         return inspect::run(&arguments).map_or_else(|failure| failure.report("inspect"), |()| ExitCode::SUCCESS);
     }
-    let command = Arguments::parse().command;
+    let command = Arguments::try_parse().unwrap_or_else(|error| with_own_tip(error).exit()).command;
     let name = command.name();
     let result = match command {
         Command::Generate(arguments) => generate::run(&arguments),
@@ -58,6 +61,28 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(name),
     }
+}
+
+/// The error for an option that there is not, without the advice to write it behind `--`: what is there is the command of a
+/// server, which would be started.
+fn with_own_tip(mut error: clap::Error) -> clap::Error {
+    let command = std::env::args_os().nth(1).unwrap_or_default();
+    let command = command.to_str().unwrap_or_default();
+    if error.kind() != ErrorKind::UnknownArgument || !["call", "inspect", "snapshot"].contains(&command) {
+        return error;
+    }
+    error.remove(ContextKind::Suggested);
+    let name = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) if command == "call" => argument.strip_prefix("--").map(str::to_owned),
+        _ => None,
+    };
+    // A similar option is proposed already.
+    if let Some(name) = name.filter(|_| error.get(ContextKind::SuggestedArg).is_none()) {
+        let name = name.split('=').next().unwrap_or_default();
+        let tip = StyledStr::from(format!("to give a property of the input, write `{name}=VALUE`"));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 /// What `ops call SPEC OPERATION --help` asks to be shown; `None` for the help of the command.

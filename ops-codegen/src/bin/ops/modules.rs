@@ -83,10 +83,17 @@ pub(crate) fn modules_of(config: &Config, choice: &Choice) -> Result<(Vec<Module
     }
     // Patterns on the command line have no place in the file.
     let is_of_file = choice.include.is_empty() && choice.exclude.is_empty() && choice.explicit_null.is_empty();
-    Sources { builder: config.builder(), ..Sources::default() }.generate(choice).map_err(|failure| match is_of_file {
-        true => placed(failure, &config.path),
-        false => failure,
-    })
+    let generated = Sources { builder: config.builder(), ..Sources::default() }.generate(choice);
+    generated
+        .map_err(|failure| match failure {
+            // They are named already, so another name is what helps.
+            Failure::Usage(message) => {
+                let hint = format!(": rename one of the documents in `{}`", config.path.display());
+                Failure::Usage(message.replace(crate::advice::OF_ONE_NAMESPACE, &hint))
+            }
+            other => other,
+        })
+        .map_err(|failure| if is_of_file { placed(failure, &config.path) } else { failure })
 }
 
 /// The diagnostics of files of folders that could not be read.
@@ -198,12 +205,14 @@ pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure
 pub(crate) struct Bound {
     pub(crate) registrations: Vec<Registration>,
     pub(crate) others: Vec<OperationSpec>,
+    /// How many files of folders could not be read, and were reported.
+    pub(crate) unreadable: usize,
 }
 
 /// Reads a document, those of a folder or those that an `ops.toml` names, and binds their operations.
 pub(crate) fn bound(spec: &str, config: HttpConfig) -> Result<Bound, Failure> {
     if !holds_documents(spec) {
-        return Ok(Bound { registrations: import(spec, config)?.registrations, others: Vec::new() });
+        return Ok(Bound { registrations: import(spec, config)?.registrations, ..Bound::default() });
     }
     let (modules, mut reporter) = modules(&[spec.to_owned()], &Choice::default())?;
     let unreadable: Vec<Diagnostic> = unreadable(&modules).cloned().collect();
@@ -211,13 +220,14 @@ pub(crate) fn bound(spec: &str, config: HttpConfig) -> Result<Bound, Failure> {
     let operations = modules.into_iter().flat_map(|module| module.operations);
     let (bound, others): (Vec<OperationSpec>, _) = operations.partition(|spec| spec.http().is_some());
     let registrations = HttpClient::new(config).and_then(|client| client.bind(bound));
-    Ok(Bound { registrations: registrations.map_err(|error| Failure::importing(&error, spec))?, others })
+    let registrations = registrations.map_err(|error| Failure::importing(&error, spec))?;
+    Ok(Bound { registrations, others, unreadable: unreadable.len() })
 }
 
 fn import_text(text: String, label: &str, config: HttpConfig) -> Result<Imported, Failure> {
     let source = BTreeMap::from([(UNNAMED.to_owned(), text)]);
     let imported = from_openapi_source(UNNAMED, &source, config);
-    let mut imported = imported.map_err(|error| Failure::importing(&error, label))?;
+    let mut imported = imported.map_err(|error| Failure::importing_as(&error, UNNAMED, label))?;
     for diagnostic in imported.diagnostics.iter_mut().filter(|d| d.document.as_deref() == Some(UNNAMED)) {
         diagnostic.document = Some(label.to_owned());
     }

@@ -29,10 +29,18 @@ use crate::report::{clean, label};
 use crate::stream::read_stdin;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
+    let mut unreadable = 0;
+    let ran = run_with(arguments, &mut unreadable).or_else(Failure::unless_gone);
+    // The other documents of a folder were taken.
+    ran.map_err(|failure| failure.beside(unreadable)).and(Failure::of_unreadable(unreadable, None))
+}
+
+/// Runs the program, and counts the files that could not be read.
+fn run_with(arguments: &RunArguments, unreadable: &mut usize) -> Result<(), Failure> {
     let program = program(arguments)?;
     let patterns = Patterns::new(arguments.rules.each())?;
     let registry = Registry::new();
-    let specs = register(arguments, &registry)?;
+    let specs = register(arguments, &registry, unreadable)?;
     let idle = patterns.without_effect(&specs);
     if !idle.is_empty() {
         return Err(Failure::Usage(joined(&idle)));
@@ -188,7 +196,11 @@ fn input(arguments: &RunArguments) -> Result<Value, Failure> {
 }
 
 /// Registers the operations of all documents.
-fn register(arguments: &RunArguments, registry: &Registry) -> Result<Vec<OperationSpec>, Failure> {
+fn register(
+    arguments: &RunArguments,
+    registry: &Registry,
+    unreadable: &mut usize,
+) -> Result<Vec<OperationSpec>, Failure> {
     let RunArguments { spec: documents, credentials, base_url, .. } = arguments;
     let is_for_one = credentials.is_given() || base_url.is_some();
     let for_one = || {
@@ -205,7 +217,8 @@ fn register(arguments: &RunArguments, registry: &Registry) -> Result<Vec<Operati
             return Err(Failure::Usage("a document for a program is a file or a URL, not standard input".to_owned()));
         }
         let config = config(base_url.as_deref(), credentials, arguments.timeout)?;
-        let Bound { registrations, others } = bound(document, config.clone())?;
+        let Bound { registrations, others, unreadable: unread } = bound(document, config.clone())?;
+        *unreadable += unread;
         if !others.is_empty() {
             let number = others.len();
             tell(
@@ -257,7 +270,7 @@ fn functions(specs: &[OperationSpec]) -> Functions {
     names.iter().map(|(id, name)| (name.namespace.to_owned(), name.operation.to_owned(), id.to_owned())).collect()
 }
 
-/// Runs queries, and answers all else with examples.
+/// Runs queries and reads streams, and answers all else with examples.
 struct DryRun {
     host: CallerHost<Registry>,
     examples: Registry,

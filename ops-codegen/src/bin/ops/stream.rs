@@ -43,6 +43,12 @@ pub(crate) fn read_stream(spec: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// What was read of streams, with their names in messages.
+pub(crate) fn texts() -> Vec<(String, String)> {
+    let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    texts.iter().map(|(spec, text)| (label(spec).to_owned(), text.clone())).collect()
+}
+
 /// The text of a file or a stream, to see what it is: empty if it cannot be read, which its reader tells.
 pub(crate) fn look_into(spec: &str) -> String {
     if is_stream(spec) {

@@ -58,10 +58,7 @@ pub(super) fn markdown(text: &str) -> Vec<String> {
     if lines.len() > LONGEST {
         lines.truncate(LONGEST);
         // If a fence is open at the cut, it must be closed.
-        fence = lines.iter().fold(None, |open: Option<String>, line| match open {
-            Some(open) => (!(line.starts_with(&open) && line.chars().all(|c| open.starts_with(c)))).then_some(open),
-            None => line.strip_suffix("text").map(str::to_owned).filter(|line| fence_of(line).is_some()),
-        });
+        fence = open_fence(lines.iter().map(String::as_str));
         if fence.is_none() {
             lines.extend([String::new(), "…".to_owned()]);
         }
@@ -71,6 +68,57 @@ pub(super) fn markdown(text: &str) -> Vec<String> {
         lines.pop();
     }
     lines
+}
+
+/// The marker of the block of code that is open behind lines of [`markdown`].
+pub(super) fn open_fence<'l>(lines: impl Iterator<Item = &'l str>) -> Option<String> {
+    lines.fold(None, |open: Option<String>, line| match open {
+        Some(open) => (!(line.starts_with(&open) && line.chars().all(|c| open.starts_with(c)))).then_some(open),
+        None => line.strip_suffix("text").map(str::to_owned).filter(|line| fence_of(line).is_some()),
+    })
+}
+
+/// The first paragraph of a text as one line, shortened; empty if the text begins with anything else, such as a list.
+pub(super) fn paragraph_of(text: &str) -> String {
+    let lines = text.lines().map(|line| shown(line).trim().to_owned()).skip_while(String::is_empty);
+    let mut words = String::new();
+    for line in lines.take_while(|line| !line.is_empty()) {
+        let is_rule = line.chars().all(|c| matches!(c, '=' | '-'));
+        let is_other = fence_of(&line).is_some() || marker_of(&line).is_some() || line.starts_with(['#', '|', '>']);
+        // At the start of a line, these signs may have a meaning.
+        if is_rule || is_other || words.is_empty() && line.starts_with(['-', '*', '+']) {
+            break;
+        }
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(&line);
+    }
+    inline(&shortened(&words))
+}
+
+/// The sentences of a paragraph that fit into a line, or else the words that do.
+fn shortened(text: &str) -> String {
+    let Some(start) = text.char_indices().nth(WIDTH).and_then(|(end, _)| text.get(..end)) else {
+        return text.to_owned();
+    };
+    let before = |at: usize| start.get(..at).filter(|text| is_whole(text));
+    let mut parts = start.rmatch_indices(' ').filter_map(|(at, _)| before(at));
+    let is_abbreviated = |text: &str| ["e.g.", "i.e."].iter().any(|end| text.ends_with(end));
+    let is_sentence = |text: &&str| text.ends_with(['.', '!', '?']) && !is_abbreviated(text);
+    match (parts.clone().find(is_sentence), parts.next()) {
+        (Some(sentences), _) => sentences.to_owned(),
+        (None, words) => format!("{}…", words.unwrap_or(start)),
+    }
+}
+
+/// True if no code and no link is open at the end of a text.
+fn is_whole(text: &str) -> bool {
+    let is_open = text.rsplit_once('[').is_some_and(|(_, link)| match link.split_once(']') {
+        Some((_, target)) => target.starts_with('(') && !target.contains(')'),
+        None => true,
+    });
+    !is_open && text.matches('`').count().is_multiple_of(2)
 }
 
 /// The line with every invisible character replaced by its code point.
@@ -222,6 +270,30 @@ fn url(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_summary_is_the_first_paragraph() {
+        let long = "word ".repeat(30);
+        for (text, wanted) in [
+            ("A pet.\n\nMore.", "A pet.".to_owned()),
+            ("\nTwo\nlines of [it]\n- no item", "Two lines of \\[it\\]".to_owned()),
+            ("```json\n{}\n```", String::new()),
+            ("- an item", String::new()),
+            ("# A heading", String::new()),
+            (&format!("One sentence. {long}"), "One sentence.".to_owned()),
+            (long.trim(), format!("{}…", "word ".repeat(22).trim())),
+            // No code and no link is cut.
+            (&format!("{}`a code of words` {long}", "word ".repeat(20)), format!("{}…", "word ".repeat(20).trim())),
+            (
+                &format!("{}[a link](https://example.com/a/b) {long}", "word ".repeat(20)),
+                format!("{}…", "word ".repeat(20).trim()),
+            ),
+            ("", String::new()),
+        ] {
+            assert_eq!(paragraph_of(text), wanted, "{text:?}");
+        }
+        assert_eq!(paragraph_of(&"x".repeat(200)), format!("{}…", "x".repeat(WIDTH)));
+    }
 
     #[test]
     fn text_is_harmless() {

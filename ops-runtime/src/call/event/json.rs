@@ -14,6 +14,7 @@ use serde_core::ser::{Error, Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::call::event::cut;
 use crate::call::{Announcement, CallEvent, CallRequest, Frame, RequestId};
 use crate::model::json::{fields, read_text};
 use crate::record::{self, Record, put, put_some};
@@ -114,7 +115,7 @@ fields!(Credit {
 /// Limit of the values in the schemas of a message; beyond it, specs are read without their schemas.
 const MAX_VALUES: usize = 400_000;
 
-/// Specs that are shared.
+/// Specs that are shared. Those that can't be read are left out, such as one of a kind that a newer version knows.
 #[derive(Default)]
 struct Specs(Vec<Arc<OperationSpec>>);
 
@@ -135,7 +136,7 @@ impl<'de> Deserialize<'de> for Specs {
             }
 
             fn visit_seq<A: de::SeqAccess<'de>>(self, mut specs: A) -> Result<Specs, A::Error> {
-                let (mut read, mut values) = (Vec::new(), 0_usize);
+                let (mut read, mut values, mut unread) = (Vec::new(), 0_usize, Unread::default());
                 while let Some(text) = specs.next_element::<Box<RawValue>>()? {
                     let own = values_in(text.get());
                     let spec = if values.saturating_add(own) <= MAX_VALUES {
@@ -145,12 +146,54 @@ impl<'de> Deserialize<'de> for Specs {
                         serde_json::from_str::<Bare>(text.get())
                             .and_then(|bare| bare.into_spec().map_err(de::Error::custom))
                     };
-                    read.push(Arc::new(spec.map_err(de::Error::custom)?));
+                    match spec {
+                        Ok(spec) => read.push(Arc::new(spec)),
+                        Err(error) => unread.add(text.get(), &error),
+                    }
                 }
+                unread.tell();
                 Ok(Specs(read))
             }
         }
         d.deserialize_seq(Each)
+    }
+}
+
+/// The specs of a message that can't be read.
+#[derive(Default)]
+struct Unread {
+    count: usize,
+    /// The operation of the first, and what is wrong with it.
+    first: Option<(String, String)>,
+}
+
+impl Unread {
+    #[cold]
+    fn add(&mut self, text: &str, error: &serde_json::Error) {
+        struct Id {
+            name: Option<Text>,
+            namespace: Option<Text>,
+        }
+        fields!(Id {
+            "name" => name: some,
+            "namespace" => namespace: some,
+        });
+        self.count += 1;
+        self.first.get_or_insert_with(|| {
+            let operation = match serde_json::from_str::<Id>(text) {
+                Ok(Id { name: Some(name), namespace: Some(namespace) }) => cut(format!("{namespace}.{name}")),
+                _ => "unknown".to_owned(),
+            };
+            (operation, cut(error.to_string()))
+        });
+    }
+
+    /// Logs them in one line, since a peer may send any number.
+    fn tell(self) {
+        if let Some((operation, error)) = self.first {
+            let count = self.count;
+            tracing::warn!(count, operation, error, "announced operations can't be read and are left out");
+        }
     }
 }
 

@@ -14,9 +14,11 @@ use self::parts::Parts;
 use super::connection::Connection;
 use super::subject;
 use super::versions::Versions;
-use crate::call::broker::{Liveness, Workers, decode, until_up};
+use crate::call::broker::{Liveness, Workers, decode};
 use crate::call::directory::{gone, not_served};
-use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
+use crate::call::{
+    Announcement, CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent,
+};
 use crate::{BoxFuture, CallError, SpecRef};
 
 /// The list of operations counts as complete when no further worker has responded for so long.
@@ -75,7 +77,7 @@ impl Transport for NatsCaller {
         if *connection.up.borrow() {
             return Ok(Route::To(self.shared.pending.clone()));
         }
-        Ok(Route::Wait(until_up(connection.up.clone(), connection.pace.connect_timeout)))
+        Ok(Route::Wait(connection.until_up()))
     }
 
     fn spec(&self, operation: &str) -> Option<SpecRef> {
@@ -169,9 +171,7 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
             }
             (_, Some(_)) => {}
             ("discover", None) => {
-                let (Some((connected, number)), Ok(Some(Frame::Announce(said)))) =
-                    (shared.worker_of(&message), decode(&message.payload))
-                else {
+                let (Some((connected, number)), Some(said)) = (shared.worker_of(&message), announced(&message)) else {
                     continue;
                 };
                 if let Some(all) = parts.add(connected, number, said, shared.connection.max_announced) {
@@ -188,11 +188,7 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
 /// Reads the announcements to all callers.
 async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) {
     while let Some(message) = announcements.next().await {
-        let (Some((worker, number)), Ok(Some(Frame::Announce(said)))) =
-            (shared.worker_of(&message), decode(&message.payload))
-        else {
-            continue;
-        };
+        let (Some((worker, number)), Some(said)) = (shared.worker_of(&message), announced(&message)) else { continue };
         let is_beat = said.add.is_empty() && said.remove.is_empty();
         let is_known = shared.workers.announce(subject::name(worker), said);
         if !is_beat {
@@ -201,6 +197,18 @@ async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) 
         // Asked at the heartbeat, so that a caller that has missed several changes asks once for all of them.
         if !is_known || is_beat && !shared.versions.is_current(worker, number) {
             shared.ask(subject::control(&shared.connection.prefix, worker, 0, "discover"));
+        }
+    }
+}
+
+/// The announcement in a message, if it is one.
+fn announced(message: &Message) -> Option<Announcement> {
+    match decode(&message.payload) {
+        Ok(Some(Frame::Announce(said))) => Some(said),
+        Ok(_) => None,
+        Err(malformed) => {
+            tracing::warn!(kind = malformed.kind, why = malformed.message, "an announcement can't be read");
+            None
         }
     }
 }

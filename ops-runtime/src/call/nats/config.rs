@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::call::PeerAuth;
 use crate::call::broker::Pace;
 use crate::call::peer_specs::MAX_ANNOUNCED;
+use crate::call::{LONGEST, PeerAuth};
 use crate::nats::{Access, login_setters};
 
 /// How to connect, and which callers to trust.
@@ -61,7 +61,7 @@ impl NatsConfig {
     /// Sets how often workers send heartbeats, with the requests that they run; every second by default.
     #[must_use]
     pub fn with_heartbeat(mut self, interval: Duration) -> Self {
-        self.pace.heartbeat = interval.max(Duration::from_millis(10));
+        self.pace.heartbeat = interval.clamp(Duration::from_millis(10), LONGEST);
         self
     }
 
@@ -69,14 +69,14 @@ impl NatsConfig {
     /// heartbeats.
     #[must_use]
     pub fn with_lost_after(mut self, silence: Duration) -> Self {
-        self.pace.lost_after = silence;
+        self.pace.lost_after = silence.min(LONGEST);
         self
     }
 
     /// Sets how long a call waits for a connection; 10 s by default.
     #[must_use]
     pub fn with_connect_timeout(mut self, connect_timeout: Duration) -> Self {
-        self.pace.connect_timeout = connect_timeout;
+        self.pace.connect_timeout = connect_timeout.min(LONGEST);
         self
     }
 

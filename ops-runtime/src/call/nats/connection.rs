@@ -1,10 +1,11 @@
 //! The connection to the server: its outgoing messages, in order, and its state.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use async_nats::{Client, Event, Subscriber};
+use async_nats::{Client, Event, ServerError, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::watch;
@@ -14,7 +15,8 @@ use super::NatsConfig;
 use super::subject;
 use crate::BoxFuture;
 use crate::CallError;
-use crate::call::broker::{Outbox, Pace, backoff};
+use crate::call::broker::{Outbox, Pace, backoff, until_up};
+use crate::call::trouble::Trouble;
 use crate::call::{Frame, Unsent};
 use crate::nats::servers;
 
@@ -35,6 +37,8 @@ pub(super) struct Connection {
     pub(super) pace: Pace,
     pub(super) max_announced: usize,
     pub(super) up: watch::Receiver<bool>,
+    /// Why `up` is false.
+    trouble: Arc<Trouble>,
     /// Counts the connections that were made, so that users see that one was lost.
     connections: Arc<AtomicU64>,
     outbox: Arc<Outbox<Message>>,
@@ -46,7 +50,8 @@ impl Connection {
         let pace = config.pace();
         let (is_up, up) = watch::channel(true);
         let connections = Arc::new(AtomicU64::new(0));
-        let counting = connections.clone();
+        let trouble = Arc::new(Trouble::default());
+        let (counting, noting, refusals) = (connections.clone(), trouble.clone(), Arc::new(Refusals::default()));
         let options = config
             .access
             .options(url)?
@@ -57,9 +62,11 @@ impl Connection {
             .reconnect_delay_callback(backoff)
             .event_callback(move |event| {
                 let (is_up, counting) = (is_up.clone(), counting.clone());
+                let (trouble, refusals) = (noting.clone(), refusals.clone());
                 async move {
                     match event {
                         Event::Connected => {
+                            trouble.clear();
                             is_up.send_replace(true);
                         }
                         Event::Disconnected | Event::Closed => {
@@ -67,6 +74,12 @@ impl Connection {
                             is_up.send_replace(false);
                         }
                         Event::SlowConsumer(_) => tracing::warn!("messages are lost because they are read too slowly"),
+                        Event::ServerError(error) => refusals.tell(&error),
+                        // No server can be reached, or it refuses the connection.
+                        Event::ClientError(error) => {
+                            let error = CallError::execution(format!("the NATS server can't be used: {error}"));
+                            trouble.note("there is no connection to the broker", error);
+                        }
                         _ => {}
                     }
                 }
@@ -75,7 +88,12 @@ impl Connection {
         let outbox = Outbox::new();
         let writer = AbortOnDropHandle::new(tokio::spawn(write(client.clone(), outbox.clone())));
         let (prefix, max_announced) = (config.prefix.clone(), config.max_announced);
-        Ok(Self { client, prefix, pace, max_announced, up, connections, outbox, _writer: writer })
+        Ok(Self { client, prefix, pace, max_announced, up, trouble, connections, outbox, _writer: writer })
+    }
+
+    /// Waits for a connection, for as long as a call may wait for one.
+    pub(super) fn until_up(&self) -> BoxFuture<'static, Result<(), CallError>> {
+        until_up(self.up.clone(), self.pace.connect_timeout, self.trouble.clone())
     }
 
     /// The subject on which a worker listens to a caller. It contains the connection, so that the caller notices a
@@ -132,6 +150,26 @@ impl Connection {
 
     pub(super) async fn subscribe_as_one(&self, subject: String) -> Result<Subscriber, CallError> {
         self.client.queue_subscribe(subject, "workers".to_owned()).await.map_err(|error| refused(&error))
+    }
+}
+
+/// What the server has refused, such as a subject that the user's permissions do not allow.
+///
+/// The client returns no error for it: a message that may not be published is lost, and a subscription that is not allowed
+/// stays empty. So the log says it.
+#[derive(Default)]
+struct Refusals(Mutex<HashSet<String>>);
+
+impl Refusals {
+    /// Logs a refusal, once: heartbeats would repeat it for ever.
+    fn tell(&self, error: &ServerError) {
+        /// Limit of those that are logged, since each may name another subject.
+        const MOST: usize = 100;
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < MOST && told.insert(error.to_string()) {
+            drop(told);
+            tracing::warn!(%error, "the NATS server refuses something; check the permissions of the user");
+        }
     }
 }
 

@@ -162,6 +162,15 @@ impl Drop for NatsWorker {
         let announced = std::mem::take(&mut *self.shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
         self.shared.say(announced.withdrawal());
         self.shared.callers.close();
+        let connection = self.shared.connection.clone();
+        // What was just said is sent by a task of the connection, and the worker may be the last to hold the connection.
+        if connection.waiting() > 0
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move {
+                let _ = tokio::time::timeout(connection.pace.lost_after, connection.delivered()).await;
+            });
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use super::keys::{FRAME, FROM};
 use super::server::Server;
 use crate::call::broker::{Liveness, Outbox, Workers, backoff, decode, unique_id, until_up};
 use crate::call::directory::{gone, not_served};
+use crate::call::trouble::Trouble;
 use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
 
@@ -51,6 +52,8 @@ struct Shared {
     looking: tokio::sync::Mutex<()>,
     places: Arc<Places>,
     up: watch::Sender<bool>,
+    /// Why `up` is false.
+    trouble: Arc<Trouble>,
 }
 
 impl RedisCaller {
@@ -74,6 +77,7 @@ impl RedisCaller {
             looking: Default::default(),
             places,
             up: watch::Sender::new(false),
+            trouble: Arc::default(),
             config,
         });
         let at = shared.begin(&reading).await.map_err(|error| refused(&error))?;
@@ -104,7 +108,8 @@ impl Transport for RedisCaller {
     fn route(&self, operation: &str) -> Result<Route, CallError> {
         let shared = &self.shared;
         if !*shared.up.borrow() {
-            return Ok(Route::Wait(until_up(shared.up.subscribe(), shared.config.pace.connect_timeout)));
+            let (up, trouble) = (shared.up.subscribe(), shared.trouble.clone());
+            return Ok(Route::Wait(until_up(up, shared.config.pace.connect_timeout, trouble)));
         }
         match shared.workers.spec(operation) {
             Some(_) => Ok(Route::To(shared.pending.clone())),
@@ -190,6 +195,8 @@ impl Shared {
     /// Learns which workers have come or gone, and reads the operations of all of them, or of the unknown ones.
     async fn look_for_workers(&self, line: &Connection, all: bool) -> RedisResult<()> {
         let keys = &self.config.keys;
+        // Before the set is read: a worker that becomes known meanwhile is not taken for one that has left.
+        let known = self.workers.ids();
         let there: Vec<Vec<u8>> = line.command(cmd("SMEMBERS").arg(keys.workers())).await?;
         // Other members of the set were not written by a worker.
         let there: Vec<String> = there
@@ -197,7 +204,6 @@ impl Shared {
             .filter_map(|id| String::from_utf8(id).ok().filter(|id| is_id(id)))
             .take(MAX_WORKERS)
             .collect();
-        let known = self.workers.ids();
         let mut commands = pipe();
         for id in &there {
             commands.cmd("EXISTS").arg(keys.serves(id));
@@ -206,11 +212,15 @@ impl Shared {
         for id in known.iter().filter(|id| !there.iter().any(|there| **there == ***id)) {
             self.workers.withdraw(id);
         }
-        for (id, alive) in there.iter().zip(alive) {
-            if !alive {
-                self.workers.withdraw(id);
-                line.command::<()>(cmd("SREM").arg(keys.workers()).arg(id)).await?;
-            } else if all || !known.iter().any(|known| **known == **id) {
+        let (alive, dead): (Vec<_>, Vec<_>) = there.iter().zip(alive).partition(|(_, alive)| *alive);
+        if !dead.is_empty() {
+            dead.iter().for_each(|(id, _)| self.workers.withdraw(id));
+            let dead: Vec<_> = dead.into_iter().map(|(id, _)| id).collect();
+            // At once, since one of them may be back soon. It adds itself again at its next heartbeat.
+            line.command::<()>(cmd("SREM").arg(keys.workers()).arg(dead)).await?;
+        }
+        for (id, _) in alive {
+            if all || !known.iter().any(|known| **known == **id) {
                 self.look_at(line, id).await?;
             }
         }
@@ -371,15 +381,19 @@ async fn read(shared: Arc<Shared>, line: Connection, mut at: At, changed: Arc<Ch
                 loop {
                     tokio::time::sleep(backoff(attempts)).await;
                     attempts += 1;
-                    if let Ok(begun) = shared.begin(&line).await {
-                        at.changes = begun.changes;
-                        // Entries that arrived meanwhile are still to be read, unless the stream is a new one.
-                        if begun.answers != "0-0" {
-                            at.answers = begun.answers;
+                    match shared.begin(&line).await {
+                        Ok(begun) => {
+                            at.changes = begun.changes;
+                            // Entries that arrived meanwhile are still to be read, unless the stream is a new one.
+                            if begun.answers != "0-0" {
+                                at.answers = begun.answers;
+                            }
+                            break;
                         }
-                        break;
+                        Err(error) => shared.trouble.note("there is no connection to the broker", refused(&error)),
                     }
                 }
+                shared.trouble.clear();
                 shared.up.send_replace(true);
             }
         }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use super::keys::Keys;
-use crate::call::PeerAuth;
 use crate::call::broker::Pace;
 use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::tls::Trust;
+use crate::call::{LONGEST, PeerAuth};
 
 /// How to use a server, and which callers to trust.
 ///
@@ -77,28 +77,28 @@ impl RedisConfig {
     /// Sets how often workers send heartbeats, with the requests that they run; every second by default.
     #[must_use]
     pub fn with_heartbeat(mut self, interval: Duration) -> Self {
-        self.pace.heartbeat = interval.max(Duration::from_millis(10));
+        self.pace.heartbeat = interval.clamp(Duration::from_millis(10), LONGEST);
         self
     }
 
     /// Sets after how much silence a worker or a request is given up; 5 s by default. At least three heartbeats.
     #[must_use]
     pub fn with_lost_after(mut self, silence: Duration) -> Self {
-        self.pace.lost_after = silence;
+        self.pace.lost_after = silence.min(LONGEST);
         self
     }
 
     /// Sets how long a call waits for a connection; 10 s by default.
     #[must_use]
     pub fn with_connect_timeout(mut self, connect_timeout: Duration) -> Self {
-        self.pace.connect_timeout = connect_timeout;
+        self.pace.connect_timeout = connect_timeout.min(LONGEST);
         self
     }
 
     /// Sets how long responses wait for a disconnected caller, and calls for their responses; 30 s by default.
     #[must_use]
     pub fn with_answers_survive(mut self, time: Duration) -> Self {
-        self.answers_survive = time.max(Duration::from_millis(100));
+        self.answers_survive = time.clamp(Duration::from_millis(100), LONGEST);
         self
     }
 

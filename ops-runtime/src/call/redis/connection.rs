@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, RedisWrite, Value};
+use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, RedisWrite, ServerErrorKind, Value};
 use tokio::sync::Mutex;
 
 use super::keys::{FRAME, FROM};
@@ -51,6 +51,15 @@ impl Connection {
         result
     }
 
+    /// Runs commands, once, each with a result of its own: a command that the server refuses hides no other.
+    pub(super) async fn each<T: FromRedisValue>(&self, commands: &mut Pipeline) -> RedisResult<Vec<RedisResult<T>>> {
+        let results = self.run::<Vec<RedisResult<T>>>(commands.ignore_errors()).await?;
+        if results.iter().any(|result| result.as_ref().is_err_and(is_lost)) {
+            self.lose().await;
+        }
+        Ok(results)
+    }
+
     /// Runs one command, once.
     pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> RedisResult<T> {
         let result = match self.connection().await {
@@ -63,22 +72,31 @@ impl Connection {
 
     async fn check<T>(&self, result: &RedisResult<T>) {
         if result.as_ref().is_err_and(is_lost) {
-            self.0.connection.lock().await.take();
+            self.lose().await;
         }
+    }
+
+    /// Drops the connection, so that another is made.
+    async fn lose(&self) {
+        self.0.connection.lock().await.take();
     }
 }
 
 /// True if an error is about the connection, not about a command.
+///
+/// A connection to a server that has become a replica is lost, too. A failover may leave it open, and the server refuses
+/// every write. A new connection may reach the new primary.
 pub(super) fn is_lost(error: &RedisError) -> bool {
-    !matches!(
-        error.kind(),
-        ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::UnexpectedReturnType | ErrorKind::Parse
-    )
+    match error.kind() {
+        ErrorKind::Server(kind) => kind == ServerErrorKind::ReadOnly,
+        ErrorKind::Extension | ErrorKind::UnexpectedReturnType | ErrorKind::Parse => false,
+        _ => true,
+    }
 }
 
 /// True if the server cannot respond now, but may be able to later.
 pub(super) fn may_pass(error: &RedisError) -> bool {
-    let states = ["LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "NOREPLICAS", "MISCONF"];
+    let states = ["LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS", "MISCONF"];
     is_lost(error) || error.code().is_some_and(|code| states.contains(&code))
 }
 
@@ -110,7 +128,7 @@ pub(super) enum Message {
     /// A frame for a caller or a worker, retried until it arrives; with the subscription that it gives credit to, if
     /// any, and how often the server has refused it.
     Frame { key: String, text: String, to: Arc<str>, number: u64, credit: Option<RequestId>, refused: u32 },
-    /// Withdraws a request that no worker need start any more.
+    /// Withdraws a request that no worker need start any more; retried until the server has done it.
     Withdraw { key: String, entry: String },
 }
 
@@ -213,11 +231,10 @@ pub(super) async fn write(
         while !batch.is_empty() {
             let (count, bytes) = part(&batch, most);
             let mut pipeline = Pipeline::with_capacity(count);
-            pipeline.ignore_errors();
             for (number, message) in batch.iter().take(count) {
                 add(&mut pipeline, message, *number, &from, max_waiting);
             }
-            match line.run::<Vec<RedisResult<Value>>>(&pipeline).await {
+            match line.each::<Value>(&mut pipeline).await {
                 Ok(answers) => {
                     (attempts, most) = (0, most.saturating_mul(2).min(PART));
                     for ((_, message), answer) in batch.drain(..count).zip(answers) {
@@ -228,10 +245,10 @@ pub(super) async fn write(
                 Err(error) => {
                     tracing::debug!(error = error.category(), "messages can't be written now");
                     most = (most.min(bytes) / 2).max(LEAST);
-                    // A request may have arrived, and would be started twice; repeated frames are recognised by their
-                    // numbers.
-                    let is_frame = |(_, message): &(u64, Message)| matches!(message, Message::Frame { .. });
-                    let lost: Vec<_> = batch.extract_if(..count, |message| !is_frame(message)).collect();
+                    // A request may have arrived, and would be started twice. Repeated frames are recognised by their
+                    // numbers, and to withdraw a request twice does no harm.
+                    let is_request = |(_, message): &(u64, Message)| matches!(message, Message::Request { .. });
+                    let lost: Vec<_> = batch.extract_if(..count, |message| is_request(message)).collect();
                     outbox.sent(lost.iter().map(|(_, message)| message.bytes()).sum());
                     lost.into_iter().for_each(|(_, message)| told(message, Told::Lost));
                     tokio::time::sleep(backoff(attempts)).await;

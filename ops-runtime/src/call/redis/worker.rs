@@ -23,6 +23,7 @@ use super::server::Server;
 use crate::call::broker::{Callers, Outbox, Post, backoff, decode, unique_id};
 use crate::call::event::cut;
 use crate::call::own_specs::Announced;
+use crate::call::trouble::Trouble;
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Unsent};
 use crate::{BoxFuture, CallError, Text};
 
@@ -75,6 +76,8 @@ struct Shared {
     sent: Arc<Mutex<HashMap<Arc<str>, usize>>>,
     /// How far the server's clock is ahead of ours, in milliseconds.
     ahead: AtomicI64,
+    /// Why the last heartbeat failed.
+    trouble: Trouble,
     stop: CancellationToken,
 }
 
@@ -97,6 +100,7 @@ impl RedisWorker {
             foreign: Mutex::default(),
             sent: Arc::default(),
             ahead: AtomicI64::new(0),
+            trouble: Trouble::default(),
             stop: CancellationToken::new(),
             config,
         });
@@ -236,8 +240,6 @@ impl Shared {
     /// too.
     async fn begin(&self, line: &Connection, given: Given, more: Option<Cmd>) -> RedisResult<Option<Value>> {
         let mut commands = pipe();
-        // A failed removal must not keep the removed requests from being started.
-        commands.ignore_errors();
         for (key, entries) in &given {
             for (id, _) in entries {
                 let mut remove = Cmd::with_capacity(3, key.len() + id.len() + 8);
@@ -256,7 +258,8 @@ impl Shared {
         if commands.is_empty() {
             return Ok(None);
         }
-        let mut answers = line.run::<Vec<RedisResult<Value>>>(&commands).await?.into_iter();
+        // A failed removal must not keep the removed requests from being started.
+        let mut answers = line.each::<Value>(&mut commands).await?.into_iter();
         let prefix = self.config.keys.requests("");
         let entries = given.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)));
         for ((key, entry), removed) in entries.zip(answers.by_ref()) {
@@ -322,7 +325,6 @@ impl Shared {
         }
         let idle = self.config.pace().lost_after.as_millis().to_string();
         let mut commands = pipe();
-        commands.ignore_errors();
         for stream in &streams {
             commands
                 .cmd("XAUTOCLAIM")
@@ -334,7 +336,7 @@ impl Shared {
                 .arg("COUNT")
                 .arg(CLAIMED);
         }
-        let claimed: Vec<RedisResult<StreamAutoClaimReply>> = self.line.run(&commands).await?;
+        let claimed = self.line.each::<StreamAutoClaimReply>(&mut commands).await?;
         let mut read = Vec::new();
         for (stream, claimed) in streams.into_iter().zip(claimed) {
             let Ok(claimed) = claimed else { continue };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::http::header;
 use futures_util::future::select;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -15,16 +16,19 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tokio_util::sync::CancellationToken;
 
 use super::WebSocketConfig;
+use super::config::bearer;
 use super::connection::{Connection, Parts, Stage};
 use super::driver;
 use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
 use crate::call::budget::{Budget, Limits};
 use crate::call::directory::gone;
+use crate::call::slot::Slot;
 use crate::call::tls::{self, Settings};
+use crate::call::trouble::Trouble;
 use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
 use crate::model::random::jitter;
-use crate::{BoxFuture, CallError, ErrorCode, SpecRef};
+use crate::{BoxFuture, CallError, ErrorCode, SpecRef, Text};
 
 /// How long a connection has to last so that the next attempt after its loss is soon.
 const HELD: Duration = Duration::from_secs(1);
@@ -52,6 +56,8 @@ struct Inner {
     connection: Mutex<Option<Arc<Connection>>>,
     /// True if there is a connection, and the operations of the hub are known.
     up: watch::Sender<bool>,
+    /// Why `up` is false.
+    trouble: Trouble,
     stop: CancellationToken,
 }
 
@@ -81,6 +87,7 @@ impl WebSocketClient {
                 directory: Directory::new(),
                 connection: Mutex::default(),
                 up: watch::Sender::new(false),
+                trouble: Trouble::default(),
                 stop: CancellationToken::new(),
                 config,
             });
@@ -151,11 +158,11 @@ impl Transport for WebSocketClient {
         if *up.borrow_and_update() {
             return inner.directory.route(operation).map(Route::To);
         }
-        let patience = inner.config.connect_timeout;
+        let inner = inner.clone();
         Ok(Route::Wait(Box::pin(async move {
-            match tokio::time::timeout(patience, up.wait_for(|up| *up)).await {
+            match tokio::time::timeout(inner.config.connect_timeout, up.wait_for(|up| *up)).await {
                 Ok(Ok(_)) => Ok(()),
-                _ => Err(gone("there is no connection to the hub")),
+                _ => Err(inner.trouble.error("there is no connection to the hub")),
             }
         })))
     }
@@ -203,9 +210,14 @@ impl Inner {
             .read_buffer_size(32 << 10)
             .max_message_size(Some(self.config.max_message))
             .max_frame_size(Some(self.config.max_message));
-        match tokio::time::timeout(self.config.connect_timeout, open(request, settings, self.tls.clone())).await {
-            Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(refused(&error)),
+        let opening = async {
+            if let Some(source) = &self.config.token_source {
+                request.headers_mut().insert(header::AUTHORIZATION, bearer(&source().await?)?);
+            }
+            open(request, settings, self.tls.clone()).await.map_err(|error| refused(&error))
+        };
+        match tokio::time::timeout(self.config.connect_timeout, opening).await {
+            Ok(opened) => opened,
             Err(_) => Err(gone("the hub does not answer")),
         }
     }
@@ -240,8 +252,14 @@ impl Inner {
                 let reached = stage.wait_for(|stage| *stage >= Stage::Open).await.is_ok();
                 if reached {
                     was_open = true;
-                    self.pending.resume();
+                    let interrupted = self.pending.reopen();
+                    self.trouble.clear();
                     self.up.send_replace(true);
+                    let mut stage = connection.stage();
+                    let leaves = std::pin::pin!(async {
+                        let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
+                    });
+                    select(std::pin::pin!(self.repeat(interrupted)), leaves).await;
                 }
                 let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
                 self.up.send_replace(false);
@@ -263,6 +281,30 @@ impl Inner {
         driver::close(&mut stream, code).await;
         was_open
     }
+
+    /// Repeats the requests of interrupted subscriptions, each when the hub has announced its operation.
+    ///
+    /// A hub that was restarted, and that forwards calls, learns what its spokes serve only when they have connected again.
+    /// An operation that is not announced in time is requested anyhow, and the error of that ends the subscription.
+    async fn repeat(&self, mut interrupted: Vec<(Text, Arc<Slot>)>) {
+        let mut changes = self.directory.changes();
+        let announced = async {
+            loop {
+                interrupted.retain(|(operation, slot)| {
+                    let waits = self.directory.spec(operation).is_none();
+                    if !waits {
+                        slot.resume();
+                    }
+                    waits
+                });
+                if interrupted.is_empty() || changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(self.config.connect_timeout, announced).await;
+        interrupted.iter().for_each(|(_, slot)| slot.resume());
+    }
 }
 
 /// Keeps a connection until the client is stopped.
@@ -275,7 +317,7 @@ async fn supervise(inner: Arc<Inner>, first: Stream) {
             None => match inner.stop.run_until_cancelled(inner.connect()).await {
                 Some(Ok(stream)) => Some(stream),
                 Some(Err(error)) => {
-                    tracing::debug!(%error, "the hub can't be reached");
+                    inner.trouble.note("there is no connection to the hub", error);
                     None
                 }
                 None => return,

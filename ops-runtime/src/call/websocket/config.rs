@@ -1,14 +1,15 @@
 //! The configuration of a client, and defaults for both ends.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::CallError;
-use crate::call::CallHandler;
 use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::tls::Trust;
+use crate::call::{CallHandler, LONGEST};
+use crate::{BoxFuture, CallError};
 
 /// Default of the largest message, in bytes.
 pub(super) const MAX_MESSAGE: usize = 4 << 20;
@@ -18,6 +19,9 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// The shortest wait before connecting again.
 const LEAST_BACKOFF: Duration = Duration::from_millis(10);
+
+/// A function that gives a token for each handshake.
+type TokenSource = dyn Fn() -> BoxFuture<'static, Result<String, CallError>> + Send + Sync;
 
 /// How a client connects to a hub.
 ///
@@ -34,6 +38,7 @@ const LEAST_BACKOFF: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct WebSocketConfig {
     pub(super) headers: HeaderMap,
+    pub(super) token_source: Option<Arc<TokenSource>>,
     pub(super) trust: Trust,
     /// The first error in the configuration, returned when the client connects.
     pub(super) mistake: Option<CallError>,
@@ -52,6 +57,7 @@ impl WebSocketConfig {
     pub fn new() -> Self {
         Self {
             headers: HeaderMap::new(),
+            token_source: None,
             trust: Trust::default(),
             mistake: None,
             handler: None,
@@ -82,6 +88,30 @@ impl WebSocketConfig {
     #[must_use]
     pub fn with_bearer(self, token: &str) -> Self {
         self.with_header("authorization", &format!("Bearer {token}"))
+    }
+
+    /// Sends the bearer token that a function gives, which is called for each handshake. Use it for tokens that expire: a
+    /// client that reconnects after that needs a new one.
+    ///
+    /// If the function fails, so does the attempt to connect.
+    ///
+    /// ```
+    /// use ops_runtime::call::websocket::WebSocketConfig;
+    ///
+    /// async fn login() -> Result<String, ops_runtime::CallError> {
+    ///     Ok("t0ken".to_owned())
+    /// }
+    ///
+    /// let config = WebSocketConfig::new().with_token_source(login);
+    /// ```
+    #[must_use]
+    pub fn with_token_source<F, Fut>(mut self, source: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, CallError>> + Send + 'static,
+    {
+        self.token_source = Some(Arc::new(move || Box::pin(source())));
+        self
     }
 
     /// Trusts the root certificates of a PEM text for `wss://`, in place of those of the system. A text without any, and an
@@ -119,7 +149,7 @@ impl WebSocketConfig {
     /// closed.
     #[must_use]
     pub fn with_heartbeat(mut self, interval: Duration) -> Self {
-        self.heartbeat = interval.max(Duration::from_millis(1));
+        self.heartbeat = interval.clamp(Duration::from_millis(1), LONGEST);
         self
     }
 
@@ -127,8 +157,8 @@ impl WebSocketConfig {
     /// delay doubles each time, until a connection has lasted for a second and for twice the delay.
     #[must_use]
     pub fn with_backoff(mut self, first: Duration, most: Duration) -> Self {
-        let first = first.max(LEAST_BACKOFF);
-        self.backoff = (first, most.max(first));
+        let first = first.clamp(LEAST_BACKOFF, LONGEST);
+        self.backoff = (first, most.clamp(first, LONGEST));
         self
     }
 
@@ -155,6 +185,15 @@ impl WebSocketConfig {
         self.resubscribes = true;
         self
     }
+}
+
+/// The header of a token; it is never shown.
+pub(super) fn bearer(token: &str) -> Result<HeaderValue, CallError> {
+    let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| {
+        CallError::execution("the token of `WebSocketConfig::with_token_source` has characters that no header may have")
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 impl Default for WebSocketConfig {

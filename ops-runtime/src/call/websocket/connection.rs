@@ -134,9 +134,9 @@ impl Connection {
     }
 
     /// Notes a malformed message.
-    pub(super) fn note_fault(&self, what: &str) {
+    pub(super) fn note_fault(&self, what: &str, why: &str) {
         self.faults.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(what, "a peer sent a message that can't be read");
+        tracing::warn!(what, why, "a peer sent a message that can't be read");
     }
 
     /// True if the peer has sent too many malformed messages.
@@ -224,7 +224,7 @@ impl Connection {
 
     /// Fails the request of a malformed message.
     fn complain(&self, malformed: Malformed) {
-        self.note_fault(malformed.kind.as_deref().unwrap_or("a message without a type"));
+        self.note_fault(malformed.kind.as_deref().unwrap_or("a message without a type"), &malformed.message);
         let Some(request_id) = malformed.request_id.clone() else { return };
         match malformed.kind.as_deref() {
             Some("call.requested") => {

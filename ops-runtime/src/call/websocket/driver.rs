@@ -179,7 +179,7 @@ impl<S: Socket> Driver<'_, S> {
                 *bytes += binary.len();
                 match std::str::from_utf8(&binary) {
                     Ok(text) => self.connection.receive(text),
-                    Err(_) => self.connection.note_fault("a message that is no text"),
+                    Err(error) => self.connection.note_fault("a message that is no text", &error.to_string()),
                 }
                 self.connection.is_hopeless().then(End::hopeless)
             }

@@ -36,7 +36,7 @@ use super::listener::{self, Handshakes};
 use super::outbox::{Outbox, ToPeer};
 use super::socket::End;
 use crate::call::peer_specs::MAX_ANNOUNCED;
-use crate::call::{CallHandler, Directory, PeerAuth, PendingRequests, Remote};
+use crate::call::{CallHandler, Directory, LONGEST, PeerAuth, PendingRequests, Remote};
 use crate::model::futures::BoxFuture;
 use crate::run::host_check::Door;
 
@@ -171,7 +171,7 @@ impl Hub {
     /// Beyond the limit, the oldest are closed.
     #[must_use]
     pub fn with_handshakes(mut self, most: usize, time: Duration) -> Self {
-        self.handshakes = Handshakes { most: most.max(1), time };
+        self.handshakes = Handshakes { most: most.max(1), time: time.min(LONGEST) };
         self
     }
 
@@ -209,7 +209,7 @@ impl Hub {
     /// closed.
     #[must_use]
     pub fn with_heartbeat(mut self, interval: Duration) -> Self {
-        self.heartbeat = interval.max(Duration::from_millis(1));
+        self.heartbeat = interval.clamp(Duration::from_millis(1), LONGEST);
         self
     }
 

@@ -22,7 +22,7 @@ const NOTHING: &str = "The program returned nothing. It is the body of a functio
 pub(super) enum Stays {
     /// It has ended.
     No,
-    /// The code is that of another program.
+    /// The code is that of another program, or the operations lead to other servers.
     Other,
     /// It may wait: its journal could not be read.
     Perhaps,
@@ -38,7 +38,7 @@ impl Stays {
                 Reason::Differs if report.calls == 0 => Self::Other,
                 // A program that has begun, and then behaves differently, reports that itself.
                 Reason::Differs | Reason::Journal => Self::Perhaps,
-                Reason::Time | Reason::Memory | Reason::Engine if !report.has_called => Self::Waits,
+                Reason::Time | Reason::Memory | Reason::Engine if !report.has_gone_on => Self::Waits,
                 _ => Self::No,
             },
             _ => Self::No,
@@ -64,8 +64,8 @@ pub(super) fn ended(
             (false, content)
         }
         Outcome::Failed(_) if stays == Stays::Other => {
-            let text = "The code is not that of the program that waits under this key, to the last character. It still waits: \
-                        give the same code.";
+            let text = "The code is not that of the program that waits under this key, to the last character, or this server \
+                        calls other servers now than when the program began. It still waits: give the same code.";
             (true, vec![ContentBlock::text(text)])
         }
         Outcome::Failed(failure) if stays == Stays::Waits => {
@@ -135,23 +135,37 @@ fn failed(failure: &Failure) -> String {
 
 /// The result of a waiting program, if the client can't be asked.
 pub(super) fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> ResponseEnvelope<Payload> {
-    let mut text = String::from("The program waits.\n");
-    for ask in asks {
-        let table = core.gate.registry().table();
-        let question = table.get(&ask.id).map(|entry| approval::question(entry, &ask.input, None));
-        let _ = writeln!(text, "\n{} (key {})", question.unwrap_or_else(|| name(&ask.id)), ask.key);
-    }
-    if logs > 0 {
-        let _ = writeln!(text, "\nIts console is shown when it ends.");
-    }
-    if core.approvals.by_answer {
+    let by_answer = core.approvals.by_answer;
+    let mut text = String::from("The program waits.");
+    // Before the questions, which may be many: without the key, the program could not go on.
+    if by_answer {
         let _ = write!(
             text,
-            "\nAsk the user about each. Then call `execute` again with the same code, \"resume\": \"{key}\", and the keys \
-             under \"approve\" or \"decline\": it goes on where it is, and repeats no call."
+            " Ask the user about each of the calls below. Then call `execute` again with the same code, \"resume\": \"{key}\", \
+             and the keys of the calls under \"approve\" or \"decline\": it goes on where it is, and repeats no call."
         );
-        return answer(false, text);
+    } else {
+        text.push_str(" This client cannot ask its user (elicitation), so the program cannot go on.");
     }
-    let _ = write!(text, "\nThis client cannot ask its user (elicitation), so the program cannot go on.");
-    answer(true, text)
+    if logs > 0 {
+        text.push_str(" Its console is shown when it ends.");
+    }
+    let table = core.gate.registry().table();
+    let mut told = 0;
+    for ask in asks {
+        let question = table.get(&ask.id).map(|entry| approval::question(entry, &ask.input, None));
+        let question = format!("\n\n{} (key {})", question.unwrap_or_else(|| name(&ask.id)), ask.key);
+        // One is always told, so that the program can go on.
+        if told > 0 && text.len().saturating_add(question.len()) > core.results.shown() {
+            break;
+        }
+        text.push_str(&question);
+        told += 1;
+    }
+    let more = asks.len().saturating_sub(told);
+    if more > 0 {
+        let calls = if more == 1 { "1 more call".to_owned() } else { format!("{more} more calls") };
+        let _ = write!(text, "\n\nAnd {calls}: the program asks about the rest when these are answered.");
+    }
+    answer(!by_answer, text)
 }

@@ -60,6 +60,9 @@ pub struct McpPeer(Way);
 #[derive(Clone)]
 enum Way {
     Request(RequestPeer),
+    /// Not at all, since the client answers by repeating the request: that would run a whole program again.
+    #[cfg(all(feature = "gateway", feature = "program"))]
+    Program(RequestPeer),
     /// By the task that the client reads.
     #[cfg(feature = "durable")]
     Task(JobPeer),
@@ -83,8 +86,23 @@ impl McpPeer {
     pub fn supports(&self, capability: &str) -> bool {
         match &self.0 {
             Way::Request(peer) => peer.supports(capability),
+            #[cfg(all(feature = "gateway", feature = "program"))]
+            Way::Program(peer) => peer.supports(capability),
             #[cfg(feature = "durable")]
             Way::Task(peer) => peer.supports(capability),
+        }
+    }
+
+    /// The client as the calls of a program see it that runs in this call. `None` if they see the same.
+    ///
+    /// A client that answers by repeating its request would repeat the whole program, with the calls that it has made.
+    /// Such a client is still seen, so that a handler which asks before it changes something does not go on unasked:
+    /// its question fails.
+    #[cfg(all(feature = "gateway", feature = "program"))]
+    pub(crate) fn for_program(context: &Context) -> Option<Self> {
+        match &context.extension::<Self>()?.0 {
+            Way::Request(peer) if peer.repeats() => Some(Self(Way::Program(peer.clone()))),
+            _ => None,
         }
     }
 
@@ -93,6 +111,7 @@ impl McpPeer {
     pub(crate) fn answers(&self) -> impl Iterator<Item = (&str, &Value)> {
         let answers = match &self.0 {
             Way::Request(peer) => Some(&peer.0.answers),
+            Way::Program(_) => None,
             #[cfg(feature = "durable")]
             Way::Task(_) => None,
         };
@@ -107,13 +126,16 @@ impl McpPeer {
     /// messages (GET). A client that has not opened that stream does not learn of it.
     ///
     /// # Errors
-    /// If the client does not support that, if the parameters are not those of the method, or if the client refuses.
+    /// If the client does not support that, if the parameters are not those of the method, or if the client refuses. With
+    /// the code `UNSUPPORTED` also if a program of a gateway called the handler, and the client is one of 2026-07-28.
     pub async fn ask(&self, key: &str, method: &str, params: Value) -> Result<Value, CallError> {
         let Some(capability) = capability(method, &params) else {
             return Err(CallError::execution(format!("`{method}` is nothing that a client can be asked")));
         };
         match &self.0 {
             Way::Request(peer) => peer.ask(key, method, capability, params).await,
+            #[cfg(all(feature = "gateway", feature = "program"))]
+            Way::Program(_) => Err(in_program(method)),
             // Boxed, so that others are not as large.
             #[cfg(feature = "durable")]
             Way::Task(peer) => Box::pin(peer.ask(key, method, capability, params)).await,
@@ -126,11 +148,24 @@ impl fmt::Debug for McpPeer {
         let mut shown = f.debug_struct("McpPeer");
         match &self.0 {
             Way::Request(peer) => shown.field("request", &peer.0.request.id),
+            #[cfg(all(feature = "gateway", feature = "program"))]
+            Way::Program(peer) => shown.field("program", &peer.0.request.id),
             #[cfg(feature = "durable")]
             Way::Task(peer) => shown.field("task", peer.id()),
         };
         shown.finish_non_exhaustive()
     }
+}
+
+/// The error of a question that a handler asks below a program.
+#[cfg(all(feature = "gateway", feature = "program"))]
+fn in_program(method: &str) -> CallError {
+    let message = format!(
+        "`{method}` is not possible in a program: this client answers by repeating its request, which would run the \
+         program again. Whoever runs this server can offer the operation by the tools `search`, `describe` and `call`, \
+         which call it by itself"
+    );
+    CallError::new("UNSUPPORTED", message)
 }
 
 /// The client of a request in flight.
@@ -173,9 +208,14 @@ impl RequestPeer {
         declared.is_some_and(|all| declares(&all, capability))
     }
 
+    /// True if the client answers by repeating its request.
+    fn repeats(&self) -> bool {
+        StructuredContent::of(self.0.request.protocol_version().as_ref()) == StructuredContent::Any
+    }
+
     async fn ask(&self, key: &str, method: &str, capability: &str, params: Value) -> Result<Value, CallError> {
         let request = input_request(method, params)?;
-        let repeats = StructuredContent::of(self.0.request.protocol_version().as_ref()) == StructuredContent::Any;
+        let repeats = self.repeats();
         if !self.supports(capability) && !repeats {
             return Err(unsupported(capability));
         }

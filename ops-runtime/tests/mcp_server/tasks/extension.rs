@@ -1,11 +1,13 @@
 //! The extension of 2026-07-28.
 
 use ops_runtime::access::Identity;
-use ops_runtime::mcp::McpServer;
+use ops_runtime::durable::Worker;
+use ops_runtime::mcp::{McpServer, TaskSupport};
 use serde_json::{Value, json};
 
 use super::{code, dropped, jobs, registry, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
+use crate::fixture::echo;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
@@ -45,6 +47,45 @@ async fn a_call_that_takes_long_becomes_a_task() {
     assert_eq!(task["resultType"], "task", "{task}");
     let done = client.until(&task, "completed").await;
     assert_eq!((&done["result"]["isError"], done.get("error")), (&json!(true), None), "{done}");
+}
+
+/// A task gives what the call itself would give, also if that is an error because the schema does not allow the result.
+#[tokio::test]
+async fn a_result_is_what_the_schema_promises() {
+    let member = |kind: &str| {
+        let members = json!({ "retries": { "type": kind } });
+        json!({ "type": "object", "properties": members, "required": ["retries"] })
+    };
+    let registry = registry();
+    registry.register(echo("job.echo", member("string"), member("integer"))).unwrap();
+    let jobs = jobs();
+    let _worker = Worker::new(jobs.clone(), registry.clone()).start();
+    let with_tasks = || {
+        let tasks = tasks(&jobs).with_support("job.echo", TaskSupport::Required);
+        McpServer::new(registry.clone()).with_tasks(tasks)
+    };
+    let mut plain = Client::connect_with(McpServer::new(registry.clone()), REVISIONS[1], json!({})).await;
+    let mut client = Client::connect_with(with_tasks(), REVISIONS[1], capable()).await;
+    let mut earlier = Client::connect(with_tasks(), REVISIONS[0]).await;
+    for (retries, is_error) in [("007", true), ("7", false)] {
+        let arguments = json!({ "retries": retries });
+        let expected = call(&mut plain, "job_echo", arguments.clone()).await;
+        assert_eq!(expected["isError"], is_error, "{expected}");
+        let task = call(&mut client, "job_echo", arguments.clone()).await;
+        let done = client.until(&task, "completed").await;
+        let task = earlier.begin("job_echo", arguments).await;
+        let told = earlier.until(&task, if is_error { "failed" } else { "completed" }).await;
+        let result = earlier.of_task("tasks/result", &task).await;
+        for result in [&done["result"], &result["result"]] {
+            for member in ["isError", "structuredContent"] {
+                assert_eq!(result[member], expected[member], "{member}: {result}");
+            }
+            let code = |result: &Value| result["_meta"]["ops/error"]["code"].clone();
+            assert_eq!(code(result), code(&expected), "{result}");
+        }
+        let message = if is_error { "It failed. The result says more." } else { "It is done." };
+        assert_eq!(told["statusMessage"], message, "{told}");
+    }
 }
 
 #[tokio::test]

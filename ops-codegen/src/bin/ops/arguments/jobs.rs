@@ -48,7 +48,7 @@ pub(crate) enum JobsCommand {
     List {
         #[command(flatten)]
         choice: JobsChoice,
-        /// Only jobs of these states; by default those that are open, and dead letters
+        /// Only jobs of these states; by default those that are open, and dead letters, or all with `--key`
         #[arg(long, value_enum, value_name = "STATE")]
         state: Vec<JobsState>,
     },
@@ -62,7 +62,7 @@ pub(crate) enum JobsCommand {
         /// The id of the job
         job: String,
     },
-    /// Try dead letters again, with all their attempts
+    /// Try dead letters and failed jobs again, with all their attempts
     Retry {
         /// The ids of the jobs
         #[arg(required = true)]
@@ -74,7 +74,7 @@ pub(crate) enum JobsCommand {
         #[arg(required = true)]
         jobs: Vec<String>,
     },
-    /// Remove dead letters for good
+    /// Remove dead letters, and jobs that failed or were cancelled, and free their keys
     Discard {
         /// The ids of the jobs
         #[arg(required = true)]
@@ -103,6 +103,9 @@ pub(crate) struct JobsChoice {
     /// Only jobs of operations that match; * is any text, ? any character
     #[arg(long, value_name = "PATTERN")]
     pub(crate) operation: Option<String>,
+    /// Only jobs that were submitted with this key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
     /// Show at most so many
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use ops_runtime::Registry;
+use ops_codegen::folder::{Kind, kind};
 use ops_runtime::adapter::Registration;
 use ops_runtime::mcp::McpClient;
+use ops_runtime::{Registry, openapi};
 use serde_json::Value;
 
 use super::{find, input, once, tell};
@@ -35,6 +36,12 @@ impl<'a> Request<'a> {
         }
         match operation.as_deref() {
             Some(operation) if is_tools(spec) => Ok(Self { snapshot: Some(spec), operation, values: values.clone() }),
+            _ if holds_api(spec) => {
+                let message = format!("`{spec}` is a document, and its operations are called without a server");
+                let hint =
+                    "leave out `--url`, `--config`, and what is behind `--`; a property of the input is `NAME=VALUE`";
+                Err(Failure::Usage(format!("{message}: {hint}")))
+            }
             // In place of the operation is the first property of the input.
             first => {
                 let values = first.into_iter().map(str::to_owned).chain(values.iter().cloned());
@@ -42,6 +49,11 @@ impl<'a> Request<'a> {
             }
         }
     }
+}
+
+/// True for the file of an OpenAPI document, where the name of a tool is expected.
+fn holds_api(spec: &str) -> bool {
+    Path::new(spec).is_file() && openapi::parse(&look_into(spec)).is_ok_and(|value| kind(&value) == Kind::OpenApi)
 }
 
 pub(super) fn run(arguments: &CallArguments, is_config: bool) -> Result<(), Failure> {

@@ -19,8 +19,9 @@ pub(super) struct Facts {
     operation: String,
     state: &'static str,
     attempts: u32,
-    /// The job as it was submitted. `None` once it has ended, unless it is a dead letter.
+    /// The job as it was submitted. `None` if it is done or was cancelled.
     job: Option<Box<JobRecord>>,
+    key: Option<String>,
     next: Option<u64>,
     ended: Option<u64>,
     error: Option<CallError>,
@@ -31,11 +32,13 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn of(id: JobId, stored: Stored, now: SystemTime) -> Self {
-        match stored {
+        let key = stored.key().map(str::to_owned);
+        let facts = match stored {
             Stored::Open { job, tries } => Self::of_open(job, tries, now),
             Stored::Ended(ended) => Self::of_ended(id, *ended),
             _ => Self::unknown(id),
-        }
+        };
+        Self { key, ..facts }
     }
 
     fn of_open(job: Box<JobRecord>, tries: Tries, now: SystemTime) -> Self {
@@ -59,8 +62,8 @@ impl Facts {
     }
 
     fn of_ended(id: JobId, ended: Ended) -> Self {
-        let Ended { operation, at, attempts, outcome, owner, .. } = ended;
-        let facts = Self { operation, attempts, ended: Some(at), owner, ..Self::unknown(id) };
+        let Ended { operation, at, attempts, outcome, owner, job, .. } = ended;
+        let facts = Self { operation, attempts, ended: Some(at), owner, job, ..Self::unknown(id) };
         match outcome {
             Outcome::Done(result) => Self { state: "done", result: Some(result), ..facts },
             Outcome::Failed(error) => Self { state: "failed", error: Some(error), ..facts },
@@ -80,6 +83,7 @@ impl Facts {
             error: Some(error),
             history,
             owner: job.owner().map(str::to_owned),
+            key: job.key.clone(),
             job: Some(Box::new(job.clone())),
             ..Self::unknown(job.id)
         }
@@ -93,6 +97,7 @@ impl Facts {
             state: "unknown",
             attempts: 0,
             job: None,
+            key: None,
             next: None,
             ended: None,
             error: None,
@@ -133,7 +138,7 @@ impl Facts {
         put("state", Some(self.state.into()));
         put("attempts", Some(self.attempts.into()));
         let job = self.job.as_deref();
-        put("key", job.and_then(|job| job.key.clone()).map(Value::from));
+        put("key", self.key.clone().map(Value::from));
         put("tenant", job.and_then(|job| job.tenant.clone()).map(Value::from));
         put("owner", self.owner.clone().map(Value::from));
         put("submitted", job.map(|job| rfc3339(job.submitted).into()));

@@ -8,7 +8,7 @@ use ops_runtime::access::Identity;
 use ops_runtime::binding::SecurityScheme;
 use ops_runtime::serve::{Authenticator, BearerTokens, JwtAuthenticator, Unauthorized};
 
-use super::config::{Caller, Config};
+use super::config::{Caller, Config, Jwt};
 use crate::failure::Failure;
 
 /// The callers in the configuration. All others are refused, even for operations that need no credentials, because the
@@ -23,17 +23,30 @@ pub(super) fn named(config: &Config) -> Vec<Identity> {
     config.callers.iter().map(identity).collect()
 }
 
+/// Checks what the configuration says of callers, without secrets: it is wrong also where nobody calls over HTTP.
+///
+/// # Errors
+/// If there are two ways to authenticate, or if the issuer is not one.
+pub(super) fn check(config: &Config) -> Result<(), Failure> {
+    let Some(jwt) = &config.jwt else { return Ok(()) };
+    if !config.callers.is_empty() {
+        let message = "`[jwt]` and `[callers]` both say who may call: choose one";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    issuer(jwt).map(drop)
+}
+
+fn issuer(jwt: &Jwt) -> Result<JwtAuthenticator, Failure> {
+    let issuer = JwtAuthenticator::from_issuer(&jwt.issuer);
+    let issuer = issuer.map_err(|error| Failure::Usage(format!("`[jwt]`: {}", error.message())))?;
+    Ok(issuer.with_audience(&jwt.audience))
+}
+
 impl Callers {
     /// The allowed callers over HTTP; `None` if everyone may call.
     pub(super) fn of(config: &Config) -> Result<Option<Self>, Failure> {
         if let Some(jwt) = &config.jwt {
-            if !config.callers.is_empty() {
-                let message = "`[jwt]` and `[callers]` both say who may call: choose one";
-                return Err(Failure::Usage(message.to_owned()));
-            }
-            let issuer = JwtAuthenticator::from_issuer(&jwt.issuer);
-            let issuer = issuer.map_err(|error| Failure::Usage(format!("`[jwt]`: {}", error.message())))?;
-            return Ok(Some(Self(Arc::new(issuer.with_audience(&jwt.audience)))));
+            return Ok(Some(Self(Arc::new(issuer(jwt)?))));
         }
         let mut tokens = None;
         for ((name, caller), identity) in config.callers.iter().zip(named(config)) {

@@ -10,6 +10,7 @@ use ops_runtime::mcp::McpServerOptions;
 use ops_runtime::program::FolderStore;
 use ops_runtime::spec::Diagnostic;
 
+use super::callers;
 use super::config::Config;
 use super::listening::{Listening, asked_to_end};
 use super::upstreams::Upstreams;
@@ -98,7 +99,9 @@ fn idle(patterns: &Patterns, registry: &Registry) -> Vec<Idle> {
 }
 
 fn config(arguments: &ServeArguments) -> Result<Config, Failure> {
-    arguments.config.as_ref().map_or_else(|| Ok(Config::default()), |path| Config::read(path))
+    let config = arguments.config.as_ref().map_or_else(|| Ok(Config::default()), |path| Config::read(path))?;
+    callers::check(&config)?;
+    Ok(config)
 }
 
 /// The patterns of the command and of the configuration.

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::{Args, ValueHint};
-use ops_runtime::nearest::{nearest, question};
 use serde_json::json;
 
 use crate::arguments::{ServeArguments, Transport};
 use crate::failure::Failure;
+use crate::missing::absent;
 use crate::report::label;
 
 /// Prints the entry of this very command. Paths are absolute, because hosts start their servers anywhere.
@@ -51,16 +51,6 @@ pub(super) fn print(arguments: &ServeArguments, is_mock_server: bool) -> Result<
     let config = json!({ "mcpServers": { "ops": server } });
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{config:#}").and_then(|()| stdout.flush()).map_err(Failure::output)
-}
-
-/// The error of a missing file, with similar names.
-fn absent(path: &Path) -> String {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
-    let meant = question(&nearest(&wanted, names.iter().map(String::as_str), 2));
-    format!("`{}` does not exist{meant}", path.display())
 }
 
 fn is_url(text: &str) -> bool {

@@ -28,6 +28,7 @@ pub(super) struct Listening {
     http: Option<String>,
     /// True if the MCP server is at that address, too.
     has_mcp: bool,
+    /// Who may call over HTTP; `None` if everyone may.
     callers: Option<Callers>,
     /// The callers in the configuration.
     named: Vec<Identity>,
@@ -44,7 +45,9 @@ impl Listening {
         let http = arguments.http.clone().or_else(|| has_mcp.then(|| ADDRESS.to_owned()));
         let is_stdio = arguments.mcp == Some(Transport::Stdio) || (arguments.mcp.is_none() && http.is_none());
         let (hosts, origins) = (config.hosts.clone(), config.origins.clone());
-        Ok(Self { is_stdio, http, has_mcp, callers: Callers::of(config)?, named: named(config), hosts, origins })
+        // A host starts the command with few variables: those of secrets that are not used may be missing.
+        let callers = if http.is_some() { Callers::of(config)? } else { None };
+        Ok(Self { is_stdio, http, has_mcp, callers, named: named(config), hosts, origins })
     }
 
     /// Serves until the host closes standard input, or the process is asked to end: then HTTP calls in flight are

@@ -4,10 +4,11 @@ mod credentials;
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 
-use ops_runtime::openapi::{FileSource, Source};
+use ops_runtime::openapi::{FileSource, Source, file_namespace};
 use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::{Api, OperationKind, OperationSpec};
+use ops_runtime::spec::{Api, Diagnostic, OperationKind, OperationSpec};
 use ops_runtime::{HttpClient, HttpConfig, Registry, mcp, openapi};
 use tokio::net::TcpListener;
 
@@ -17,9 +18,9 @@ use crate::failure::Failure;
 use crate::modules::{UNNAMED, is_url, runtime, shown};
 use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
-use crate::report::{Reporter, line};
+use crate::report::{Reporter, line, print};
 use crate::server::is_tools;
-use crate::stream::{is_stream, read_stream};
+use crate::stream::{is_stream, label, read_stream};
 
 pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     refuse(arguments)?;
@@ -42,12 +43,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         };
         let listener = TcpListener::bind(addr).await.map_err(unusable)?;
         let url = format!("http://{}", listener.local_addr().map_err(unusable)?);
-        let mut stdout = std::io::stdout().lock();
-        stdout
-            .write_all(listing(&url, &operations).as_bytes())
-            .and_then(|()| stdout.flush())
-            .map_err(Failure::output)?;
-        drop(stdout);
+        print(&listing(&url, &operations))?;
         let server = HttpServer::new(registry).with_authenticator(credentials).with_docs();
         server.serve_listener(listener).await.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
     })
@@ -111,16 +107,24 @@ fn read(arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
         return Err(Failure::Usage("`--mock` over HTTP serves one document: name one, or pass `--mcp`".to_owned()));
     };
     let (location, source) = source(spec)?;
+    let own = || (!is_url(spec) && !is_stream(spec)).then(|| file_namespace(Path::new(spec)));
+    let namespace = namespace.clone().or_else(own);
     let read = if is_tools(spec) {
         let mut options = mcp::ReadOptions::new();
-        options.namespace.clone_from(namespace);
+        options.namespace = namespace;
         mcp::load(&location, &*source, &options)
     } else {
         let mut options = openapi::ReadOptions::new().with_examples();
-        options.namespace.clone_from(namespace);
+        options.namespace = namespace;
         openapi::load(&location, &*source, &options)
     };
-    let (Api { operations, .. }, diagnostics) = read.map_err(|error| Failure::Unreadable(vec![error]))?;
+    let unreadable = |mut error: Diagnostic| {
+        if is_stream(spec) && error.document.as_deref() == Some(UNNAMED) {
+            error.document = Some(label(spec).to_owned());
+        }
+        Failure::Unreadable(vec![error])
+    };
+    let (Api { operations, .. }, diagnostics) = read.map_err(unreadable)?;
     let mut reporter = Reporter::default();
     let count = diagnostics.len();
     diagnostics.iter().for_each(|diagnostic| reporter.count(diagnostic));

@@ -90,8 +90,6 @@ impl Shared {
             return Ok(());
         }
         let mut commands = pipe();
-        // A key of another type must not keep the others waiting.
-        commands.ignore_errors();
         for (_, operation, entry) in &places {
             let key = self.config.keys.requests(operation);
             // A request that no worker can start is withdrawn.
@@ -101,7 +99,8 @@ impl Shared {
                 commands.cmd("XRANGE").arg(key).arg(entry).arg(entry);
             }
         }
-        let answers: Vec<RedisResult<Value>> = self.line.run(&commands).await?;
+        // A key of another type must not keep the others waiting.
+        let answers = self.line.each::<Value>(&mut commands).await?;
         let note = |number, change: fn(&mut Place)| {
             if let Some(place) = self.places.all().get_mut(&number) {
                 change(place);

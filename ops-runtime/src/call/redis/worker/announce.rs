@@ -8,6 +8,7 @@ use redis::{RedisResult, Value, pipe};
 
 use super::Shared;
 use crate::call::Announcement;
+use crate::call::redis::connection::may_pass;
 use crate::call::redis::keys::{FROM, GROUP};
 use crate::{OperationSpec, Text};
 
@@ -58,16 +59,16 @@ impl Shared {
         }
         let keys = &self.config.keys;
         let mut groups = pipe();
-        groups.ignore_errors();
         for spec in &specs {
             groups.cmd("XGROUP").arg("CREATE").arg(keys.requests(&spec.id)).arg(GROUP).arg("0").arg("MKSTREAM");
         }
-        let made: Vec<RedisResult<Value>> = self.line.run(&groups).await?;
+        let made = self.line.each::<Value>(&mut groups).await?;
         let (mut ours, mut leases) = (Vec::with_capacity(specs.len()), pipe());
-        leases.ignore_errors();
         for (spec, made) in specs.into_iter().zip(made) {
             let stream = keys.requests(&spec.id);
             match made {
+                // Says nothing about the key.
+                Err(error) if may_pass(&error) => return Err(error),
                 // There may be one already.
                 Err(error) if error.code() != Some("BUSYGROUP") => {
                     if self.foreign().insert(spec.id.clone()) {
@@ -83,7 +84,7 @@ impl Shared {
             }
         }
         if !ours.is_empty() {
-            let _: Vec<RedisResult<Value>> = self.line.run(&leases).await?;
+            self.line.each::<Value>(&mut leases).await?;
         }
         Ok(ours)
     }
@@ -129,14 +130,12 @@ impl Shared {
     pub(super) async fn leave_groups(&self) -> RedisResult<()> {
         let streams = self.streams.borrow().clone();
         let mut commands = pipe();
-        commands.ignore_errors();
         commands.cmd("DEL").arg(self.config.keys.worker(&self.id));
         for stream in &streams {
             commands.cmd("XPENDING").arg(stream).arg(GROUP).arg("-").arg("+").arg(1).arg(&*self.id);
         }
-        let answers: Vec<RedisResult<Value>> = self.line.run(&commands).await?;
+        let answers = self.line.each::<Value>(&mut commands).await?;
         let mut commands = pipe();
-        commands.ignore_errors();
         for (stream, given) in streams.iter().zip(answers.into_iter().skip(1)) {
             if matches!(given, Ok(Value::Array(given)) if given.is_empty()) {
                 commands.cmd("XGROUP").arg("DELCONSUMER").arg(stream).arg(GROUP).arg(&*self.id);
@@ -145,7 +144,7 @@ impl Shared {
         if commands.is_empty() {
             return Ok(());
         }
-        self.line.run::<Value>(&commands).await.map(drop)
+        self.line.each::<Value>(&mut commands).await.map(drop)
     }
 
     fn served(&self) -> Vec<Arc<OperationSpec>> {

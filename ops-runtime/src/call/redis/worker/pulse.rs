@@ -8,6 +8,7 @@ use redis::{RedisResult, Value, cmd, pipe};
 use super::{Shared, lock, now};
 use crate::call::Announcement;
 use crate::call::broker::FIRST_WORD;
+use crate::call::redis::connection::refused;
 
 /// Sends heartbeats, and reports running requests.
 pub(super) async fn pulse(shared: Arc<Shared>) {
@@ -21,8 +22,11 @@ pub(super) async fn pulse(shared: Arc<Shared>) {
         shared.look_for_unread().await;
         if all {
             beat = tokio::time::Instant::now() + shared.config.pace.heartbeat;
-            if let Err(error) = shared.beat().await {
-                tracing::debug!(error = error.category(), "the server can't be told that the worker is there");
+            match shared.beat().await {
+                Ok(()) => shared.trouble.clear(),
+                Err(error) => {
+                    shared.trouble.note("the server can't be told that the worker is there", refused(&error));
+                }
             }
         }
     }
@@ -43,14 +47,17 @@ impl Shared {
             commands.cmd("PEXPIRE").arg(stream).arg(self.lease());
         }
         commands.cmd("PEXPIRE").arg(keys.workers()).arg(self.lease());
-        let kept: Vec<bool> = self.line.run(&commands).await?;
+        commands.cmd("SADD").arg(keys.workers()).arg(&*self.id);
+        let mut kept: Vec<bool> = self.line.run(&commands).await?;
+        // A caller removes a worker whose hash has expired, and may do so just when the worker is back.
+        let was_removed = kept.pop() == Some(true);
         let theirs: (i64, i64) = self.line.command(&cmd("TIME")).await?;
         self.ahead.store(theirs.0 * 1_000 + theirs.1 / 1_000 - now(), Ordering::Relaxed);
         self.take_back_streams().await?;
         if kept.get(1) == Some(&false) {
             self.control(&self.line).await?;
         }
-        if kept.contains(&false) || self.untold.load(Ordering::Relaxed) {
+        if was_removed || kept.contains(&false) || self.untold.load(Ordering::Relaxed) {
             self.publish(Announcement::new(), true).await?;
         }
         self.take_over().await

@@ -1,0 +1,46 @@
+//! Why there is no connection, for the log and for the errors of calls that wait for one.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::directory::gone;
+use crate::{CallError, ErrorCode};
+
+/// Why the last attempt failed; nothing if it succeeded.
+#[derive(Default)]
+pub(super) struct Trouble(Mutex<Option<CallError>>);
+
+impl Trouble {
+    fn last(&self) -> MutexGuard<'_, Option<CallError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes why an attempt has failed. A warning says `what` has failed and why, unless the attempt before has failed for
+    /// the same reason.
+    pub(super) fn note(&self, what: &'static str, error: CallError) {
+        let before = self.last().replace(error.clone());
+        if before.is_some_and(|before| before.message() == error.message()) {
+            tracing::debug!(%error, "{what}");
+        } else {
+            tracing::warn!(%error, "{what}");
+        }
+    }
+
+    /// Notes that an attempt has succeeded.
+    pub(super) fn clear(&self) {
+        self.last().take();
+    }
+
+    /// The error of a call that has waited for a connection in vain. It says why there is none, if that is known.
+    pub(super) fn error(&self, what: &'static str) -> CallError {
+        match &*self.last() {
+            Some(last) => {
+                let code = match last.code() {
+                    ErrorCode::AccessDenied => ErrorCode::AccessDenied,
+                    _ => ErrorCode::Aborted,
+                };
+                CallError::new(code, format!("{what}: {}", last.message()))
+            }
+            None => gone(what),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a client of a hub does when it cannot go on as before: other hubs, expired tokens, specs that it does not know.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
+use ops_runtime::call::{CallHandler, PeerAuth};
+use ops_runtime::{CallError, ErrorCode, Registry};
+use serde_json::json;
+
+use crate::harness::{ann, eventually, limited};
+use crate::log::Log;
+use crate::operations::{COUNT, Count, CountInput, registry};
+use crate::proxy::Proxy;
+use crate::websocket::{config, hub, spoke};
+use crate::websocket_faults::{Raw, spec};
+
+fn handler() -> CallHandler {
+    CallHandler::new(registry(&Default::default()))
+}
+
+async fn through(proxy: &Proxy, config: WebSocketConfig) -> WebSocketClient {
+    WebSocketClient::connect(&format!("ws://{}/", proxy.address()), config).await.unwrap()
+}
+
+/// After a restart of the hub, the subscriber may be there before the spoke that it subscribes to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_waits_for_its_spoke() {
+    limited(async {
+        let forwarding = async || -> Listening { hub().with_forwarding().listen("127.0.0.1:0").await.unwrap() };
+        let (before, after) = (forwarding().await, forwarding().await);
+        let first = spoke(&before.url(), handler()).await;
+        let proxy = Proxy::start(before.address()).await;
+        let client = through(&proxy, config("ann").with_resubscription()).await;
+        let remote = client.remote();
+        eventually("the operations are announced", || remote.list().len() == COUNT).await;
+        let mut items = remote.subscribe::<Count>(CountInput { to: 10_000 }).await.unwrap();
+        assert_eq!(items.next().await.unwrap().unwrap().data, 0);
+        proxy.redirect(after.address());
+        proxy.cut();
+        let mut next = items.next().await.unwrap();
+        while next.is_ok() {
+            next = items.next().await.unwrap();
+        }
+        let gap = next.unwrap_err();
+        assert_eq!((gap.code(), &gap.details()["resubscribed"]), (&ErrorCode::Aborted, &json!(true)));
+        eventually("there is a connection again", || client.is_connected()).await;
+        assert!(remote.list().is_empty());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let second = spoke(&after.url(), handler()).await;
+        for n in 0..300 {
+            assert_eq!(items.next().await.unwrap().unwrap().data, n);
+        }
+        drop((items, first, second));
+        eventually("no request is pending", || remote.pending_count() == 0).await;
+    })
+    .await;
+}
+
+/// Nobody waits for a spoke for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_ends_if_its_spoke_does_not_come() {
+    limited(async {
+        let forwarding = async || -> Listening { hub().with_forwarding().listen("127.0.0.1:0").await.unwrap() };
+        let (before, after) = (forwarding().await, forwarding().await);
+        let _spoke = spoke(&before.url(), handler()).await;
+        let proxy = Proxy::start(before.address()).await;
+        let config = config("ann").with_resubscription().with_connect_timeout(Duration::from_secs(1));
+        let client = through(&proxy, config).await;
+        let remote = client.remote();
+        eventually("the operations are announced", || remote.list().len() == COUNT).await;
+        let items = remote.stream("test.silent_after", json!({ "items": 0 })).await.unwrap();
+        proxy.redirect(after.address());
+        proxy.cut();
+        let mut items: Vec<_> = items.collect().await;
+        assert_eq!(*items.pop().unwrap().unwrap_err().code(), ErrorCode::OperationNotFound);
+        assert_eq!(*items.pop().unwrap().unwrap_err().code(), ErrorCode::Aborted);
+        assert!(items.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_says_why_there_is_no_connection() {
+    limited(async {
+        let (log, _guard) = Log::start();
+        let closed = Hub::new(CallHandler::new(Registry::new()))
+            .with_authenticator(|_| async { Err(axum::http::StatusCode::UNAUTHORIZED) });
+        let (server, refusing) =
+            (hub().listen("127.0.0.1:0").await.unwrap(), closed.listen("127.0.0.1:0").await.unwrap());
+        let proxy = Proxy::start(server.address()).await;
+        let client = through(&proxy, config("ann").with_connect_timeout(Duration::from_secs(2))).await;
+        proxy.redirect(refusing.address());
+        proxy.cut();
+        eventually("the connection is lost", || !client.is_connected()).await;
+        let error = client.remote().call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::AccessDenied, "{error}");
+        let why = "there is no connection to the hub: the hub refuses: HTTP 401";
+        assert!(error.message().starts_with(why), "{error}");
+        // It has tried again and again.
+        let told = log.with("the hub refuses: HTTP 401");
+        assert_eq!(told.len(), 1, "{told:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_handshake_has_a_token_of_its_own() {
+    limited(async {
+        let used = Arc::new(Mutex::new(HashSet::new()));
+        let known = used.clone();
+        let hub = Hub::new(handler()).with_authenticator(move |request| {
+            let token = request.headers.get("authorization").and_then(|value| value.to_str().ok()).map(str::to_owned);
+            let is_new =
+                token.is_some_and(|token| token.starts_with("Bearer t") && known.lock().unwrap().insert(token));
+            async move {
+                if is_new { Ok(PeerAuth::authenticated(ann())) } else { Err(axum::http::StatusCode::UNAUTHORIZED) }
+            }
+        });
+        let server = hub.listen("127.0.0.1:0").await.unwrap();
+        let proxy = Proxy::start(server.address()).await;
+        let next = AtomicUsize::new(0);
+        let config = WebSocketConfig::new().with_token_source(move || {
+            let token = format!("t{}", next.fetch_add(1, Ordering::SeqCst));
+            async move { Ok(token) }
+        });
+        let client = through(&proxy, config).await;
+        for n in 1..4 {
+            eventually("a token was used", || used.lock().unwrap().len() >= n && client.is_connected()).await;
+            let sum = client.remote().call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap();
+            assert_eq!(sum.data, 3);
+            proxy.cut();
+        }
+        let fails = WebSocketConfig::new().with_token_source(|| async { Err(CallError::new("LOGIN", "no login")) });
+        let error = WebSocketClient::connect(&server.url(), fails).await.unwrap_err();
+        assert_eq!(error.code().as_str(), "LOGIN");
+        let broken = WebSocketConfig::new().with_token_source(|| async { Ok("a\nb".to_owned()) });
+        let error = WebSocketClient::connect(&server.url(), broken).await.unwrap_err();
+        assert!(error.message().contains("with_token_source"), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_spec_that_can_not_be_read_is_left_out() {
+    limited(async {
+        let (log, _guard) = Log::start();
+        let hub = hub();
+        let server = hub.listen("127.0.0.1:0").await.unwrap();
+        let mut raw = Raw::connect(&server.url(), "worker").await;
+        let partial = json!({ "namespace": "py", "name": "b", "type": "query" });
+        let add = json!([spec("one", "query"), partial, 7, spec("two", "query")]);
+        raw.say(json!({ "type": "link.announce", "payload": { "add": add } })).await;
+        let remote = hub.remote();
+        eventually("the others are served", || remote.list().len() == 2).await;
+        let told = log.with("left out");
+        assert!(told.len() == 1 && told[0].contains("py.b"), "{told:?}");
+        // What is no announcement at all is still a fault, and the log says why.
+        raw.say(r#"{"type":"link.announce","payload":{"add":7}}"#).await;
+        eventually("it is logged", || log.with("link.announce").iter().any(|line| line.contains("a list of specs")))
+            .await;
+    })
+    .await;
+}

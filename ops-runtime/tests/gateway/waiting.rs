@@ -1,0 +1,172 @@
+//! Programs of models that wait, and what may not happen while they do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ops_runtime::access::CallPolicy;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::gateway::{Gateway, ResultLimits, Tools};
+use ops_runtime::http::HttpConfig;
+use ops_runtime::mcp::McpPeer;
+use ops_runtime::program::{Limits, MemoryStore};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, Context};
+use serde_json::{Value, json};
+
+use crate::client::{Client, REVISIONS};
+use crate::fixture::{Shop, owner, text, texts};
+use crate::programs::{Shared, asked, part};
+
+/// A shop with an operation that asks its user, if it can, and counts how often it went on.
+fn asking() -> (Shop, Arc<AtomicUsize>) {
+    static DELETE: OperationSpec = OperationSpec::mutation("shop.deleteAll");
+    let (shop, deleted) = (Shop::new(), Arc::new(AtomicUsize::new(0)));
+    let counted = deleted.clone();
+    let delete = move |_: Value, context: Context| {
+        let counted = counted.clone();
+        async move {
+            if let Some(peer) = McpPeer::of(&context).filter(|peer| peer.supports("elicitation")) {
+                let schema = json!({ "type": "object", "properties": {} });
+                let params = json!({ "message": "Delete all pets?", "requestedSchema": schema });
+                let answer = peer.ask("sure", "elicitation/create", params).await?;
+                if answer["action"] != "accept" {
+                    return Ok(json!("kept"));
+                }
+            }
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok::<_, CallError>(json!("gone"))
+        }
+    };
+    shop.registry.register(Registration::new(&DELETE, Handler::dynamic(delete))).unwrap();
+    (shop, deleted)
+}
+
+#[tokio::test]
+async fn a_question_of_a_handler_does_not_run_a_program_again() {
+    let code = "
+        await ops.shop.renamePet({ petId: 7, name: 'Max' });
+        try { return await ops.shop.deleteAll({}) } catch (error) { return error.code }
+    ";
+    let policy = CallPolicy::new().with_allow("*");
+    let (shop, deleted) = asking();
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(policy).build().await.unwrap();
+    // Such a client would answer by repeating the request.
+    let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
+    let done = client.request("tools/call", asked(json!({ "code": code }), json!({}))).await["result"].clone();
+    assert_eq!(text(&done), "UNSUPPORTED", "{done}");
+    assert_eq!((shop.renamed(), deleted.load(Ordering::SeqCst)), (1, 0));
+    // One of an earlier revision answers within the call.
+    let form = json!({ "elicitation": {} });
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], form).await;
+    let id = client.send("tools/call", json!({ "name": "execute", "arguments": { "code": code } })).await;
+    let question = client.receive().await;
+    assert_eq!(question["params"]["message"], "Delete all pets?", "{question}");
+    client.respond(&question["id"], json!({ "action": "accept" })).await;
+    let done = client.answer(id).await["result"].clone();
+    assert_eq!((text(&done), shop.renamed(), deleted.load(Ordering::SeqCst)), ("gone", 2, 1), "{done}");
+}
+
+#[tokio::test]
+async fn a_program_goes_on_only_where_it_began() {
+    let folder = std::env::temp_dir().join(format!("ops-place-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let remove = json!({ "operationId": "removePet", "responses": { "204": { "description": "Gone" } } });
+    let document = json!({ "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" },
+        "servers": [{ "url": "http://127.0.0.1:9/own" }], "paths": { "/pet": { "delete": remove } } });
+    let file = folder.join("shop.json");
+    std::fs::write(&file, document.to_string()).unwrap();
+    let store = Arc::new(MemoryStore::new());
+    let built = |server: Option<&str>, is_mock: bool| {
+        let config = HttpConfig::new().with_namespace("api");
+        let config = server.into_iter().fold(config, ops_runtime::HttpConfig::with_base_url);
+        let (builder, file) = (Gateway::builder().with_tools(Tools::Code), file.to_str().unwrap());
+        let builder = if is_mock { builder.with_mock(file, config) } else { builder.with_document(file, config) };
+        builder.with_program_store(Shared(store.clone())).build()
+    };
+    let code = "return await ops.api.removePet({})";
+    let staging = built(Some("http://127.0.0.1:9/staging"), false).await.unwrap();
+    let waits = owner(&staging).await.call("execute", json!({ "code": code })).await;
+    let (key, ask) = (part(&waits, "\"resume\": \"", '"'), part(&waits, "(key ", ')'));
+    let agreed = json!({ "code": code, "resume": key, "approve": [ask] });
+    for (server, is_mock) in
+        [(Some("http://127.0.0.1:9/production"), false), (None, false), (Some("http://127.0.0.1:9/staging"), true)]
+    {
+        let other = built(server, is_mock).await.unwrap();
+        let refused = owner(&other).await.call("execute", agreed.clone()).await;
+        assert!(text(&refused).contains("calls other servers now"), "{server:?} {is_mock}: {refused}");
+        assert!(text(&refused).contains("It still waits"), "{server:?} {is_mock}: {refused}");
+    }
+    // As if the process had been started again.
+    let staging = built(Some("http://127.0.0.1:9/staging"), false).await.unwrap();
+    let waits = owner(&staging).await.call("execute", json!({ "code": code, "resume": key })).await;
+    assert!(text(&waits).contains(&format!("(key {ask})")), "{waits}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test]
+async fn the_questions_of_a_program_have_the_room_of_one_result() {
+    let shop = Shop::new();
+    let results = ResultLimits::new().with_max_shown(8_000);
+    let gateway = shop.gateway().with_tools(Tools::Code).with_results(results).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "
+        const rename = petId => ops.shop.renamePet({ petId, name: 'x'.repeat(500) });
+        return (await Promise.all(Array.from({ length: 30 }, (_, petId) => rename(petId)))).length;
+    ";
+    let (mut arguments, mut asked, mut rounds) = (json!({ "code": code }), 0, 0);
+    let done = loop {
+        let waits = client.call("execute", arguments).await;
+        if asked == 30 {
+            break waits;
+        }
+        assert_eq!(shop.renamed(), asked, "{waits}");
+        let told = text(&waits);
+        assert!(told.len() < 8_200, "{} bytes", told.len());
+        // What cuts the text leaves its beginning.
+        assert!(told.find("\"resume\": \"").is_some_and(|at| at < 200), "{told}");
+        let keys: Vec<&str> =
+            told.split("(key ").skip(1).filter_map(|rest| rest.split_once(')').map(|(key, _)| key)).collect();
+        asked += keys.len();
+        rounds += 1;
+        let more = 30 - asked;
+        assert_eq!(told.contains(&format!("And {more} more call")), more > 0, "{told}");
+        arguments = json!({ "code": code, "resume": part(&waits, "\"resume\": \"", '"'), "approve": keys });
+    };
+    assert_eq!((text(&done), shop.renamed()), ("30", 30), "{done}");
+    assert!(rounds > 1, "{rounds}");
+}
+
+#[tokio::test]
+async fn a_program_that_went_on_after_a_no_has_ended() {
+    let limits = Limits::new().with_memory(16 << 20);
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).with_program_limits(limits).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "
+        try { await ops.shop.renamePet({ petId: 7, name: 'Max' }) }
+        catch (error) { const all = []; for (;;) all.push('x'.repeat(1e6) + all.length) }
+    ";
+    let waits = client.call("execute", json!({ "code": code })).await;
+    let (key, ask) = (part(&waits, "\"resume\": \"", '"'), part(&waits, "(key ", ')'));
+    let failed = client.call("execute", json!({ "code": code, "resume": key, "decline": [ask] })).await;
+    assert!(text(&failed).starts_with("The program failed: ") && text(&failed).contains("memory"), "{failed}");
+    let gone = client.call("execute", json!({ "code": code, "resume": key })).await;
+    assert!(text(&gone).starts_with("No program waits under the key"), "{gone}");
+}
+
+#[tokio::test]
+async fn an_argument_of_execute_that_says_nothing_is_none() {
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for (arguments, told) in [
+        (json!({ "code": "return 1", "resume": "", "approve": [], "decline": [] }), "1"),
+        (json!({ "code": "return 1", "resume": null, "approve": null, "decline": null, "read": null }), "1"),
+        (
+            json!({ "code": null, "read": { "cursor": "x", "pointer": null, "from": null } }),
+            "no result has this cursor",
+        ),
+        (json!({ "code": "", "resume": "", "read": { "cursor": "x" } }), "no result has this cursor"),
+    ] {
+        let answer = client.call("execute", arguments.clone()).await;
+        assert!(texts(&answer)[0].contains(told), "{arguments}: {answer}");
+    }
+}
