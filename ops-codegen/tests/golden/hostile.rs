@@ -1666,7 +1666,7 @@ ops::methods! {
 ///
 /// # indented     code
 ///
-/// - [`indented_code`](Self::indented_code): indented
+/// - [`indented_code`](Self::indented_code): indented code
 ///
 /// # \`\`\` unclosed
 ///
@@ -1702,7 +1702,7 @@ ops::methods! {
 ///
 /// # aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 ///
-/// - [`aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`](Self::aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa): aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+/// - [`aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`](Self::aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa): aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…
 ///
 /// # "\]
 ///
@@ -2049,6 +2049,7 @@ pub struct EvilFnMain {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilFnMainX {
+    /// `*/ fn main() {} /*` in JSON.
     FnMain,
     Y,
     /// Any other value.
@@ -2066,6 +2067,7 @@ pub struct EvilCompileErrorX {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilCompileErrorXx {
+    /// `"; compile_error!("x"); "` in JSON.
     CompileErrorX,
     Y,
     /// Any other value.
@@ -2083,6 +2085,7 @@ pub struct EvilFnXr {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilFnXrx {
+    /// `"##; fn x() {} r##"` in JSON.
     FnXR,
     Y,
     /// Any other value.
@@ -2188,6 +2191,7 @@ pub struct EvilEvil {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilEvilX {
+    /// `..evil` in JSON.
     Evil,
     Y,
     /// Any other value.
@@ -2223,6 +2227,7 @@ pub struct EvilStatic {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilStaticX {
+    /// `'static` in JSON.
     Static,
     Y,
     /// Any other value.
@@ -2240,6 +2245,7 @@ pub struct EvilX {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilXx {
+    /// `//! x` in JSON.
     X,
     Y,
     /// Any other value.
@@ -2257,6 +2263,7 @@ pub struct EvilCodeLinkPetCratePetScriptAlert1Script {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilCodeLinkPetCratePetScriptAlert1ScriptX {
+    /// `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` in JSON.
     CodeLinkPetCratePetScriptAlert1Script,
     Y,
     /// Any other value.
@@ -2295,6 +2302,7 @@ pub struct EvilUnclosed {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilUnclosedX {
+    /// `....unclosed` in JSON.
     Unclosed,
     Y,
     /// Any other value.
@@ -2315,6 +2323,7 @@ pub struct EvilALazy1bLazy {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilALazy1bLazyX {
+    /// `- a.lazy.1. b.lazy` in JSON.
     ALazy1BLazy,
     Y,
     /// Any other value.
@@ -2332,6 +2341,7 @@ pub struct EvilCrateX {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilCrateXx {
+    /// `$crate::x!()` in JSON.
     CrateX,
     Y,
     /// Any other value.
@@ -2832,10 +2842,12 @@ pub struct EveryPlaceInput {
     pub allow_x: Option<String>,
     /// `.` in JSON.
     pub ud: Option<String>,
+    /// `..evil` in JSON.
     pub evil: Option<String>,
     /// `{}{0}{x:?}` in JSON.
     pub n0_x: Option<String>,
     pub static_: Option<String>,
+    /// `//! x` in JSON.
     pub x: Option<String>,
     pub code_link_pet_crate_pet_script_alert_1_script: Option<String>,
     pub indented_code: Option<String>,
@@ -2875,6 +2887,7 @@ pub struct EveryPlaceInput {
     pub fn_main_cookie: Option<String>,
     pub compile_error_x_cookie: Option<String>,
     pub fn_x_r_cookie: Option<String>,
+    /// `]] } }_cookie` in JSON.
     pub cookie: Option<String>,
     /// `\_cookie` in JSON.
     pub cookie_2: Option<String>,
@@ -2964,10 +2977,12 @@ pub struct EveryPlaceInputBodyMultipart {
     pub allow_x: Option<ops::Body>,
     /// `.` in JSON.
     pub ud: Option<ops::Body>,
+    /// `..evil` in JSON.
     pub evil: Option<ops::Body>,
     /// `{}{0}{x:?}` in JSON.
     pub n0_x: Option<ops::Body>,
     pub static_: Option<ops::Body>,
+    /// `//! x` in JSON.
     pub x: Option<ops::Body>,
     pub code_link_pet_crate_pet_script_alert_1_script: Option<ops::Body>,
     pub indented_code: Option<ops::Body>,
@@ -3012,8 +3027,11 @@ pub struct EveryPlaceInputBodyMultipart {
 pub enum EveryPlaceInputContentType {
     ApplicationJson,
     MultipartFormData,
+    /// `text/"; compile_error!("x"); "` in JSON.
     TextCompileErrorX,
+    /// `text/"##; fn x() {} r##"` in JSON.
     TextFnXR,
+    /// `text/]] } }` in JSON.
     Text,
     /// `text/\` in JSON.
     Text2,
@@ -3022,14 +3040,17 @@ pub enum EveryPlaceInputContentType {
     /// `"text/\n#![allow(x)]\n"` in JSON.
     TextAllowX,
     TextEvil,
+    /// `text/{}{0}{x:?}` in JSON.
     Text0X,
     TextStatic,
     TextX,
+    /// `text/.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` in JSON.
     TextCodeLinkPetCratePetScriptAlert1Script,
     /// `"text/    indented\n    code\n"` in JSON.
     TextIndentedCode,
     TextUnclosed,
     TextALazy1BLazy,
+    /// `text/$crate::x!()` in JSON.
     TextCrateX,
     /// `text/..` in JSON.
     Text4,
@@ -3044,17 +3065,21 @@ pub enum EveryPlaceInputContentType {
     Text8,
     /// `text/"]` in JSON.
     Text9,
+    /// `text/#[derive(X)]` in JSON.
     TextDeriveX,
     /// `text/"#` in JSON.
     Text10,
+    /// `text/"###; x!(); r###"` in JSON.
     TextXR,
     TextSrcMain,
     TextEtcPasswd,
     TextCDirFile,
     /// `"text/\u2069\u202d\u200fevil\u2028"` in JSON.
     TextEvil2,
+    /// `text/${env}` in JSON.
     TextEnv,
     Text00_0a,
+    /// `text/b'\` in JSON.
     TextB,
     /// `text/--><x>` in JSON.
     TextX2,
@@ -3115,8 +3140,9 @@ pub struct FnMain2 {
 
 /// "; compile_error!("x"); "
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs, clippy::enum_variant_names)]
+#[allow(clippy::enum_variant_names)]
 pub enum CompileErrorX2 {
+    /// `"; compile_error!("x"); "` in JSON.
     CompileErrorX,
     /// `"##; fn x() {} r##"` in JSON.
     CompileErrorX2,
@@ -3213,6 +3239,7 @@ pub struct EvilItem {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilItemE {
+    /// `..evil` in JSON.
     Evil,
     /// Any other value.
     Other(String),
@@ -3231,8 +3258,8 @@ pub struct Static2 {
 
 /// //! x
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum X4 {
+    /// `//! x` in JSON.
     X,
     /// `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` in JSON.
     X2,
@@ -3296,8 +3323,9 @@ pub struct ALazy1BLazy2 {
 
 /// $crate::x!()
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs, clippy::enum_variant_names)]
+#[allow(clippy::enum_variant_names)]
 pub enum CrateX2 {
+    /// `$crate::x!()` in JSON.
     CrateX,
     /// `..` in JSON.
     CrateX2,
@@ -3415,8 +3443,9 @@ pub struct QuotesHash2 {
 
 /// "###; x!(); r###"
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs, clippy::enum_variant_names)]
+#[allow(clippy::enum_variant_names)]
 pub enum XR2 {
+    /// `"###; x!(); r###"` in JSON.
     XR,
     /// `../../src/main` in JSON.
     XR2,
@@ -3454,6 +3483,7 @@ pub struct EtcPasswdItem {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EtcPasswdItemE {
+    /// `/etc/passwd` in JSON.
     EtcPasswd,
     /// Any other value.
     Other(String),
@@ -3472,8 +3502,9 @@ pub struct Evil7 {
 
 /// ${env}
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs, clippy::enum_variant_names)]
+#[allow(clippy::enum_variant_names)]
 pub enum Env2 {
+    /// `${env}` in JSON.
     Env,
     /// `%00%0a` in JSON.
     Env2,
@@ -3511,6 +3542,7 @@ pub struct BItem {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum BItemE {
+    /// `b'\` in JSON.
     B,
     /// Any other value.
     Other(String),

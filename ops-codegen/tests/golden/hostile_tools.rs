@@ -1710,6 +1710,7 @@ pub struct FnMainInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum FnMainInputFnMain {
+    /// `*/ fn main() {} /*` in JSON.
     FnMain,
     X,
     /// Any other value.
@@ -1726,6 +1727,7 @@ pub struct FnMain2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum FnMainFnMain {
+    /// `*/ fn main() {} /*` in JSON.
     FnMain,
     /// Any other value.
     Other(::std::string::String),
@@ -1757,6 +1759,7 @@ pub struct FnMainOutputFnMain {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum FnMainOutputVariant {
+    /// `*/ fn main() {} /*` in JSON.
     FnMain,
     /// Any other value.
     Other(::std::string::String),
@@ -1774,6 +1777,7 @@ pub struct CompileErrorXInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum CompileErrorXInputCompileErrorX {
+    /// `"; compile_error!("x"); "` in JSON.
     CompileErrorX,
     X,
     /// Any other value.
@@ -1790,6 +1794,7 @@ pub struct CompileErrorX2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum CompileErrorXCompileErrorX {
+    /// `"; compile_error!("x"); "` in JSON.
     CompileErrorX,
     /// Any other value.
     Other(::std::string::String),
@@ -1815,6 +1820,7 @@ pub struct FnXrInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum FnXrInputFnXr {
+    /// `"##; fn x() {} r##"` in JSON.
     FnXR,
     X,
     /// Any other value.
@@ -1831,6 +1837,7 @@ pub struct FnXR2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum FnXRFnXr {
+    /// `"##; fn x() {} r##"` in JSON.
     FnXR,
     /// Any other value.
     Other(::std::string::String),
@@ -1862,6 +1869,7 @@ pub struct FnXrOutputFnXr {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum FnXrOutputVariant {
+    /// `"##; fn x() {} r##"` in JSON.
     FnXR,
     /// Any other value.
     Other(::std::string::String),
@@ -2155,6 +2163,7 @@ pub struct EvilInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilInputEvil {
+    /// `..evil` in JSON.
     Evil,
     X,
     /// Any other value.
@@ -2171,6 +2180,7 @@ pub struct Evil2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilEvil {
+    /// `..evil` in JSON.
     Evil,
     /// Any other value.
     Other(::std::string::String),
@@ -2202,6 +2212,7 @@ pub struct EvilOutputEvil {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EvilOutputVariant {
+    /// `..evil` in JSON.
     Evil,
     /// Any other value.
     Other(::std::string::String),
@@ -2267,6 +2278,7 @@ pub struct StaticInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum StaticInputStatic {
+    /// `'static` in JSON.
     Static,
     X,
     /// Any other value.
@@ -2283,6 +2295,7 @@ pub struct Static2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum StaticStatic {
+    /// `'static` in JSON.
     Static,
     /// Any other value.
     Other(::std::string::String),
@@ -2314,6 +2327,7 @@ pub struct StaticOutputStatic {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum StaticOutputVariant {
+    /// `'static` in JSON.
     Static,
     /// Any other value.
     Other(::std::string::String),
@@ -2329,8 +2343,8 @@ pub struct XInput {
 
 /// //! x
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum XInputX {
+    /// `//! x` in JSON.
     X,
     /// `x` in JSON.
     X2,
@@ -2348,6 +2362,7 @@ pub struct X2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum XX {
+    /// `//! x` in JSON.
     X,
     /// Any other value.
     Other(::std::string::String),
@@ -2373,6 +2388,7 @@ pub struct CodeLinkPetCratePetScriptAlert1ScriptInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script {
+    /// `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` in JSON.
     CodeLinkPetCratePetScriptAlert1Script,
     X,
     /// Any other value.
@@ -2389,6 +2405,7 @@ pub struct CodeLinkPetCratePetScriptAlert1Script2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script {
+    /// `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` in JSON.
     CodeLinkPetCratePetScriptAlert1Script,
     /// Any other value.
     Other(::std::string::String),
@@ -2420,6 +2437,7 @@ pub struct CodeLinkPetCratePetScriptAlert1ScriptOutputWithCodeLinkPetCratePetScr
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum CodeLinkPetCratePetScriptAlert1ScriptOutputVariant {
+    /// `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` in JSON.
     CodeLinkPetCratePetScriptAlert1Script,
     /// Any other value.
     Other(::std::string::String),
@@ -2492,6 +2510,7 @@ pub struct UnclosedInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum UnclosedInputUnclosed {
+    /// `....unclosed` in JSON.
     Unclosed,
     X,
     /// Any other value.
@@ -2510,6 +2529,7 @@ pub struct Unclosed2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum UnclosedUnclosed {
+    /// `....unclosed` in JSON.
     Unclosed,
     /// Any other value.
     Other(::std::string::String),
@@ -2549,6 +2569,7 @@ pub struct UnclosedOutputUnclosed {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum UnclosedOutputVariant {
+    /// `....unclosed` in JSON.
     Unclosed,
     /// Any other value.
     Other(::std::string::String),
@@ -2575,6 +2596,7 @@ pub struct ALazy1bLazyInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum ALazy1bLazyInputALazy1bLazy {
+    /// `- a.lazy.1. b.lazy` in JSON.
     ALazy1BLazy,
     X,
     /// Any other value.
@@ -2594,6 +2616,7 @@ pub struct ALazy1BLazy2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum ALazy1BLazyALazy1bLazy {
+    /// `- a.lazy.1. b.lazy` in JSON.
     ALazy1BLazy,
     /// Any other value.
     Other(::std::string::String),
@@ -2625,6 +2648,7 @@ pub struct CrateXInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum CrateXInputCrateX {
+    /// `$crate::x!()` in JSON.
     CrateX,
     X,
     /// Any other value.
@@ -2641,6 +2665,7 @@ pub struct CrateX2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum CrateXCrateX {
+    /// `$crate::x!()` in JSON.
     CrateX,
     /// Any other value.
     Other(::std::string::String),
@@ -2672,6 +2697,7 @@ pub struct CrateXOutputCrateX {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum CrateXOutputVariant {
+    /// `$crate::x!()` in JSON.
     CrateX,
     /// Any other value.
     Other(::std::string::String),
@@ -3082,6 +3108,7 @@ pub struct DeriveXInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum DeriveXInputDeriveX {
+    /// `#[derive(X)]` in JSON.
     DeriveX,
     X,
     /// Any other value.
@@ -3098,6 +3125,7 @@ pub struct DeriveX2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum DeriveXDeriveX {
+    /// `#[derive(X)]` in JSON.
     DeriveX,
     /// Any other value.
     Other(::std::string::String),
@@ -3129,6 +3157,7 @@ pub struct DeriveXOutputDeriveX {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum DeriveXOutputVariant {
+    /// `#[derive(X)]` in JSON.
     DeriveX,
     /// Any other value.
     Other(::std::string::String),
@@ -3194,6 +3223,7 @@ pub struct XrInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum XrInputXr {
+    /// `"###; x!(); r###"` in JSON.
     XR,
     X,
     /// Any other value.
@@ -3210,6 +3240,7 @@ pub struct XR2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum XRXr {
+    /// `"###; x!(); r###"` in JSON.
     XR,
     /// Any other value.
     Other(::std::string::String),
@@ -3241,6 +3272,7 @@ pub struct XrOutputXr {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum XrOutputVariant {
+    /// `"###; x!(); r###"` in JSON.
     XR,
     /// Any other value.
     Other(::std::string::String),
@@ -3258,6 +3290,7 @@ pub struct SrcMainInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum SrcMainInputSrcMain {
+    /// `../../src/main` in JSON.
     SrcMain,
     X,
     /// Any other value.
@@ -3274,6 +3307,7 @@ pub struct SrcMain2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum SrcMainSrcMain {
+    /// `../../src/main` in JSON.
     SrcMain,
     /// Any other value.
     Other(::std::string::String),
@@ -3299,6 +3333,7 @@ pub struct EtcPasswdInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EtcPasswdInputEtcPasswd {
+    /// `/etc/passwd` in JSON.
     EtcPasswd,
     X,
     /// Any other value.
@@ -3315,6 +3350,7 @@ pub struct EtcPasswd2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EtcPasswdEtcPasswd {
+    /// `/etc/passwd` in JSON.
     EtcPasswd,
     /// Any other value.
     Other(::std::string::String),
@@ -3346,6 +3382,7 @@ pub struct EtcPasswdOutputEtcPasswd {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EtcPasswdOutputVariant {
+    /// `/etc/passwd` in JSON.
     EtcPasswd,
     /// Any other value.
     Other(::std::string::String),
@@ -3471,6 +3508,7 @@ pub struct EnvInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EnvInputEnv {
+    /// `${env}` in JSON.
     Env,
     X,
     /// Any other value.
@@ -3487,6 +3525,7 @@ pub struct Env2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EnvEnv {
+    /// `${env}` in JSON.
     Env,
     /// Any other value.
     Other(::std::string::String),
@@ -3584,6 +3623,7 @@ pub struct BInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum BInputB {
+    /// `b'\` in JSON.
     B,
     X,
     /// Any other value.
@@ -3600,6 +3640,7 @@ pub struct B2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum BB {
+    /// `b'\` in JSON.
     B,
     /// Any other value.
     Other(::std::string::String),
@@ -3623,8 +3664,8 @@ pub struct XInput3 {
 
 /// --\>\<x\>
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum XInputX2 {
+    /// `--><x>` in JSON.
     X,
     /// `x` in JSON.
     X2,
@@ -3642,6 +3683,7 @@ pub struct XX2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum XXX {
+    /// `--><x>` in JSON.
     X,
     /// Any other value.
     Other(::std::string::String),
@@ -3673,6 +3715,7 @@ pub struct XOutputX {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum XOutputVariant {
+    /// `--><x>` in JSON.
     X,
     /// Any other value.
     Other(::std::string::String),
@@ -3738,6 +3781,7 @@ pub struct EveryPlaceInput {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EveryPlaceInputEveryPlace {
+    /// `every. "place"` in JSON.
     EveryPlace,
     X,
     /// Any other value.
@@ -3754,6 +3798,7 @@ pub struct EveryPlace2 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EveryPlaceEveryPlace {
+    /// `every. "place"` in JSON.
     EveryPlace,
     /// Any other value.
     Other(::std::string::String),
@@ -3785,6 +3830,7 @@ pub struct EveryPlaceOutputEveryPlace {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EveryPlaceOutputVariant {
+    /// `every. "place"` in JSON.
     EveryPlace,
     /// Any other value.
     Other(::std::string::String),

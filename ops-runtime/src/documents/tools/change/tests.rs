@@ -67,9 +67,11 @@ fn kinds_and_limits() {
     // A length is at least 0 anyway.
     property(&string, &with("minLength", json!(0)), &[], &[]);
     property(&with("minItems", json!(0)), &string, &[], &[]);
+    // What is said of objects says nothing of a text.
+    property(&string, &with("minProperties", json!(1)), &[], &[]);
     property(
-        &string,
-        &with("minProperties", json!(1)),
+        &json!({ "type": "object" }),
+        &json!({ "type": "object", "minProperties": 1 }),
         &["!: `minProperties` is 1 now"],
         &[": `minProperties` is 1 now"],
     );
