@@ -295,6 +295,23 @@ fn documents_that_are_meant_are_named() {
 }
 
 #[test]
+fn a_namespace_of_tools_and_other_operations_is_compared() {
+    let folder = Folder::new("mixed");
+    for (name, binding) in
+        [("tool", r#"{ "type": "mcp", "tool": "tool", "output": "structured" }"#), ("other", r#"{ "type": "local" }"#)]
+    {
+        let spec = format!(
+            r#"{{ "namespace": "shop", "name": "{name}", "version": "1", "type": "query", "description": "x",
+                "inputSchema": {{ "type": "object" }}, "outputSchema": {{ "type": "object" }},
+                "accessControl": {{ "requiredScopes": [] }}, "binding": {binding} }}"#
+        );
+        folder.write(&format!("specs/{name}.json"), &spec);
+    }
+    let (status, stdout, stderr) = folder.ops(&["diff", "specs", "specs"]);
+    assert!(status == 0 && stderr.contains("no operation changed"), "{status}: {stdout}{stderr}");
+}
+
+#[test]
 fn a_program_beside_a_document_that_cannot_be_read() {
     let folder = Folder::new("beside");
     folder.write("apis/shop.yaml", SHOP);

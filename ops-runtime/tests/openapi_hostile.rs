@@ -30,6 +30,41 @@ fn families() {
     is_read_quickly(&schemas(chain, Map::new()));
     let wide = many(2000, |at| (format!("S{at}"), json!({ "discriminator": tag, "allOf": [to(0)] })));
     is_read_quickly(&schemas(wide, Map::new()));
+    // One schema extends many bases, and is named many times.
+    let mut bases = many(10_000, |at| (format!("S{at}"), json!({ "discriminator": tag })));
+    let all: Vec<Value> = (0..10_000).map(to).collect();
+    let circle = "#/components/schemas/Circle";
+    bases.insert("Circle".to_owned(), json!({ "$ref": circle, "allOf": all }));
+    bases.insert("Child".to_owned(), json!({ "allOf": vec![json!({ "$ref": circle }); 15_000] }));
+    let mut document = schemas(bases, Map::new());
+    is_read_quickly(&document);
+    document["openapi"] = json!("3.0.4");
+    is_read_quickly(&document);
+}
+
+/// A short reference may lead to a long name, and one long name may be that of a descendant of many.
+#[test]
+fn names_of_definitions_are_cut() {
+    let long = "n".repeat(20_000);
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let base = json!({ "type": "object", "discriminator": { "propertyName": "a" } });
+    let mut all = many(150, |at| (format!("S{at}"), json!({ "allOf": [to("A")] })));
+    all.extend(many(150, |at| (format!("B{at}"), base.clone())));
+    let parts: Vec<Value> = (0..150).map(|at| to(&format!("B{at}"))).collect();
+    all.insert("Heir".to_owned(), json!({ "x-ms-discriminator-value": long, "allOf": parts }));
+    all.insert("A".to_owned(), to(&long));
+    let mapping = many(150, |at| (format!("v{at}"), json!("A")));
+    let mapped = json!({ "type": "object", "discriminator": { "propertyName": "a", "mapping": mapping } });
+    all.insert(long, mapped);
+    all.insert("n".repeat(500), json!({ "type": "string" }));
+    let (api, diagnostics) = openapi::read(&schemas(all, Map::new()), &ReadOptions::new()).unwrap();
+    let told: Vec<_> = diagnostics.iter().map(|told| told.message.as_str()).collect();
+    assert!(told.contains(&"the name of a schema has more than 500 bytes"), "{told:.300?}");
+    let bytes: usize = api.definitions.as_slice().iter().map(|d| d.schema.to_value().unwrap().to_string().len()).sum();
+    assert!(bytes < 1_000_000, "{bytes}");
+    // A name that is kept is no other's.
+    let kept = api.definitions.get(&"n".repeat(500)).unwrap().schema.to_value().unwrap().into_owned();
+    assert_eq!(kept, json!({ "type": "string" }));
 }
 
 #[test]

@@ -8,6 +8,10 @@ use serde_json::{Map, Value, json};
 
 /// The definitions of a description whose operations answer with schemas; the other documents have names.
 fn load(responses: &[&str], schemas: &Value, others: &[(&str, Value)]) -> (Value, Vec<String>) {
+    load_as("3.0.3", responses, schemas, others)
+}
+
+fn load_as(version: &str, responses: &[&str], schemas: &Value, others: &[(&str, Value)]) -> (Value, Vec<String>) {
     let path = |(at, reference): (usize, &&str)| {
         let content = json!({ "application/json": { "schema": { "$ref": *reference } } });
         let responses = json!({ "200": { "description": "", "content": content } });
@@ -15,7 +19,7 @@ fn load(responses: &[&str], schemas: &Value, others: &[(&str, Value)]) -> (Value
     };
     let paths: Map<String, Value> = responses.iter().enumerate().map(path).collect();
     let info = json!({ "title": "Zoo", "version": "1" });
-    let document = json!({ "openapi": "3.0.3", "info": info, "paths": paths, "components": { "schemas": schemas } });
+    let document = json!({ "openapi": version, "info": info, "paths": paths, "components": { "schemas": schemas } });
     let mut source = BTreeMap::from([("api.json".to_owned(), document.to_string())]);
     source.extend(others.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())));
     let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
@@ -85,6 +89,57 @@ fn each_schema_may_be_a_file() {
     for name in ["Cat", "Dog"] {
         assert_eq!(schemas[name]["allOf"][0], refer("Pet_base"), "{name}");
     }
+}
+
+/// The value that selects a file is its name; the names of definitions are words.
+#[test]
+fn files_are_selected_by_their_names() {
+    let others = [
+        ("schemas/com.example.Pet.json", base(&json!({}))),
+        ("schemas/dog-house.json", child("./com.example.Pet.json", "barks")),
+    ];
+    let (schemas, told) = load(&["schemas/com.example.Pet.json", "schemas/dog-house.json"], &json!({}), &others);
+    assert_eq!(told, [""; 0]);
+    let mapping = json!({ "dog-house": "#/$defs/dog_house", "com.example.Pet": "#/$defs/com_example_Pet_base" });
+    assert_eq!(schemas["com_example_Pet"]["discriminator"]["mapping"], mapping);
+    assert_eq!(schemas["dog_house"]["allOf"][0], refer("com_example_Pet_base"));
+}
+
+/// Since 3.1, members beside a reference count.
+#[test]
+fn what_stands_beside_a_reference_is_kept() {
+    let local = |name: &str| format!("#/components/schemas/{name}");
+    let beside = |name: &str| json!({ "$ref": local(name), "required": ["name"] });
+    let schemas = json!({
+        "Pet": base(&json!({})),
+        "Alias": { "$ref": local("Pet"), "description": "d" },
+        "Named": beside("Pet"),
+        "Cat": child(&local("Alias"), "purrs"),
+        "Dog": child(&local("Named"), "barks"),
+        "Fish": { "allOf": [beside("Pet")] },
+    });
+    let (found, told) = load_as("3.1.0", &[], &schemas, &[]);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(found["Pet"]["oneOf"], json!([refer("Cat"), refer("Fish"), refer("Pet_base")]));
+    assert_eq!(found["Cat"]["allOf"][0], refer("Pet_base"));
+    assert_eq!(found["Named"], json!({ "$ref": "#/$defs/Pet", "required": ["name"] }));
+    assert_eq!(found["Dog"]["allOf"][0], refer("Named"));
+    assert_eq!(found["Fish"]["allOf"], json!([{ "$ref": "#/$defs/Pet_base", "required": ["name"] }]));
+}
+
+#[test]
+fn a_descendant_may_extend_a_base_or_null() {
+    let local = |name: &str| format!("#/components/schemas/{name}");
+    let schemas = json!({
+        "Pet": base(&json!({})),
+        "NullablePet": { "nullable": true, "allOf": [to(&local("Pet"))] },
+        "Dog": child(&local("NullablePet"), "barks"),
+    });
+    let (found, told) = load(&[], &schemas, &[]);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(found["Pet"]["oneOf"], json!([refer("Dog"), refer("Pet_base")]));
+    assert_eq!(found["Dog"]["allOf"][0], refer("Pet_base"));
+    assert_eq!(found["NullablePet"]["anyOf"], json!([{ "allOf": [refer("Pet")] }, { "type": "null" }]));
 }
 
 #[test]

@@ -246,6 +246,9 @@ pub struct Announcement {
     pub more: bool,
     /// The largest message that the sender accepts, in bytes.
     pub max_message: Option<u64>,
+    /// Why operations were left out when it was read, if any were. A peer may send any number of such announcements, so
+    /// the transport decides how often it logs this.
+    pub(crate) unread: Option<String>,
 }
 
 impl Announcement {

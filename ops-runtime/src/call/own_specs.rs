@@ -71,7 +71,7 @@ impl Announcement {
         }
         let mut first = Self { more: true, ..self.clone() };
         let (remove, add) = (first.remove.split_off(at.min(removed)), first.add.split_off(at.saturating_sub(removed)));
-        Some((first, Self { remove, add, more: self.more, max_message: None }))
+        Some((first, Self { remove, add, more: self.more, ..Self::default() }))
     }
 
     /// Splits an announcement into parts that fit into a message of `max_message` bytes.

@@ -53,9 +53,16 @@ struct Shared {
     state: Mutex<State>,
     /// Wakes the pulls that wait for a job.
     more: Notify,
-    closed: broadcast::Sender<JobId>,
+    /// The ids of closed jobs, with the [number](State::number) of that time.
+    closed: broadcast::Sender<(JobId, u64)>,
     /// When the engine was made, by both clocks: tokio's, as all waits are by it, and the system's.
     made: (Instant, u64),
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl InMemory {
@@ -79,7 +86,7 @@ impl InMemory {
 
     /// The state, after expired records were removed.
     fn state(&self) -> (MutexGuard<'_, State>, u64) {
-        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.shared.state();
         let now = self.now();
         state.forget(now);
         (state, now)
@@ -148,10 +155,12 @@ impl Engine for InMemory {
     }
 
     fn close<'a>(&'a self, id: &'a JobId, end: &'a Ended) -> EngineResult<'a, bool> {
-        let is_closed = self.state().0.end(id, end);
+        let (mut state, _) = self.state();
+        let (is_closed, number) = (state.end(id, end), state.number);
+        drop(state);
         if is_closed {
             // Without workers there is no receiver.
-            let _ = self.shared.closed.send(id.clone());
+            let _ = self.shared.closed.send((id.clone(), number));
         }
         ready(is_closed)
     }
@@ -197,17 +206,23 @@ impl Engine for InMemory {
     }
 
     fn closed<'a>(&'a self, queue: &'a str) -> EngineResult<'a, BoxStream<'static, JobId>> {
-        let queue = queue.to_owned();
+        // The stream keeps no engine.
+        let (shared, queue) = (Arc::downgrade(&self.shared), queue.to_owned());
         let heard = stream::unfold(self.shared.closed.subscribe(), |mut closed| async {
             loop {
                 match closed.recv().await {
-                    Ok(id) => return Some((id, closed)),
+                    Ok(notice) => return Some((notice, closed)),
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }
             }
         });
-        ready(heard.filter(move |id| std::future::ready(id.queue() == queue)).boxed())
+        let own = heard.filter_map(move |(id, number)| {
+            // The notice may come late: the job was discarded, and its key submitted again.
+            let is_later = shared.upgrade().is_some_and(|shared| shared.state().is_later(&id, number));
+            std::future::ready((id.queue() == queue && !is_later).then_some(id))
+        });
+        ready(own.boxed())
     }
 
     fn tell<'a>(&'a self, id: &'a JobId, progress: &'a Progress) -> EngineResult<'a, ()> {

@@ -18,8 +18,12 @@ use crate::durable::parent::Parent;
 
 /// A delivered job, and what ends its attempt: the job was closed, or its lease was lost.
 ///
-/// The task that runs a handler does not extend the lease: a handler that blocks its thread would lose the job, and
-/// another worker would run the job beside it.
+/// The task that runs a handler does not extend the lease: a handler that is not polled for long, such as one in
+/// `block_in_place`, would lose the job, and another worker would run the job beside it.
+///
+/// This does not help a handler that simply blocks its thread. A current-thread runtime has no other thread. In a
+/// multi-thread runtime, the blocked thread may be the one that waits for the runtime's timers and sockets, and no other
+/// thread is woken to do that: then no lease of the process is extended.
 pub(super) struct Lease {
     pub(super) delivery: Delivery,
     is_closed: AtomicBool,

@@ -21,6 +21,8 @@ use crate::durable::scope::{Gate, Scope};
 
 /// How long an engine is asked for jobs at a time. A worker that stops waits for it, so that no job is lost in between.
 const PULL: Duration = Duration::from_secs(1);
+/// How long [`WorkerHandle::stop_within`] gives jobs back after its limit.
+const GIVE_BACK: Duration = Duration::from_secs(5);
 /// How often the gauges of a queue are set.
 #[cfg(feature = "metrics")]
 const MEASURE: Duration = Duration::from_secs(15);
@@ -154,20 +156,23 @@ impl WorkerHandle {
     /// Like [`stop`](Self::stop), for as long as the limit. Then it drops the handlers that still run, and gives their
     /// jobs back, like [`stop_now`](Self::stop_now).
     ///
-    /// This is for processes that are killed some time after they were asked to end. Choose a limit that leaves some
-    /// seconds for giving the jobs back. A handler that blocks its thread can't be dropped before it has ended.
+    /// This is for processes that are killed some time after they were asked to end. Choose a limit that leaves five
+    /// seconds for giving the jobs back. This returns then even if the engine does not respond, or if a handler blocks its
+    /// thread, and can't be dropped before it has ended: such a job runs again when its lease has expired, and has lost
+    /// an attempt.
     ///
     /// ```
     /// # use std::time::Duration;
     /// # async fn example(worker: ops_runtime::durable::WorkerHandle) {
     /// // Of the 30 seconds that Kubernetes gives by default.
-    /// worker.stop_within(Duration::from_secs(25)).await;
+    /// worker.stop_within(Duration::from_secs(20)).await;
     /// # }
     /// ```
     pub async fn stop_within(self, limit: Duration) {
         self.draining.cancel();
         if tokio::time::timeout(limit, self.tasks.wait()).await.is_err() {
-            self.stop_now().await;
+            // What is not given back by then ends with the handle, like in a crash.
+            let _ = tokio::time::timeout(GIVE_BACK, self.stop_now()).await;
         }
     }
 

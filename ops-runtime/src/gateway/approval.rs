@@ -11,6 +11,7 @@ use super::caller::CallerId;
 use super::large;
 use super::summary::{in_order, name, summary};
 use crate::mcp::McpPeer;
+use crate::model::hex::hex;
 use crate::model::random;
 use crate::run::registry::Entry;
 use crate::{CallError, Context, ErrorCode, OperationKind, OperationSpec};
@@ -95,6 +96,12 @@ fn about(id: &str, input: &Value) -> [u8; 32] {
     about.sort_all_objects();
     let digest = ring::digest::digest(&ring::digest::SHA256, about.to_string().as_bytes());
     digest.as_ref().try_into().unwrap_or_default()
+}
+
+/// The key of the question about a call. Other calls of the same request, such as those of its handler, have other keys, so that
+/// an answer holds only for the operation and the input that the user saw.
+pub(super) fn key(id: &str, input: &Value) -> String {
+    format!("{OWN_KEYS}approval-{}", hex(&about(id, input)))
 }
 
 /// Asks the user of the client if the call may be made; the key identifies the question within the request.

@@ -195,8 +195,10 @@ impl Run<'_> {
             };
             has_waited = true;
             let Some(peer) = &self.peer else {
-                waiting.asks.iter().for_each(|ask| self.host.waits(ask));
-                return waits(self.core, &self.key, &waiting.asks, report.logs.len());
+                let (result, told) = waits(self.core, &self.key, &waiting.asks, report.logs.len());
+                // The others are told of, and logged, when the program asks again.
+                waiting.asks.iter().take(told).for_each(|ask| self.host.waits(ask));
+                return result;
             };
             kept = self.kept().existing();
             for ask in &waiting.asks {

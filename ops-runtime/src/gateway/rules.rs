@@ -242,7 +242,7 @@ impl Rules {
                     check(&input)?;
                     tell(Approval::Asked);
                     let by = caller.to_string();
-                    let key = format!("{}approval", approval::OWN_KEYS);
+                    let key = approval::key(&spec.id, &input);
                     match approval::ask(&peer, &key, operation, &input, Some(context)).await {
                         Ok(()) => tell(Approval::Approved { by }),
                         Err(error) => {

@@ -137,6 +137,12 @@ impl ResponseMeta {
         }
     }
 
+    /// True if the response may have had a body of any content type, and not JSON alone.
+    #[allow(dead_code, reason = "only servers of tasks ask for it")]
+    pub(crate) fn has_content_type(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
     /// The answer of the MCP tool, if it was one.
     pub fn as_mcp(&self) -> Option<&McpMeta> {
         match self {

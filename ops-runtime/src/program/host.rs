@@ -58,7 +58,9 @@ pub trait Describe: Send + Sync {
 /// A host that calls a registry, a scoped registry, or another caller.
 ///
 /// Programs get the data of results, and of a subscription a list of its first items: at most 100, and those of 20 seconds. A
-/// failed item is an object with the member `error`.
+/// failed item is an object with the member `error`. A subscription that stays open with fewer items is collected for all of
+/// the 20 seconds, which count as time of the program ([`Limits::time`](super::Limits::time)): collect several at once, by
+/// `Promise.all`.
 ///
 /// A member of an input that the operation would ignore is a `VALIDATION_ERROR`: it is a misspelt one. If the operation runs in
 /// another process, so is each member that its schema neither declares nor allows by `additionalProperties`.

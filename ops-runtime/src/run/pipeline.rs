@@ -21,6 +21,7 @@ use serde_core::Serialize;
 #[cfg(feature = "webhooks")]
 use serde_core::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
@@ -317,20 +318,23 @@ pub(crate) fn answer_text(
 pub(crate) fn stored(
     entry: &Entry,
     policy: OutputPolicy,
-    envelope: ResponseEnvelope<Value>,
+    envelope: ResponseEnvelope<Box<RawValue>>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
-    if policy != OutputPolicy::Strict && reads_text(entry) {
-        return Ok(envelope);
-    }
     let ResponseEnvelope { data, meta, warnings } = envelope;
-    let data = match data {
-        // It may have been JSON of another content type, which only text may be.
-        data if meta.as_http().is_some() && !data.is_null() => Payload::Raw(to_text(&data)?),
-        data => Payload::Value(data),
-    };
-    let mut envelope = ResponseEnvelope::new(data, meta);
-    envelope.warnings = warnings;
-    output::conforming(entry, policy, envelope)
+    // It may have been JSON of another content type, which only text may be.
+    let may_be_text = meta.has_content_type() && data.get() != "null";
+    let data = Payload::Raw(data);
+    if is_as_stored(entry, policy) {
+        let data = output::parse(&meta, data)?;
+        return Ok(ResponseEnvelope { data, meta, warnings });
+    }
+    let data = if may_be_text { data } else { Payload::Value(output::parse(&meta, data)?) };
+    output::conforming(entry, policy, ResponseEnvelope { data, meta, warnings })
+}
+
+/// True if [`stored`] checks no result of the operation, because its type stands for the schema.
+pub(crate) fn is_as_stored(entry: &Entry, policy: OutputPolicy) -> bool {
+    policy != OutputPolicy::Strict && reads_text(entry)
 }
 
 /// True if [`answer_text`] reads the operation's own type from text, without checking the input's schema.

@@ -243,9 +243,19 @@ async fn an_announcement_that_nobody_waits_for() {
     worker.stop().await;
 }
 
-/// Nobody else holds the connection over which it says so.
 #[tokio::test]
 async fn a_worker_that_is_dropped_says_so() {
+    drops_say_so().await;
+}
+
+/// Its messages may have left the queue, and not the client, when the connection would be dropped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_dropped_says_so_on_several_threads() {
+    drops_say_so().await;
+}
+
+/// Nobody else holds the connection over which a worker says so.
+async fn drops_say_so() {
     limited(async {
         let server = Server::nats(&[]).await;
         for stops in [false, true] {

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use ops_runtime::call::CallHandler;
 use ops_runtime::call::redis::{Redis, RedisConfig};
-use ops_runtime::{CallOptions, ErrorCode};
+use ops_runtime::call::{CallHandler, Remote};
+use ops_runtime::{CallError, CallOptions, ErrorCode};
+use redis::aio::MultiplexedConnection;
 use redis::cmd;
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use crate::harness::{eventually, limited};
 use crate::operations::{Add, AddInput, COUNT, registry};
@@ -49,6 +51,20 @@ async fn a_primary_that_becomes_a_replica() {
     .await;
 }
 
+/// Removes the worker that is not idle from the set, and waits until it is back.
+async fn remove_and_await(connection: &mut MultiplexedConnection) {
+    let ids: Vec<String> = run(connection, cmd("SMEMBERS").arg("ops:workers")).await;
+    let id = ids.iter().find(|id| *id != "idle").unwrap();
+    let _: i64 = run(connection, cmd("SREM").arg("ops:workers").arg(id)).await;
+    for n in 0.. {
+        if run::<i64>(connection, cmd("SISMEMBER").arg("ops:workers").arg(id)).await == 1 {
+            break;
+        }
+        assert!(n < 500, "the worker is not in the set");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 /// A caller that has seen its hash expire may remove it from the set just when it is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_was_removed_from_the_set_adds_itself_again() {
@@ -60,19 +76,75 @@ async fn a_worker_that_was_removed_from_the_set_adds_itself_again() {
         let worker = at(&server, quick(3_000)).serve(CallHandler::new(registry(&Default::default()))).await.unwrap();
         let remote = at(&server, quick(3_000)).remote().await.unwrap();
         eventually("it is served", || remote.list().len() == COUNT).await;
-        let ids: Vec<String> = run(&mut connection, cmd("SMEMBERS").arg("ops:workers")).await;
-        let id = ids.iter().find(|id| *id != "idle").unwrap();
-        let _: i64 = run(&mut connection, cmd("SREM").arg("ops:workers").arg(id)).await;
-        for n in 0.. {
-            if run::<i64>(&mut connection, cmd("SISMEMBER").arg("ops:workers").arg(id)).await == 1 {
-                break;
-            }
-            assert!(n < 500, "the worker is not in the set");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        remove_and_await(&mut connection).await;
         eventually("it is served again", || remote.list().len() == COUNT).await;
         assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
         worker.stop().await;
+    })
+    .await;
+}
+
+/// The rest of the heartbeat in which it is added again may fail.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_was_removed_from_the_set_says_so_later() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let worker = at(&server, quick(3_000)).serve(CallHandler::new(registry(&Default::default()))).await.unwrap();
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("-time")).await;
+        remove_and_await(&mut connection).await;
+        let before: usize = run(&mut connection, cmd("XLEN").arg("ops:changes")).await;
+        let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("+time")).await;
+        for n in 0.. {
+            if run::<usize>(&mut connection, cmd("XLEN").arg("ops:changes")).await > before {
+                break;
+            }
+            assert!(n < 500, "callers are not told that the worker is back");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// Waits until so many requests are in the stream.
+async fn until_waiting(connection: &mut MultiplexedConnection, count: usize) {
+    for n in 0.. {
+        let waits: usize = run(connection, cmd("XLEN").arg(STREAM)).await;
+        if waits == count {
+            break;
+        }
+        assert!(n < 1_000, "{waits} requests wait, and not {count}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A call whose caller knows where its request is. The request of another call, which stays, shows it: a caller writes it
+/// only when it has heard of the one before.
+async fn written(remote: &Remote, connection: &mut MultiplexedConnection) -> JoinHandle<Result<String, CallError>> {
+    let call = waiting(remote, 1);
+    until_waiting(connection, 1).await;
+    drop(waiting(remote, 1));
+    until_waiting(connection, 2).await;
+    call
+}
+
+/// The connection is open, and every write is refused, while a failover goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_withdrawn_after_a_failover() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let remote = at(&server, config(Duration::from_secs(3))).remote().await.unwrap();
+        let call = written(&remote, &mut connection).await;
+        let _: () = run(&mut connection, cmd("REPLICAOF").arg("127.0.0.1").arg(1)).await;
+        call.abort();
+        let _ = call.await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let _: () = run(&mut connection, cmd("REPLICAOF").arg("NO").arg("ONE")).await;
+        until_waiting(&mut connection, 1).await;
     })
     .await;
 }
@@ -85,31 +157,14 @@ async fn a_request_is_withdrawn_when_the_connection_is_back() {
         announce_idle_worker(&mut connection).await;
         let proxy = Proxy::start(server.address()).await;
         let remote = through(&proxy, config(Duration::from_secs(3))).remote().await.unwrap();
-        let call = waiting(&remote, 1);
-        let mut waits: usize = 0;
-        for _ in 0..500 {
-            waits = run(&mut connection, cmd("XLEN").arg(STREAM)).await;
-            if waits == 1 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        assert_eq!(waits, 1, "the request was never written");
-        // The caller has heard of it.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        let call = written(&remote, &mut connection).await;
         proxy.close();
         tokio::time::sleep(Duration::from_millis(100)).await;
         call.abort();
         let _ = call.await;
         tokio::time::sleep(Duration::from_millis(500)).await;
         proxy.resume();
-        for n in 0.. {
-            if run::<usize>(&mut connection, cmd("XLEN").arg(STREAM)).await == 0 {
-                break;
-            }
-            assert!(n < 1_000, "a request that nobody waits for is left");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until_waiting(&mut connection, 1).await;
     })
     .await;
 }

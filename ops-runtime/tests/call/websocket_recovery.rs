@@ -10,6 +10,7 @@ use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketCon
 use ops_runtime::call::{CallHandler, PeerAuth};
 use ops_runtime::{CallError, ErrorCode, Registry};
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use crate::harness::{ann, eventually, limited};
 use crate::log::Log;
@@ -107,6 +108,49 @@ async fn a_call_says_why_there_is_no_connection() {
     .await;
 }
 
+/// Why an earlier connection was refused says nothing about a hub that accepts, and is silent.
+#[tokio::test]
+async fn a_hub_that_says_nothing_does_not_count_as_one_that_refuses() {
+    limited(async {
+        for closes in [true, false] {
+            let closed = Hub::new(CallHandler::new(Registry::new()))
+                .with_authenticator(|_| async { Err(axum::http::StatusCode::UNAUTHORIZED) });
+            let (server, refusing) =
+                (hub().listen("127.0.0.1:0").await.unwrap(), closed.listen("127.0.0.1:0").await.unwrap());
+            let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = silent.local_addr().unwrap();
+            let accepting = tokio::spawn(async move {
+                let mut open = Vec::new();
+                while let Ok((stream, _)) = silent.accept().await {
+                    let accepted = tokio_tungstenite::accept_async(stream).await;
+                    if !closes {
+                        open.push(accepted);
+                    }
+                }
+            });
+            let proxy = Proxy::start(server.address()).await;
+            let client = through(&proxy, config("ann").with_connect_timeout(Duration::from_secs(1))).await;
+            proxy.redirect(refusing.address());
+            proxy.cut();
+            eventually("the connection is lost", || !client.is_connected()).await;
+            let error = client.remote().call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
+            assert_eq!(*error.code(), ErrorCode::AccessDenied, "{error}");
+            proxy.redirect(address);
+            for n in 0.. {
+                let error = client.remote().call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
+                if *error.code() == ErrorCode::Aborted {
+                    let why = "there is no connection to the hub: the hub did not say what it serves";
+                    assert_eq!(error.message(), why);
+                    break;
+                }
+                assert!(n < 30, "it is still said that the hub refuses: {error}");
+            }
+            accepting.abort();
+        }
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_handshake_has_a_token_of_its_own() {
     limited(async {
@@ -158,6 +202,11 @@ async fn a_spec_that_can_not_be_read_is_left_out() {
         eventually("the others are served", || remote.list().len() == 2).await;
         let told = log.with("left out");
         assert!(told.len() == 1 && told[0].contains("py.b"), "{told:?}");
+        // A spec that is replaced by one that can't be read counts no more, and the log says it once for each peer.
+        raw.say(json!({ "type": "link.announce", "payload": { "add": [spec("one", "someday")] } })).await;
+        eventually("the other is served", || remote.list().len() == 1).await;
+        assert_eq!(remote.list()[0].id, "raw.two");
+        assert_eq!(log.with("left out").len(), 1);
         // What is no announcement at all is still a fault, and the log says why.
         raw.say(r#"{"type":"link.announce","payload":{"add":7}}"#).await;
         eventually("it is logged", || log.with("link.announce").iter().any(|line| line.contains("a list of specs")))

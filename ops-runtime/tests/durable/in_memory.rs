@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::{FutureExt, StreamExt};
 use ops_runtime::ErrorCode;
-use ops_runtime::durable::engine::EngineLimits;
+use ops_runtime::durable::engine::{Engine, EngineLimits};
+use ops_runtime::durable::record::{Ended, JobRecord, Outcome};
 use ops_runtime::durable::{InMemory, Jobs, SubmitOptions, Worker};
 use serde_json::json;
+use serde_json::value::to_raw_value;
 
 use crate::harness::{Harness, LEASE, MAX_SIZE, attempts, eventually, pause};
 use crate::operations::{Block, BlockInput, Probe, Work, WorkInput, failing, registry};
@@ -65,6 +68,31 @@ pub(crate) async fn the_deadline_passes_while_the_worker_hangs() {
     worker.stop().await;
     let letter = job.dead_letter().await.unwrap().unwrap();
     assert_eq!((letter.attempts, letter.history.len(), probe.starts("a")), (1, 1, 1));
+}
+
+/// The notice of a cancellation may come when the key was submitted again: the next job has the same id.
+pub(crate) async fn a_late_notice_ends_no_other_job() {
+    let engine = InMemory::new();
+    let id = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+    let job = JobRecord::new(id, "test.work", to_raw_value(&json!({ "name": "a" })).unwrap());
+    let cancelled = Ended::new(&job, engine.now(), 0, Outcome::Cancelled);
+    let mut closed = engine.closed("jobs").await.unwrap();
+    for is_last in [false, true] {
+        assert!(engine.submit(&job).await.unwrap().is_none());
+        assert_eq!(engine.pull("jobs", 1, Duration::ZERO).await.unwrap().len(), 1);
+        if is_last {
+            assert_eq!(closed.next().now_or_never(), None);
+        }
+        assert!(engine.close(&job.id, &cancelled).await.unwrap());
+        if is_last {
+            assert_eq!(closed.next().await, Some(job.id.clone()));
+        }
+        assert!(engine.discard(&job.id).await.unwrap());
+    }
+    // One that comes before the next submit is told: the worker still has the job.
+    assert!(engine.submit(&job).await.unwrap().is_none() && engine.close(&job.id, &cancelled).await.unwrap());
+    assert!(engine.discard(&job.id).await.unwrap());
+    assert_eq!(closed.next().await, Some(job.id.clone()));
 }
 
 /// In a test with tokio's paused clock, an hour is over at once, for delays, back-offs and leases.

@@ -7,6 +7,7 @@
 //! usual harness of tests cannot be told by a program; the arguments are those of `cargo test`.
 
 mod cases;
+mod faulty;
 mod harness;
 #[cfg(feature = "http")]
 mod http;
@@ -64,7 +65,8 @@ macro_rules! conformance {
                     a_stop_has_a_limit, older_ones_leave_what_they_do_not_know,
                     older_ones_end_nothing_that_they_do_not_know,
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
-                    a_slow_job_keeps_its_lease, a_blocking_job_keeps_its_lease;
+                    a_slow_job_keeps_its_lease, a_blocking_job_keeps_its_lease,
+                    work_on_blocking_threads_keeps_its_lease;
                 schedules: each_time_once, replaced_and_removed, missed_and_removed, set_by_many_at_once,
                     one_time_is_cancelled, by_cron, of_others, what_cannot_be_scheduled;
             );
@@ -89,6 +91,12 @@ fn main() {
     arguments.test_threads.get_or_insert(AT_ONCE);
     let mut trials = vec![
         trial("in_memory::nothing_is_kept_for_ever", in_memory::nothing_is_kept_for_ever),
+        trial("in_memory::a_late_notice_ends_no_other_job", in_memory::a_late_notice_ends_no_other_job),
+        trial("faulty::a_late_response_frees_no_key", faulty::a_late_response_frees_no_key),
+        trial(
+            "faulty::a_stop_has_a_limit_while_the_engine_is_away",
+            faulty::a_stop_has_a_limit_while_the_engine_is_away,
+        ),
         trial(
             "in_memory::the_deadline_passes_while_the_worker_hangs",
             in_memory::the_deadline_passes_while_the_worker_hangs,

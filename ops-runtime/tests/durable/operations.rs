@@ -173,6 +173,15 @@ pub(crate) async fn block(context: &Context, name: String, millis: u64) -> Resul
     Ok(context.attempt())
 }
 
+/// Blocks a thread that is there for this.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn compute(context: &Context, name: String, millis: u64) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    let computed = tokio::task::spawn_blocking(move || std::thread::sleep(Duration::from_millis(millis)));
+    computed.await.map_err(|error| CallError::execution(error.to_string()))?;
+    Ok(context.attempt())
+}
+
 /// Panics the first attempts.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn panics(context: &Context, times: u32) -> u32 {
@@ -387,6 +396,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Gate).unwrap();
     registry.register(Hang).unwrap();
     registry.register(Block).unwrap();
+    registry.register(Compute).unwrap();
     registry.register(Panics).unwrap();
     registry.register(Vault).unwrap();
     registry.register(Errand).unwrap();

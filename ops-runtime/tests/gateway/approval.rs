@@ -274,24 +274,57 @@ async fn a_yes_is_kept_if_the_call_was_not_made() {
     assert_eq!(shop.renamed(), 1);
 }
 
-#[tokio::test]
-async fn a_yes_is_not_one_to_further_calls() {
+/// A gateway with `zoo.tidy`, which renames two pets by calls through another gateway.
+async fn nested(shop: &Shop) -> Gateway {
     static TIDY: OperationSpec = OperationSpec::mutation("zoo.tidy");
-    let shop = Shop::new();
     let inner = shop.gateway().with_tools(Tools::All).build().await.unwrap();
     // An operation of another gateway, which calls one of the first.
     let registry = inner.tools();
     let tidy = |_, context: Context| async move {
-        let renamed = context.env().call("shop.renamePet", json!({ "petId": 7, "name": "Max" })).await;
-        Ok(renamed.map_or_else(|error| json!(error.code().as_str()), |renamed| renamed.data))
+        for name in ["Max", "Tom"] {
+            let renamed = context.env().call("shop.renamePet", json!({ "petId": 7, "name": name })).await;
+            if let Err(error) = renamed {
+                return Ok(json!(error.code().as_str()));
+            }
+        }
+        Ok::<_, CallError>(json!("tidy"))
     };
     registry.register(Registration::new(&TIDY, Handler::dynamic(tidy))).unwrap();
-    let outer = Gateway::builder().with_registry(registry).with_tools(Tools::Search).build().await.unwrap();
+    Gateway::builder().with_registry(registry).with_tools(Tools::Search).build().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_yes_is_not_one_to_further_calls() {
+    let shop = Shop::new();
+    let outer = nested(&shop).await;
     let mut client = owner(&outer).await;
     let mut call = json!({ "id": "zoo.tidy" });
     call["approval"] = json!(key(&client.call("call", call.clone()).await));
     let answer = client.call("call", call).await;
     assert_eq!((text(&answer), shop.renamed()), ("APPROVAL_NEEDED", 0), "{answer}");
+}
+
+/// The user sees each call before it is made, also where all answers come with one request.
+#[tokio::test]
+async fn each_call_has_a_question_of_its_own() {
+    let shop = Shop::new();
+    let outer = nested(&shop).await;
+    let mut client = Client::connect(outer.owned_mcp_server(), REVISIONS[1]).await;
+    let (arguments, mut more) = (json!({ "id": "zoo.tidy" }), json!({}));
+    for (id, shown, renamed) in
+        [("zoo.tidy", "", 0), ("shop.renamePet", "\"name\": \"Max\"", 0), ("shop.renamePet", "\"name\": \"Tom\"", 1)]
+    {
+        let question = client.request("tools/call", asked(arguments.clone(), more)).await["result"].clone();
+        assert_eq!(question["resultType"], "input_required", "{id} {shown}: {question}");
+        let (key, request) = question["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        let message = request["params"]["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("May `{id}` be called?")) && message.contains(shown), "{message}");
+        assert_eq!(shop.renamed(), renamed, "{message}");
+        let answers = json!({ key: { "action": "accept" } });
+        more = json!({ "requestState": question["requestState"], "inputResponses": answers });
+    }
+    let done = client.request("tools/call", asked(arguments, more)).await["result"].clone();
+    assert_eq!(text(&done), "tidy", "{done}");
 }
 
 #[tokio::test]

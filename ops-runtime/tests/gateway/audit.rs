@@ -15,10 +15,10 @@ use crate::fixture::{Shop, owner, text};
 
 /// The entries of a log.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Value>>>);
+pub(crate) struct Kept(Arc<Mutex<Vec<Value>>>);
 
 impl Kept {
-    fn log(&self) -> AuditLog {
+    pub(crate) fn log(&self) -> AuditLog {
         let kept = self.0.clone();
         let keep = move |entry: &AuditEntry| {
             kept.lock().unwrap().push(entry.to_json());
@@ -28,7 +28,7 @@ impl Kept {
     }
 
     /// The outcomes of the calls that have ended, each with its operation.
-    async fn outcomes(&self, gateway: &Gateway) -> Vec<String> {
+    pub(crate) async fn outcomes(&self, gateway: &Gateway) -> Vec<String> {
         gateway.flush().await;
         let told =
             |entry: Value| format!("{} {}", entry["operation"].as_str().unwrap(), entry["outcome"].as_str().unwrap());

@@ -13,6 +13,7 @@ use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, Context};
 use serde_json::{Value, json};
 
+use crate::audit::Kept;
 use crate::client::{Client, REVISIONS};
 use crate::fixture::{Shop, owner, text, texts};
 use crate::programs::{Shared, asked, part};
@@ -105,9 +106,10 @@ async fn a_program_goes_on_only_where_it_began() {
 
 #[tokio::test]
 async fn the_questions_of_a_program_have_the_room_of_one_result() {
-    let shop = Shop::new();
+    let (shop, kept) = (Shop::new(), Kept::default());
     let results = ResultLimits::new().with_max_shown(8_000);
-    let gateway = shop.gateway().with_tools(Tools::Code).with_results(results).build().await.unwrap();
+    let gateway = shop.gateway().with_tools(Tools::Code).with_results(results.clone()).with_audit(kept.log());
+    let gateway = gateway.build().await.unwrap();
     let mut client = owner(&gateway).await;
     let code = "
         const rename = petId => ops.shop.renamePet({ petId, name: 'x'.repeat(500) });
@@ -126,6 +128,10 @@ async fn the_questions_of_a_program_have_the_room_of_one_result() {
         assert!(told.find("\"resume\": \"").is_some_and(|at| at < 200), "{told}");
         let keys: Vec<&str> =
             told.split("(key ").skip(1).filter_map(|rest| rest.split_once(')').map(|(key, _)| key)).collect();
+        // The audit log has the calls that the model was told of, and no others.
+        let outcomes = kept.outcomes(&gateway).await;
+        let logged = outcomes.iter().filter(|outcome| outcome.ends_with(" APPROVAL_NEEDED")).count();
+        assert_eq!(logged, keys.len(), "{outcomes:?}");
         asked += keys.len();
         rounds += 1;
         let more = 30 - asked;
@@ -134,6 +140,11 @@ async fn the_questions_of_a_program_have_the_room_of_one_result() {
     };
     assert_eq!((text(&done), shop.renamed()), ("30", 30), "{done}");
     assert!(rounds > 1, "{rounds}");
+    // Nothing follows if the program cannot go on.
+    let gateway = shop.gateway().with_tools(Tools::Code).with_results(results).with_approval_by_client_only();
+    let gateway = gateway.build().await.unwrap();
+    let waits = owner(&gateway).await.call("execute", json!({ "code": code })).await;
+    assert!(text(&waits).contains("cannot go on") && text(&waits).ends_with(" more calls."), "{waits}");
 }
 
 #[tokio::test]

@@ -93,7 +93,26 @@ impl Reach {
                 reach.operations.push(operation);
             }
         }
+        reach.webhooks(document, api, &heirs);
         reach
+    }
+
+    /// What webhooks send is read as responses are. No mutation chooses a webhook itself.
+    fn webhooks(&mut self, document: &Value, api: &Api, heirs: &BTreeMap<String, Vec<String>>) {
+        for (name, item) in document["webhooks"].as_object().into_iter().flatten() {
+            for method in METHODS.iter().filter(|method| item.get(**method).is_some()) {
+                let own = item[*method]["operationId"].as_str().unwrap_or(name);
+                let Some(spec) = api.webhooks.iter().find(|spec| spec.name() == own) else { continue };
+                let body = format!("/webhooks/{}/{method}/requestBody", escaped(name));
+                let Some(body) = followed(document, &body) else { continue };
+                let contents = below(document, &format!("{body}/content"));
+                let json = contents.iter().find(|at| at.ends_with("/application~1json"));
+                let starts = json.or(contents.first()).map(|at| format!("{at}/schema")).into_iter().collect();
+                for place in self.walk(document, starts, "writeOnly", heirs) {
+                    self.schemas.entry(place).or_default().responses.insert(spec.id.to_string());
+                }
+            }
+        }
     }
 
     /// The places of all schemas that schemas reach, without properties that only the other side has.

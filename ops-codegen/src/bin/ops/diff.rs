@@ -79,13 +79,19 @@ fn check(old: &[Module], new: &[Module], arguments: &DiffArguments) -> Result<()
         [only] if old.len() == 1 => Some(only),
         new => new.iter().find(|other| other.namespace == module.namespace),
     };
-    let is_of = |module: &Module, is_tool: bool| module.operations.iter().any(|spec| spec.mcp().is_some() == is_tool);
-    let is_other = |one: &Module, other: &Module| is_of(one, true) && is_of(other, false);
-    let differ =
-        |&module: &&Module| others(module).is_some_and(|other| is_other(module, other) || is_other(other, module));
+    // `None` for a module with operations of both, as a folder of specs may have them, and for one without operations.
+    let are_tools = |module: &Module| {
+        let mut are = module.operations.iter().map(|spec| spec.mcp().is_some());
+        let first = are.next()?;
+        are.all(|other| other == first).then_some(first)
+    };
+    let differ = |&module: &&Module| {
+        let other = others(module).and_then(are_tools);
+        are_tools(module).zip(other).is_some_and(|(old, new)| old != new)
+    };
     match old.iter().find(differ) {
         Some(module) => {
-            let (is, has) = match is_of(module, true) {
+            let (is, has) = match are_tools(module) == Some(true) {
                 true => ("tools of an MCP server", "operations of an HTTP API"),
                 false => ("operations of an HTTP API", "tools of an MCP server"),
             };

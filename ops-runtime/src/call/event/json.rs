@@ -117,11 +117,14 @@ const MAX_VALUES: usize = 400_000;
 
 /// Specs that are shared. Those that can't be read are left out, such as one of a kind that a newer version knows.
 #[derive(Default)]
-struct Specs(Vec<Arc<OperationSpec>>);
+struct Specs {
+    read: Vec<Arc<OperationSpec>>,
+    unread: Unread,
+}
 
 impl Specs {
     fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.read.is_empty()
     }
 }
 
@@ -151,8 +154,7 @@ impl<'de> Deserialize<'de> for Specs {
                         Err(error) => unread.add(text.get(), &error),
                     }
                 }
-                unread.tell();
-                Ok(Specs(read))
+                Ok(Specs { read, unread })
             }
         }
         d.deserialize_seq(Each)
@@ -162,9 +164,10 @@ impl<'de> Deserialize<'de> for Specs {
 /// The specs of a message that can't be read.
 #[derive(Default)]
 struct Unread {
-    count: usize,
-    /// The operation of the first, and what is wrong with it.
-    first: Option<(String, String)>,
+    /// Their ids, as far as those can be read.
+    ids: Vec<Text>,
+    /// What is wrong with the first.
+    why: Option<String>,
 }
 
 impl Unread {
@@ -178,22 +181,20 @@ impl Unread {
             "name" => name: some,
             "namespace" => namespace: some,
         });
-        self.count += 1;
-        self.first.get_or_insert_with(|| {
-            let operation = match serde_json::from_str::<Id>(text) {
-                Ok(Id { name: Some(name), namespace: Some(namespace) }) => cut(format!("{namespace}.{name}")),
-                _ => "unknown".to_owned(),
-            };
-            (operation, cut(error.to_string()))
-        });
-    }
-
-    /// Logs them in one line, since a peer may send any number.
-    fn tell(self) {
-        if let Some((operation, error)) = self.first {
-            let count = self.count;
-            tracing::warn!(count, operation, error, "announced operations can't be read and are left out");
+        /// Limit of the ids: a peer has no more operations that are known.
+        const MAX_IDS: usize = 20_000;
+        if self.ids.len() >= MAX_IDS {
+            return;
         }
+        let id = match serde_json::from_str::<Id>(text) {
+            Ok(Id { name: Some(name), namespace: Some(namespace) }) => Some(format!("{namespace}.{name}")),
+            _ => None,
+        };
+        self.why.get_or_insert_with(|| {
+            let operation = id.clone().map_or_else(|| "unknown".to_owned(), cut);
+            format!("{operation}: {}", cut(error.to_string()))
+        });
+        self.ids.extend(id.map(Text::from));
     }
 }
 
@@ -267,7 +268,7 @@ fields!(Announced {
 
 impl Serialize for Specs {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_seq(self.0.iter().map(|spec| &**spec))
+        s.collect_seq(self.read.iter().map(|spec| &**spec))
     }
 }
 
@@ -372,7 +373,7 @@ impl Serialize for Body<'_> {
             }
             Frame::Credit { items, .. } => put(&mut m, "items", items)?,
             Frame::Running { request_ids } => put(&mut m, "requestIds", request_ids)?,
-            Frame::Announce(Announcement { add, remove, more, max_message }) => {
+            Frame::Announce(Announcement { add, remove, more, max_message, .. }) => {
                 if !add.is_empty() {
                     put(&mut m, "add", &add.iter().map(|spec| &**spec).collect::<Vec<_>>())?;
                 }

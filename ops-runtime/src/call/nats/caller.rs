@@ -204,7 +204,12 @@ async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) 
 /// The announcement in a message, if it is one.
 fn announced(message: &Message) -> Option<Announcement> {
     match decode(&message.payload) {
-        Ok(Some(Frame::Announce(said))) => Some(said),
+        Ok(Some(Frame::Announce(said))) => {
+            if let Some(why) = &said.unread {
+                tracing::warn!(why, "a worker announces operations that can't be read and are left out");
+            }
+            Some(said)
+        }
         Ok(_) => None,
         Err(malformed) => {
             tracing::warn!(kind = malformed.kind, why = malformed.message, "an announcement can't be read");

@@ -163,10 +163,9 @@ impl Drop for NatsWorker {
         self.shared.say(announced.withdrawal());
         self.shared.callers.close();
         let connection = self.shared.connection.clone();
-        // What was just said is sent by a task of the connection, and the worker may be the last to hold the connection.
-        if connection.waiting() > 0
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
+        // The worker may be the last to hold the connection. An empty queue does not show that what was just said has
+        // reached the server: the client may still have it, and loses it when the connection is dropped.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 let _ = tokio::time::timeout(connection.pace.lost_after, connection.delivered()).await;
             });

@@ -128,7 +128,8 @@ pub(super) enum Message {
     /// A frame for a caller or a worker, retried until it arrives; with the subscription that it gives credit to, if
     /// any, and how often the server has refused it.
     Frame { key: String, text: String, to: Arc<str>, number: u64, credit: Option<RequestId>, refused: u32 },
-    /// Withdraws a request that no worker need start any more; retried until the server has done it.
+    /// Withdraws a request that no worker need start any more. Retried until the server has done it, unless the server
+    /// refuses it for another reason than that it has become a replica.
     Withdraw { key: String, entry: String },
 }
 
@@ -228,6 +229,9 @@ pub(super) async fn write(
         outbox.take(&mut taken).await;
         batch.extend(numbers.by_ref().zip(taken.drain(..)));
         let mut attempts = 0;
+        // A request may have arrived, and would be started twice. Repeated frames are recognised by their numbers, and to
+        // withdraw a request twice does no harm.
+        let is_request = |(_, message): &(u64, Message)| matches!(message, Message::Request { .. });
         while !batch.is_empty() {
             let (count, bytes) = part(&batch, most);
             let mut pipeline = Pipeline::with_capacity(count);
@@ -236,18 +240,30 @@ pub(super) async fn write(
             }
             match line.each::<Value>(&mut pipeline).await {
                 Ok(answers) => {
-                    (attempts, most) = (0, most.saturating_mul(2).min(PART));
-                    for ((_, message), answer) in batch.drain(..count).zip(answers) {
-                        told(message, Told::by(answer));
+                    most = most.saturating_mul(2).min(PART);
+                    let (mut again, mut left) = (Vec::new(), 0);
+                    for (message, answer) in batch.drain(..count).zip(answers) {
+                        // The next connection may reach the new primary.
+                        if answer.as_ref().is_err_and(is_lost) && !is_request(&message) {
+                            left += message.1.bytes();
+                            again.push(message);
+                        } else {
+                            told(message.1, Told::by(answer));
+                        }
                     }
-                    outbox.sent(bytes);
+                    outbox.sent(bytes - left);
+                    if again.is_empty() {
+                        attempts = 0;
+                    } else {
+                        again.append(&mut batch);
+                        batch = again;
+                        tokio::time::sleep(backoff(attempts)).await;
+                        attempts += 1;
+                    }
                 }
                 Err(error) => {
                     tracing::debug!(error = error.category(), "messages can't be written now");
                     most = (most.min(bytes) / 2).max(LEAST);
-                    // A request may have arrived, and would be started twice. Repeated frames are recognised by their
-                    // numbers, and to withdraw a request twice does no harm.
-                    let is_request = |(_, message): &(u64, Message)| matches!(message, Message::Request { .. });
                     let lost: Vec<_> = batch.extract_if(..count, |message| is_request(message)).collect();
                     outbox.sent(lost.iter().map(|(_, message)| message.bytes()).sum());
                     lost.into_iter().for_each(|(_, message)| told(message, Told::Lost));

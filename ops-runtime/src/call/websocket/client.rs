@@ -249,7 +249,15 @@ impl Inner {
         let mut was_open = false;
         let (why, code) = {
             let watching = std::pin::pin!(async {
-                let reached = stage.wait_for(|stage| *stage >= Stage::Open).await.is_ok();
+                let opens = stage.wait_for(|stage| *stage >= Stage::Open);
+                let opened = tokio::time::timeout(self.config.connect_timeout, opens).await.map(|open| open.is_ok());
+                let reached = match opened {
+                    Ok(reached) => reached,
+                    Err(_) => {
+                        self.note_silence();
+                        stage.wait_for(|stage| *stage >= Stage::Open).await.is_ok()
+                    }
+                };
                 if reached {
                     was_open = true;
                     let interrupted = self.pending.reopen();
@@ -279,7 +287,15 @@ impl Inner {
         self.connection().take();
         self.pending.interrupt(&CallError::new(ErrorCode::Aborted, format!("the connection was lost: {why}")));
         driver::close(&mut stream, code).await;
+        if !was_open && !self.stop.is_cancelled() {
+            self.note_silence();
+        }
         was_open
+    }
+
+    /// Notes that the hub has accepted a connection, so that it is not said any longer why it refused an earlier one.
+    fn note_silence(&self) {
+        self.trouble.note("there is no connection to the hub", gone("the hub did not say what it serves"));
     }
 
     /// Repeats the requests of interrupted subscriptions, each when the hub has announced its operation.

@@ -1,6 +1,6 @@
 //! One connection and its frames; the same at both ends.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -53,6 +53,8 @@ pub(super) struct Connection {
     company: Arc<AtomicUsize>,
     announcing: Announcing,
     heard: Mutex<Heard>,
+    /// True if it was logged that announced operations are left out.
+    told: AtomicBool,
     /// Number of malformed messages.
     faults: AtomicUsize,
     stage: watch::Sender<Stage>,
@@ -93,6 +95,7 @@ impl Connection {
             company,
             announcing: Announcing::new(),
             heard: Mutex::default(),
+            told: AtomicBool::new(false),
             faults: AtomicUsize::new(0),
             stage: watch::Sender::new(Stage::Opening),
         }
@@ -200,6 +203,9 @@ impl Connection {
         self.begin();
         let more = announcement.more;
         if self.may_serve {
+            if let Some(why) = &announcement.unread {
+                self.leave_out(why);
+            }
             let mut heard = self.heard();
             // Unknown ids need not be removed.
             announcement.remove.retain(|id| heard.remove(id).is_some());
@@ -214,11 +220,20 @@ impl Connection {
             if !(announcement.add.is_empty() && announcement.remove.is_empty()) {
                 self.directory.announce(&self.pending, announcement);
             }
-        } else if !announcement.add.is_empty() {
-            tracing::warn!("a peer announces operations, and may not serve any");
+        } else if !announcement.add.is_empty() || announcement.unread.is_some() {
+            self.leave_out("the peer may not serve any");
         }
         if !more {
             self.advance(Stage::Open);
+        }
+    }
+
+    /// Logs that announced operations are left out: as a warning only once, since a peer may announce them for ever.
+    fn leave_out(&self, why: &str) {
+        if self.told.swap(true, Ordering::Relaxed) {
+            tracing::debug!(why, "announced operations of a peer are left out");
+        } else {
+            tracing::warn!(why, "announced operations of a peer are left out");
         }
     }
 

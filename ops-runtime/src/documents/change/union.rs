@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::compare::Comparer;
 use super::merge::Union;
-use super::view::{Side, expanded, kind, label, resolve, tag, values, words};
+use super::view::{Side, expanded, kind, kind_of, label, resolve, tag, values, words};
 use crate::Definitions;
 
 /// The variants without those that stand there twice, as null does in unions of what may be null.
@@ -156,26 +156,66 @@ impl Comparer<'_> {
 
 /// True if no value fits two of the variants, as far as their kinds, values and constant properties tell.
 fn are_apart(variants: &[Value], definitions: &Definitions) -> bool {
-    let (mut known, mut whole, mut partial) = (HashSet::new(), HashSet::new(), HashSet::new());
-    variants.iter().all(|variant| {
+    // The kinds that variants take as a whole, those of single values, and these values.
+    let (mut whole, mut partial, mut known) = (HashSet::new(), HashSet::new(), HashSet::new());
+    // The properties that each object so far requires and that are constants there, with the values of these constants.
+    let mut tags: Option<HashMap<String, HashSet<String>>> = None;
+    for variant in variants {
         let resolved = resolve(definitions, variant);
         let Some(node) = resolved.as_object() else { return false };
-        let kind = match kind(node) {
-            "any" => return false,
-            // An integer is a number.
-            "integer" => "number",
-            kind => kind,
-        };
-        let constants: Vec<String> = match (kind, values(node)) {
-            (_, Some(values)) => values.iter().map(ToString::to_string).collect(),
-            ("object", None) => tag(variant, definitions).into_iter().collect(),
-            _ => Vec::new(),
-        };
-        let kind = kind.to_owned();
-        if constants.is_empty() {
-            return whole.insert(kind);
+        if let Some(values) = values(node) {
+            partial.extend(values.iter().map(|value| of_numbers(kind_of(value)).to_owned()));
+            if !values.iter().all(|value| known.insert(constant(value))) {
+                return false;
+            }
+            continue;
         }
-        partial.insert(kind);
-        constants.into_iter().all(|constant| known.insert(constant))
-    }) && whole.is_disjoint(&partial)
+        let kind = kind(node);
+        // A schema with a list of kinds takes values of each.
+        if kind == "any" || node.get("type").is_some_and(Value::is_array) {
+            return false;
+        }
+        let is_first = whole.insert(of_numbers(kind).to_owned());
+        if kind == "object" {
+            let own = constants(node);
+            let left = match tags.take() {
+                None => own,
+                Some(mut tags) => {
+                    let others = own.into_iter().filter_map(|(name, values)| {
+                        let mut seen = tags.remove(&name)?;
+                        values.into_iter().all(|value| seen.insert(value)).then_some((name, seen))
+                    });
+                    others.collect()
+                }
+            };
+            if !is_first && left.is_empty() {
+                return false;
+            }
+            tags = Some(left);
+        } else if !is_first {
+            return false;
+        }
+    }
+    whole.is_disjoint(&partial)
+}
+
+/// The properties that an object requires and that have only certain values, with these values.
+fn constants(node: &Map<String, Value>) -> HashMap<String, HashSet<String>> {
+    let properties = node.get("properties").and_then(Value::as_object);
+    let required = node.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let constants = required.filter_map(|name| {
+        let values = values(properties?.get(name)?.as_object()?)?;
+        Some((name.to_owned(), values.iter().map(constant).collect()))
+    });
+    constants.collect()
+}
+
+/// A value as text that equal values share, as `1` and `1.0` are.
+fn constant(value: &Value) -> String {
+    value.as_f64().map_or_else(|| value.to_string(), |number| number.to_string())
+}
+
+/// The kind, where an integer is a number.
+fn of_numbers(kind: &str) -> &str {
+    if kind == "integer" { "number" } else { kind }
 }

@@ -283,7 +283,8 @@ pub(super) fn kind(node: &Map<String, Value>) -> &str {
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
+/// The kind of a value, as `type` names it.
+pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

@@ -12,7 +12,7 @@ use crate::Definition;
 use crate::model::keywords::{Holds, holds};
 
 impl<'a> Reader<'a> {
-    /// Names the schemas of the components, verbatim.
+    /// Names the schemas of the components, verbatim unless a name is too long: references that are short may lead to it.
     pub(super) fn define_components(&mut self) {
         let root = self.documents.root();
         let schemas = if self.version == Version::V20 {
@@ -20,8 +20,19 @@ impl<'a> Reader<'a> {
         } else {
             root.get("components").map(|components| self.map(&components, "schemas")).unwrap_or_default()
         };
+        let is_kept = |name: &str| !name.is_empty() && name.len() <= LONGEST;
+        // Names that are made up yield to these.
+        let kept = schemas.iter().map(|(name, _)| *name).filter(|name| is_kept(name));
+        kept.for_each(|name| _ = self.taken.take(name));
         for (name, node) in schemas {
-            let name = if name.is_empty() { self.taken.allot("schema") } else { name.to_owned() };
+            let name = match name {
+                "" => self.taken.allot("schema"),
+                _ if is_kept(name) => name.to_owned(),
+                _ => {
+                    self.warn(&node, format!("the name of a schema has more than {LONGEST} bytes"), "it was cut");
+                    self.taken.allot(cut(name, LONGEST))
+                }
+            };
             // A component that only refers to another file gives that file its name here.
             let elsewhere = match node.text("$ref") {
                 Some(reference) if !self.adds_to_its_reference(&node) => {
@@ -29,7 +40,6 @@ impl<'a> Reader<'a> {
                 }
                 _ => None,
             };
-            self.taken.take(&name);
             self.names.insert(node.key(), name.clone());
             let node = match elsewhere {
                 Some(found) if !self.names.contains_key(&found.key()) => {
@@ -48,8 +58,7 @@ impl<'a> Reader<'a> {
         if let Some(name) = self.names.get(&node.key()) {
             return name.clone();
         }
-        let location = self.documents.get(node.document).and_then(|document| document.location.as_deref());
-        let wish = readable(&node.path.tokens(), location);
+        let wish = self.readable(node);
         let (name, is_new) = self.share(node, &wish);
         self.names.insert(node.key(), name.clone());
         if is_new {
@@ -58,8 +67,14 @@ impl<'a> Reader<'a> {
         name
     }
 
+    /// The name that a place without one of its own may get.
+    pub(super) fn readable(&self, node: &Node<'a>) -> String {
+        let location = self.documents.get(node.document).and_then(|document| document.location.as_deref());
+        readable(&node.path.tokens(), location)
+    }
+
     /// The schemas of other documents that have a name: components and definitions, the members of a document that holds
-    /// nothing but parts by name, and documents that are schemas themselves.
+    /// nothing but parts by name, and documents that are schemas themselves. The names are as the documents write them.
     pub(super) fn named_elsewhere(&self) -> Vec<(String, Node<'a>)> {
         let (mut named, mut whole) = (Vec::new(), Vec::new());
         for root in (1..).map_while(|number| self.documents.at(number, "")) {
@@ -72,7 +87,7 @@ impl<'a> Reader<'a> {
                 lists.push(root);
             } else {
                 let location = self.documents.get(root.document).and_then(|document| document.location.as_deref());
-                whole.push((readable(&[], location), root));
+                whole.push((location.and_then(stem).unwrap_or("schema").to_owned(), root));
             }
             let members = lists.iter().flat_map(Node::members);
             named.extend(members.map(|(name, node)| (name.to_owned(), self.meant(node))));

@@ -11,6 +11,7 @@ use super::document::{MAX_HOPS, Node};
 use super::null::{ANNOTATIONS, nullable};
 use super::pointer::{definition_reference, reference_to};
 use super::reader::Reader;
+use super::text::{LONGEST, cut};
 use crate::model::keywords::is_comment;
 
 /// How many schemas may extend others, each counted once for each that it extends.
@@ -19,22 +20,23 @@ const MAX_DESCENDANTS: usize = 20_000;
 /// A schema that others extend.
 #[derive(Clone)]
 pub(super) struct Base<'a> {
-    /// The name by which a value selects it.
-    name: String,
+    /// The value that selects it.
+    selector: String,
     /// The definition of the schema's own content.
     own: String,
     /// The places of those that extend it.
     places: HashSet<usize>,
-    /// The schemas that extend it, directly or not, with the values that select them.
+    /// The schemas that extend it, directly or not, each with the value that selects it.
     descendants: Vec<(String, Node<'a>)>,
 }
 
 impl<'a> Reader<'a> {
     /// Finds the schemas that others extend, among those that have a name in any of the documents.
     pub(super) fn find_bases(&mut self) {
-        let mut named: Vec<(String, Node<'a>)> = self.queue.iter().cloned().collect();
-        let mut known: HashSet<usize> = named.iter().map(|(_, node)| key(node)).collect();
-        named.extend(self.named_elsewhere().into_iter().filter(|(_, node)| known.insert(key(node))));
+        let mut known: HashSet<usize> = HashSet::new();
+        let all = self.queue.iter().cloned().chain(self.named_elsewhere());
+        let all = all.filter(|(_, node)| known.insert(key(node)));
+        let mut named: Vec<(String, Node<'a>)> = all.map(|(name, node)| (selector(&name, &node), node)).collect();
         // Beside a reference, OpenAPI 3.0 knows no other members.
         let others = if self.version.keeps_siblings() { &["oneOf", "anyOf"][..] } else { &["oneOf", "anyOf", "$ref"] };
         let is_base = |node: &Node<'a>| {
@@ -54,21 +56,24 @@ impl<'a> Reader<'a> {
                 let found = self.meant(found);
                 mapped.insert(key(&found));
                 if known.insert(key(&found)) {
-                    named.push((value.to_owned(), found));
+                    named.push((selector(value, &found), found));
                 }
             }
         }
         let mut children: HashMap<usize, Vec<&(String, Node<'a>)>> = HashMap::new();
+        let mut pairs: HashSet<(usize, usize)> = HashSet::new();
         for child in named.iter().filter(|(_, node)| mapped.contains(&key(node)) || !self.is_only_nullable(node)) {
             for part in child.1.get("allOf").iter().flat_map(Node::items) {
-                for parent in self.targets(&part) {
+                let Some(parent) = self.parent(&part) else { continue };
+                // Each base looks at all children of its descendants, so that one named many times must count once.
+                if pairs.insert((key(&parent), key(&child.1))) {
                     children.entry(key(&parent)).or_default().push(child);
                 }
             }
         }
         let order: HashMap<usize, usize> = named.iter().enumerate().map(|(at, (_, node))| (key(node), at)).collect();
         let mut count = 0;
-        for (name, node) in &bases {
+        for (selector, node) in &bases {
             let mut found = HashSet::from([key(node)]);
             let mut descendants: Vec<(String, Node<'a>)> = Vec::new();
             let mut next = vec![key(node)];
@@ -85,44 +90,63 @@ impl<'a> Reader<'a> {
                 // In the order of the document, not of inheritance.
                 descendants.sort_by_key(|(_, place)| order.get(&key(place)));
                 found.remove(&key(node));
+                let name = self.names.get(&key(node)).cloned().unwrap_or_else(|| self.readable(node));
                 let own = self.taken.allot(&format!("{name}_base"));
-                let name = name.clone();
-                self.bases.insert(key(node), Base { name, own, places: found, descendants });
+                let selector = selector.clone();
+                self.bases.insert(key(node), Base { selector, own, places: found, descendants });
             }
         }
     }
 
-    /// The place that a reference leads to, and those that it leads to in turn, as the index of a folder of schemas does.
-    fn targets(&self, part: &Node<'a>) -> Vec<Node<'a>> {
-        let mut found: Vec<Node<'a>> = Vec::new();
-        let mut next = part.text("$ref").map(|reference| (part.document, reference));
-        while let Some((document, reference)) = next.take().filter(|_| found.len() < MAX_HOPS) {
-            let Ok(target) = self.documents.find(document, reference) else { break };
-            next = target.text("$ref").map(|reference| (target.document, reference));
-            found.push(target);
+    /// The schema that a part of `allOf` extends. Schemas that are only other names of it, or it or null, are passed.
+    fn parent(&self, part: &Node<'a>) -> Option<Node<'a>> {
+        let mut found = self.documents.find(part.document, part.text("$ref")?).ok()?;
+        let mut passed = vec![key(&found)];
+        while let Some(next) = self.renamed(&found).filter(|next| !passed.contains(&key(next))) {
+            found = next;
+            passed.push(key(&found));
+            if passed.len() == MAX_HOPS {
+                break;
+            }
         }
-        found
+        Some(found)
+    }
+
+    /// The schema that another one only gives another name, or adds null to.
+    fn renamed(&self, node: &Node<'a>) -> Option<Node<'a>> {
+        let only = if self.is_only_nullable(node) { node.get("allOf")?.item(0)? } else { node.clone() };
+        let is_beside = |key: &String| key == "$ref" || says_no_more(key);
+        // What stands beside a reference since OpenAPI 3.1 would be lost.
+        if self.version.keeps_siblings() && !only.value.as_object()?.keys().all(is_beside) {
+            return None;
+        }
+        self.documents.find(only.document, only.text("$ref")?).ok()
     }
 
     /// True if a schema is another one or null: OpenAPI 3.0 allows nothing beside a `$ref`, so it stands in an `allOf`.
     fn is_only_nullable(&self, node: &Node<'a>) -> bool {
-        let is_beside = |key: &str| {
-            matches!(key, "allOf" | "nullable" | "x-nullable") || is_comment(key) || ANNOTATIONS.contains(&key)
-        };
         let parts = node.value.get("allOf").and_then(Value::as_array);
+        let mut keys = node.value.as_object().into_iter().flat_map(Map::keys);
         self.is_nullable(node)
             && parts.is_some_and(|parts| parts.len() == 1)
-            && node.members().all(|(key, _)| is_beside(key))
+            && keys.all(|key| key == "allOf" || says_no_more(key))
     }
 
-    /// The definition that a part of `allOf` means if the schema around it extends another.
-    pub(super) fn extended(&mut self, at: &Node<'a>, part: &Node<'a>) -> Option<String> {
+    /// A part of `allOf` if the schema around it extends another: a reference to the content of that one.
+    pub(super) fn extended(&mut self, at: &Node<'a>, part: &Node<'a>, level: usize) -> Option<Value> {
         if self.bases.is_empty() {
             return None;
         }
-        let is_base = |target: &Node<'a>| self.bases.get(&key(target)).is_some_and(|b| b.places.contains(&key(at)));
-        let base = self.targets(part).into_iter().find(is_base)?;
-        Some(self.own_of(&base))
+        let parent = self.parent(part)?;
+        if !self.bases.get(&key(&parent))?.places.contains(&key(at)) {
+            return None;
+        }
+        let own = definition_reference(&self.own_of(&parent));
+        // What stands beside the reference is kept.
+        let has_siblings = self.version.keeps_siblings() && self.adds_to_its_reference(part);
+        let mut out = if has_siblings { self.content(part, part.value.as_object()?, level) } else { Map::new() };
+        out.insert("$ref".into(), own);
+        Some(Value::Object(out))
     }
 
     /// The definition of a schema's own content, without those that extend it.
@@ -161,14 +185,13 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let implied =
-            base.descendants.iter().map(|(name, place)| (name.as_str(), place)).chain([(base.name.as_str(), node)]);
-        for (name, place) in implied {
+        for (value, place) in
+            base.descendants.iter().map(|(value, place)| (value, place)).chain([(&base.selector, node)])
+        {
             let member = self.own_of(place);
             has_null |= self.has_null(place);
             if known.insert(member.clone()) {
-                let value = place.text("x-ms-discriminator-value").unwrap_or(name);
-                mapping.entry(value).or_insert_with(|| definition_reference(&member));
+                mapping.entry(value.as_str()).or_insert_with(|| definition_reference(&member));
                 members.push(member);
             }
         }
@@ -190,4 +213,14 @@ impl<'a> Reader<'a> {
 
 fn key(node: &Node<'_>) -> usize {
     node.key()
+}
+
+/// The value that selects a schema which no mapping names. Each base repeats it, so it is cut.
+fn selector(name: &str, node: &Node<'_>) -> String {
+    cut(node.text("x-ms-discriminator-value").unwrap_or(name), LONGEST).to_owned()
+}
+
+/// True for members that may stand beside a schema without changing what is not null in it.
+fn says_no_more(key: &str) -> bool {
+    matches!(key, "nullable" | "x-nullable") || is_comment(key) || ANNOTATIONS.contains(&key)
 }

@@ -164,9 +164,9 @@ impl<'a> Reader<'a> {
                 return;
             }
             ("allOf", Value::Array(_)) => {
-                let parts = inner.items().map(|part| match self.extended(at, &part) {
-                    Some(base) => reference_to(&base),
-                    None => self.rewrite(&part, level + 1),
+                let parts = inner.items().map(|part| {
+                    let extended = self.extended(at, &part, level + 1);
+                    extended.unwrap_or_else(|| self.rewrite(&part, level + 1))
                 });
                 (key, parts.collect())
             }

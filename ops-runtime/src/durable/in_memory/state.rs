@@ -25,7 +25,7 @@ pub(super) struct State {
     /// The subscribers to the progress of a job.
     listening: HashMap<JobId, Vec<ProgressSink>>,
     /// Numbers leases, and jobs in the order in which they were submitted.
-    number: u64,
+    pub(super) number: u64,
 }
 
 enum Kept {
@@ -212,6 +212,11 @@ impl State {
         let receipt = delivery.receipt.parse::<u64>().ok();
         let is_same = self.opened(&delivery.job.id).is_some_and(|open| receipt > Some(open.since));
         is_same && self.end(&delivery.job.id, end)
+    }
+
+    /// True if the job with this id was submitted after that number was given.
+    pub(super) fn is_later(&self, id: &JobId, number: u64) -> bool {
+        self.opened(id).is_some_and(|open| open.since > number)
     }
 
     /// Takes due jobs, one of each lane in turn.

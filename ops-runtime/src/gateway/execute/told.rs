@@ -133,8 +133,8 @@ fn failed(failure: &Failure) -> String {
     text
 }
 
-/// The result of a waiting program, if the client can't be asked.
-pub(super) fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> ResponseEnvelope<Payload> {
+/// The result of a waiting program, if the client can't be asked, and the number of calls that it tells of: the first ones.
+pub(super) fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> (ResponseEnvelope<Payload>, usize) {
     let by_answer = core.approvals.by_answer;
     let mut text = String::from("The program waits.");
     // Before the questions, which may be many: without the key, the program could not go on.
@@ -165,7 +165,8 @@ pub(super) fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> Respon
     let more = asks.len().saturating_sub(told);
     if more > 0 {
         let calls = if more == 1 { "1 more call".to_owned() } else { format!("{more} more calls") };
-        let _ = write!(text, "\n\nAnd {calls}: the program asks about the rest when these are answered.");
+        let then = if by_answer { ": the program asks about the rest when these are answered" } else { "" };
+        let _ = write!(text, "\n\nAnd {calls}{then}.");
     }
-    answer(!by_answer, text)
+    (answer(!by_answer, text), told)
 }

@@ -310,7 +310,7 @@ pub(crate) async fn a_slow_job_keeps_its_lease<H: Harness>() {
     }
 }
 
-/// Nor is one that holds its thread meanwhile, so that its own task can do nothing for the lease.
+/// Nor is one that holds its thread meanwhile and has the runtime use another one: its own task can do nothing for the lease.
 pub(crate) async fn a_blocking_job_keeps_its_lease<H: Harness>() {
     let set = Set::<H>::start().await;
     let workers = [set.worker().await, set.worker().await];
@@ -325,4 +325,25 @@ pub(crate) async fn a_blocking_job_keeps_its_lease<H: Harness>() {
     for worker in workers {
         worker.stop().await;
     }
+}
+
+/// Nor is one that blocks a thread for blocking work, even if the runtime of its worker has one thread itself.
+pub(crate) async fn work_on_blocking_threads_keeps_its_lease<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let input = ComputeInput { name: "a".into(), millis: u64::try_from((3 * LEASE).as_millis()).unwrap() };
+    let job = set.jobs.submit::<Compute>(input, attempts(3)).await.unwrap();
+    tokio::task::block_in_place(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let first = set.worker().await;
+            eventually("it has started", || set.probe.starts("a") == 1).await;
+            let second = set.worker().await;
+            assert_eq!(job.result().await.unwrap().data, 1);
+            first.stop().await;
+            second.stop().await;
+        });
+        runtime.shutdown_background();
+    });
+    assert_eq!(set.probe.starts("a"), 1);
+    set.settled().await;
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_core::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Announced, Aside, Credit, Ended, Failed, Kind, MAX_VALUES, Responded, Running, values_in};
+use super::{Announced, Aside, Credit, Ended, Failed, Kind, MAX_VALUES, Responded, Running, Specs, values_in};
 use crate::call::event::cut;
 use crate::call::{Announcement, CallEvent, Frame, Malformed, RequestId};
 use crate::model::json::fields;
@@ -170,8 +170,10 @@ impl From<Credit> for Frame {
 }
 
 impl From<Announced> for Frame {
-    fn from(Announced { add, remove, more, max_message }: Announced) -> Self {
-        Self::Announce(Announcement { add: add.0, remove, more, max_message })
+    fn from(Announced { add: Specs { read: add, unread }, mut remove, more, max_message }: Announced) -> Self {
+        // What was known of such an operation is no longer so.
+        remove.extend(unread.ids);
+        Self::Announce(Announcement { add, remove, more, max_message, unread: unread.why })
     }
 }
 

@@ -49,15 +49,18 @@ impl Shared {
         commands.cmd("PEXPIRE").arg(keys.workers()).arg(self.lease());
         commands.cmd("SADD").arg(keys.workers()).arg(&*self.id);
         let mut kept: Vec<bool> = self.line.run(&commands).await?;
-        // A caller removes a worker whose hash has expired, and may do so just when the worker is back.
-        let was_removed = kept.pop() == Some(true);
+        // A caller removes a worker whose hash has expired, and may do so just when the worker is back. Noted for a later
+        // heartbeat, since a command below may fail.
+        if kept.pop() == Some(true) {
+            self.untold.store(true, Ordering::Relaxed);
+        }
         let theirs: (i64, i64) = self.line.command(&cmd("TIME")).await?;
         self.ahead.store(theirs.0 * 1_000 + theirs.1 / 1_000 - now(), Ordering::Relaxed);
         self.take_back_streams().await?;
         if kept.get(1) == Some(&false) {
             self.control(&self.line).await?;
         }
-        if was_removed || kept.contains(&false) || self.untold.load(Ordering::Relaxed) {
+        if kept.contains(&false) || self.untold.load(Ordering::Relaxed) {
             self.publish(Announcement::new(), true).await?;
         }
         self.take_over().await

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, SecondsFormat};
 use rmcp::model::{CallToolResult, ErrorCode as RpcCode, ErrorData, Task, TaskStatus};
 use rmcp::service::{RequestContext, RoleServer};
+use serde_core::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -131,13 +132,20 @@ impl<'a> Asker<'a> {
     /// The stored result of a job that is done, as a call of its tool would give it: an error if it is not what the
     /// tool's schema promises. `None` if it can't be read.
     fn kept(&self, seen: &Seen, envelope: &RawValue) -> Option<Result<ResponseEnvelope<Value>, CallError>> {
-        match from_str(envelope.get()) {
-            Ok(envelope) => Some(pipeline::stored(&seen.tool.entry, self.server.registry.policy(), envelope)),
-            Err(error) => {
-                tracing::error!(%error, task = seen.id.as_str(), "the result of a task can't be read");
-                None
-            }
+        let envelope = read(seen, envelope)?;
+        Some(pipeline::stored(&seen.tool.entry, self.server.registry.policy(), envelope))
+    }
+
+    /// True if [`kept`](Self::kept) is an error or says `isError`. `None` if it can't be read.
+    ///
+    /// Clients ask for the status often, and for many tasks at once: the data are read only if they decide it.
+    fn is_failure(&self, seen: &Seen, envelope: &RawValue, structure: StructuredContent) -> Option<bool> {
+        let is_checked = !pipeline::is_as_stored(&seen.tool.entry, self.server.registry.policy());
+        // In 2026-07-28, the status of a result that is an error is the same.
+        if structure == StructuredContent::Any || !is_checked {
+            return read::<IgnoredAny>(seen, envelope).map(|envelope| envelope.meta.is_error());
         }
+        Some(self.kept(seen, envelope)?.map_or(true, |envelope| envelope.meta.is_error()))
     }
 
     fn failure(&self, seen: &Seen, ended: &Ended, error: &CallError) -> CallToolResult {
@@ -182,11 +190,9 @@ impl<'a> Asker<'a> {
             _ => TaskStatus::Failed,
         };
         match &ended.outcome {
-            Outcome::Done(envelope) => match self.kept(seen, envelope) {
-                Some(Ok(envelope)) if !envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => {
-                    TaskStatus::Completed
-                }
-                Some(_) => failed(true),
+            Outcome::Done(envelope) => match self.is_failure(seen, envelope, structure) {
+                Some(false) => TaskStatus::Completed,
+                Some(true) => failed(true),
                 None => failed(false),
             },
             Outcome::Cancelled => TaskStatus::Cancelled,
@@ -258,6 +264,13 @@ impl Seen {
             Stored::Ended(ended) => Some(ended.at.saturating_sub(ended.submitted).saturating_add(ended.retention)),
         }
     }
+}
+
+/// The stored result of a job that is done. `None` if it can't be read.
+fn read<T: DeserializeOwned>(seen: &Seen, envelope: &RawValue) -> Option<ResponseEnvelope<T>> {
+    let read = from_str(envelope.get());
+    read.inspect_err(|error| tracing::error!(%error, task = seen.id.as_str(), "the result of a task can't be read"))
+        .ok()
 }
 
 /// A time in the form of the protocol.

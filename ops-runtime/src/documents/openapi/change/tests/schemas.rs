@@ -114,6 +114,28 @@ fn one_of_several_is_less_than_any() {
 }
 
 #[test]
+fn variants_are_apart_only_if_no_value_fits_two() {
+    let object = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "properties": properties });
+    let tagged = |required: &[&str], value: &str| object(required, json!({ "kind": { "const": value } }));
+    let nullable = json!({ "type": ["object", "null"], "properties": { "a": {} } });
+    let more = json!({ "kind": { "const": "a" }, "version": { "const": 2 } });
+    for (first, second, changes) in [
+        (tagged(&["kind"], "a"), object(&["kind", "version"], more), 2),
+        (object(&["a"], json!({ "a": { "const": 1 } })), object(&["b"], json!({ "b": { "const": 1 } })), 2),
+        (tagged(&[], "a"), tagged(&[], "b"), 2),
+        (tagged(&["kind"], "a"), object(&["kind"], json!({ "kind": { "enum": ["b", "a"] } })), 2),
+        (nullable, json!({ "type": "null" }), 2),
+        (json!({ "enum": ["a", 1] }), json!({ "type": "integer" }), 2),
+        (json!({ "const": 1 }), json!({ "const": 1.0 }), 2),
+        (tagged(&["kind"], "a"), object(&["kind"], json!({ "kind": { "enum": ["b", "c"] } })), 0),
+        (json!({ "enum": ["a", "b"] }), json!({ "const": "c" }), 0),
+    ] {
+        let (any, one) = (json!({ "anyOf": [first, second] }), json!({ "oneOf": [first, second] }));
+        assert_eq!(told(&any, &one).len(), changes, "{one}");
+    }
+}
+
+#[test]
 fn a_wider_kind_may_restrict_what_is_sent() {
     let of = |schema: Value| json!({ "type": "object", "properties": { "p": schema } });
     assert_eq!(

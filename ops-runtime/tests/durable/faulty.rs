@@ -1,0 +1,118 @@
+//! An engine that is the in-memory one, with faults of servers.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ops_runtime::CallError;
+use ops_runtime::adapter::BoxStream;
+use ops_runtime::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
+use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use ops_runtime::durable::{InMemory, JobId, Jobs, Worker};
+use ops_runtime::registry::Progress;
+
+use crate::harness::{attempts, eventually};
+use crate::operations::{Gate, GateInput, Probe, Work, named, registry};
+
+#[derive(Clone, Default)]
+struct Faulty {
+    engine: InMemory,
+    /// What workers answer to the next questions if they run a job, before the engine is asked.
+    answers: Arc<Mutex<VecDeque<bool>>>,
+    /// Nothing can be given back.
+    is_away: Arc<AtomicBool>,
+}
+
+/// Methods that only ask the engine.
+macro_rules! pass_on {
+    ($life:lifetime: $($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {$(
+        fn $name<$life>(&$life self, $($argument: $type),*) -> EngineResult<$life, $result> {
+            self.engine.$name($($argument),*)
+        }
+    )+};
+}
+
+impl Engine for Faulty {
+    fn name(&self) -> &'static str {
+        "faulty"
+    }
+
+    fn limits(&self) -> EngineLimits {
+        self.engine.limits()
+    }
+
+    fn now(&self) -> u64 {
+        self.engine.now()
+    }
+
+    fn schedules(&self) -> EngineResult<'_, Vec<ScheduleRecord>> {
+        self.engine.schedules()
+    }
+
+    fn queues(&self) -> EngineResult<'_, Vec<String>> {
+        self.engine.queues()
+    }
+
+    fn is_running<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool> {
+        match self.answers.lock().unwrap().pop_front() {
+            Some(answer) => Box::pin(std::future::ready(Ok(answer))),
+            None => self.engine.is_running(id),
+        }
+    }
+
+    fn again<'a>(&'a self, delivery: &'a Delivery, tries: &'a Tries, after: Duration) -> EngineResult<'a, ()> {
+        match self.is_away.load(Ordering::SeqCst) {
+            true => Box::pin(std::future::ready(Err(CallError::execution("the server is away")))),
+            false => self.engine.again(delivery, tries, after),
+        }
+    }
+
+    pass_on! { 'a:
+        submit(job: &'a JobRecord) -> Option<Stored>;
+        read(id: &'a JobId) -> Option<Stored>;
+        wait(id: &'a JobId, at_most: Duration) -> Option<Stored>;
+        close(id: &'a JobId, end: &'a Ended) -> bool;
+        pull(queue: &'a str, most: usize, at_most: Duration) -> Vec<Delivery>;
+        extend(delivery: &'a Delivery) -> bool;
+        end(delivery: &'a Delivery, end: &'a Ended) -> bool;
+        closed(queue: &'a str) -> BoxStream<'static, JobId>;
+        tell(id: &'a JobId, progress: &'a Progress) -> ();
+        progress(id: &'a JobId) -> BoxStream<'static, Progress>;
+        step(id: &'a JobId, name: &'a str) -> Option<String>;
+        keep_step(id: &'a JobId, name: &'a str, value: &'a str, retention: Duration) -> String;
+        dead_letters(queue: &'a str, after: Option<&'a JobId>, most: usize) -> Vec<DeadLetter>;
+        retry(job: &'a JobRecord) -> bool;
+        discard(id: &'a JobId) -> bool;
+        keep_schedule(schedule: &'a ScheduleRecord, known: Option<&'a ScheduleRecord>) -> bool;
+        remove_schedule(name: &'a str) -> bool;
+        list(queue: &'a str, what: Listed, after: Option<&'a str>, most: usize) -> JobPage;
+        stats(queue: &'a str) -> QueueStats;
+    }
+}
+
+/// A worker that is busy responds late, as if none had the job: its key is not free before two questions in a row say so.
+pub(crate) async fn a_late_response_frees_no_key() {
+    let engine = Faulty::default();
+    let jobs = Jobs::new(engine.clone());
+    let job = jobs.submit::<Work>(named("a"), attempts(1)).await.unwrap();
+    assert!(job.cancel().await.unwrap());
+    engine.answers.lock().unwrap().extend([false, true, false, false]);
+    assert!(job.discard().await.unwrap());
+    assert_eq!(engine.answers.lock().unwrap().len(), 0);
+}
+
+/// The process is killed soon: it does not wait for an engine that does not respond.
+pub(crate) async fn a_stop_has_a_limit_while_the_engine_is_away() {
+    let (engine, probe) = (Faulty::default(), Arc::<Probe>::default());
+    let jobs = Jobs::new(engine.clone());
+    let worker = Worker::new(jobs.clone(), registry(&probe)).start();
+    let _job = jobs.submit::<Gate>(GateInput { name: "a".into() }, attempts(1)).await.unwrap();
+    eventually("it has started", || probe.starts("a") == 1).await;
+    engine.is_away.store(true, Ordering::SeqCst);
+    let start = Instant::now();
+    worker.stop_within(Duration::from_millis(100)).await;
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    // What is left ends like a crash.
+    eventually("its handler is dropped", || probe.alive() == 0).await;
+}
