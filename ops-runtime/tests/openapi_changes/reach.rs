@@ -101,8 +101,7 @@ impl Reach {
     fn webhooks(&mut self, document: &Value, api: &Api, heirs: &BTreeMap<String, Vec<String>>) {
         for (name, item) in document["webhooks"].as_object().into_iter().flatten() {
             for method in METHODS.iter().filter(|method| item.get(**method).is_some()) {
-                let own = item[*method]["operationId"].as_str().unwrap_or(name);
-                let Some(spec) = api.webhooks.iter().find(|spec| spec.name() == own) else { continue };
+                let Some(spec) = api.webhooks.iter().find(|spec| spec.name() == name) else { continue };
                 let body = format!("/webhooks/{}/{method}/requestBody", escaped(name));
                 let Some(body) = followed(document, &body) else { continue };
                 let contents = below(document, &format!("{body}/content"));

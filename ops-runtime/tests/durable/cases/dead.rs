@@ -189,7 +189,8 @@ pub(crate) async fn a_deadline_begins_anew_without_the_delay<H: Harness>() {
 pub(crate) async fn a_step_of_a_job_that_is_gone<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
-    let options = attempts(1).with_timeout(Duration::from_secs(4));
+    // Long enough for a cluster that is slow to begin: the job has to come to its step.
+    let options = attempts(1).with_timeout(Duration::from_secs(12));
     let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, options).await.unwrap();
     assert!(job.result().await.is_err());
     let mut step = None;
