@@ -41,7 +41,8 @@ impl Overlaid {
         let read = |path: &str| -> Result<(String, Value, Vec<Diagnostic>), Vec<Diagnostic>> {
             let unreadable = |error: SourceError| Diagnostic::error("", error.message).with_document(path);
             let text = files.read(path, path).map_err(|error| vec![unreadable(error)])?;
-            let (value, told) = openapi::parse_told(&text).map_err(|error| vec![error.with_document(path)])?;
+            let (value, told) =
+                openapi::parse_with_diagnostics(&text).map_err(|error| vec![error.with_document(path)])?;
             Ok((text, value, told))
         };
         let (text, value, mut parsed) = read(location)?;

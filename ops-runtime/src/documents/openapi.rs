@@ -116,15 +116,20 @@ pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Resul
 /// # Errors
 /// If the text is neither.
 pub fn parse(text: &str) -> Result<Value, Diagnostic> {
-    parse_told(text).map(|(value, _)| value)
+    parse_with_diagnostics(text).map(|(value, _)| value)
 }
 
-/// The value of a JSON or YAML text as [`parse`] gives it, and a diagnostic for each part that was left out.
+/// Parses a JSON or YAML text like [`parse`], and also returns a diagnostic for each part that was left out.
+///
+/// ```
+/// let (value, diagnostics) = ops_runtime::openapi::parse_with_diagnostics("a: 1\na: 2").unwrap();
+/// assert_eq!(value, serde_json::json!({ "a": 2 }));
+/// assert_eq!(diagnostics.len(), 1);
+/// ```
 ///
 /// # Errors
 /// If the text is neither.
-#[doc(hidden)]
-pub fn parse_told(text: &str) -> Result<(Value, Vec<Diagnostic>), Diagnostic> {
+pub fn parse_with_diagnostics(text: &str) -> Result<(Value, Vec<Diagnostic>), Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut diagnostics = Vec::new();
     let (value, _) = text::parse(text, &mut diagnostics)?;

@@ -30,7 +30,7 @@ pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Resul
     };
     let text = text.map_err(|error| error.with_document(location))?;
     let mut options = options.clone();
-    let read = openapi::parse_told(&text).and_then(|(value, mut told)| {
+    let read = openapi::parse_with_diagnostics(&text).and_then(|(value, mut told)| {
         if options.namespace.is_none() && ToolList::of(&value)?.server_name().is_none() {
             options.namespace = Some(openapi::namespace(Some(location), None));
         }
