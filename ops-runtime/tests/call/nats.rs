@@ -254,7 +254,7 @@ async fn a_worker_that_is_dropped_says_so_on_several_threads() {
     drops_say_so().await;
 }
 
-/// Nobody else holds the connection over which a worker says so.
+/// Drops and stops workers that hold the last reference to their connection: their callers are told at once.
 async fn drops_say_so() {
     limited(async {
         let server = Server::nats(&[]).await;

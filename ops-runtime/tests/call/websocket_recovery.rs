@@ -61,7 +61,7 @@ async fn a_subscription_waits_for_its_spoke() {
     .await;
 }
 
-/// Nobody waits for a spoke for ever.
+/// A subscription ends if the hub does not announce its operation again within the connect timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_subscription_ends_if_its_spoke_does_not_come() {
     limited(async {

@@ -133,7 +133,9 @@ fn failed(failure: &Failure) -> String {
     text
 }
 
-/// The result of a waiting program, if the client can't be asked, and the number of calls that it tells of: the first ones.
+/// The result of a waiting program for a client that can't be asked, and how many of its calls the result lists.
+///
+/// It lists the first calls, as many as have room.
 pub(super) fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> (ResponseEnvelope<Payload>, usize) {
     let by_answer = core.approvals.by_answer;
     let mut text = String::from("The program waits.");

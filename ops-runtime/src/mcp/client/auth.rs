@@ -364,8 +364,9 @@ pub(super) struct Authorized {
 }
 
 impl Authorized {
-    /// Sends a request with a token, and again with another if it is refused. The user is asked for one only if `asks`, which
-    /// is false for requests whose result nobody needs.
+    /// Sends a request with a token, and again with a new token if the server rejects the first.
+    ///
+    /// If `asks` is true, the user may be asked to log in for a new token. Pongs and cancellations are not worth that.
     async fn send<T, Fut>(&self, asks: bool, send: impl Fn(Option<String>) -> Fut + Send) -> Result<T, Failure>
     where
         Fut: Future<Output = Result<T, Failure>> + Send,

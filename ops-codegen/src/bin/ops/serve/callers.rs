@@ -23,7 +23,7 @@ pub(super) fn named(config: &Config) -> Vec<Identity> {
     config.callers.iter().map(identity).collect()
 }
 
-/// Checks what the configuration says of callers, without secrets: it is wrong also where nobody calls over HTTP.
+/// Checks the configuration of callers without reading their secrets. Over stdio, which does not use it, too.
 ///
 /// # Errors
 /// If there are two ways to authenticate, or if the issuer is not one.
