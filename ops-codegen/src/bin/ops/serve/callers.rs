@@ -23,7 +23,9 @@ pub(super) fn named(config: &Config) -> Vec<Identity> {
     config.callers.iter().map(identity).collect()
 }
 
-/// Checks the configuration of callers without reading their secrets. Over stdio, which does not use it, too.
+/// Checks the configuration of callers without reading their secrets.
+///
+/// Servers over stdio check it as well, though they do not use it: `--print-config` has to report its faults.
 ///
 /// # Errors
 /// If there are two ways to authenticate, or if the issuer is not one.
