@@ -4,11 +4,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use ops_runtime::Registry;
 use ops_runtime::durable::engine::Engine;
 use ops_runtime::durable::{AnyJob, JobStatus, Jobs, RetryPolicy, SubmitOptions, Worker, WorkerHandle};
 
-use crate::operations::{Probe, registry};
+use crate::operations::{Probe, Work, named, registry};
 
 /// The lease that engines have in the suite.
 pub(crate) const LEASE: Duration = Duration::from_millis(2_000);
@@ -52,6 +53,19 @@ impl<H: Harness> Set<H> {
     /// A worker as another process has it.
     pub(crate) async fn worker(&self) -> WorkerHandle {
         self.worker_of(self.registry()).await
+    }
+
+    /// A worker that has taken jobs of each lane: a cluster that has just made them takes its time to choose who leads
+    /// them, which is not to count for the deadline of a job.
+    pub(crate) async fn warm_worker(&self) -> WorkerHandle {
+        let worker = self.worker().await;
+        // The lane of a job is chosen at random.
+        let jobs = (0..6).map(|_| async {
+            let job = self.jobs.submit::<Work>(named("warm"), SubmitOptions::new()).await.unwrap();
+            job.result().await.unwrap();
+        });
+        join_all(jobs).await;
+        worker
     }
 
     pub(crate) async fn worker_of(&self, registry: Registry) -> WorkerHandle {

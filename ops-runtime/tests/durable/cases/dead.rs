@@ -111,8 +111,8 @@ pub(crate) async fn discarded<H: Harness>() {
 /// The submitter was told that its job is a dead letter; then another process retries it, and the submitter gets the new result.
 pub(crate) async fn tried_again_by_another_process<H: Harness>() {
     let set = Set::<H>::start().await;
-    let worker = set.worker().await;
-    let options = SubmitOptions::new().with_timeout(Duration::from_millis(1_000));
+    let worker = set.warm_worker().await;
+    let options = SubmitOptions::new().with_timeout(Duration::from_secs(4));
     let job = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, options).await.unwrap();
     assert!(job.result().await.is_err());
     set.probe.open();
@@ -135,7 +135,7 @@ pub(crate) async fn tried_again_after_its_key_was_submitted_again<H: Harness>() 
     assert_eq!((repeated.is_new(), repeated.id()), (false, first.id()));
     assert!(repeated.result().await.is_err());
     set.probe.open();
-    let worker = set.worker().await;
+    let worker = set.warm_worker().await;
     assert!(repeated.retry().await.unwrap());
     let again = submit().await;
     assert!(!again.is_new());
@@ -150,7 +150,7 @@ pub(crate) async fn tried_again_after_its_key_was_submitted_again<H: Harness>() 
 
 pub(crate) async fn a_deadline_begins_anew<H: Harness>() {
     let set = Set::<H>::start().await;
-    let worker = set.worker().await;
+    let worker = set.warm_worker().await;
     let options = attempts(1).with_timeout(Duration::from_secs(5));
     let job = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, options).await.unwrap();
     assert!(job.result().await.is_err());
@@ -188,9 +188,9 @@ pub(crate) async fn a_deadline_begins_anew_without_the_delay<H: Harness>() {
 /// A step is tried again for its own sake and with a time of its own, though nothing is kept of the job that waited for it.
 pub(crate) async fn a_step_of_a_job_that_is_gone<H: Harness>() {
     let set = Set::<H>::start().await;
-    let worker = set.worker().await;
-    // Long enough for a cluster that is slow to begin: the job has to come to its step.
-    let options = attempts(1).with_timeout(Duration::from_secs(12));
+    let worker = set.warm_worker().await;
+    // Long enough for the job to come to its step.
+    let options = attempts(1).with_timeout(Duration::from_secs(6));
     let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, options).await.unwrap();
     assert!(job.result().await.is_err());
     let mut step = None;

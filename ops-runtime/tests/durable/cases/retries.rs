@@ -127,7 +127,7 @@ pub(crate) async fn policies_of_operations<H: Harness>() {
 
 pub(crate) async fn deadlines_of_operations<H: Harness>() {
     let set = Set::<H>::start().await;
-    let worker = set.worker().await;
+    let worker = set.warm_worker().await;
     let named = |name: &str| HastyInput { name: name.to_owned() };
     // The limit counts from the earliest start.
     let delayed = SubmitOptions::new().with_delay(Duration::from_millis(3_500));

@@ -65,7 +65,7 @@ pub(crate) async fn the_deadline_passes_without_a_worker<H: Harness>() {
 
 pub(crate) async fn the_deadline_passes_in_the_handler<H: Harness>() {
     let set = Set::<H>::start().await;
-    let worker = set.worker().await;
+    let worker = set.warm_worker().await;
     let options = attempts(5).with_timeout(Duration::from_secs(5));
     let job = set.jobs.submit::<Hang>(HangInput { name: "a".into() }, options).await.unwrap();
     is_running(&job).await;
