@@ -67,7 +67,7 @@
 //! | received | the schema asks for | becomes | why nothing is lost |
 //! |---|---|---|---|
 //! | `"7"`, `"-1.5"` | a number | `7`, `-1.5` | the text is a JSON number of at most the digits that a number holds |
-//! | `7`, `-1.5` | a string | `"7"`, `"-1.5"` | a whole number, or one of at most 15 digits, is held as it was written |
+//! | `7`, `-1.5` | a string | `"7"`, `"-1.5"` | a whole number, or one of at most 15 digits, is held exactly; its text has no exponent |
 //! | `"true"`, `"false"` | a boolean | `true`, `false` | no other text is a boolean |
 //! | `true`, `false` | a string | `"true"`, `"false"` | a boolean is its text |
 //! | `1`, `0` | a boolean | `true`, `false` | databases without booleans write them so |
@@ -300,7 +300,7 @@ impl CompiledSchema {
         Lister::list(&Checker::new(&self.definitions), self.root(), None, report::MAX_TOLD).listed()
     }
 
-    /// Repairs a value exactly as the original's `Value.Cast` does, and nothing else.
+    /// Repairs a value exactly as TypeBox's `Value.Cast` does, and nothing else.
     ///
     /// A value that conforms is returned as it is, undeclared properties included.
     pub fn cast(&self, value: Value) -> (Value, Vec<Repair>) {
@@ -421,7 +421,7 @@ impl CompiledSchema {
         may(at) || union.is_some_and(|union| union.variants.iter().any(|node| may(at.to(node))))
     }
 
-    /// Removes undeclared properties, fills in defaults, and then repairs what does not conform as the original does.
+    /// Removes undeclared properties, fills in defaults, and then repairs the rest as TypeBox's `Value.Cast` does.
     ///
     /// Under an integer schema `1.0` becomes `1`, which is the same number and no repair.
     pub fn normalise(&self, value: Value) -> (Value, Vec<Repair>) {
@@ -464,7 +464,7 @@ impl<V> Repaired<V> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Cast {
-    /// The repaired value; `None` if there was none and the schema needs none.
+    /// The repaired value. `None` if no value was given, and the schema requires none.
     pub value: Option<Value>,
     /// The repairs, and the faults that were left.
     pub repairs: Vec<Repair>,

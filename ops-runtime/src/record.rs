@@ -126,7 +126,8 @@
 //! }
 //! ```
 //!
-//! - **A record without required properties** has a `Default` if asked: `table!(super::Pet, Default)`.
+//! - **A record without required properties** has a `Default` if asked: `table!(super::Pet, Default)`. The input of an operation
+//!   is also made from `()`: `table!(super::ListPetsInput, Default, ())`.
 //! - **More than eight properties** are tuples in a tuple: in `Slots`, in what `make` takes and in what `fields` lends.
 //! - **A property that can have one value only** is not a field. Its name comes last in `FIELDS` and its value is in
 //!   `CONSTANTS`. It is written first. Reading fails if it is missing or has another value.

@@ -36,6 +36,18 @@ impl Operation for List {
 }
 impl Call for List {}
 
+/// A tool whose numbers are integers by their format only.
+struct Counts;
+
+impl Operation for Counts {
+    type Input = Value;
+    type Output = Vec<i64>;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("shop.counts")
+        .with_output(Schema::text(r#"{"type":"array","items":{"type":"number","format":"int64"}}"#))
+        .with_mcp(McpBinding::new("counts", McpOutput::Wrapped));
+}
+impl Call for Counts {}
+
 /// A tool that gives an object, or nothing.
 struct Find;
 
@@ -135,6 +147,20 @@ async fn structured_content_that_does_not_match_is_repaired_with_a_warning() {
         assert_eq!(typed.meta.as_mcp().unwrap().structured_content, Some(json!({ "result": [1, "2"] })));
     }
     assert!(call::<List>(OutputPolicy::Strict, &result).await.0.is_err());
+}
+
+#[tokio::test]
+async fn whole_numbers_are_read_as_integers_where_the_schema_has_only_numbers() {
+    let result = json!({ "content": [], "structuredContent": { "result": [1, 5.0] } });
+    for policy in [OutputPolicy::Repair, OutputPolicy::Cast, OutputPolicy::Strict] {
+        let (typed, dynamic) = call::<Counts>(policy, &result).await;
+        let (typed, dynamic) = (typed.unwrap(), dynamic.unwrap());
+        assert_eq!((typed.data, dynamic.data), (vec![1, 5], json!([1, 5.0])), "{policy:?}");
+        assert_eq!((typed.warnings.len(), dynamic.warnings.len()), (0, 0), "{policy:?}");
+    }
+    let result = json!({ "content": [], "structuredContent": { "result": [5.5] } });
+    let error = call::<Counts>(OutputPolicy::Repair, &result).await.0.unwrap_err();
+    assert!(error.message().contains("5.5"), "{error}");
 }
 
 #[tokio::test]

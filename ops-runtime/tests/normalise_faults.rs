@@ -430,3 +430,38 @@ fn patterns_that_are_too_large_ask_nothing() {
     assert_eq!(validator.problems().len(), 64);
     assert_eq!(validator.violations(&json!("b")).len(), 1);
 }
+
+/// A pattern that no engine compiles is as neutral as one that cannot be read, for the repair of values, too.
+#[test]
+fn patterns_that_cannot_be_compiled_are_neutral() {
+    for source in [r"(a)\2", r"(?<=(a)\1+)b"] {
+        let told = format!("`{source}` is a pattern that cannot be read, so no text is checked by it");
+        let validator = Validator::new(&json!({ "not": { "pattern": source } }));
+        assert!(validator.check(&json!("aab")), "{source}");
+        assert_eq!(validator.problems()[0].to_string(), told);
+
+        let schema = json!({ "type": "object", "patternProperties": { (source): { "type": "integer" } } });
+        let compiled = CompiledSchema::new(&schema, Reading::Default);
+        let value = json!({ "zip": "12345", "name": "a" });
+        assert_eq!(compiled.repair(value.clone()), (value, vec![]));
+        assert_eq!(compiled.problems()[0].to_string(), told);
+    }
+}
+
+/// Words are those of JavaScript beside what only the engine that backtracks reads, and what it looks behind for may be of
+/// any length.
+#[test]
+fn patterns_that_look_around_are_checked() {
+    for (pattern, fitting, other) in [
+        (r"^(?!.*\b(DROP|DELETE)\b).*$", "SELECT x", "DROP TABLE x"),
+        (r"^(?=.*\bfoo\b)(?!.*\bbar\b)", "a foo", "bar foo"),
+        (r"(?<=(?:^|ab+))c", "abbc", "bc"),
+    ] {
+        let schema = json!({ "type": "string", "pattern": pattern });
+        let validator = Validator::new(&schema);
+        assert_eq!(validator.problems(), [], "{pattern}");
+        assert_eq!([fitting, other].map(|text| validator.check(&json!(text))), [true, false], "{pattern}");
+        let denied = Validator::new(&json!({ "not": schema }));
+        assert_eq!([fitting, other].map(|text| denied.check(&json!(text))), [false, true], "{pattern}");
+    }
+}

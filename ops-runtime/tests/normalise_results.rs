@@ -2,7 +2,13 @@
 #![cfg(feature = "registry")]
 #![allow(clippy::unwrap_used)]
 
+#[path = "call/log.rs"]
+mod log;
+
+use ops_runtime::Registry;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading, Validator};
+use ops_runtime::spec::{OperationSpec, Schema};
 use serde_json::{Map, Value, json};
 
 fn compiled(schema: &Value) -> CompiledSchema {
@@ -209,4 +215,42 @@ fn large_schemas_cost_steps() {
     let few = vec![49_999; 5];
     assert!(many.passes(serde_json::to_string(&few).unwrap().as_bytes()));
     assert!(!many.passes(serde_json::to_string(&vec![49_999; 20_000]).unwrap().as_bytes()));
+}
+
+/// A rule of another kind than its variant asks nothing, and does not come into force for the variants beside it.
+#[test]
+fn rules_of_other_kinds_ask_nothing_of_a_union() {
+    let strings = json!({ "type": "array", "items": { "type": "string" }, "maxLength": 3 });
+    let counts = json!({ "type": "integer", "required": ["a"], "additionalProperties": false });
+    for (variants, value) in [
+        (json!([strings, { "type": "string" }]), json!("abcd")),
+        (json!([{ "type": "string", "minimum": 0 }, { "type": "integer" }]), json!(-5)),
+        (json!([{ "type": "string", "maxItems": 1 }, { "type": "array" }]), json!([1, 2])),
+        (json!([counts, { "type": "object" }]), json!({ "b": 1 })),
+    ] {
+        for keyword in ["anyOf", "oneOf"] {
+            let union = json!({ (keyword): variants });
+            let schema = compiled(&union);
+            assert!(Validator::new(&union).check(&value) && schema.check(&value), "{union}");
+            assert_eq!(repair(&schema, &value), (value.clone(), vec![]), "{union}");
+            assert_eq!(schema.normalise(value.clone()), (value.clone(), vec![]), "{union}");
+        }
+    }
+    let union = json!({ "anyOf": [{ "type": "string", "minimum": 0, "maxLength": 2 }, { "type": "integer" }] });
+    assert!(!compiled(&union).check(&json!("abc")) && compiled(&union).check(&json!(-1)));
+}
+
+/// What is not checked of inputs is logged, once.
+#[tokio::test]
+async fn problems_of_inputs_are_logged() {
+    let (log, _guard) = log::Log::start();
+    let input = json!({ "type": "object", "properties": { "name": { "type": "string", "pattern": "[z-a]" } } });
+    let spec = OperationSpec::query("demo.named").with_input(Schema::from(input));
+    let registry = Registry::new();
+    registry.register(Registration::new(spec, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+    for _ in 0..2 {
+        registry.call("demo.named", json!({ "name": "x" })).await.unwrap();
+    }
+    let told = log.with("demo.named");
+    assert!(told.len() == 1 && told[0].contains("`[z-a]` is a pattern that cannot be read"), "{told:?}");
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::equal::{copy, equal};
-use super::node::{ARRAY, Node, OBJECT, Types};
+use super::node::{ARRAY, NUMBER, Node, OBJECT, STRING, Types};
 use super::number::{Num, NumberRules};
 use super::pattern::Pattern;
 use super::reference::Raw;
@@ -112,6 +112,18 @@ impl<'s> Draft<'s> {
             default: map.get("default").and_then(copy),
             ..Draft::default()
         }
+    }
+
+    /// Drops the rules of other types: they ask nothing, and must not begin to if the node gets the types of other variants.
+    pub(super) fn keep_only(&mut self, types: Types) {
+        if !types.has(NUMBER) {
+            self.number = NumberRules::default();
+        }
+        if !types.has(STRING) {
+            self.string = StringRules::default();
+        }
+        self.array = self.array.take().filter(|_| types.has(ARRAY));
+        self.object = self.object.take().filter(|_| types.has(OBJECT));
     }
 
     /// What merging another schema costs beyond the parts of both: schemas for the rest of a list become those of items,

@@ -397,6 +397,7 @@ impl<'s> Lowering<'s, '_> {
         } else if types.is_none() {
             Kind::Never
         } else {
+            draft.keep_only(types);
             // Beside unions, what is declared under a condition may be undeclared in their variants.
             let array = draft.array.take().filter(|array| array.is_ruled() || among_unions);
             let array = array.map(|array| self.array(&array, depth));

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use super::budget::Budget;
 use super::findings::Problem;
-use size::{Allowance, read, weight};
+use size::{Allowance, read};
 
 /// A regular expression in the dialect of JavaScript, compiled on first use.
 #[derive(Debug)]
@@ -20,10 +20,10 @@ pub(super) struct Pattern {
 
 #[derive(Debug)]
 enum Engine {
-    /// With its [weight](weight).
+    /// With its weight in the steps of a search.
     Linear(regex::Regex, u64),
-    /// Look-around and back-references.
-    Backtracking(Box<fancy_regex::Regex>, u64),
+    /// Look-around and back-references. The last number is how many times [`MAX_BACKTRACKS`] a search may backtrack.
+    Backtracking(Box<fancy_regex::Regex>, u64, u64),
     /// Neither engine can compile it, so it is only an annotation.
     Unchecked,
 }
@@ -41,6 +41,8 @@ pub(super) enum Found {
 
 /// How often a search may backtrack.
 const MAX_BACKTRACKS: usize = 20_000;
+/// How many times as often it may if the pattern has boundaries of words, which backtrack once or twice each time.
+const AT_BOUNDARIES: u64 = 2;
 /// How many steps a search with that much backtracking counts for.
 const BACKTRACKING: u64 = 4096;
 
@@ -52,17 +54,24 @@ impl Pattern {
     /// Reads the pattern for a schema. What is wrong with it is returned; it then counts as matched by every text.
     pub(super) fn admit(&self, allowance: &Allowance) -> Option<Problem> {
         let source = translate(&self.source, self.strict);
-        let Some(size) = read(&source) else { return Some(Problem::pattern(&self.source)) };
-        let Some(taken) = allowance.take(size, self.source.len()) else {
+        let Some(read) = read(&source) else { return Some(Problem::pattern(&self.source)) };
+        let taken = if read.is_linear {
+            allowance.take(read.size, self.source.len())
+        } else {
+            allowance.take_compiled(read.size)
+        };
+        let Some(taken) = taken else {
             _ = self.compiled.set(Engine::Unchecked);
             return Some(Problem::large_pattern(&self.source));
         };
-        // The size is an estimate, so whether it is too much is found out here: later, nothing could be told of it.
-        if size < SIZE_LIMIT / 2 || !matches!(self.engine(), Engine::Unchecked) {
+        // The size is an estimate, and only compiling shows what the engine that backtracks supports. So both are found out
+        // here: later, nothing could be told of it.
+        let is_small = read.size < SIZE_LIMIT / 2;
+        if read.is_linear && is_small || !matches!(self.engine(), Engine::Unchecked) {
             return None;
         }
         allowance.give_back(taken);
-        Some(Problem::too_large_pattern(&self.source))
+        Some(if is_small { Problem::pattern(&self.source) } else { Problem::too_large_pattern(&self.source) })
     }
 
     /// True if the pattern is in a text; false if the search takes too long.
@@ -82,7 +91,8 @@ impl Pattern {
             _ => Found::Ended,
         };
         if found == Found::TooLong {
-            budget.spend(BACKTRACKING);
+            let times = if let Engine::Backtracking(_, _, times) = self.engine() { *times } else { 1 };
+            budget.spend(BACKTRACKING.saturating_mul(times));
         }
         found
     }
@@ -91,7 +101,7 @@ impl Pattern {
     fn steps(&self, bytes: usize) -> u64 {
         let bytes = bytes as u64;
         match self.engine() {
-            Engine::Linear(_, weight) | Engine::Backtracking(_, weight) if *weight > 1 => {
+            Engine::Linear(_, weight) | Engine::Backtracking(_, weight, _) if *weight > 1 => {
                 weight.saturating_mul((bytes / 64).saturating_mul(1 + bytes / 4096).saturating_add(1))
             }
             _ => 1 + bytes / 64,
@@ -105,7 +115,7 @@ impl Pattern {
     fn search(&self, text: &str) -> Found {
         let found = match self.engine() {
             Engine::Linear(regex, _) => regex.is_match(text),
-            Engine::Backtracking(regex, _) => match regex.is_match(text) {
+            Engine::Backtracking(regex, ..) => match regex.is_match(text) {
                 Ok(found) => found,
                 Err(_) => return Found::TooLong,
             },
@@ -116,16 +126,26 @@ impl Pattern {
 
     fn compile(&self) -> Engine {
         let source = translate(&self.source, self.strict);
-        let weight = read(&source).map_or(1, weight);
-        if let Ok(regex) = regex::RegexBuilder::new(&source).size_limit(SIZE_LIMIT).build() {
-            return Engine::Linear(regex, weight);
+        let Some(read) = read(&source) else { return Engine::Unchecked };
+        if read.is_linear {
+            return match regex::RegexBuilder::new(&source).size_limit(SIZE_LIMIT).build() {
+                Ok(regex) => Engine::Linear(regex, read.weight),
+                Err(_) => Engine::Unchecked,
+            };
         }
+        // The other engine limits only some of the parts that it compiles, and not all of them together.
+        if read.size > 2 * SIZE_LIMIT {
+            return Engine::Unchecked;
+        }
+        let has_boundaries = BOUNDARIES.iter().any(|(linear, _)| source.contains(linear));
+        let times = if has_boundaries { AT_BOUNDARIES } else { 1 };
+        let source = BOUNDARIES.iter().fold(source, |source, (linear, other)| source.replace(linear, other));
         match fancy_regex::RegexBuilder::new(&source)
             .delegate_size_limit(SIZE_LIMIT)
-            .backtrack_limit(MAX_BACKTRACKS)
+            .backtrack_limit(MAX_BACKTRACKS.saturating_mul(usize::try_from(times).unwrap_or(1)))
             .build()
         {
-            Ok(regex) => Engine::Backtracking(Box::new(regex), weight),
+            Ok(regex) => Engine::Backtracking(Box::new(regex), read.weight, times),
             Err(_) => Engine::Unchecked,
         }
     }
@@ -136,6 +156,15 @@ const SIZE_LIMIT: usize = 2 << 20;
 
 const SPACE: &str = r"\t\n\x0B\x0C\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}";
 const WORD: &str = "0-9A-Za-z_";
+
+/// The boundaries of words, which are ASCII in JavaScript, and what stands for them in the engine that backtracks: that one
+/// knows only the words of Unicode. A condition backtracks less than two alternatives.
+const BOUNDARIES: [(&str, &str); 2] = [
+    (BOUNDARY, "(?((?<=[0-9A-Za-z_]))(?![0-9A-Za-z_])|(?=[0-9A-Za-z_]))"),
+    (NO_BOUNDARY, "(?((?<=[0-9A-Za-z_]))(?=[0-9A-Za-z_])|(?![0-9A-Za-z_]))"),
+];
+const BOUNDARY: &str = r"(?-u:\b)";
+const NO_BOUNDARY: &str = r"(?-u:\B)";
 
 /// Rewrites a JavaScript regular expression in the syntax of the `regex` crate.
 ///
@@ -219,8 +248,8 @@ fn escape(c: char, class: bool, strict: bool, chars: &mut std::iter::Peekable<st
         's' => out.push_str(&set(SPACE, false)),
         'S' => out.push_str(&set(SPACE, true)),
         'b' if class => out.push_str(r"\x08"),
-        'b' => out.push_str(r"(?-u:\b)"),
-        'B' => out.push_str(r"\B"),
+        'b' => out.push_str(BOUNDARY),
+        'B' if !class => out.push_str(NO_BOUNDARY),
         'n' | 'r' | 't' | 'v' | 'f' => {
             out.push('\\');
             out.push(c);
@@ -340,6 +369,23 @@ mod tests {
             (r"^(a)\1$", "aa", true),
             (r"^(?<a>b)\k<a>$", "bb", true),
             (r"^(?<a>b)\k<a>$", "bc", false),
+            (r"\bfoo\b", "a foo b", true),
+            (r"\bfoo\b", "éfoo", true),
+            (r"\Bb", "éb", false),
+            (r"\Bb", "ab", true),
+            (r"^(?!.*\b(DROP|DELETE)\b).*$", "DROP TABLE x", false),
+            (r"^(?!.*\b(DROP|DELETE)\b).*$", "éDELETE", false),
+            (r"^(?!.*\b(DROP|DELETE)\b).*$", "DROPS", true),
+            (r"^(?=.*\bfoo\b)(?!.*\bbar\b)", "a foo", true),
+            (r"^(?=.*\bfoo\b)(?!.*\bbar\b)", "foo bar", false),
+            (r"^(?=.*\Bb)", "éb", false),
+            (r"^(?=.*\Bb)", "ab", true),
+            (r"^(\w)\b-\1$", "a-a", true),
+            (r"(?<=ab?)c", "abc", true),
+            (r"(?<=ab?)c", "bc", false),
+            (r"^[(?!-/](?=a)", "(a", true),
+            (r"^(a)(?!\1+$)", "ab", true),
+            (r"^(a)(?!\1+$)", "aaa", false),
             (r"^\p{Lu}$", "É", true),
             (r"^\p{Lu}$", "é", false),
             (r"^\p{L}+$", "Straße", true),
@@ -376,9 +422,35 @@ mod tests {
     }
 
     #[test]
+    fn boundaries_are_searched_in_long_texts() {
+        let pattern = Pattern::new(r"^(?!.*\b(DROP|DELETE)\b).*$", false);
+        let text = "the quick brown fox ".repeat(750);
+        assert!(pattern.search(&text) == Found::Yes);
+        assert!(pattern.search(&format!("{text}DROP")) == Found::No);
+    }
+
+    #[test]
     fn patterns_that_no_engine_reads() {
-        for source in ["(", "[z-a]", r"\p{Nonsense}", r"\u{110000}", "(?=a"] {
+        for source in ["(", "[z-a]", r"\p{Nonsense}", r"\u{110000}", "(?=a", r"(?=a)\p{Nonsense}"] {
             assert!(Pattern::new(source, false).admit(&Allowance::default()).is_some(), "{source}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_no_engine_compiles_are_told() {
+        for (source, message) in [
+            (r"(a)\2", "cannot be read"),
+            (r"(?<=(a)\1+)b", "cannot be read"),
+            (r"(?<=((a{1000}){1000}){1000}x?)b", "is too large"),
+            // The engine that backtracks makes instructions of each of these, and an automaton of some.
+            (format!("(?=a){}", r"\b".repeat(32_768)).as_str(), "is too large"),
+            ("(?=ab*)".repeat(9_000).as_str(), "is too large"),
+            (format!(r"(a)(?:\1{})", "|a*b".repeat(13_000)).as_str(), "is too large"),
+        ] {
+            let pattern = Pattern::new(source, false);
+            let problem = pattern.admit(&Allowance::default()).map(|problem| problem.message);
+            assert!(problem.is_some_and(|told| told.contains(message)), "{source}: {problem:?}");
+            assert!(pattern.matches("anything"), "{source}");
         }
     }
 }

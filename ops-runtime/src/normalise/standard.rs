@@ -54,7 +54,7 @@ pub struct Validator {
     /// The targets of the names of `$dynamicRef`s that each resource has, by the numbers of the names.
     anchors: Vec<Vec<(u32, u32)>>,
     problems: Vec<Problem>,
-    /// True if [`plain`] understands all of it.
+    /// True if [`plain`] understands all of it, and there are no problems.
     is_plain: bool,
 }
 

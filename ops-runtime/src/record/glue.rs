@@ -27,12 +27,21 @@ macro_rules! __record {
 }
 
 /// Makes a serde type of a type that is a table of its properties, a [`Record`](crate::record::Record), and gives it `Debug`, `Clone` and
-/// `PartialEq`; and `Default`, if that is asked for and no property has to be there.
+/// `PartialEq`; and `Default`, if that is asked for and no property has to be there. `()` behind it is for inputs of operations:
+/// they can then be made from it.
 ///
 /// The [module](mod@crate::record) shows the impl.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __table {
+    ($t:ty, Default, ()) => {
+        impl ::std::convert::From<()> for $t {
+            fn from((): ()) -> Self {
+                $crate::record::glue::nothing()
+            }
+        }
+        $crate::__table!($t, Default);
+    };
     ($t:ty, Default) => {
         impl ::std::default::Default for $t {
             fn default() -> Self {

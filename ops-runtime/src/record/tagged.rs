@@ -140,8 +140,11 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
             let value = read(&value, &key.0, PhantomData)?;
             map.insert(key.0.into_owned(), value);
         }
-        while let Some((key, value)) = self.rest.next_entry()? {
-            map.insert(key, value);
+        while let Some((key, value)) = self.rest.next_entry::<String, Value>()? {
+            // If the tag comes twice, the first has decided that no variant has it, so the second must not replace it.
+            if key != self.name || !map.contains_key(self.name) {
+                map.insert(key, value);
+            }
         }
         Ok(Value::Object(map))
     }

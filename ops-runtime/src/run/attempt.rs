@@ -29,9 +29,10 @@ impl Context {
         self.extension::<Attempt>().map_or(1, |attempt| attempt.0)
     }
 
-    /// The key by which a repetition of this call is known: that of the caller, by `CallOptions::with_idempotency_key`
-    /// (feature `http`), or else the one that all attempts of this job share. `None` for a call that has neither; a key without
-    /// characters is none.
+    /// The idempotency key of this call: the caller's, otherwise that of the job, which all its attempts share.
+    ///
+    /// Callers set theirs by `CallOptions::with_idempotency_key` (feature `http`). `None` if there is neither. An empty key
+    /// counts as `None`.
     ///
     /// An HTTP client sends it if the operation's document has a header for such keys and the input does not set it.
     /// Calls that a handler makes do not inherit it: they would all have the same key.

@@ -75,7 +75,7 @@ pub(crate) fn read_text<T: DeserializeOwned>(text: &str) -> Result<T, DecodeErro
     record::from_str(text).or_else(|error| again(record::parse(text.as_bytes()).ok(), error))
 }
 
-/// Reads an input that is a value.
+/// Reads a value: an input, or an output whose schema allows `2.0` where its type is an integer.
 pub(crate) fn read_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
     record::from_value(value).or_else(|error| again(Some(value.clone()), error))
 }

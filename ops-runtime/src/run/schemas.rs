@@ -11,7 +11,7 @@ mod parts;
 mod read_only;
 
 use std::borrow::Cow;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ use self::constraints::Beyond;
 use self::read_only::ReadOnly;
 use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
-use crate::normalise::{self, Change, CompiledSchema, Reading, UNDECLARED, Validator, Violation, Violations};
+use crate::normalise::{self, Change, CompiledSchema, Problem, Reading, UNDECLARED, Validator, Violation, Violations};
 use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
 pub(crate) use output::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
@@ -55,6 +55,8 @@ impl DefinitionCache {
 pub(crate) struct Schemas {
     input: Side,
     output: Side,
+    /// Done when the log has what is not checked of inputs.
+    has_told: Once,
     beyond: OnceLock<Beyond>,
     may_be_foreign: OnceLock<bool>,
     /// True if our own reading checks all of an output's schema that constrains only the kind of value.
@@ -74,6 +76,7 @@ impl Schemas {
         Self {
             input,
             output,
+            has_told: Once::new(),
             beyond: OnceLock::new(),
             may_be_foreign: OnceLock::new(),
             plain_output_is_all: OnceLock::new(),
@@ -127,6 +130,7 @@ impl Schemas {
     #[inline(never)]
     fn check_input_closely(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
         let Violations { list, more, .. } = self.input.violations(input)?;
+        self.has_told.call_once(|| self.tell_problems(spec));
         if list.is_empty() {
             return Ok(());
         }
@@ -138,6 +142,26 @@ impl Schemas {
             said.push(json!({ "pointer": "", "message": format!("and {more} more") }));
         }
         Err(CallError::new(ErrorCode::ValidationError, told).with_details(json!({ "violations": said })))
+    }
+
+    /// Logs what of the input's schema is not checked: its author may rely on a pattern that keeps inputs out.
+    fn tell_problems(&self, spec: &OperationSpec) {
+        let problems = self.input.problems();
+        for problem in problems.iter().take(TOLD) {
+            let unlisted = problems.len().saturating_sub(TOLD);
+            tracing::warn!(
+                operation = spec.id.as_ref(),
+                unlisted,
+                "a part of the input's schema is not checked: {}. Write that part in another way, or check it in the operation",
+                readable(&problem.to_string(), 400)
+            );
+        }
+    }
+
+    /// True if an input matches its schema.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn fits_input(&self, input: &Value) -> bool {
+        self.input.passes_plainly(input) || self.input.violations(input).is_ok_and(|found| found.list.is_empty())
     }
 
     /// Refuses members of an input that its schema does not declare, if it allows no others.
@@ -304,6 +328,15 @@ impl Side {
             Standard::Any => Ok(Violations::default()),
             Standard::Checked(validator) => Ok(validator.report(value)),
             Standard::Foreign => self.own_violations(value),
+        }
+    }
+
+    /// The parts of the schema by which [`violations`](Self::violations) does not check values.
+    fn problems(&self) -> &[Problem] {
+        match self.standard.get() {
+            Some(Standard::Checked(validator)) => validator.problems(),
+            Some(Standard::Foreign) => self.compiled().ok().flatten().map_or(&[][..], CompiledSchema::problems),
+            Some(Standard::Any) | None => &[],
         }
     }
 

@@ -106,6 +106,7 @@ fn additional_properties_are_kept() {
     let labels = same::<Labels>(&json!({"name": "n", "a": 1, "b": 2}));
     assert_eq!(labels.extra, BTreeMap::from([("a".into(), 1), ("b".into(), 2)]));
     assert_eq!(same::<Labels>(&json!({})), Labels::default());
+    assert_eq!(Labels::from(()), Labels::default());
     assert_eq!(fails::<Labels>(&json!({"a": "x"})).0, "/a");
     // What is declared is never written from the rest: it would be read as something else.
     let clash = Labels { name: None, extra: BTreeMap::from([("name".into(), 1), ("a".into(), 2)]) };
@@ -380,5 +381,13 @@ fn unions_hold_unions() {
     assert_eq!(same::<Any>(&json!(0.5)), Any::Scalar(Level::Half));
     for rest in [json!({"a": 1}), json!([1]), Value::Null, json!({"kind": "map", "a": "x"})] {
         assert_eq!(same::<Any>(&rest), Any::Rest(rest));
+    }
+}
+
+/// What is kept of an object whose tag comes twice has the tag by which it was read.
+#[test]
+fn the_first_of_two_tags_stays() {
+    for text in [r#"{"method":"cash","x":1,"method":"card"}"#, r#"{"x":1,"method":"cash","method":"card"}"#] {
+        assert_eq!(from_str::<Payment>(text).unwrap(), Payment::Other(json!({"method": "cash", "x": 1})), "{text}");
     }
 }

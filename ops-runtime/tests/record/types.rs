@@ -206,7 +206,7 @@ mod impls {
             (&self.name, &self.extra)
         }
     }
-    ops_runtime::__generated::table!(super::Labels, Default);
+    ops_runtime::__generated::table!(super::Labels, Default, ());
 
     impl Record for super::Push {
         const NAME: &'static str = "Push";

@@ -120,12 +120,13 @@ fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
     found.map(|scalar| scalar.filter(|scalar| types.admits(scalar)))
 }
 
-/// The text of a number; `None` if it may have come with other digits.
+/// The text of a number, without an exponent; `None` if it may have come with other digits.
 fn text(number: &Number) -> Option<String> {
     let text = number.to_string();
-    let is_exact = !number.is_f64()
-        || number.as_f64().is_some_and(|float| float.abs() < EXACT) && digits(&text).1.len() <= EXACT_DIGITS;
-    is_exact.then_some(text)
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return Some(text) };
+    let is_exact = float.abs() < EXACT && digits(&text).1.len() <= EXACT_DIGITS;
+    // Not all that read decimals take `1e-7`.
+    is_exact.then(|| if text.contains('e') { float.to_string() } else { text })
 }
 
 /// The number in a text; `None` if the text is more than the number.
@@ -175,6 +176,9 @@ mod tests {
             ("-1.50", Some("-1.5")),
             ("0.000123456789012345", Some("0.000123456789012345")),
             ("123456789.012345", Some("123456789.012345")),
+            ("0.0000001", Some("0.0000001")),
+            ("-2.5e-12", Some("-0.0000000000025")),
+            ("1e3", Some("1000.0")),
             ("0.1234567890123456", None),
             ("0.1234567890123456789", None),
             ("12345678901234567890123", None),

@@ -45,7 +45,8 @@ pub(super) fn compile(schema: &Value, counts_bytes: bool) -> Validator {
     let Compiler { mut schemas, mut problems, .. } = compiler;
     unread::settle(&mut schemas, &mut problems);
     shape::finish(&mut schemas, &mut root, &anchors);
-    let is_plain = anchors.is_empty() && plain::are_plain(&schemas);
+    // Problems are told after a closer look, so values that conform get one, too.
+    let is_plain = anchors.is_empty() && problems.is_empty() && plain::are_plain(&schemas);
     Validator { schemas, root, anchors, problems: problems.into_list(), is_plain }
 }
 

@@ -162,6 +162,8 @@ mod tests {
             json!({ "items": { "anyOf": [{ "type": "string" }, { "type": "null" }] } }),
             json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" , "type": "null" } } }),
             json!({ "not": { "type": "string" } }),
+            // What is not checked is told after the full check.
+            json!({ "properties": { "a": { "$ref": "#/$defs/none" } } }),
         ] {
             assert!(!Validator::new(&schema).is_plain, "{schema}");
         }

@@ -33,7 +33,7 @@ pub(super) fn example(spec: &OperationSpec) -> Value {
 #[cfg(feature = "gateway")]
 pub(crate) fn input(spec: &OperationSpec) -> Value {
     let schemas = Schemas::new(spec, &DefinitionCache::default());
-    let fits = |made: &Value| schemas.check_input(spec, made).is_ok();
+    let fits = |made: &Value| schemas.fits_input(made);
     let ways = [Optional { first: true, ..NONE }, NONE, ALL];
     first_fitting(&spec.input, &spec.definitions, &ways, fits)
 }
@@ -114,6 +114,10 @@ impl Maker<'_> {
         schema
     }
 
+    fn target(&self, reference: &str) -> Option<Rc<Value>> {
+        self.definition(&pointer::unescaped(reference.strip_prefix(pointer::DEFINITIONS).unwrap_or(reference)))
+    }
+
     fn make(&self, schema: &Value, depth: usize) -> Value {
         let is_in_reach = depth < DEEPEST && self.spend(1);
         let Some(schema) = schema.as_object().filter(|_| is_in_reach) else { return Value::Null };
@@ -127,8 +131,7 @@ impl Maker<'_> {
             return self.quoted(value);
         }
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let name = pointer::unescaped(reference.strip_prefix(pointer::DEFINITIONS).unwrap_or(reference));
-            return self.definition(&name).map_or(Value::Null, |schema| self.make(&schema, depth + 1));
+            return self.target(reference).map_or(Value::Null, |schema| self.make(&schema, depth + 1));
         }
         for keyword in ["oneOf", "anyOf"] {
             let variants = schema.get(keyword).and_then(Value::as_array);
@@ -184,8 +187,36 @@ impl Maker<'_> {
         let count = count.min(items.len() + 1 + self.left.get() / each);
         self.spend(each * count.saturating_sub(items.len() + 1));
         let is_distinct = schema.get("uniqueItems") == Some(&Value::Bool(true));
-        items.extend((items.len()..count).map(|at| if is_distinct { distinct(&item, at) } else { item.clone() }));
+        let schema = schema.get("items").filter(|_| is_distinct);
+        items.extend((items.len()..count).map(|at| match schema {
+            Some(schema) => self.another(schema, &item, at, depth + 1),
+            None => item.clone(),
+        }));
         Value::Array(items)
+    }
+
+    /// Another value of a schema than `item`, for items that must differ; the same one if there seems to be no other.
+    fn another(&self, schema: &Value, item: &Value, at: usize, depth: usize) -> Value {
+        if at == 0 || depth >= DEEPEST || schema.get("const").is_some() || !self.spend(1) {
+            return item.clone();
+        }
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            let target = self.target(reference);
+            return target.map_or_else(|| item.clone(), |schema| self.another(&schema, item, at, depth + 1));
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            let other = values.iter().filter(|value| *value != item).nth(at - 1);
+            return other.map_or_else(|| item.clone(), |value| self.quoted(value));
+        }
+        match (item, schema.get("properties").and_then(Value::as_object)) {
+            (Value::Object(members), Some(properties)) => {
+                with_another(members, |name, member| match properties.get(name) {
+                    Some(schema) => self.another(schema, member, at, depth + 1),
+                    None => member.clone(),
+                })
+            }
+            _ => distinct(item, at),
+        }
     }
 
     fn object(&self, schema: &Map<String, Value>, depth: usize) -> Value {
@@ -198,11 +229,10 @@ impl Maker<'_> {
         let names: HashSet<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
         let properties = properties.into_iter().flatten();
         let nothing_is_required = required.is_none_or(Vec::is_empty);
-        let hidden = |schema: &Value| schema.get("writeOnly").is_some_and(|hidden| hidden == &Value::Bool(true));
         let mut made = Map::new();
         for (name, schema) in properties {
             let is_first = self.optional.first && depth > 0 && nothing_is_required && made.is_empty();
-            let is_taken = depth < DEEP && (self.optional.all || is_first) && !hidden(schema);
+            let is_taken = depth < DEEP && (self.optional.all || is_first) && !is_hidden(schema);
             if names.contains(name.as_str()) || is_taken {
                 made.insert(name.clone(), self.make(schema, depth + 1));
             }
@@ -214,8 +244,37 @@ impl Maker<'_> {
                 made.insert(name.to_owned(), self.make(schema, depth + 1));
             }
         }
+        self.fill(schema, &mut made, depth);
         Value::Object(made)
     }
+
+    /// Adds members until there are as many as the schema asks for: declared ones first.
+    fn fill(&self, schema: &Map<String, Value>, made: &mut Map<String, Value>, depth: usize) {
+        let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or_default().min(100);
+        let members = |keyword: &str| schema.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        let declared = members("properties").filter(|(_, schema)| !is_hidden(schema));
+        let declared = declared.map(|(name, schema)| (name.clone(), schema));
+        // A pattern is compiled each time.
+        let name_of = |pattern: &str| self.spend(pattern.len() / 8).then(|| text_of(pattern, 0)).flatten();
+        let named = members("patternProperties").filter_map(|(pattern, schema)| Some((name_of(pattern)?, schema)));
+        let additional = schema.get("additionalProperties").unwrap_or(&Value::Null);
+        let others = (1..=least).filter(|_| *additional != Value::Bool(false));
+        let others = others.map(|at| (format!("key{at}"), additional));
+        let mut candidates = declared.chain(named).chain(others);
+        while (made.len() as u64) < least
+            && self.spend(1)
+            && let Some((name, schema)) = candidates.next()
+        {
+            if !made.contains_key(&name) {
+                made.insert(name, self.make(schema, depth + 1));
+            }
+        }
+    }
+}
+
+/// True if only requests have a value of the schema.
+fn is_hidden(schema: &Value) -> bool {
+    schema.get("writeOnly").is_some_and(|hidden| hidden == &Value::Bool(true))
 }
 
 /// The size of a value, in the units of the limit.
@@ -256,8 +315,21 @@ fn distinct(item: &Value, at: usize) -> Value {
             None => json!(number.as_f64().unwrap_or_default() + at as f64),
         },
         Value::String(text) if at > 0 => json!(format!("{text}{at}")),
+        // There is only one other. A third one is left as it is, so that another member of an object differs.
+        Value::Bool(flag) => json!(*flag == (at != 1)),
+        Value::Object(members) => with_another(members, |_, member| distinct(member, at)),
         other => other.clone(),
     }
+}
+
+/// The object with another value of the first member that has one.
+fn with_another(members: &Map<String, Value>, another: impl Fn(&str, &Value) -> Value) -> Value {
+    let mut all = members.clone();
+    all.extend(members.iter().find_map(|(name, member)| {
+        let other = another(name, member);
+        (other != *member).then(|| (name.clone(), other))
+    }));
+    Value::Object(all)
 }
 
 /// Merges two objects; of other values, returns the second.
@@ -327,6 +399,33 @@ mod tests {
                 json!(["text", "text1"]),
             ),
             (
+                json!({ "type": "array", "minItems": 2, "uniqueItems": true, "items": { "enum": ["mon", "tue"] } }),
+                json!(["mon", "tue"]),
+            ),
+            (
+                json!({ "type": "array", "minItems": 2, "uniqueItems": true, "items": { "type": "boolean" } }),
+                json!([true, false]),
+            ),
+            (
+                json!({ "type": "array", "minItems": 2, "uniqueItems": true, "items": { "type": "object", "properties": {
+                    "kind": { "const": "a" }, "day": { "enum": ["mon", "tue"] }, "id": { "type": "integer" } } } }),
+                json!([{ "kind": "a", "day": "mon", "id": 1 }, { "kind": "a", "day": "tue", "id": 1 }]),
+            ),
+            (
+                json!({ "type": "array", "minItems": 4, "uniqueItems": true, "items": { "type": "object",
+                    "required": ["a", "id"], "properties": { "a": { "type": "boolean" }, "id": { "type": "integer" } } } }),
+                json!([{ "a": true, "id": 1 }, { "a": false, "id": 1 }, { "a": true, "id": 3 }, { "a": true, "id": 4 }]),
+            ),
+            (
+                json!({ "type": "object", "minProperties": 2, "additionalProperties": { "type": "string" } }),
+                json!({ "key1": "text", "key2": "text" }),
+            ),
+            (
+                json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
+                    "patternProperties": { "^x-[0-9]{3}$": { "type": "boolean" } } }),
+                json!({ "x-111": true }),
+            ),
+            (
                 json!({ "type": "array", "prefixItems": [{ "const": 1 }, { "type": "boolean" }], "items": false }),
                 json!([1, true]),
             ),
@@ -338,6 +437,13 @@ mod tests {
         ] {
             assert_eq!(made(&schema, Vec::new()), expected, "{schema}");
         }
+    }
+
+    #[test]
+    fn items_of_a_definition_differ() {
+        let days = Definition::from_value("Day".to_owned(), json!({ "type": "string", "enum": ["mon", "tue", "wed"] }));
+        let schema = json!({ "type": "array", "minItems": 3, "uniqueItems": true, "items": { "$ref": "#/$defs/Day" } });
+        assert_eq!(made(&schema, vec![days]), json!(["mon", "tue", "wed"]));
     }
 
     #[cfg(feature = "gateway")]
@@ -355,7 +461,7 @@ mod tests {
             (
                 json!({ "type": "object", "minProperties": 2, "properties": { "a": { "const": 1 }, "b": { "const": 2 } } }),
                 json!(["body"]),
-                json!({ "id": 1, "body": { "a": 1, "b": 2 } }),
+                json!({ "body": { "a": 1, "b": 2 } }),
             ),
         ] {
             let input = json!({ "type": "object", "required": required, "properties": { "id": { "type": "integer" }, "body": body } });

@@ -146,7 +146,13 @@ pub(super) fn foreign_type(spec: &OperationSpec, meta: &ResponseMeta, data: &Pay
     if *data == Payload::Value(Value::Null) {
         return None;
     }
-    spec.foreign_type(meta, matches!(data, Payload::Body(_)))
+    let is_bytes = match data {
+        Payload::Body(_) => true,
+        // In base64, as a value.
+        Payload::Value(Value::String(_)) => spec.describes_bytes(meta),
+        _ => false,
+    };
+    spec.foreign_type(meta, is_bytes)
 }
 
 /// A response that came instead of bytes, as text or JSON, if it is held as bytes.

@@ -11,6 +11,7 @@ use super::misfit;
 use super::output::{foreign_type, held, instead, log, merged, shape, skip};
 use crate::normalise::Change;
 use crate::record::{self, DecodeError};
+use crate::run::input;
 use crate::run::payload::Payload;
 use crate::run::registry::Entry;
 use crate::run::schemas::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
@@ -69,7 +70,8 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         return Ok(with(output, meta, unless_removed(told)));
     }
     let (shaped, raw) = repaired(entry, policy, &meta, data, variant, takes_anything)?;
-    match record::with_variant(variant, || record::from_value(&shaped.value)) {
+    // What is repaired may still have whole numbers as `2.0`, which a `number` of an integer format allows.
+    match record::with_variant(variant, || input::read_value(&shaped.value)) {
         Ok(data) => Ok(with(data, meta, unless_removed(shaped.told))),
         Err(error) => Err(misfit::mismatch(&meta, &error, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value)))),
     }
