@@ -40,6 +40,9 @@ unsafe impl GlobalAlloc for Malloc {
 #[global_allocator]
 static MALLOC: Malloc = Malloc;
 
+/// What the script wants to be told of promises that failed: the promise, the error, and whether something waits for it.
+type Tell = Persistent<Function<'static>>;
+
 /// What the script gave, and what it lives in.
 struct Engine {
     deliver: Persistent<Function<'static>>,
@@ -49,6 +52,7 @@ struct Engine {
 
 thread_local! {
     static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
+    static TELL: RefCell<Option<Tell>> = const { RefCell::new(None) };
 }
 
 /// Room for a text of the host's, which `start` and `deliver` give back.
@@ -70,11 +74,13 @@ pub extern "C" fn start(text: *mut u8, length: usize) -> u32 {
     let Ok(runtime) = Runtime::new() else { return 1 };
     // The host bounds the stack.
     runtime.set_max_stack_size(0);
+    runtime.set_host_promise_rejection_tracker(Some(Box::new(rejected)));
     let Ok(context) = Context::full(&runtime) else { return 1 };
     let deliver = context.with(|ctx| {
         let global = ctx.globals();
         global.set("host", Func::from(host))?;
         global.set("evaluate", Func::from(evaluate))?;
+        global.set("watch", Func::from(watch))?;
         let deliver: Function = ctx.eval_with_options(script, options("ops.js"))?;
         Ok::<_, rquickjs::Error>(Persistent::save(&ctx, deliver))
     });
@@ -111,6 +117,18 @@ fn host(kind: u32, text: String) -> String {
 /// Evaluates a script that has a name in stacks.
 fn evaluate<'js>(ctx: Ctx<'js>, text: String, name: String) -> rquickjs::Result<Value<'js>> {
     ctx.eval_with_options(text, options(&name))
+}
+
+/// Keeps a function that is told of promises that failed.
+fn watch<'js>(ctx: Ctx<'js>, tell: Function<'js>) {
+    TELL.set(Some(Persistent::save(&ctx, tell)));
+}
+
+/// A promise failed while nothing waits for it, or something waits for one that did.
+fn rejected<'js>(ctx: Ctx<'js>, promise: Value<'js>, error: Value<'js>, is_heard: bool) {
+    let Some(tell) = TELL.with_borrow(Option::clone) else { return };
+    // What it throws is nobody's.
+    let _ = tell.restore(&ctx).and_then(|tell| tell.call::<_, ()>((promise, error, is_heard))).catch(&ctx);
 }
 
 fn options(name: &str) -> EvalOptions {

@@ -2,15 +2,16 @@
 //
 // Nothing here guards the host: the sandbox does. A program that breaks what stands here breaks only itself.
 (() => {
-  const { host, evaluate } = globalThis;
-  const HAS = 1, KEYS = 2, CALL = 3, LOG = 4, DONE = 5, FAILED = 6;
+  const { host, evaluate, watch } = globalThis;
+  const HAS = 1, KEYS = 2, CALL = 3, LOG = 4, DONE = 5, FAILED = 6, UNHEARD = 7, HEARD = 8;
   const { parse, stringify } = JSON;
   const Failed = Error;
-  const { defineProperty, deleteProperty } = Reflect;
+  const { apply, defineProperty, deleteProperty } = Reflect;
   const { freeze, create, keys } = Object;
   const { isFinite } = Number;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
+  const { get: valueOf, set: setValue } = WeakMap.prototype;
   const say = (kind, value) => host(kind, stringify(value));
 
   // A text for people of any value; nothing that is thrown on the way gets out.
@@ -134,6 +135,24 @@
     return told;
   };
 
+  // The numbers of the calls that failed, by their errors.
+  const failed = new WeakMap();
+  // The numbers of the promises that were told.
+  const numbers = new WeakMap();
+  let unheard = 0;
+
+  // Tells the host of a promise that failed while nothing waits for it, and if something waits for it later. Nobody else would
+  // know of it.
+  watch((promise, error, isHeard) => {
+    if (isHeard) {
+      const number = apply(valueOf, numbers, [promise]);
+      if (number !== undefined) say(HEARD, number);
+    } else {
+      apply(setValue, numbers, [promise, unheard]);
+      say(UNHEARD, [unheard++, apply(valueOf, failed, [error]) ?? null, failure(error)]);
+    }
+  });
+
   const waiting = create(null);
   let calls = 0;
 
@@ -156,6 +175,7 @@
     for (const name of ['code', 'details']) defineProperty(thrown, name, { value: value[name], enumerable: true });
     defineProperty(thrown, 'name', { value: 'CallError' });
     defineProperty(thrown, 'stack', { value: lines(stack), writable: true, configurable: true });
+    apply(setValue, failed, [thrown, number]);
     reject(thrown);
   };
 
@@ -207,14 +227,14 @@
     put('console', console);
     if (search) put('search', freeze((words, limit) => call('', 'search', { words: String(words), limit })));
     if (describe) put('describe', freeze((id, detail) => call('', 'describe', { id: typeof id === 'string' ? id : shown(id), detail })));
-    const failed = (error) => say(FAILED, failure(error));
+    const ended = (error) => say(FAILED, failure(error));
     try {
       // A line of its own, so that the columns are the program's.
       const main = evaluate(`(async () => {\n${source}\n})`, 'program.js');
       if (typeof main !== 'function') throw new SyntaxError('the program has a `}` too many');
-      main().then((value) => { host(DONE, json(value, 'the result')); }).then(undefined, failed);
+      main().then((value) => { host(DONE, json(value, 'the result')); }).then(undefined, ended);
     } catch (error) {
-      failed(error);
+      ended(error);
     }
   };
 
@@ -223,7 +243,7 @@
   for (const sample of [function () {}, async () => {}, function* () {}, async function* () {}]) {
     defineProperty(Object.getPrototypeOf(sample), 'constructor', { value: none, writable: false, configurable: false });
   }
-  for (const name of ['eval', 'Function', 'host', 'evaluate', 'Atomics', 'SharedArrayBuffer', 'WeakRef', 'FinalizationRegistry', 'performance', 'gc', 'navigator']) {
+  for (const name of ['eval', 'Function', 'host', 'evaluate', 'watch', 'Atomics', 'SharedArrayBuffer', 'WeakRef', 'FinalizationRegistry', 'performance', 'gc', 'navigator']) {
     deleteProperty(globalThis, name);
   }
 

@@ -21,7 +21,7 @@ const SUGGESTED: usize = 3;
 pub struct Functions(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Functions {
-    /// No operations.
+    /// Makes an empty table of names.
     pub fn new() -> Self {
         Self::default()
     }

@@ -15,6 +15,7 @@ use crate::model::json::is_deeper;
 use crate::program::exact::Mark;
 use crate::program::functions::Functions;
 use crate::program::journal::DEPTH;
+use crate::program::late::Late;
 use crate::program::limits::Limits;
 use crate::program::outcome::{Failure, Log, Reason};
 use crate::record::{DecodeError, from_str};
@@ -57,6 +58,7 @@ pub(super) struct Guest {
     pub(super) outbox: Vec<Message>,
     pub(super) logs: Vec<Log>,
     pub(super) logs_left_out: usize,
+    pub(super) late: Late,
     pub(super) calls: usize,
     /// The clock of the program, in milliseconds since 1970.
     pub(super) now: u64,
@@ -89,6 +91,7 @@ impl Guest {
             outbox: Vec::new(),
             logs: Vec::new(),
             logs_left_out: 0,
+            late: Late::default(),
             calls: 0,
             now,
             ended: None,
@@ -122,6 +125,16 @@ impl Guest {
             }
             6 => {
                 self.outbox.push(Message::Failed(thrown(text)?));
+                Vec::new()
+            }
+            7 => {
+                self.unheard(text);
+                Vec::new()
+            }
+            8 => {
+                if let Ok(number) = serde_json::from_str(text) {
+                    self.late.heard(number);
+                }
                 Vec::new()
             }
             _ => return Err(unexpected()),
@@ -217,6 +230,16 @@ impl Guest {
         }
         self.log_bytes += bytes;
         self.logs.push(Log { level: level.chars().take(8).collect(), text: text.to_owned() });
+    }
+
+    /// `[number, call, error]` of a promise that failed while nothing waited for it. Any other text is ignored: it costs
+    /// the program only a warning.
+    fn unheard(&mut self, text: &str) {
+        if text.len() <= READ
+            && let Ok((number, call, error)) = serde_json::from_str::<(u64, Option<usize>, Value)>(text)
+        {
+            self.late.unheard(number, call.filter(|at| *at < self.calls), &error);
+        }
     }
 
     fn returned(&self, text: &str) -> Result<Value, Failure> {
@@ -376,6 +399,27 @@ mod tests {
         assert!(all.load(Ordering::Relaxed) > 3 << 20);
         drop(guest);
         assert_eq!(all.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn promises_that_fail_unheard_are_counted() {
+        let mut guest = guest();
+        let text = "x".repeat(10_000);
+        for number in 0..1_000 {
+            guest.hear(7, &json!([number, null, { "name": "TypeError", "message": text }]).to_string()).unwrap();
+        }
+        let told = guest.late.told(&[]).unwrap();
+        assert!(told.contains("failed: TypeError: xxx") && told.contains("; and 995 more.") && told.len() < 3_000);
+        for number in 0..1_000 {
+            guest.hear(8, &number.to_string()).unwrap();
+        }
+        // A program may send anything: calls that it did not make, and what is no message.
+        for text in ["[1,7,{}]", "[-1,null,{}]", "[1]", "{", ""] {
+            guest.hear(7, text).unwrap();
+            guest.hear(8, text).unwrap();
+        }
+        guest.hear(8, "1").unwrap();
+        assert_eq!(guest.late.told(&[]), None);
     }
 
     #[test]

@@ -313,7 +313,7 @@ pub(super) fn hash(texts: &[&[u8]]) -> String {
     hex(&hasher.finalize())
 }
 
-/// The error of a text that is not a journal.
+/// The error of reading a text that is not a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidJournal(String);
 
@@ -325,7 +325,7 @@ impl std::fmt::Display for InvalidJournal {
 
 impl std::error::Error for InvalidJournal {}
 
-/// The error of an answer without a question.
+/// The error of approving or declining a call that does not wait for approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownAsk;

@@ -18,11 +18,12 @@ const LONG: usize = 4_000;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// How it ended.
+    /// How the run ended.
     pub outcome: Outcome,
-    /// Its console output; from its start, if it was resumed.
+    /// The console output of the program. If it was resumed, its output from the start is included.
     pub logs: Vec<Log>,
-    /// Number of its calls, including `search` and `describe`; from its start, if it was resumed.
+    /// Number of calls of the program, including `search` and `describe`. If it was resumed, its calls from the start
+    /// count, too.
     pub calls: usize,
     /// Warnings about the outcome, such as that console output was left out.
     pub warnings: Vec<String>,

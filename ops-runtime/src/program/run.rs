@@ -16,7 +16,6 @@ use crate::program::engine::Instance;
 use crate::program::guest::{self, Guest, Message, Target};
 use crate::program::host::Host;
 use crate::program::journal::{Answer, Entry, Journal, State};
-use crate::program::late::Late;
 use crate::program::outcome::{Failure, Outcome, Reason, Report, Waiting};
 use crate::program::sandbox::{Program, Sandbox, TURN, now};
 use crate::program::store::JournalStore;
@@ -49,7 +48,6 @@ pub(super) struct Run<'a> {
     ready: VecDeque<(usize, Answer)>,
     in_flight: FuturesUnordered<BoxFuture<'a, (usize, Answer)>>,
     returned: Option<Value>,
-    late: Late,
     instance: Option<Box<Instance>>,
     cpu: Duration,
     /// `None` if it is too far away to be represented.
@@ -81,7 +79,6 @@ impl<'a> Run<'a> {
             ready: VecDeque::new(),
             in_flight: FuturesUnordered::new(),
             returned: None,
-            late: Late::default(),
             instance: None,
             cpu: Duration::ZERO,
             started: false,
@@ -94,11 +91,12 @@ impl<'a> Run<'a> {
         if let Err(failure) = &result {
             self.settle_started(failure.reason, &mut warnings).await;
         }
-        let (outcome, logs) = (Outcome::Done(Value::Null), Vec::new());
+        let (outcome, logs, mut late) = (Outcome::Done(Value::Null), Vec::new(), None);
         let mut report = Report { outcome, logs, calls: self.made, warnings, has_gone_on: self.has_gone_on };
         if let Some(instance) = &mut self.instance {
             let guest = instance.guest();
             report.logs = std::mem::take(&mut guest.logs);
+            late = guest.late.told(&self.journal.calls);
             if guest.logs_left_out > 0 {
                 let (left_out, most) = (guest.logs_left_out, self.sandbox.limits.logs);
                 report.warnings.push(format!("{left_out} lines of the console were left out: it holds {most} bytes"));
@@ -106,7 +104,7 @@ impl<'a> Run<'a> {
         }
         report.outcome = match result {
             Ok(Some(value)) => {
-                report.warnings.extend(self.late.told());
+                report.warnings.extend(late);
                 Outcome::Done(value)
             }
             Ok(None) => Outcome::Waiting(Waiting { asks: self.journal.asks(), journal: self.journal }),
@@ -353,11 +351,6 @@ impl<'a> Run<'a> {
         let (is_error, value) = match answer {
             Answer::Value(value) => (false, Cow::Borrowed(value)),
             Answer::Error { code, message, details } => {
-                // The value of the program does not reflect it.
-                if self.returned.is_some() {
-                    let id = self.journal.calls.get(at).map_or("", |entry| entry.id.as_str());
-                    self.late.note(id, code, message);
-                }
                 (true, Cow::Owned(json!({ "code": code, "message": message, "details": details })))
             }
         };

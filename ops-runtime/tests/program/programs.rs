@@ -129,6 +129,55 @@ async fn what_fails_after_the_end_is_told() {
 }
 
 #[tokio::test]
+async fn what_fails_unheard_is_told() {
+    for (source, wanted) in [
+        (
+            "[1, 2].forEach(async (id) => { await ops.t.showPets({ id }) }); return 1",
+            "TypeError: there is no ops.t.showPets; nearest: showPet, at line 1, column ",
+        ),
+        ("[{ a: 1 }].forEach((i) => ops.t.echo({ price: i.a / 0 })); return 1", "the input has Infinity at `price`"),
+        (
+            "[1].forEach(async () => { await ops.t.fail({}) }); await ops.t.sleep({ ms: 50 }); return 1",
+            "`t.fail`: no pets left [OUT_OF_STOCK].",
+        ),
+        ("[1].forEach(async () => { (await ops.t.echo({})).a.b }); return 1", "TypeError: cannot read property 'b'"),
+        ("new Map([[1, 2]]).forEach(async () => { null.a }); return 1", "TypeError: cannot read property 'a'"),
+        ("[1].map(async () => { null.a }); return 1", "TypeError: cannot read property 'a'"),
+        (
+            "const save = async () => { null.a }; for (const id of [1, 2]) save(id); return 1",
+            "TypeError: cannot read property 'a'",
+        ),
+        ("[1].filter(async () => { null.a }); return 1", "TypeError: cannot read property 'a'"),
+        ("new Promise((_, reject) => reject('no')); return 1", "the program threw no"),
+        ("(async () => { await ops.t.sleep({ ms: 50 }); await ops.t.fail({}) })(); return 1", "`t.fail`: no pets left"),
+        ("ops.t.echo({}).then((r) => r.a.b); return 1", "TypeError: cannot read property 'b'"),
+        (
+            "Promise.all([ops.t.fail({})]); await ops.t.sleep({ ms: 50 }); return 1",
+            "`t.fail`: no pets left [OUT_OF_STOCK].",
+        ),
+        ("for (let i = 0; i < 1000; i++) ops.t.echo({ a: 1 / 0 }); return 1", "; and 995 more."),
+    ] {
+        let report = run(source).await;
+        assert!(matches!(report.outcome, Outcome::Done(ref value) if *value == json!(1)), "{source}: {report:?}");
+        let [told] = &report.warnings[..] else { panic!("{source}: {report:?}") };
+        assert!(told.contains(wanted) && told.len() < 3_000, "{source}: {told}");
+    }
+    for heard in [
+        "const p = ops.t.fail({}); await ops.t.sleep({ ms: 50 }); try { await p } catch {} return 1",
+        "ops.t.fail({}).catch(() => {}); await ops.t.sleep({ ms: 50 }); return 1",
+        "await Promise.allSettled([1, 2].map(async () => { await ops.t.fail({}) })); return 1",
+        "const all = []; [1, 2].forEach(() => all.push(ops.t.fail({}))); for (const p of all) try { await p } catch {} return 1",
+        "let p = Promise.resolve(); [1].forEach(() => (p = p.then(() => ops.t.fail({})))); try { await p } catch {} return 1",
+        "[1, 2].forEach((n) => n + 1); return [1, 2].map((n) => n + 1)",
+        "(async () => { await ops.t.sleep({ ms: 50 }); try { await ops.t.fail({}) } catch {} })(); return 1",
+        "const f = async () => { throw new Error('x') }; for (let i = 0; i < 100; i++) try { await f() } catch {} return 1",
+    ] {
+        let report = run(heard).await;
+        assert!(matches!(report.outcome, Outcome::Done(_)) && report.warnings.is_empty(), "{heard}: {report:?}");
+    }
+}
+
+#[tokio::test]
 async fn errors_say_what_and_where() {
     for (source, reason, message, line) in [
         ("x.y", Reason::Thrown, "ReferenceError: x is not defined", Some(1)),
