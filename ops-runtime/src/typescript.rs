@@ -22,9 +22,11 @@
 //! );
 //! ```
 
+mod budget;
 mod declare;
 mod describe;
 mod doc;
+mod held;
 mod lower;
 mod name;
 mod policy;

@@ -320,6 +320,33 @@ fn definitions_inside_schemas_are_shared_where_they_are_alike() {
     assert_eq!(text.matches("type Pet = ").count(), 1, "{text}");
 }
 
+#[test]
+fn a_part_without_variants_stays_however_much_was_looked_at() {
+    // More names than may be looked for.
+    let names: Vec<String> = (0..60_000).map(|at| format!("r{at}")).collect();
+    let much = json!({ "type": "object", "required": names, "allOf": [{ "type": "object" }] });
+    let dog = json!({ "allOf": [{ "$ref": "#/$defs/Animal" }, { "properties": { "bark": { "type": "string" } } }] });
+    let animal = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let input = json!({ "type": "object", "properties": { "a": much, "dog": { "$ref": "#/$defs/Dog" } } });
+    let spec = taking(input, json!({ "Animal": animal, "Dog": dog }));
+    let text = declarations([&spec], &Names::default());
+    let dog = &text[text.find("type Dog").unwrap()..];
+    assert!(dog.starts_with("type Dog = Animal & { bark?: string };"), "{}", &dog[..dog.len().min(200)]);
+}
+
+#[test]
+fn names_that_are_described_together_have_that_type_unless_it_is_too_much() {
+    let few = json!({ "required": ["a", "b"], "additionalProperties": { "type": "number" } });
+    let text = body(&taking(few, json!({})), Detail::Whole);
+    assert!(text.contains("a: number;") && text.contains("b: number;"), "{text}");
+    let names: Vec<String> = (0..1_000).map(|at| format!("r{at}")).collect();
+    let all: serde_json::Map<String, Value> = (0..1_000).map(|at| (format!("a{at}"), json!({}))).collect();
+    let others = json!({ "type": "object", "properties": all });
+    let many = json!({ "type": "object", "required": names, "additionalProperties": others });
+    let text = body(&taking(many, json!({})), Detail::Whole);
+    assert!(text.contains("r999: unknown;") && text.len() < 4 << 20, "{} bytes", text.len());
+}
+
 /// What many definitions lead to is read once: that a large one was read for each took minutes, and gigabytes.
 #[test]
 fn definitions_that_lead_to_a_large_one_cost_little() {

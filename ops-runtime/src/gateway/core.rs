@@ -1,10 +1,12 @@
 //! State shared by all interfaces of a gateway, and calls of models.
 
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use arc_swap::ArcSwapOption;
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use super::approval::{self, Approved, Waiting};
 use super::caller::CallerId;
@@ -38,6 +40,8 @@ pub(super) struct Core {
     view: ArcSwapOption<View>,
     /// Locked while a view is made, so that it is made once.
     making: Mutex<()>,
+    /// A permit for each explanation of a mistaken call that is made at a time. More would only slow down other work.
+    explaining: Arc<Semaphore>,
 }
 
 /// An approval, to be put back if the call is not made: for example because of a rate limit, or because it was dropped.
@@ -72,6 +76,7 @@ impl Core {
             programs: None,
             view: ArcSwapOption::default(),
             making: Mutex::new(()),
+            explaining: Arc::new(Semaphore::new(available_parallelism().map_or(1, NonZero::get))),
         }
     }
 
@@ -112,19 +117,54 @@ impl Core {
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, CallError> {
         let permit = self.gate.rules().enter(caller, too_soon).await?.admit().await?;
-        let core = self.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let done = work(&core);
+        let looking = self.aside(move |core| {
+            let done = work(core);
             // Not before, also if nobody waits for it any more.
             drop(permit);
             done
         });
-        done.await.map_err(|error| CallError::execution(format!("the operations could not be read: {error}")))
+        looking.await
+    }
+
+    /// Does what may take a while on a thread for such work.
+    async fn aside<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, CallError> {
+        let core = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&core)).await;
+        done.map_err(|error| CallError::execution(format!("the operations could not be read: {error}")))
+    }
+
+    /// The explanation of a mistaken call, for which other operations are looked at. It counts like a call of its
+    /// caller, unless the rules have let the mistaken call pass, and so have counted it.
+    ///
+    /// # Errors
+    /// A `TOO_MANY_REQUESTS` beyond the limits of the caller, or if the runtime is shutting down.
+    async fn explain(
+        self: &Arc<Self>,
+        caller: &CallerId,
+        is_counted: bool,
+        work: impl FnOnce(&Self, &View) -> String + Send + 'static,
+    ) -> Result<String, CallError> {
+        let permit = match is_counted {
+            true => None,
+            false => Some(self.gate.rules().enter(caller, TooSoon::Refused).await?.admit().await?),
+        };
+        let view = self.view().await?;
+        let turn = self.explaining.clone().acquire_owned().await;
+        let explaining = self.aside(move |core| {
+            let said = work(core, &view);
+            // Not before, even if the caller has gone.
+            drop((permit, turn));
+            said
+        });
+        explaining.await
     }
 
     /// Calls an operation for a model; errors become results that it can read.
     pub(super) async fn call_for_model(
-        &self,
+        self: &Arc<Self>,
         principal: &Principal,
         id: &str,
         input: Value,
@@ -139,10 +179,10 @@ impl Core {
             return self.read_on(caller, &input);
         }
         let Some(entry) = entry else {
-            return match self.view().await {
-                Ok(view) => answer(true, find::unknown(&self.gate, &view, principal, id)),
-                Err(error) => answer(true, error.to_string()),
-            };
+            let (principal, id) = (principal.clone(), id.to_owned());
+            let work = move |core: &Self, view: &View| find::unknown(&core.gate, view, &principal, &id);
+            let said = self.explain(caller, false, work).await;
+            return answer(true, said.unwrap_or_else(|error| error.to_string()));
         };
         let made_by = MadeBy::new(caller);
         let agreed = approval.and_then(|key| self.approvals.waiting.redeem(key, caller, id, &input));
@@ -175,7 +215,9 @@ impl Core {
                 // An error of the input, not of a response.
                 let is_refused = *error.code() == ErrorCode::ValidationError && error.details().get("raw").is_none();
                 let error = self.public(principal, error, &entry.spec, &request);
-                self.failure(caller, &entry, &error, is_refused).await
+                let said =
+                    if is_refused { self.refused(caller, made_by.is_made(), &entry, &error).await } else { None };
+                said.map_or_else(|| self.failure(caller, &error), |said| answer(true, said))
             }
         }
     }
@@ -316,17 +358,21 @@ impl Core {
         answer(false, text)
     }
 
-    /// A failed result, with what helps to go on.
-    async fn failure(
-        &self,
+    /// The explanation of a refused input. `None` if its caller has had too many.
+    async fn refused(
+        self: &Arc<Self>,
         caller: &CallerId,
-        entry: &Entry,
+        is_counted: bool,
+        entry: &Arc<Entry>,
         error: &CallError,
-        is_refused: bool,
-    ) -> ResponseEnvelope<Payload> {
-        if is_refused && let Ok(view) = self.view().await {
-            return answer(true, find::refused(&self.gate, &view, &entry.spec, error));
-        }
+    ) -> Option<String> {
+        let (entry, error) = (entry.clone(), error.clone());
+        let work = move |core: &Self, view: &View| find::refused(&core.gate, view, &entry.spec, &error);
+        self.explain(caller, is_counted, work).await.ok()
+    }
+
+    /// A failed result, with its details.
+    fn failure(&self, caller: &CallerId, error: &CallError) -> ResponseEnvelope<Payload> {
         let mut content = vec![ContentBlock::text(format!("{}: {}", error.code(), error.message()))];
         if !error.details().is_null() {
             content.extend(self.fit(caller, error.details().clone()));

@@ -97,7 +97,7 @@ pub struct ReadAt {
 }
 
 impl ReadAt {
-    /// At the position of the cursor.
+    /// Reads on at the position of the cursor.
     pub fn new() -> Self {
         Self::default()
     }

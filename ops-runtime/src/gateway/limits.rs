@@ -51,7 +51,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// So many calls in that time, which may all begin at once.
+    /// At most `calls` calls per `per`. All of them may begin at once.
     pub fn new(calls: u32, per: Duration) -> Self {
         Self { calls, per, burst: calls }
     }

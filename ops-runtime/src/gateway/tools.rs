@@ -196,7 +196,7 @@ async fn describe(
 }
 
 async fn call(
-    core: &Core,
+    core: &Arc<Core>,
     principal: &Principal,
     mut input: Map<String, Value>,
     context: &Context,

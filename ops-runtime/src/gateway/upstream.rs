@@ -171,7 +171,11 @@ impl Endpoint for Unconnected {
         _: Value,
         _: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        let message = format!("`{}` is known by a list of tools alone: its MCP server is not connected", spec.id);
+        let message = format!(
+            "`{}` can't be called: only a snapshot of its MCP server is configured. Configure the server itself, by `[mcp]` \
+             of the gateway's file, an `mcpServers` file, or `with_mcp_servers`",
+            spec.id
+        );
         Box::pin(ready(Err(CallError::new("NOT_CONNECTED", message))))
     }
 }

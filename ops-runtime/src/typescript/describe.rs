@@ -1,9 +1,10 @@
 //! Operations as functions of TypeScript.
 
+use super::held::Held;
 use super::name::{Name, Names};
 use super::policy::{Detail, Policy, Words};
 use super::print::{Place, Printer};
-use super::scope::{Held, Scope, Side};
+use super::scope::{Scope, Side};
 use super::text;
 use super::tree::Type;
 use crate::{Binding, OperationKind, OperationSpec};

@@ -1,14 +1,13 @@
 //! Schemas to types.
 
-use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::doc;
 use super::scope::{Scope, Side};
 use super::text;
-use super::tree::{Doc, MAX_UNION, Object, Property, Type};
+use super::tree::{Doc, MAX_UNION, Object, Property, Type, WEIGHT};
 use crate::pointer;
 
 /// What is nested deeper is `unknown`.
@@ -19,9 +18,6 @@ const HOPS: usize = 16;
 
 /// So many schemas are looked at to tell how large a union is.
 const BUDGET: usize = 1_000;
-
-/// So many schemas are looked at for other than their own types: where a property is described, what a variant is.
-const LOOKS: usize = 50_000;
 
 /// A tuple of more items is a list.
 const MAX_TUPLE: usize = 64;
@@ -34,11 +30,34 @@ pub(super) struct Lower<'s, 'a> {
     depth: usize,
     /// True if the next schema is a part of another, which may name the type of both.
     is_part: bool,
-    /// How many more schemas are looked at beside those that types are made of.
-    budget: Cell<usize>,
 }
 
 type Node = Map<String, Value>;
+
+/// The values of a discriminator, by the references of the variants that they stand for.
+struct Tags<'n> {
+    property: &'n str,
+    values: HashMap<String, Vec<&'n str>>,
+    /// The references for which they were told.
+    told: HashSet<String>,
+}
+
+impl<'n> Tags<'n> {
+    /// Reads the discriminator of a union; `None` if it has none.
+    fn of(node: &'n Node) -> Option<Self> {
+        let discriminator = node.get("discriminator")?;
+        let property = discriminator.get("propertyName")?.as_str()?;
+        let mut values: HashMap<String, Vec<&str>> = HashMap::new();
+        let mapping = discriminator.get("mapping").and_then(Value::as_object);
+        for (value, to) in mapping.into_iter().flatten() {
+            let Some(to) = to.as_str() else { continue };
+            // Either a reference, or the name of a definition.
+            values.entry(to.to_owned()).or_default().push(value);
+            values.entry(pointer::reference(to)).or_default().push(value);
+        }
+        Some(Self { property, values, told: HashSet::new() })
+    }
+}
 
 /// A property that a schema describes.
 enum Found {
@@ -49,7 +68,7 @@ enum Found {
 
 impl<'s, 'a> Lower<'s, 'a> {
     pub(super) fn new(scope: &'s mut Scope<'a>, table: usize, side: Side) -> Self {
-        Self { scope, table, side, depth: 0, is_part: false, budget: Cell::new(LOOKS) }
+        Self { scope, table, side, depth: 0, is_part: false }
     }
 
     /// The type of the values that a schema accepts, or a wider one.
@@ -82,20 +101,28 @@ impl<'s, 'a> Lower<'s, 'a> {
         if is_null {
             parts.pop();
         }
-        // Unions that are joined are multiplied out by the compiler, which refuses too many: the last ones are left out.
-        let mut size = node.get("$ref").map_or(1, |_| self.size(node, 0, &mut BUDGET.clone()));
+        // Unions that are joined are multiplied out by the compiler, which refuses too many. Those that would be too many with
+        // the ones before them are left out.
+        let is_joined = ["allOf", "anyOf", "oneOf"].iter().any(|keyword| node.contains_key(*keyword));
+        let reference = node.get("$ref").filter(|_| is_joined);
+        let mut size = reference.map_or(1, |_| self.size(node, 0, &mut BUDGET.clone()));
         for part in list(node, "allOf") {
-            size = size.saturating_mul(part.as_object().map_or(1, |part| self.size(part, 0, &mut BUDGET.clone())));
-            if size > MAX_UNION {
-                break;
+            let own = part.as_object().map_or(1, |part| self.size(part, 0, &mut BUDGET.clone()));
+            let joined = size.saturating_mul(own);
+            if own > 1 && size > 1 && joined > MAX_UNION {
+                continue;
             }
+            size = joined;
             self.is_part = true;
             parts.push(self.schema(part));
         }
+        let mut tags = Tags::of(node);
         for keyword in ["anyOf", "oneOf"] {
             let is_alone = size == 1 || list(node, keyword).count().saturating_mul(size) <= MAX_UNION;
             if node.get(keyword).is_some_and(Value::is_array) && is_alone {
-                let variants: Vec<Type> = list(node, keyword).map(|variant| self.variant(variant, node)).collect();
+                let mut seen = HashSet::new();
+                let different = list(node, keyword).filter(|variant| mere(variant).is_none_or(|to| seen.insert(to)));
+                let variants: Vec<Type> = different.map(|variant| self.variant(variant, tags.as_mut())).collect();
                 parts.push(Type::union(variants));
             }
         }
@@ -110,8 +137,8 @@ impl<'s, 'a> Lower<'s, 'a> {
         }
         // A reference into a definition; one that leads back to itself ends at the greatest depth.
         match self.scope.target(self.table, reference) {
-            // Such schemas are copied, and may hold several others.
-            Some(held) if self.looks(100) => {
+            // Its type is made again for each reference.
+            Some(held) if self.scope.budget.affords(held.value()) => {
                 self.depth += 8;
                 let type_ = self.schema(held.value());
                 self.depth -= 8;
@@ -121,66 +148,78 @@ impl<'s, 'a> Lower<'s, 'a> {
         }
     }
 
-    /// True if so many more schemas may be looked at.
-    fn looks(&self, count: usize) -> bool {
-        let left = self.budget.get().checked_sub(count);
-        self.budget.set(left.unwrap_or(0));
-        left.is_some()
-    }
-
     /// How many types there are if all unions are multiplied out, roughly: the budget ends the count.
     fn size(&self, node: &Node, depth: usize, budget: &mut usize) -> usize {
         if depth > HOPS || *budget == 0 {
             return 1;
         }
         *budget -= 1;
+        let may_look = self.scope.budget.looks(1);
+        if !is_composed(node) {
+            return 1;
+        }
+        // What is not counted is taken for too large.
+        if !may_look {
+            return MAX_UNION + 1;
+        }
         let mut of = |schema: &Value| schema.as_object().map_or(1, |node| self.size(node, depth + 1, budget));
-        let mut size = list(node, "allOf").fold(1_usize, |product, part| product.saturating_mul(of(part)));
+        let mut size = list(node, "allOf").take(BUDGET).fold(1_usize, |product, part| product.saturating_mul(of(part)));
         let target = node.get("$ref").and_then(Value::as_str).and_then(|target| self.scope.target(self.table, target));
         size = size.saturating_mul(target.map_or(1, |held| of(held.value())));
         for keyword in ["anyOf", "oneOf"] {
-            let sum = list(node, keyword).fold(0_usize, |sum, variant| sum.saturating_add(of(variant)));
+            let sum =
+                list(node, keyword).take(MAX_UNION + 1).fold(0_usize, |sum, variant| sum.saturating_add(of(variant)));
             size = size.saturating_mul(sum.max(1));
         }
         size
     }
 
     /// A variant of a union, with the value of the discriminator that stands for it.
-    fn variant(&mut self, variant: &Value, node: &Node) -> Type {
+    fn variant(&mut self, variant: &Value, tags: Option<&mut Tags<'_>>) -> Type {
         self.is_part = true;
         let type_ = self.schema(variant);
-        let tag = || {
-            let discriminator = node.get("discriminator")?;
-            let tag = discriminator.get("propertyName")?.as_str()?;
-            let target = variant.get("$ref")?.as_str()?;
-            let mapping = discriminator.get("mapping").and_then(Value::as_object);
-            let mapped = |to: &Value| to == target || to.as_str().map(pointer::reference).as_deref() == Some(target);
-            let keys = mapping.into_iter().flatten().filter(|(_, to)| mapped(to)).map(|(key, _)| key);
-            Some((tag, target, keys.map(|key| Type::Literal(text::literal(key))).collect::<Vec<_>>()))
-        };
-        let Some((tag, target, keys)) = tag() else { return type_ };
-        // Values that the variant itself lists are not others. Unlisted values are any text.
-        let told = if keys.is_empty() { Type::String } else { Type::union(keys) };
-        let target = Map::from_iter([("$ref".to_owned(), target.into())]);
+        let target = variant.get("$ref").and_then(Value::as_str);
+        let (Some(tags), Some(target)) = (tags, target) else { return type_ };
+        let tag = tags.property;
+        let listed = tags.values.get(target);
         let is_open = match self.property(variant, tag, 0) {
-            Some(Found::Of(found)) => found == Type::String && told != Type::String,
+            // Values that the variant itself lists are not others.
+            Some(Found::Of(found)) => found == Type::String && listed.is_some(),
             Some(Found::Omitted) => false,
-            None => !self.may_be_other(&target, "object", 0),
+            None => {
+                let target = Map::from_iter([("$ref".to_owned(), target.into())]);
+                !self.may_be_other(&target, "object", 0)
+            }
         };
         if !is_open {
             return type_;
         }
+        // Unlisted values are any text. So are those of many variants that refer to the same schema: each would have them all.
+        let told = match listed {
+            Some(values)
+                if tags.told.insert(target.to_owned())
+                    || self.scope.budget.looks(values.len().saturating_mul(WEIGHT)) =>
+            {
+                Type::union(values.iter().map(|value| Type::Literal(text::literal(value))))
+            }
+            _ => Type::String,
+        };
         let tag = Property { name: tag.to_owned(), is_optional: true, type_: told, doc: Doc::default() };
         Type::intersection([type_, Type::Object(Object { properties: vec![tag], ..Object::default() })])
     }
 
     /// The type of a property, wherever a schema describes it.
     fn property(&mut self, schema: &Value, name: &str, hops: usize) -> Option<Found> {
-        if hops > HOPS || !self.looks(1) {
+        if hops > HOPS || !self.scope.budget.looks(1) {
             return None;
         }
         if let Some(property) = schema.get("properties").and_then(|all| all.get(name)) {
-            return Some(if self.is_omitted(property) { Found::Omitted } else { Found::Of(self.schema(property)) });
+            if self.is_omitted(property) {
+                return Some(Found::Omitted);
+            }
+            // Its type is made where it is described, too. If such types nest, that doubles the work at each level.
+            let type_ = if self.scope.budget.affords(property) { self.schema(property) } else { Type::Unknown };
+            return Some(Found::Of(type_));
         }
         if let Some(target) = schema.get("$ref").and_then(Value::as_str)
             && let Some(held) = self.scope.target(self.table, target)
@@ -201,7 +240,7 @@ impl<'s, 'a> Lower<'s, 'a> {
         if named.is_empty() {
             let has = |keywords: &[&str]| keywords.iter().any(|keyword| node.contains_key(*keyword));
             // By itself, a list of names says little of a type.
-            let names = is_part || has(&["$ref", "allOf", "anyOf", "oneOf"]);
+            let names = is_part || is_composed(node);
             let is_object = has(&["properties", "additionalProperties", "patternProperties"]);
             let kind = if is_object || names && has(&["required"]) {
                 "object"
@@ -219,7 +258,11 @@ impl<'s, 'a> Lower<'s, 'a> {
 
     /// True if what stands beside the keywords for one type names another.
     fn may_be_other(&self, node: &Node, kind: &str, hops: usize) -> bool {
-        if !self.looks(1) {
+        let may_look = self.scope.budget.looks(1);
+        if !is_composed(node) {
+            return false;
+        }
+        if !may_look {
             return true;
         }
         let other = |schema: &Value| {
@@ -279,20 +322,25 @@ impl<'s, 'a> Lower<'s, 'a> {
         };
         // Names that match no pattern may be anything.
         let is_open = additional.is_none() && others.is_some();
+        let repeated = others.as_ref().filter(|_| !is_open).map(|type_| (type_, type_.weight()));
         // Required properties without a description: they are described in another place, or have the type of all
         // others.
+        let reference = node.get("$ref").map(|reference| serde_json::json!({ "$ref": reference }));
         let mut seen = HashSet::new();
         for name in list(node, "required").filter_map(Value::as_str) {
             if described.is_some_and(|all| all.contains_key(name)) || !seen.insert(name) {
                 continue;
             }
-            let aside = node.get("$ref").map(|reference| serde_json::json!({ "$ref": reference }));
-            let aside = aside.iter().chain(list(node, "allOf").take(HOPS));
-            let found = aside.cloned().collect::<Vec<_>>().iter().find_map(|part| self.property(part, name, 1));
+            let mut aside = reference.iter().chain(list(node, "allOf").take(HOPS));
+            let found = aside.find_map(|part| self.property(part, name, 1));
             let type_ = match found {
                 Some(Found::Omitted) => continue,
                 Some(Found::Of(type_)) => type_,
-                None => others.clone().filter(|_| !is_open).unwrap_or(Type::Unknown),
+                // The type is made again for each name.
+                None => match repeated {
+                    Some((type_, weight)) if self.scope.budget.looks(weight) => type_.clone(),
+                    _ => Type::Unknown,
+                },
             };
             properties.push(Property { name: name.to_owned(), is_optional: false, type_, doc: Doc::default() });
         }
@@ -378,6 +426,16 @@ fn is_of(value: &Value, kind: Option<&Value>) -> bool {
         Some(Value::Array(kinds)) => kinds.iter().any(is_one),
         _ => true,
     }
+}
+
+/// True if a schema may have variants, or parts that have some.
+fn is_composed(node: &Node) -> bool {
+    ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|keyword| node.contains_key(*keyword))
+}
+
+/// The reference of a schema that says nothing else.
+fn mere(schema: &Value) -> Option<&str> {
+    schema.as_object().filter(|node| node.len() == 1)?.get("$ref")?.as_str()
 }
 
 fn list<'n>(node: &'n Node, keyword: &str) -> impl Iterator<Item = &'n Value> + use<'n> {

@@ -8,35 +8,12 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::budget::Budget;
+use super::held::Held;
 use super::lower::Lower;
 use super::tree::{Doc, Type};
 use crate::model::keywords::{Holds, holds};
-use crate::{Definitions, Schema, pointer};
-
-/// A schema that is borrowed from its spec, or was made for it.
-#[derive(Debug, Clone)]
-pub(super) enum Held<'a> {
-    Borrowed(&'a Value),
-    Owned(Rc<Value>),
-}
-
-impl<'a> Held<'a> {
-    pub(super) fn of(schema: &'a Schema) -> Self {
-        match schema.to_value() {
-            Ok(Cow::Borrowed(value)) => Self::Borrowed(value),
-            Ok(Cow::Owned(value)) => Self::Owned(Rc::new(value)),
-            // A text that is no JSON says nothing.
-            Err(_) => Self::Owned(Rc::new(Value::Bool(true))),
-        }
-    }
-
-    pub(super) fn value(&self) -> &Value {
-        match self {
-            Self::Borrowed(value) => value,
-            Self::Owned(value) => value,
-        }
-    }
-}
+use crate::{Definitions, pointer};
 
 /// Who sends the values of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,6 +58,8 @@ struct Seen {
     references: Vec<String>,
     has_direction: bool,
     has_root: bool,
+    /// How many schemas it is made of.
+    schemas: usize,
     /// The hash of its text, once it was asked for.
     hash: OnceCell<u128>,
 }
@@ -89,6 +68,7 @@ impl Seen {
     fn of(schema: &Value) -> Self {
         let mut seen = Self::default();
         each_schema(schema, &mut |node| {
+            seen.schemas += 1;
             if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
                 seen.has_root |= reference == ROOT;
                 seen.references.extend(definition(reference));
@@ -133,12 +113,16 @@ pub(super) struct Scope<'a> {
     items: Vec<Item>,
     numbers: HashMap<(usize, String, Side), usize>,
     taken: HashSet<String>,
+    /// How many definitions have each name, before it gets a number.
+    alike: HashMap<String, usize>,
     /// The numbers of definitions that a schema holds for itself, by the hashes of all that they lead to.
     closures: HashMap<u128, usize>,
     /// How many definitions and references were looked at to find which are alike.
     looked: usize,
     /// Which named types must have something.
     demanding: HashMap<usize, bool>,
+    /// What may be looked at beside the schemas that types are made of.
+    pub(super) budget: Budget,
 }
 
 /// The name under which a schema is found to which `#` refers.
@@ -168,6 +152,7 @@ impl<'a> Scope<'a> {
         let own: Vec<(String, Held<'a>)> =
             own.flatten().map(|(name, value)| (name.clone(), Held::Owned(Rc::new(value.clone())))).collect();
         let seen = Seen::of(value);
+        self.budget.earn(seen.schemas);
         self.reach(parent, seen.references);
         if own.is_empty() && !seen.has_root {
             return parent;
@@ -187,6 +172,7 @@ impl<'a> Scope<'a> {
     fn reach(&mut self, table: usize, mut queue: Vec<String>) {
         let Some(table) = self.tables.get_mut(table) else { return };
         let Some(shared) = table.shared else { return };
+        let mut schemas = 0;
         while let Some(name) = queue.pop() {
             if table.values.contains_key(&name) {
                 continue;
@@ -194,11 +180,13 @@ impl<'a> Scope<'a> {
             if let Some(definition) = shared.get(&name) {
                 let held = Held::of(&definition.schema);
                 let seen = Seen::of(held.value());
+                schemas += seen.schemas;
                 queue.extend(seen.references.iter().filter(|name| !table.values.contains_key(*name)).cloned());
                 table.seen.insert(name.clone(), seen);
                 table.values.insert(name, held);
             }
         }
+        self.budget.earn(schemas);
     }
 
     /// Finds which definitions have a direction. To be called once everything is loaded.
@@ -244,8 +232,7 @@ impl<'a> Scope<'a> {
         let name = pointer::definition(reference)?;
         let (_, held) = self.find(table, &name)?;
         let rest = reference.strip_prefix(pointer::DEFINITIONS)?.split_once('/')?.1;
-        let found = held.value().pointer(&format!("/{rest}"))?;
-        Some(Held::Owned(Rc::new(found.clone())))
+        held.part(format!("/{rest}"))
     }
 
     /// The type that a `$ref` names; `None` if it leads nowhere, or into a definition.
@@ -269,13 +256,19 @@ impl<'a> Scope<'a> {
         if matches!(side, Side::Request | Side::Input) {
             plain.push_str("Input");
         }
-        let mut name = plain.clone();
-        for number in 2_u32.. {
+        // Beginning with the last number: thousands of names may become the same.
+        let alike = self.alike.entry(plain.clone()).or_default();
+        let name = loop {
+            *alike += 1;
+            let name = match *alike {
+                1 => plain.clone(),
+                number if plain.ends_with(|c: char| c.is_ascii_digit()) => format!("{plain}_{number}"),
+                number => format!("{plain}{number}"),
+            };
             if self.taken.insert(name.clone()) {
-                break;
+                break name;
             }
-            name = format!("{plain}{}{number}", if plain.ends_with(|c: char| c.is_ascii_digit()) { "_" } else { "" });
-        }
+        };
         let number = self.items.len();
         self.items.push(Item { name, table, definition: key.1.clone(), side, lowered: None, is_done: false });
         self.numbers.insert(key, number);

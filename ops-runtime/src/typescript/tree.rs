@@ -59,6 +59,9 @@ impl Doc {
 /// A union has so many members at most, once intersections of unions are multiplied out: the compiler refuses 100,000.
 pub(super) const MAX_UNION: usize = 10_000;
 
+/// A type, or a property, counts as so many values of a schema if it is copied.
+pub(super) const WEIGHT: usize = 4;
+
 impl Type {
     /// The object that the schema says nothing of.
     pub(super) fn bare_object() -> Self {
@@ -187,6 +190,27 @@ impl Type {
             Self::Boolean => 2,
             _ => 1,
         }
+    }
+
+    /// How many looks of the budget it takes to make it once more: some for each type and property, and more for long texts.
+    pub(super) fn weight(&self) -> usize {
+        let text = |text: &str| text.len() / 16;
+        let parts: usize = match self {
+            Self::Literal(literal) => text(literal),
+            Self::Array(item) => item.weight(),
+            Self::Tuple(items, _, rest) => items.iter().chain(rest.as_deref()).map(Self::weight).sum(),
+            Self::Object(object) => {
+                let of_property = |property: &Property| {
+                    let tags: usize = property.doc.tags.iter().map(|(_, said)| 1 + text(said)).sum();
+                    WEIGHT + text(&property.name) + text(&property.doc.text) + tags + property.type_.weight()
+                };
+                let others = object.others.as_ref().map_or(0, |others| others.weight());
+                others + object.properties.iter().map(of_property).sum::<usize>()
+            }
+            Self::Union(parts) | Self::Intersection(parts) => parts.iter().map(Self::weight).sum(),
+            _ => 0,
+        };
+        WEIGHT + parts
     }
 
     /// The named types that it is made of, not those inside objects and lists.

@@ -46,6 +46,31 @@ async fn a_caller_has_limits() {
     }
 }
 
+/// What is said of a mistaken call is work over all operations, too.
+#[tokio::test]
+async fn mistaken_calls_have_limits() {
+    // Beyond them, an input that is refused is still told, but not explained.
+    for (mistaken, explained, beyond) in [
+        (json!({ "id": "shop.showPets" }), "There is no operation `shop.showPets`", "TOO_MANY_REQUESTS"),
+        (
+            json!({ "id": "shop.showPet", "input": { "petId": "seven" } }),
+            "\n- /petId: expected integer",
+            "VALIDATION_ERROR: the input of `shop.showPet` is invalid",
+        ),
+    ] {
+        let limits = CallerLimits::new().with_rate(Rate::new(2, Duration::from_secs(60)));
+        let gateway = Shop::new().gateway().with_limits(limits).build().await.unwrap();
+        let mut client = owner(&gateway).await;
+        for _ in 0..2 {
+            let result = client.call("call", mistaken.clone()).await;
+            assert!(texts(&result)[0].contains(explained) && result["isError"] == true, "{explained}: {result}");
+        }
+        let result = client.call("call", mistaken).await;
+        let told = texts(&result)[0];
+        assert!(told.contains(beyond) && !told.contains(explained) && result["isError"] == true, "{beyond}: {result}");
+    }
+}
+
 /// Calls a tool over HTTP without authentication, and gives the body of the response.
 async fn without_authentication(service: &mut McpService, tool: &str, arguments: Value) -> String {
     let meta = json!({

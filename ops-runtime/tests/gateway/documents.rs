@@ -114,3 +114,14 @@ async fn the_tools_of_a_mock_server_are_listed_and_not_called() {
     // The server would exit.
     gateway.registry().call("faulty.exit", json!({})).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_call_of_a_tool_in_a_snapshot_says_what_to_configure() {
+    let snapshot = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/mcp/tools/warehouse.json");
+    let gateway = Gateway::builder().with_document(snapshot, HttpConfig::new()).with_tools(Tools::Search);
+    let gateway = gateway.build().await.unwrap();
+    let error = gateway.registry().call("warehouse.count", json!({})).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "NOT_CONNECTED");
+    assert!(error.message().starts_with("`warehouse.count` can't be called: only a snapshot"), "{error}");
+    assert!(error.message().contains("Configure the server itself"), "{error}");
+}

@@ -49,7 +49,7 @@ impl Default for AuditInputs {
 }
 
 impl AuditInputs {
-    /// Inputs of up to 4 KiB.
+    /// The default options, which write inputs of up to 4 KiB.
     pub fn new() -> Self {
         Self::default()
     }

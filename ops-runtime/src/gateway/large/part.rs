@@ -10,11 +10,11 @@ pub struct Part {
     pub pointer: String,
     /// The unit of the counts.
     pub unit: Unit,
-    /// How many are skipped before those that are shown.
+    /// Number of elements before the shown ones.
     pub from: usize,
-    /// How many are shown.
+    /// Number of shown elements.
     pub shown: usize,
-    /// The total.
+    /// Number of all elements.
     pub total: usize,
 }
 
@@ -30,7 +30,7 @@ pub enum Unit {
 }
 
 impl Part {
-    /// How many follow those that are shown.
+    /// Number of elements after the shown ones.
     pub fn rest(&self) -> usize {
         self.total.saturating_sub(self.from).saturating_sub(self.shown)
     }

@@ -14,6 +14,7 @@ mod names;
 mod nesting;
 mod remote;
 mod reports;
+mod typescript;
 
 pub(super) const CASES: &[Case] = &[
     Case::new("json-nested-without-end", 200_000, nested).with_family("references"),
@@ -36,6 +37,17 @@ pub(super) const CASES: &[Case] = &[
     Case::new("union-of-references", 400_000, names::union_of_references).with_family("unions"),
     Case::new("union-with-a-discriminator", 400_000, names::union_with_a_discriminator).with_family("unions"),
     Case::new("union-of-unions", 20_000, names::union_of_unions).with_family("unions"),
+    Case::new("typescript-of-names-that-nothing-describes", 400_000, typescript::required).with_family("typescript"),
+    Case::new("typescript-of-names-described-together", 1 << 20, typescript::required_of_others)
+        .with_family("typescript"),
+    Case::new("typescript-of-properties-described-twice", 200_000, typescript::required_in_required)
+        .with_family("typescript"),
+    Case::new("typescript-of-references-into-a-definition", 400_000, typescript::references_into_a_definition)
+        .with_family("typescript"),
+    Case::new("typescript-of-a-discriminator", 1 << 20, typescript::mapping).with_family("typescript"),
+    Case::new("typescript-of-a-discriminator-of-one-schema", 1 << 20, typescript::mapping_to_one)
+        .with_family("typescript"),
+    Case::new("typescript-of-definitions-of-one-name", 1 << 20, typescript::names).with_family("typescript"),
     Case::new("headers-by-the-thousand", 1 << 20, names::headers).with_family("headers"),
     Case::new("chain-of-all-of", 40_000, nesting::chain_of_all_of),
     Case::new("chain-of-nullable", 40_000, nesting::chain_of_nullable),

@@ -224,8 +224,9 @@ pub(super) fn same_id(count: usize) -> Outcome {
         for stream in &mut streams {
             let mut answer = [0; 64];
             let read = tokio::time::timeout(Duration::from_millis(1), stream.read(&mut answer)).await;
-            let refused = matches!(read, Ok(Ok(read)) if answer.get(..read).is_some_and(|text| text.starts_with(b"HTTP/1.1 5")
-                || text.starts_with(b"HTTP/1.1 429")));
+            let is_refused =
+                |text: &[u8]| [b"HTTP/1.1 400", b"HTTP/1.1 429"].iter().any(|status| text.starts_with(*status));
+            let refused = matches!(read, Ok(Ok(read)) if answer.get(..read).is_some_and(is_refused));
             ended += usize::from(refused);
         }
         if ended + 1 == count { Ok(format!("{ended} refused")) } else { Err(format!("{ended} of {count} refused")) }
