@@ -54,11 +54,12 @@
 //!
 //! # Credentials
 //!
-//! [`HttpConfig::with_credentials`] sets credentials for a security scheme by name, [`HttpConfig::with_auth`] for all
-//! schemes that they fit. Each request has the credentials that its operation requires, in the place that the operation
-//! sets; none if it lists anonymous access first. OAuth 2 tokens are fetched, cached and renewed: see
-//! [`ClientCredentials`]. The token of a call's own caller is passed on by [`Auth::pass_on`], or exchanged by
-//! [`Auth::exchange`].
+//! [`HttpConfig::with_credentials`] sets credentials for a security scheme by name. Those of [`HttpConfig::with_auth`]
+//! are sent with every operation that requires credentials, even of another kind, since documents are often wrong. They
+//! are also sent with operations that do not describe any. With an operation that can be called anonymously, they
+//! are sent only if they fit. Credentials are sent in the place that the operation sets. OAuth 2 tokens are fetched,
+//! cached and renewed: see [`ClientCredentials`]. The token of a call's own caller is passed on by [`Auth::pass_on`], or
+//! exchanged by [`Auth::exchange`].
 //!
 //! [`HttpConfig::with_credentials_from_env`] reads them from environment variables.
 //!
@@ -79,10 +80,12 @@
 //! # Redirects
 //!
 //! The client follows redirects itself. POST becomes GET after 301 and 302, and every method but HEAD does after 303.
-//! Another scheme, host or port receives only the body and harmless headers such as `Accept`; a key in the query is
-//! removed. A request with a body is not sent to another origin unless [`HttpConfig::with_bodies_to_other_origins`]
-//! allows it; `http` to `https` on the same host counts as the same origin here. [`Destinations`] decides about private
-//! addresses.
+//! Another scheme, host or port receives no credentials: no `Authorization`, no cookies, and no key in a header or in the
+//! query. Any other header may hold a credential, too, so another origin receives only headers such as `Accept`,
+//! `If-Match`, `Prefer`, `Last-Event-ID` and idempotency keys. A request that may change something and has others, or
+//! cookies that are no credentials of the client's, is not sent on: that is an error. A request with a body is not sent to another origin unless
+//! [`HttpConfig::with_bodies_to_other_origins`] allows it. From `http` to `https` on the same host, by the default ports,
+//! the body and all headers but credentials are sent on. [`Destinations`] decides about private addresses.
 //!
 //! # Limits
 //!

@@ -6,6 +6,7 @@ mod oauth;
 mod plan;
 mod secret;
 mod slot;
+mod source;
 mod token;
 
 use std::fmt;
@@ -23,17 +24,18 @@ use crate::model::secrets::Secrets;
 
 pub(super) use environment::Environment;
 pub use exchange::TokenExchange;
-pub use oauth::{ClientCredentials, TokenRequest, TokenSource};
+pub use oauth::ClientCredentials;
 pub(super) use plan::{Applied, Credentials, Plan};
 pub use secret::Secret;
 use secret::sensitive;
+pub use source::{TokenRequest, TokenSource};
 
 /// The credentials of a client.
 ///
-/// If the document describes how an operation authenticates, credentials are sent in that place: a key in the header,
-/// query or cookie of that name, a token in `Authorization`. Otherwise the kind of credentials decides. They are sent
-/// to the base URL or, without one, to the servers that the document names. A redirect to another scheme, host or port
-/// drops them from all parts of the request.
+/// If the document describes how an operation authenticates, credentials are sent in that place: a key, or a token in the
+/// place of a key, in the header, query or cookie of that name, any other token in `Authorization`. Otherwise the kind of
+/// credentials decides. They are sent to the base URL or, without one, to the servers that the document names. A redirect
+/// to another scheme, host or port drops them from all parts of the request.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {
@@ -59,7 +61,7 @@ pub enum Auth {
     ClientCredentials(ClientCredentials),
     /// A secret in the form of its security scheme.
     Secret(Secret),
-    /// `Authorization: Bearer` with a token from a function of the program.
+    /// `Authorization: Bearer` with a token from a function of the program, or the key of a scheme for keys.
     Token(TokenSource),
     /// `Authorization: Bearer` with the token by which the call's own caller authenticated.
     PassOn,
@@ -112,14 +114,31 @@ impl Auth {
     /// The retries of a call have the token that it began with. If the function fails with an error that
     /// [may pass](CallError::is_retryable), it is called again as the client's retries say.
     ///
-    /// ```
-    /// use ops_runtime::http::{Auth, Secret, TokenRequest};
+    /// Several calls may be rejected with one token. A function that keeps its token compares it with the rejected one, so
+    /// that only the first of them renews it:
     ///
-    /// let auth = Auth::token_source(|request: TokenRequest| async move {
-    ///     // `request.rejected` says that the last token is no longer good.
-    ///     Ok(Secret::from(if request.rejected { "new" } else { "kept" }))
+    /// ```
+    /// # use ops_runtime::CallError;
+    /// use std::sync::Arc;
+    ///
+    /// use ops_runtime::http::{Auth, Secret, TokenRequest};
+    /// use tokio::sync::Mutex;
+    ///
+    /// # async fn renew() -> Result<Secret, CallError> { Ok("new".into()) }
+    /// let kept = Arc::new(Mutex::new(Secret::from("old")));
+    /// let auth = Auth::token_source(move |request: TokenRequest| {
+    ///     let kept = kept.clone();
+    ///     async move {
+    ///         let mut token = kept.lock().await;
+    ///         if request.rejected_token.as_ref() == Some(&*token) {
+    ///             *token = renew().await?;
+    ///         }
+    ///         Ok(token.clone())
+    ///     }
     /// });
     /// ```
+    ///
+    /// For a scheme whose key has another place than `Authorization`, the function gives that key: it is sent unchanged.
     pub fn token_source<F, Fut>(source: F) -> Self
     where
         F: Fn(TokenRequest) -> Fut + Send + Sync + 'static,
@@ -154,7 +173,10 @@ impl Auth {
         matches!(self, Self::PassOn | Self::Exchange(_))
     }
 
-    /// The same key in another header; other kinds of credentials are not changed.
+    /// Sends the API key in this header instead of `X-API-Key`.
+    ///
+    /// If the operation's security scheme names a place, the key is sent there instead. Has no effect on other kinds of
+    /// credentials.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>) -> Self {
         if let Self::ApiKey { header, .. } = &mut self {
@@ -163,7 +185,7 @@ impl Auth {
         self
     }
 
-    /// The same key after a prefix; other kinds of credentials are not changed.
+    /// Sends a prefix before the API key, such as `Token `. Has no effect on other kinds of credentials.
     #[must_use]
     pub fn with_prefix(mut self, text: impl Into<String>) -> Self {
         if let Self::ApiKey { prefix, .. } = &mut self {

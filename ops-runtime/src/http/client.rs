@@ -42,6 +42,8 @@ use crate::{
 /// let pet = client.execute::<ShowPetById>(input).await?;
 /// # Ok(pet.into_data()) }
 /// ```
+///
+/// Generated modules add a method for each operation: with `use shop::Methods`, `client.show_pet(7).await?`.
 #[derive(Clone)]
 pub struct HttpClient {
     pub(super) remote: Remote,
@@ -75,7 +77,7 @@ impl HttpClient {
         let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
         specs.iter().try_for_each(|spec| self.remote.check_namespace(spec))?;
         match specs.iter().find(|spec| spec.http().is_none()) {
-            Some(unbound) => Err(CallError::execution(format!("`{}` is not bound to an HTTP endpoint", unbound.id))),
+            Some(spec) => Err(unbound(spec)),
             None => Ok(self.registrations(specs)),
         }
     }
@@ -154,6 +156,14 @@ impl fmt::Debug for HttpClient {
     }
 }
 
+/// The error for an operation without a binding to HTTP.
+fn unbound(spec: &OperationSpec) -> CallError {
+    CallError::execution(format!(
+        "`{}` has no HTTP request: call it on a `Registry` in which it is registered, or give it `http = \"METHOD /path\"`",
+        spec.id
+    ))
+}
+
 /// The service as an endpoint for registrations; it does not have the client's own operations.
 #[derive(Clone)]
 pub(super) struct Remote(Arc<Checked>);
@@ -175,7 +185,7 @@ impl Remote {
     /// The exchange of a call, ready to be run.
     fn exchange(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<Exchange, CallError> {
         self.check_namespace(spec)?;
-        let binding = spec.http().ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))?;
+        let binding = spec.http().ok_or_else(|| unbound(spec))?;
         let none = Bodies::default();
         let bodies = context.extension::<Bodies>().unwrap_or(&none);
         let settings = self.0.settings.clone();
@@ -207,7 +217,7 @@ impl Endpoint for Remote {
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         let exchange = self.exchange(spec, &input, &context);
-        let described = spec.http().map(Described::new).unwrap_or_default();
+        let described = Described::new(spec);
         let codes = Codes::of(spec);
         let wants_bytes = context.extension::<Bodies>().is_some_and(Bodies::wants_output);
         let streamed = spec.http().filter(|_| wants_bytes).map(|binding| binding.responses.clone());

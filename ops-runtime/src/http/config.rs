@@ -152,7 +152,7 @@ impl HttpConfig {
         self
     }
 
-    /// Sets the credentials for every operation that accepts their kind, or that does not describe credentials.
+    /// Sets the credentials for every operation that requires some, even of another kind, or that does not describe any.
     ///
     /// An operation that allows only anonymous calls gets none; one that also allows them gets these if they fit. An
     /// operation that requires others, for which there are none [by name](Self::with_credentials), gets these
@@ -397,6 +397,8 @@ impl HttpConfig {
     /// Allows redirects to send the body of a request to another scheme, host or port, as 307 and 308 require. By
     /// default that is an error, since the body was meant for the service. From `http` to `https` of the same host is
     /// allowed.
+    ///
+    /// It is still an error if the request may change something and has headers that another origin does not receive.
     #[must_use]
     pub fn with_bodies_to_other_origins(mut self) -> Self {
         self.bodies_to_other_origins = true;

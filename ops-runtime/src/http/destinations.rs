@@ -41,17 +41,17 @@ enum Rule {
 }
 
 impl Destinations {
-    /// The default, as described above.
+    /// Makes the default rules: see the [type](Self).
     pub fn standard() -> Self {
         Self::default()
     }
 
-    /// Any address.
+    /// Allows every address.
     pub fn any() -> Self {
         Self(Rule::Any)
     }
 
-    /// The addresses for which the function is true.
+    /// Allows only the addresses for which the function returns `true`.
     pub fn only(allowed: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
         Self(Rule::Only(Arc::new(allowed)))
     }

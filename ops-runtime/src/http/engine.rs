@@ -20,8 +20,9 @@ use tower_service::Service;
 use url::Url;
 
 use super::destinations::{Home, Refused, Resolver};
+use super::outgoing::Unsendable;
 use super::{Destinations, RequestBody, tls};
-use crate::model::body::measured::Misstated;
+use crate::model::body::measured::Changed;
 use crate::{CallError, ErrorCode};
 
 pub use body::ResponseBody;
@@ -112,7 +113,7 @@ pub enum Compression {
 
 #[cfg(feature = "compression")]
 impl Compression {
-    /// All that the built-in engine decodes.
+    /// All codings that the built-in engine decodes.
     pub const ALL: [Self; 3] = [Self::Gzip, Self::Brotli, Self::Zstd];
 }
 
@@ -236,8 +237,7 @@ impl Service<Request<RequestBody>> for HttpEngine {
         let is_head = *request.method() == Method::HEAD;
         Box::pin(async move {
             // Messages do not show the URL, since it may contain secrets.
-            let request =
-                reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(reqwest::Error::without_url)?;
+            let request = reqwest::Request::try_from(request.map(body_of)).map_err(reqwest::Error::without_url)?;
             let url = request.url().clone();
             let response = client.execute(request).await.map_err(reqwest::Error::without_url)?;
             if *response.url() != url {
@@ -250,6 +250,15 @@ impl Service<Request<RequestBody>> for HttpEngine {
                 if has_content { ResponseBody::new(body) } else { ResponseBody::without_content(body) }
             }))
         })
+    }
+}
+
+/// The body for `reqwest`, which sends a request again that an HTTP/2 server says it has not processed, but only if it
+/// knows that the body can be sent again.
+fn body_of(body: RequestBody) -> reqwest::Body {
+    match body.in_one_piece() {
+        Some(bytes) => bytes.into(),
+        None => reqwest::Body::wrap(body),
     }
 }
 
@@ -293,8 +302,9 @@ fn server(uri: &http::Uri) -> String {
 
 /// True if the connection could not be made or broke, so that a retry may succeed.
 fn is_transient(error: &(dyn Error + 'static)) -> bool {
-    if Misstated::below(error).is_some() {
-        return false;
+    // The body is the cause, and not the connection. Another try reads a file anew.
+    if let Some(error) = Unsendable::below(error) {
+        return Changed::is(error);
     }
     // An address that is not allowed is an error of connecting, too.
     let mut next = Some(error);
@@ -327,6 +337,10 @@ fn is_transient(error: &(dyn Error + 'static)) -> bool {
 
 /// An error of the transport with its causes.
 pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
+    // What a stream of the program failed with says nothing of this server, even if it is an error of another response.
+    if let Some(error) = Unsendable::below(error) {
+        return CallError::execution(format!("{what}: {}", CallError::from_error(error).message()));
+    }
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(silent) = error.downcast_ref::<Silent>() {
@@ -338,11 +352,7 @@ pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
         }
         next = error.source();
     }
-    if let Some(misstated) = Misstated::below(error) {
-        return CallError::execution(format!("{what}: {misstated}"));
-    }
-    let reason = CallError::from_error(error);
-    CallError::execution(format!("{what}: {}", reason.message()))
+    CallError::execution(format!("{what}: {}", CallError::from_error(error).message()))
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 mod schema;
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, stream};
+use http::HeaderValue;
 use http::header::CONTENT_ENCODING;
 use http::response::Parts;
-use http::{HeaderValue, Method};
 use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -16,12 +16,13 @@ use tokio::time::Instant;
 
 use super::coding::{coding, not_decoded};
 use super::engine::{EngineResponse, ResponseBody, failure};
-use super::exchange::{Exchange, LAST_EVENT_ID};
+use super::exchange::Exchange;
 use super::lines::{self, Framing};
 use super::media::{self, Described, EVENT_STREAM};
 use super::problem::Codes;
+use super::redirect::LAST_EVENT_ID;
 use super::response::{meta, of_item, read, status_error};
-use super::retry::{Reconnect, may_pass};
+use super::retry::{Reconnect, is_safe, may_pass, retry_after};
 use super::send::limited;
 use super::settings::Settings;
 use crate::http::sse::{SseEvent, SseParser};
@@ -73,7 +74,7 @@ impl Items {
     pub(super) fn of(spec: &OperationSpec) -> Self {
         let whole = spec.http().is_some_and(|binding| binding.responses.iter().any(|response| response.whole_event));
         Self {
-            described: spec.http().map(Described::new).unwrap_or_default(),
+            described: Described::new(spec),
             data: schema::data(spec),
             whole: whole.then(|| schema::data_of_whole(spec)),
             codes: Codes::of(spec),
@@ -158,9 +159,8 @@ pub(super) async fn open(
 
 /// The error of a response that is not a stream: of its status, or of its content type if it is a success.
 async fn refused(parts: &Parts, body: ResponseBody, limit: usize) -> CallError {
-    let meta = meta(parts);
-    let essence = essence(&meta.content_type);
-    let error = status_error(meta, body, limit).await;
+    let essence = essence(&meta(parts).content_type);
+    let error = status_error(parts, body, limit).await;
     if !parts.status.is_success() {
         return error;
     }
@@ -228,7 +228,8 @@ fn stream_meta(response: &Parts) -> HttpMeta {
 fn events(response: EngineResponse, items: Items, exchange: Exchange) -> PayloadStream {
     let parser = parser(&exchange.settings);
     let idle = exchange.settings.idle_timeout;
-    let reconnect = exchange.settings.reconnect.clone().filter(|_| exchange.request.method() == Method::GET);
+    let is_query = exchange.is_repeatable && is_safe(exchange.request.method());
+    let reconnect = exchange.settings.reconnect.clone().filter(|_| is_query);
     let now = Instant::now();
     let reopen = reconnect.map(|reconnect| Reopen {
         exchange,
@@ -305,9 +306,11 @@ impl Source {
         {
             error.get_or_insert_with(|| no_event(reopen.in_vain));
         }
+        // What the last error asked for by `Retry-After`, which counts for the next try only.
+        let mut asked: Option<Duration> = None;
         while let Some(reopen) = self.reopen.as_mut().filter(|reopen| reopen.in_vain < reopen.reconnect.tries) {
             reopen.retry = retry.or(reopen.retry);
-            let delay = reopen.reconnect.delay(reopen.backoff, reopen.retry);
+            let delay = reopen.reconnect.delay(reopen.backoff, asked.take().max(reopen.retry));
             reopen.in_vain = reopen.in_vain.saturating_add(1);
             reopen.backoff = reopen.backoff.saturating_add(1);
             tracing::debug!(?delay, tries = reopen.in_vain, "the event stream is opened again");
@@ -329,6 +332,7 @@ impl Source {
                 }
                 Ok(response) => {
                     let passes = may_pass(response.status());
+                    asked = retry_after(response.headers(), SystemTime::now());
                     let limit = reopen.exchange.settings.max_response;
                     let (parts, body) = response.into_parts();
                     // If the server does not send the reason, the subscription must not wait for ever.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use http::header::{COOKIE, RETRY_AFTER};
+use http::header::{COOKIE, DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, Request};
 use serde_json::{Map, Value};
 use tracing::warn;
@@ -12,8 +12,8 @@ use super::RequestBody;
 use super::auth::Applied;
 use super::engine::EngineResponse;
 use super::per_call::replace;
-use super::redirect;
-use super::response::Retries;
+use super::redirect::{self, LAST_EVENT_ID};
+use super::response::{Deadline, Retries};
 use super::retry::{Retry, Schedule, retry_after, wait_of};
 use super::secrets::Carried;
 use super::send::{Label, Sent};
@@ -38,9 +38,6 @@ pub(super) struct Exchange {
     /// True if the request continues after an event, with the event's id.
     pub(super) goes_on: bool,
 }
-
-/// The header with which a stream of events continues (WHATWG HTML, section 9.2.5).
-pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Exchange {
     /// Sends the request and returns the response, of any status.
@@ -105,6 +102,9 @@ impl Exchange {
                     Ok(mut answer) => {
                         let extensions = answer.response.extensions_mut();
                         extensions.insert(Retries(retries));
+                        if let Some(deadline) = self.deadline {
+                            extensions.insert(Deadline(deadline));
+                        }
                         extensions.insert(self.carried.kept());
                         Ok(answer.response)
                     }
@@ -137,7 +137,8 @@ impl Exchange {
                 Ok(applied) => return Ok(applied),
                 Err(failed) => failed,
             };
-            let asked = failed.header(RETRY_AFTER.as_str()).and_then(|value| wait_of(value, SystemTime::now()));
+            let date = failed.header(DATE.as_str());
+            let asked = failed.header(RETRY_AFTER.as_str()).and_then(|value| wait_of(value, date, SystemTime::now()));
             let delay = if failed.is_retryable() { self.delay(schedule, asked) } else { None };
             let Some(delay) = delay else { return Err(with_retries(failed, attempt.saturating_sub(1))) };
             warn!(
@@ -154,9 +155,8 @@ impl Exchange {
 
     /// How long to wait before the next try; `None` if there is none, or if it would come too late.
     fn delay(&self, schedule: &mut Option<Schedule>, asked: Option<Duration>) -> Option<Duration> {
-        let delay = schedule.as_mut()?.next(asked)?;
-        let then = Instant::now().checked_add(delay)?;
-        self.deadline.is_none_or(|deadline| then < deadline).then_some(delay)
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        schedule.as_mut()?.next(asked, left)
     }
 
     /// The message of an error, without the secrets of the call.

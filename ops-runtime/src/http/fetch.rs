@@ -15,12 +15,13 @@ use super::coding::{coding, not_decoded};
 use super::config::Checked;
 use super::engine::SendError;
 use super::redirect::{Answer, harmless, location, send, target};
-use super::response::{self, Collected, collect};
+use super::response::{self, Collected, Deadline, collect};
 use super::secrets::Carried;
 use super::send::{Label, Sent, limited, request, send_one};
 use super::settings::Settings;
 use crate::CallError;
 use crate::model::secrets::Kept;
+use crate::run::context::deadline_after;
 
 impl HttpClient {
     /// Fetches a document by its URL.
@@ -97,6 +98,7 @@ async fn fetch_with(
     limit: usize,
 ) -> Result<Document, CallError> {
     let settings = &carried.settings;
+    let deadline = timeout(settings).and_then(deadline_after);
     let mut headers = if is_home { settings.headers.clone() } else { harmless(&settings.headers) };
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, application/yaml, */*;q=0.5"));
     let mut request = request(Method::GET, &url, headers, RequestBody::default())?;
@@ -109,11 +111,14 @@ async fn fetch_with(
     };
     let answer = sent.map_err(|failed| failed.error)?;
     let url = answer.url.unwrap_or(url).to_string();
-    let (parts, body) = answer.response.into_parts();
-    let meta = response::meta(&parts);
+    let (mut parts, body) = answer.response.into_parts();
     if !parts.status.is_success() {
-        return Err(response::status_error(meta, body, settings.max_response).await);
+        if let Some(deadline) = deadline {
+            parts.extensions.insert(Deadline(deadline));
+        }
+        return Err(response::status_error(&parts, body, settings.max_response).await);
     }
+    let meta = response::meta(&parts);
     if let Some(coding) = coding(meta.header("content-encoding")) {
         return Err(not_decoded(coding));
     }

@@ -4,31 +4,59 @@ use http::HeaderValue;
 
 pub(super) use crate::model::media::{Form, charset, form, is_json, is_range};
 use crate::model::media::{Media, essence};
-use crate::{HttpBinding, HttpResponse, OperationKind, StatusRange};
+use crate::{HttpBinding, HttpResponse, OperationKind, OperationSpec, StatusRange};
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// The forms of the responses that a document describes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Described(Vec<(StatusRange, Form)>);
+pub(super) struct Described(Vec<Response>);
+
+/// A described response.
+#[derive(Debug, Clone)]
+struct Response {
+    status: StatusRange,
+    /// The form by the content type; `None` if it says nothing.
+    form: Option<Form>,
+    /// True if the output is bytes by its schema, whatever the type.
+    is_bytes: bool,
+}
 
 impl Described {
-    pub(super) fn new(binding: &HttpBinding) -> Self {
+    pub(super) fn new(spec: &OperationSpec) -> Self {
         let form_of = |response: &HttpResponse| {
             let essence = essence(response.content_type.as_deref()?);
-            let says = !is_range(&essence) && essence != EVENT_STREAM;
-            says.then(|| (response.status, form(&essence)))
+            (!is_range(&essence) && essence != EVENT_STREAM).then(|| form(&essence))
         };
-        Self(binding.responses.iter().filter_map(form_of).collect())
+        let Some(binding) = spec.http() else { return Self::default() };
+        let responses = binding.responses.iter().zip(spec.gives_bytes(binding.responses.iter()));
+        Self(
+            responses
+                .map(|(response, is_bytes)| Response { status: response.status, form: form_of(response), is_bytes })
+                .collect(),
+        )
     }
 
     /// The forms for a status: of the responses for that exact status, else for its class, else of the default.
     pub(super) fn forms(&self, status: u16) -> impl Iterator<Item = Form> + Clone {
-        let ranges = self.0.iter().filter(move |(range, _)| range.contains(status));
-        // Ranges are ordered from the most to the least specific, except for the numbers inside.
-        let best = ranges.clone().map(|(range, _)| *range).min();
-        ranges.filter(move |(range, _)| Some(*range) == best).map(|(_, form)| *form)
+        best(self.0.iter().filter(|response| response.form.is_some()), status).filter_map(|response| response.form)
     }
+
+    /// True if the output is bytes by its schema for a status, whatever the type of the response.
+    pub(super) fn is_bytes(&self, status: u16) -> bool {
+        best(self.0.iter(), status).any(|response| response.is_bytes)
+    }
+}
+
+/// The responses that describe a status best.
+fn best<'a>(
+    responses: impl Iterator<Item = &'a Response> + Clone,
+    status: u16,
+) -> impl Iterator<Item = &'a Response> + Clone {
+    let ranges = responses.filter(move |response| response.status.contains(status));
+    // Ranges are ordered from the most to the least specific, except for the numbers inside.
+    let best = ranges.clone().map(|response| response.status).min();
+    ranges.filter(move |response| Some(response.status) == best)
 }
 
 /// The `Accept` header of a request.
@@ -170,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_most_specific_description_counts() {
-        let binding = HttpBinding::new("GET", "/").with_responses(
+        let spec = OperationSpec::query("t.x").with_http(HttpBinding::new("GET", "/").with_responses(
             const {
                 &[
                     HttpResponse::new(Default, "application/json"),
@@ -180,8 +208,8 @@ mod tests {
                     HttpResponse::new(Exact(201), "*/*"),
                 ]
             },
-        );
-        let forms = |status| Described::new(&binding).forms(status).collect::<Vec<_>>();
+        ));
+        let forms = |status| Described::new(&spec).forms(status).collect::<Vec<_>>();
         assert_eq!(forms(200), [Form::Bytes]);
         assert_eq!(forms(204), [Form::Text]);
         assert_eq!(forms(500), [Form::Json]);

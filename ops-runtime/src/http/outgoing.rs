@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,6 +74,16 @@ impl RequestBody {
         Some(pieces?.concat().into())
     }
 
+    /// All bytes, if they are in memory in one piece, so that no copy is needed, and if none was read.
+    pub(super) fn in_one_piece(&self) -> Option<Bytes> {
+        match &*self.pieces {
+            _ if self.next > 0 => None,
+            [] => Some(Bytes::new()),
+            [Piece::Bytes(bytes)] => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+
     /// Determines the lengths of bodies, to send them to the server. That of a file may change between attempts.
     ///
     /// A file without a length is a pipe or a device. What was read of it does not come again, so it is a stream from now on.
@@ -93,6 +105,39 @@ impl RequestBody {
         }
         *self = Self::of(pieces);
         Ok(())
+    }
+}
+
+/// An error of the body itself, such as a file that cannot be opened: the connection is not its cause.
+#[derive(Debug)]
+pub(super) struct Unsendable(io::Error);
+
+impl Unsendable {
+    /// The error of the body that an error is or has in its causes.
+    pub(super) fn below<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            // What an `io::Error` holds is not its source.
+            let held = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
+            if let Some(own) = held.and_then(|held| held.downcast_ref::<Self>()) {
+                return Some(&own.0);
+            }
+            next = error.source();
+        }
+        None
+    }
+}
+
+impl fmt::Display for Unsendable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for Unsendable {
+    // An `io::Error` hides what it holds from those who walk its causes, such as the layers of a service.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.get_ref().map(|held| -> &(dyn Error + 'static) { held })
     }
 }
 
@@ -130,7 +175,9 @@ impl HttpBody for RequestBody {
                     let stream = stream.get_mut().unwrap_or_else(PoisonError::into_inner);
                     match ready!(Pin::new(stream).poll_next(cx)) {
                         Some(Ok(bytes)) => bytes,
-                        Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                        Some(Err(error)) => {
+                            return Poll::Ready(Some(Err(io::Error::new(error.kind(), Unsendable(error)))));
+                        }
                         None => {
                             this.current = None;
                             continue;

@@ -49,7 +49,8 @@ impl CallOptions {
     /// Adds a header to the requests of this call.
     ///
     /// It replaces a header of that name from the configuration, the operation or the credentials, so `Authorization`
-    /// can be the token of one user. Cookies are added to the others. A redirect to another origin does not carry it.
+    /// can be the token of one user. Cookies are added to the others. A redirect to another origin does not carry it,
+    /// unless no credential can be in it: see [Redirects](crate::http#redirects).
     /// The call fails with a `VALIDATION_ERROR` if the header is invalid, or one of those that frame the message, such
     /// as `Content-Length`.
     ///

@@ -1,6 +1,10 @@
 //! Sending a request and following redirects, which never carry credentials to other origins.
 
-use http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING,
+    CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, COOKIE, IF_MATCH,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LOCATION, PROXY_AUTHORIZATION, RANGE, USER_AGENT,
+};
 use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use url::Url;
 
@@ -9,14 +13,59 @@ use super::address::{is_http, same_origin};
 use super::auth::{Applied, take_credentials};
 use super::destinations::Home;
 use super::engine::{EngineResponse, SendError};
+use super::idempotency::is_idempotency_header;
+use super::retry::is_safe;
 use super::send::{Label, Sent, request, send_led, send_one};
 use super::settings::Settings;
+use super::trace::is_of_trace;
 use crate::CallError;
 
-/// The headers that another host receives, beside the body.
+/// The header with which a stream of events continues (WHATWG HTML, section 9.2.5).
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The headers that another host receives, beside the body and the keys for which `is_idempotency_header` is true.
 ///
-/// It lists harmless headers rather than credentials, since any header of the caller may contain credentials.
-const HARMLESS: &[HeaderName] = &[ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT];
+/// It lists headers that hold no credential by their standards rather than credentials, since any other header of the
+/// caller may contain credentials.
+static HARMLESS: [HeaderName; 20] = [
+    ACCEPT,
+    ACCEPT_ENCODING,
+    ACCEPT_LANGUAGE,
+    CACHE_CONTROL,
+    CONTENT_DISPOSITION,
+    CONTENT_ENCODING,
+    CONTENT_LANGUAGE,
+    CONTENT_LENGTH,
+    CONTENT_LOCATION,
+    CONTENT_RANGE,
+    CONTENT_TYPE,
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_RANGE,
+    IF_UNMODIFIED_SINCE,
+    LAST_EVENT_ID,
+    HeaderName::from_static("prefer"),
+    RANGE,
+    USER_AGENT,
+];
+
+/// The headers that hold credentials by their standards.
+const CREDENTIALS: &[HeaderName] = &[AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION];
+
+/// The headers that describe the body, which go with it.
+const OF_BODY: &[HeaderName] = &[
+    CONTENT_DISPOSITION,
+    CONTENT_ENCODING,
+    CONTENT_LANGUAGE,
+    CONTENT_LENGTH,
+    CONTENT_LOCATION,
+    CONTENT_RANGE,
+    CONTENT_TYPE,
+];
+
+/// The conditions of a request, which are about what it changes.
+const CONDITIONS: &[HeaderName] = &[IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE];
 
 /// A response and its URL, which differs from the request's after a redirect.
 #[derive(Debug)]
@@ -42,12 +91,15 @@ impl Answer {
 /// Sends a request, and follows redirects (RFC 9110, section 15.4).
 ///
 /// Like a browser, it turns POST into GET after 301 and 302, and every method except HEAD after 303; 307 and 308 keep
-/// method and body. After a redirect to another scheme, host or port, only harmless headers are sent, and a key in the
-/// query is removed. A body is sent to another origin only if the configuration allows it. The configuration's
+/// method and body. After a redirect to another scheme, host or port, no credentials are sent, and a key in the query is
+/// removed. Nor are other headers that may hold credentials, except from `http` to `https` of the same host. A body is
+/// sent to another origin only if the configuration allows it. The configuration's
 /// [`Destinations`](super::Destinations) decide about other hosts.
 ///
 /// # Errors
-/// If the transport fails, if a redirect is invalid or one too many, or if it needs a stream or a pipe that was already sent.
+/// If the transport fails, if a redirect is invalid or one too many, if it needs a stream or a pipe that was already sent,
+/// or if another origin would get a request that may change something without one of its headers, or without cookies that
+/// are no credentials of the client's.
 pub(super) async fn send(
     settings: &Settings,
     first: Request<RequestBody>,
@@ -81,12 +133,12 @@ pub(super) async fn send(
         }
         let home = home.get_or_insert_with(|| from.clone());
         settings.destinations.check(&Home::of(home), &to).await?;
-        if !settings.bodies_to_other_origins && !body.is_empty() && !same_origin(&from, &to) && !is_upgrade(&from, &to)
-        {
-            let host = crate::model::text::readable(to.host_str().unwrap_or_default(), 200);
+        let is_other = !same_origin(&from, &to) && !is_upgrade(&from, &to);
+        if !settings.bodies_to_other_origins && !body.is_empty() && is_other {
             let message = format!(
-                "the server redirected a request with a body to another origin (`{host}`): allow it by \
-                 `with_bodies_to_other_origins`"
+                "the server redirected a request with a body to another origin (`{}`): allow it by \
+                 `with_bodies_to_other_origins`",
+                host_of(&to)
             );
             return Err(CallError::execution(message).into());
         }
@@ -94,8 +146,19 @@ pub(super) async fn send(
         if at_home {
             credentials.put_query(&mut to);
         } else {
-            headers = harmless(&headers);
             credentials.take_query(&mut to);
+            // Other cookies may say what the request does, as other headers may.
+            if !credentials.has_all_cookies(&headers) {
+                refuse_lost(&method, &COOKIE, &to)?;
+            }
+            headers = only(&headers, |name| !CREDENTIALS.contains(name) && !credentials.has_header(name));
+            if is_other {
+                let may_go = |name: &HeaderName| is_harmless(name) || is_of_trace(name);
+                if let Some(name) = headers.keys().find(|name| !may_go(name)) {
+                    refuse_lost(&method, name, &to)?;
+                }
+                headers = harmless(&headers);
+            }
         }
         next = request(method, &to, headers, body)?;
         url = Some(to);
@@ -146,8 +209,11 @@ fn rewrite(
     if !to_get {
         return (method, headers, body);
     }
-    headers.remove(CONTENT_TYPE);
-    headers.remove(CONTENT_LENGTH);
+    let was_get = method == Method::GET;
+    let conditions = CONDITIONS.iter().filter(|_| !was_get);
+    for name in OF_BODY.iter().chain(conditions) {
+        headers.remove(name);
+    }
     (Method::GET, headers, RequestBody::default())
 }
 
@@ -157,10 +223,40 @@ fn is_upgrade(from: &Url, to: &Url) -> bool {
     (from.scheme(), to.scheme()) == ("http", "https") && from.host() == to.host() && default(from) && default(to)
 }
 
+/// The host of a URL, for messages.
+fn host_of(url: &Url) -> String {
+    crate::model::text::readable(url.host_str().unwrap_or_default(), 200)
+}
+
+/// Refuses to send a request to another origin without this header, which may say what it does, such as `X-Dry-Run`.
+///
+/// A request that changes nothing does no harm without it: downloads are often redirected to the host of a storage.
+fn refuse_lost(method: &Method, name: &HeaderName, to: &Url) -> Result<(), CallError> {
+    if is_safe(method) {
+        return Ok(());
+    }
+    let host = host_of(to);
+    Err(CallError::execution(format!(
+        "the server redirected a {method} to another origin (`{host}`), which does not get the header `{name}`, as it may \
+         hold a credential; the request may do something else without it, and was not sent on: set the base URL that the \
+         service has now, if you trust it"
+    )))
+}
+
+fn is_harmless(name: &HeaderName) -> bool {
+    HARMLESS.contains(name) || is_idempotency_header(name.as_str())
+}
+
+/// The headers that another origin may receive.
 pub(super) fn harmless(headers: &HeaderMap) -> HeaderMap {
+    only(headers, is_harmless)
+}
+
+/// The headers with these names.
+fn only(headers: &HeaderMap, has: impl Fn(&HeaderName) -> bool) -> HeaderMap {
     let mut kept = HeaderMap::new();
-    for name in HARMLESS {
-        for value in headers.get_all(name) {
+    for (name, value) in headers {
+        if has(name) {
             kept.append(name, value.clone());
         }
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -41,6 +41,20 @@ const MAX_FOREIGN: usize = 64 * 1024;
 
 /// How long the body of an error may be silent before the part that has arrived is used.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// How long the body of an error may take in total, even if it is never silent: its status is known already.
+const TOTAL: Duration = Duration::from_secs(10);
+
+/// The deadline of the call, in the response's extensions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline(pub(super) Instant);
+
+/// How long the body of an error may take. It is at most half of the time that the call has left, or else the call
+/// would end without the status.
+fn time_for_error(parts: &Parts) -> Duration {
+    let deadline = parts.extensions.get::<Deadline>();
+    deadline.map_or(TOTAL, |deadline| TOTAL.min(deadline.0.saturating_duration_since(Instant::now()) / 2))
+}
 
 /// How often the request was repeated, in the response's extensions.
 #[derive(Debug, Clone, Copy)]
@@ -93,10 +107,10 @@ pub(super) async fn read(
     limit: usize,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
     let (parts, body) = response.into_parts();
-    let meta = meta(&parts);
     if !parts.status.is_success() {
-        return Err(status_error(meta, body, limit).await);
+        return Err(status_error(&parts, body, limit).await);
     }
+    let meta = meta(&parts);
     if Media::of(&meta.content_type) == Media::Events {
         // A response without a body has nothing that could be compressed.
         if let Some(coding) = coding(meta.header("content-encoding")).filter(|_| body.size_hint().exact() != Some(0)) {
@@ -128,10 +142,10 @@ pub(super) async fn stream(
     idle: Option<Duration>,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
     let (parts, body) = response.into_parts();
-    let meta = meta(&parts);
     if !parts.status.is_success() {
-        return Err(status_error(meta, body, limit).await);
+        return Err(status_error(&parts, body, limit).await);
     }
+    let meta = meta(&parts);
     let body = body.with_idle_timeout(idle);
     let length = body.size_hint().exact();
     let data = body.into_data_stream().map_err(io::Error::other);
@@ -231,18 +245,21 @@ where
 }
 
 /// The data of a success.
-/// The server's content type decides, with three exceptions. If the document describes only bytes, the body is bytes.
-/// If it describes JSON and the response has no specific type (none, `text/plain` or `application/octet-stream`), a
-/// body that is JSON is read as JSON. An empty body is `null` unless the document describes text or bytes.
+///
+/// The server's content type decides, with three exceptions. If the document describes only bytes, by content types or by
+/// the schema of the output, the body is bytes. If it describes JSON and the response has no specific type (none,
+/// `text/plain` or `application/octet-stream`), a body that is JSON is read as JSON. An empty body is `null` unless the
+/// document describes text or bytes.
 fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
     let essence = essence(&meta.content_type);
     let forms = described.forms(meta.status_code);
     let all = |wanted: Form| forms.clone().next().is_some() && forms.clone().all(|form| form == wanted);
+    let is_bytes = all(Form::Bytes) || described.is_bytes(meta.status_code);
     if bytes.is_empty() {
-        let empty = meta.status_code != 204 && (all(Form::Text) || all(Form::Bytes));
+        let empty = meta.status_code != 204 && (all(Form::Text) || is_bytes);
         return Payload::Value(if empty { Value::String(String::new()) } else { Value::Null });
     }
-    if all(Form::Bytes) {
+    if is_bytes {
         return base64(&bytes);
     }
     let vague = matches!(essence.as_str(), "" | "text/plain" | "application/octet-stream");
@@ -269,6 +286,9 @@ fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
 
 /// True if a response of a coding that was not decoded is to be bytes: as such it was described, or it says so itself.
 fn is_bytes(meta: &HttpMeta, described: &Described) -> bool {
+    if described.is_bytes(meta.status_code) {
+        return true;
+    }
     let mut forms = described.forms(meta.status_code).peekable();
     let essence = essence(&meta.content_type);
     if forms.peek().is_some() {
@@ -319,9 +339,10 @@ fn json_text(meta: &HttpMeta, bytes: Bytes) -> Bytes {
     if bytes.starts_with(b"\xEF\xBB\xBF") { bytes.slice(3..) } else { bytes }
 }
 
-/// The error of a status that is not a success, with as much of the body as can be read.
-pub(super) async fn status_error(meta: HttpMeta, body: ResponseBody, limit: usize) -> CallError {
-    let body = body.with_idle_timeout(Some(SILENCE));
+/// The error of a status that is not a success, with as much of the body as can be read in time.
+pub(super) async fn status_error(parts: &Parts, body: ResponseBody, limit: usize) -> CallError {
+    let meta = meta(parts);
+    let body = body.with_limits(SILENCE, time_for_error(parts));
     let (bytes, cut) = match collect(body, limit.min(MAX_ERROR)).await {
         Collected::Whole(bytes) => (bytes, false),
         Collected::Cut(bytes) | Collected::Broken(bytes, _) => (bytes, true),

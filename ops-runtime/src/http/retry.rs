@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use http::header::RETRY_AFTER;
+use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 
 use super::RequestBody;
@@ -15,16 +15,18 @@ use crate::model::retry;
 /// How often, and after which delays, a request is retried.
 ///
 /// Only requests that are safe to repeat are retried: idempotent ones by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
-/// TRACE, PUT, DELETE), those of operations that [`with_idempotent`](Self::with_idempotent) names, and others only with an
-/// idempotency key ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one whose body
-/// is a stream or a pipe. They are retried if the connection could not be made or broke before the response, and after the
-/// statuses 408, 425, 429 and all from 500 but 501 and 505, or those of [`with_statuses`](Self::with_statuses).
+/// TRACE, PUT, DELETE), QUERY, those of operations that [`with_idempotent`](Self::with_idempotent) names, and others only
+/// with an idempotency key ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one
+/// whose body is a stream or a pipe. They are retried if the connection could not be made or broke before the response,
+/// and after the statuses 408, 425, 429 and all from 500 but 501 and 505, or those of
+/// [`with_statuses`](Self::with_statuses).
 ///
 /// Before a request is sent, it does no harm to ask for its token again. So whatever the request, that is retried if the
 /// error is one that [may pass](crate::CallError::is_retryable). It uses up one of the call's retries.
 ///
-/// The delay is a random part of a time that doubles with each attempt ("full jitter"), or the server's `Retry-After`.
-/// If it would exceed the limit or the call's deadline, the last response counts.
+/// The delay is a random part of a time that doubles with each attempt ("full jitter"), or the server's `Retry-After` if
+/// that is longer, or if there is no time for more before the call's deadline. A date in it is compared with the response's
+/// own `Date`. If the delay would exceed the limit or the deadline, the last response counts.
 ///
 /// Each retry is logged at the level `WARN`. How often the request was sent again is in
 /// [`HttpMeta::retries`](crate::envelope::HttpMeta::retries), and in the details of an error as `retries`. In the details of
@@ -147,21 +149,29 @@ impl Schedule {
         Self { backoff: retry.backoff(), max_retry_after: retry.max_retry_after }
     }
 
-    /// The delay before the next attempt; `None` if there is none.
-    pub(super) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
-        let delay = self.backoff.next()?;
+    /// The delay before the next attempt; `None` if there is none, or if it would not be over in the time that is left.
+    pub(super) fn next(&mut self, asked: Option<Duration>, left: Option<Duration>) -> Option<Duration> {
+        let delay = jitter(self.backoff.next()?);
+        let fits = |delay: &Duration| left.is_none_or(|left| *delay < left);
         match asked {
-            Some(asked) => (asked <= self.max_retry_after).then_some(asked),
-            None => Some(jitter(delay)),
+            Some(asked) if asked > self.max_retry_after => None,
+            // Some servers ask for no delay at all, with every response. If there is no time for more, what they ask for
+            // is enough.
+            Some(asked) => [asked.max(delay), asked].into_iter().find(fits),
+            None => Some(delay).filter(fits),
         }
     }
+}
+
+/// True if a request of this method changes nothing: GET, HEAD, OPTIONS, TRACE, and QUERY, which OpenAPI 3.2 describes.
+pub(super) fn is_safe(method: &Method) -> bool {
+    method.is_safe() || method.as_str() == "QUERY"
 }
 
 /// True if a request may be repeated, even if it may have been carried out. `is_idempotent` is true for an operation
 /// that is idempotent regardless of its method.
 pub(super) fn is_repeatable(request: &Request<RequestBody>, is_idempotent: bool) -> bool {
-    let by_method = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
-        .contains(request.method());
+    let by_method = is_safe(request.method()) || request.method().is_idempotent();
     // No server knows a request again by a key without characters.
     let is_key = |(name, value): (&HeaderName, &HeaderValue)| is_idempotency_header(name.as_str()) && !is_blank(value);
     let has_key = || request.headers().iter().any(is_key);
@@ -180,25 +190,29 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
 
 /// The delay that the server requests (RFC 9110, section 10.2.3).
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    wait_of(headers.get(RETRY_AFTER)?.to_str().ok()?, now)
+    let text = |name: HeaderName| headers.get(name)?.to_str().ok();
+    wait_of(text(RETRY_AFTER)?, text(DATE), now)
 }
 
-/// The wait that the value of a header `Retry-After` asks for.
-pub(super) fn wait_of(value: &str, now: SystemTime) -> Option<Duration> {
+/// The wait that the value of a header `Retry-After` asks for; `date` is the value of the header `Date` beside it.
+pub(super) fn wait_of(value: &str, date: Option<&str>, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
-    let date = httpdate::parse_http_date(value).ok()?;
-    Some(date.duration_since(now).unwrap_or_default())
+    let then = httpdate::parse_http_date(value).ok()?;
+    // The server's clock says how long the wait is, for this one may be wrong.
+    let now = date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or(now);
+    Some(then.duration_since(now).unwrap_or_default())
 }
 
 /// How a subscription is reopened after its connection has ended.
 ///
-/// Only queries (GET) are reopened, and only streams of server-sent events. The last event's id is sent as
-/// `Last-Event-ID`. The delay is what the server asked for with `retry:`, or else a back-off, and never less than
-/// [`with_min_delay`](Self::with_min_delay). The back-off grows with connections that end soon, even if an event came
-/// over them. A stream ends for good when it says `[DONE]`, or when the server answers 204. It ends with an error when the
+/// Only queries (GET and QUERY) are reopened, and only streams of server-sent events. The last event's id is sent as
+/// `Last-Event-ID`. The delay is what the server asked for with `retry:`, or with the `Retry-After` of an error, or else a
+/// back-off. It is never less than [`with_min_delay`](Self::with_min_delay), nor more than
+/// [`with_max_delay`](Self::with_max_delay). The back-off grows with connections that end soon, even if an event came over
+/// them. A stream ends for good when it says `[DONE]`, or when the server answers 204. It ends with an error when the
 /// server answers with a permanent one, or after too many tries in a row without an event. A connection that lasted 10
 /// seconds does not count as one of these: streams may be quiet. The silence before an
 /// [idle timeout](super::HttpConfig::with_idle_timeout) is not part of these 10 seconds.
@@ -211,7 +225,7 @@ pub struct Reconnect {
 }
 
 impl Reconnect {
-    /// Five attempts in a row, after half a second to 30 seconds.
+    /// The default: five attempts in a row without an event, with delays from half a second to 30 seconds.
     pub const fn new() -> Self {
         Self {
             tries: 5,
@@ -221,7 +235,7 @@ impl Reconnect {
         }
     }
 
-    /// Sets how many tries in a row may bring no event, beside connections that lasted 10 seconds.
+    /// Limits the attempts in a row that bring no event. A connection that lasted 10 seconds does not count.
     #[must_use]
     pub const fn with_max_attempts(mut self, tries: usize) -> Self {
         self.tries = tries;
@@ -290,6 +304,10 @@ mod tests {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]);
             assert_eq!(retry_after(&headers, now), seconds.map(Duration::from_secs), "{value}");
         }
+        // This clock is an hour behind that of the server.
+        let headers = [(RETRY_AFTER, "Sun, 06 Nov 1994 09:49:42 GMT"), (DATE, "Sun, 06 Nov 1994 09:49:37 GMT")];
+        let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
+        assert_eq!(retry_after(&headers.into_iter().collect(), now), Some(Duration::from_secs(5)));
     }
 
     #[test]
@@ -308,6 +326,8 @@ mod tests {
             ("PUT", false, false, "x".into(), true),
             ("PUT", false, false, crate::Body::file("x"), true),
             ("PUT", false, false, stream(), false),
+            ("QUERY", false, false, "x".into(), true),
+            ("QUERY", false, false, stream(), false),
             ("POST", false, false, "x".into(), false),
             ("PATCH", false, false, "x".into(), false),
             ("POST", true, false, "x".into(), true),
@@ -349,16 +369,28 @@ mod tests {
     fn delays_are_bounded() {
         let retry = Retry::new().with_max_retries(4).with_max_delay(Duration::from_millis(600));
         let mut schedule = Schedule::of(&retry);
-        assert!(schedule.next(None).unwrap() <= Duration::from_millis(250));
-        assert_eq!(schedule.next(Some(Duration::from_secs(60))), Some(Duration::from_secs(60)));
-        assert_eq!(schedule.next(Some(Duration::from_secs(61))), None);
-        assert!(schedule.next(None).unwrap() <= Duration::from_millis(600));
-        assert_eq!(schedule.next(None), None);
+        assert!(schedule.next(None, None).unwrap() <= Duration::from_millis(250));
+        assert_eq!(schedule.next(Some(Duration::from_secs(60)), None), Some(Duration::from_secs(60)));
+        assert_eq!(schedule.next(Some(Duration::from_secs(61)), None), None);
+        assert!(schedule.next(None, None).unwrap() <= Duration::from_millis(600));
+        assert_eq!(schedule.next(None, None), None);
         let retry = retry.with_first_delay(Duration::from_secs(3_600)).with_max_retries(64);
         let mut schedule = Schedule::of(&retry);
-        while let Some(delay) = schedule.next(None) {
+        while let Some(delay) = schedule.next(None, None) {
             assert!(delay <= Duration::from_millis(600), "{delay:?}");
         }
+        // A server that asks for no delay does not get all retries at once.
+        let mut schedule = Schedule::of(&retry);
+        let delays = std::iter::from_fn(|| schedule.next(Some(Duration::ZERO), None));
+        assert!(delays.sum::<Duration>() > Duration::from_secs(1));
+
+        // Nor is a retry given up that the server asked for, and for which there is time.
+        let retry = Retry::new().with_max_retries(64).with_first_delay(Duration::from_secs(20));
+        let (second, left) = (Duration::from_secs(1), Some(Duration::from_secs(2)));
+        let mut schedule = Schedule::of(&retry);
+        let delays: Vec<_> = std::iter::from_fn(|| schedule.next(Some(second), left)).collect();
+        assert!(delays.len() == 64 && delays.iter().all(|delay| *delay >= second && *delay < second * 2), "{delays:?}");
+        assert_eq!(Schedule::of(&retry).next(Some(second), Some(second)), None);
 
         let reconnect = Reconnect::new().with_max_delay(Duration::from_secs(3));
         assert_eq!(reconnect.delay(0, Some(Duration::ZERO)), Duration::from_millis(500));

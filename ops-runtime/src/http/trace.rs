@@ -40,6 +40,11 @@ impl Trace {
     }
 }
 
+/// True for a header that carries a trace.
+pub(super) fn is_of_trace(name: &HeaderName) -> bool {
+    *name == PARENT || *name == STATE
+}
+
 /// The trace and the span in a request.
 pub(super) fn of_request(headers: &HeaderMap) -> Option<TraceParent> {
     TraceParent::parse(headers.get(PARENT)?.to_str().ok()?)

@@ -72,17 +72,17 @@ impl Diagnostic {
         }
     }
 
-    /// Something was read in a way that its author may not have meant.
+    /// Makes a note: something was read in a way that its author may not have meant.
     pub fn note(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Severity::Note, pointer, message)
     }
 
-    /// Something was left out or made less precise.
+    /// Makes a warning: something was left out or made less precise.
     pub fn warning(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, pointer, message)
     }
 
-    /// The document could not be read.
+    /// Makes an error: the document could not be read.
     pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, pointer, message)
     }

@@ -92,12 +92,12 @@ impl<T> ResponseEnvelope<T> {
         self.data
     }
 
-    /// The same envelope around other data.
+    /// Replaces the data by the result of a function.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> ResponseEnvelope<U> {
         ResponseEnvelope { data: f(self.data), meta: self.meta, warnings: self.warnings }
     }
 
-    /// The same envelope around other data, or the first error.
+    /// Replaces the data by the result of a function that may fail.
     ///
     /// # Errors
     /// Those of `f`.
@@ -120,7 +120,7 @@ pub enum ResponseMeta {
 }
 
 impl ResponseMeta {
-    /// `local`, `http` or `mcp`.
+    /// The source of the data: `local`, `http` or `mcp`.
     pub fn source(&self) -> &'static str {
         match self {
             Self::Local(_) => "local",
@@ -143,7 +143,7 @@ impl ResponseMeta {
         matches!(self, Self::Http(_))
     }
 
-    /// The answer of the MCP tool, if it was one.
+    /// The result of the MCP tool. `None` if the data is from another source.
     pub fn as_mcp(&self) -> Option<&McpMeta> {
         match self {
             Self::Mcp(meta) => Some(meta),
@@ -265,7 +265,7 @@ impl EventMeta {
     }
 }
 
-/// The answer of an MCP tool (MCP specification, `CallToolResult`).
+/// The result of an MCP tool (MCP specification, `CallToolResult`).
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct McpMeta {
@@ -282,7 +282,7 @@ pub struct McpMeta {
 }
 
 impl McpMeta {
-    /// The answer of a tool with these content blocks.
+    /// The result of a tool with these content blocks.
     pub fn new(is_error: bool, content: Vec<ContentBlock>) -> Self {
         Self { is_error, content, ..Self::default() }
     }

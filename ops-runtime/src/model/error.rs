@@ -177,7 +177,7 @@ impl CallError {
         self
     }
 
-    /// Adds the answer of the MCP tool that failed.
+    /// Adds the result of the MCP tool that failed.
     #[must_use]
     pub fn with_mcp_meta(mut self, meta: McpMeta) -> Self {
         self.0.mcp = Some(Box::new(meta));
@@ -214,12 +214,12 @@ impl CallError {
         &self.0.details
     }
 
-    /// The whole answer of the MCP tool, for a `TOOL_ERROR`.
+    /// The whole result of the MCP tool, for a `TOOL_ERROR`.
     pub fn mcp_meta(&self) -> Option<&McpMeta> {
         self.0.mcp.as_deref()
     }
 
-    /// Gives an undeclared failure the code in its message.
+    /// Replaces the code of an `EXECUTION_ERROR` by the declared code with which its message begins.
     ///
     /// A handler whose error type is only text may write `CODE` or `CODE: what happened`. The first declared code that
     /// fits is used. Callers see the text of such an error, so a foreign text should not stand at the start of one.

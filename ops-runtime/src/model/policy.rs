@@ -21,7 +21,10 @@ pub enum OutputPolicy {
     /// as it came, with a warning. A response of another kind (HTML, nothing, a list for an object) fails both.
     #[default]
     Repair,
-    /// Makes up whatever is missing or wrong, with a warning each, as the original's `Value.Cast` does.
+    /// Replaces every missing or wrong value by the declared default, or else by an empty value (`0`, `""`), with a
+    /// warning for each.
+    ///
+    /// Converts nothing: `"7"` for an integer is replaced, too. This is what `Value.Cast` of TypeBox does.
     Cast,
     /// Fails the call with a `VALIDATION_ERROR` that keeps the response.
     Strict,

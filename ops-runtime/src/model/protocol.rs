@@ -4,17 +4,21 @@
 //! takes the place of data that should have come. A new binding says so here, too.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use serde_json::{Map, Value};
 
 use crate::model::binding::{Expected, foreign_type};
 use crate::model::media::Media;
 use crate::model::secrets::Kept;
-use crate::record;
 use crate::{
-    Binding, CallError, ContentBlock, ErrorCode, HttpMeta, McpMeta, McpOutput, OperationKind, OperationSpec,
-    ResponseMeta,
+    Binding, CallError, ContentBlock, ErrorCode, HttpMeta, HttpResponse, McpMeta, McpOutput, OperationKind,
+    OperationSpec, ResponseMeta, StatusRange,
 };
+use crate::{pointer, record};
+
+/// How many schemas are visited to find out if an output is bytes.
+const VISITED: usize = 100;
 
 impl ResponseMeta {
     /// True if the answer is what a failed operation says, which is not of the output's type.
@@ -167,8 +171,47 @@ impl OperationSpec {
     pub(crate) fn describes_bytes(&self, meta: &ResponseMeta) -> bool {
         let (Some(binding), Some(meta)) = (self.http(), meta.as_http()) else { return false };
         let described = binding.response(meta.status_code, &meta.content_type);
-        let kind = described.and_then(|response| response.content_type.as_deref());
-        kind.is_some_and(|kind| matches!(Media::of(kind), Media::Bytes | Media::Multipart))
+        described.is_some_and(|response| {
+            let kind = response.content_type.as_deref().map(Media::of);
+            matches!(kind, Some(Media::Bytes | Media::Multipart)) || self.gives_bytes([response]).contains(&true)
+        })
+    }
+
+    /// For each response, true if its content type does not decide whether it is bytes, and the schema of the output says
+    /// that it is. Such types are ranges such as `*/*`, and types of text such as `text/csv`. JSON stays JSON.
+    pub(crate) fn gives_bytes<'r>(&self, responses: impl IntoIterator<Item = &'r HttpResponse>) -> Vec<bool> {
+        // Parsed for all responses at once, and only if one needs it.
+        let output = OnceCell::new();
+        let of_response = |response: &HttpResponse| {
+            if !leaves_open(response) {
+                return false;
+            }
+            let output: &Option<Cow<'_, Value>> = output.get_or_init(|| self.output.to_value().ok());
+            let Some(output) = output.as_deref() else { return false };
+            let schema = match response.variant {
+                Some(at) => ["oneOf", "anyOf"].iter().find_map(|key| output.get(*key)?.get(usize::from(at))),
+                None => Some(output),
+            };
+            let mut left = VISITED;
+            schema.is_some_and(|schema| self.is_of_bytes(schema, &mut left))
+        };
+        responses.into_iter().map(of_response).collect()
+    }
+
+    /// True if a schema is that of bytes, by itself or by a schema that it refers to.
+    fn is_of_bytes(&self, schema: &Value, left: &mut usize) -> bool {
+        let Some(rest) = left.checked_sub(1) else { return false };
+        *left = rest;
+        if let Some(format) = schema.get("format") {
+            return format == "binary";
+        }
+        let name = schema.get("$ref").and_then(Value::as_str).and_then(pointer::definition);
+        let definition = name.and_then(|name| self.definitions.get(&name)?.schema.to_value().ok());
+        if definition.is_some_and(|schema| self.is_of_bytes(&schema, left)) {
+            return true;
+        }
+        let mut parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        parts.any(|part| self.is_of_bytes(part, left))
     }
 
     /// True if a success of the operation is all that it gives: no body is described for one.
@@ -234,6 +277,14 @@ impl McpMeta {
         serde_json::to_value(&self.content)
             .map_err(|error| CallError::execution(format!("the content of a tool's answer is no JSON: {error}")))
     }
+}
+
+/// True if a response may be a success, and its content type does not decide whether it is bytes.
+fn leaves_open(response: &HttpResponse) -> bool {
+    let Some(kind) = response.content_type.as_deref() else { return false };
+    let may_succeed = response.status.is_success() || response.status == StatusRange::Default;
+    let is_open = kind.contains('*') || kind.trim().is_empty();
+    may_succeed && (is_open || matches!(Media::of(kind), Media::Text | Media::Other))
 }
 
 fn tool_error(meta: McpMeta) -> CallError {

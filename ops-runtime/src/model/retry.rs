@@ -71,7 +71,7 @@ impl RetryPolicy {
     /// Three attempts, with waits of 1 second and 2 seconds.
     pub const DEFAULT: Self = Self::new(3);
 
-    /// So many attempts in all, with the default waits: 1 second, twice as long each time, up to 5 minutes.
+    /// A policy of at most `attempts` attempts. The wait is 1 second, doubles each time, and is at most 5 minutes.
     pub const fn new(attempts: u32) -> Self {
         let attempts = if attempts == 0 { 1 } else { attempts };
         Self { attempts, first_delay: 1_000, max_delay: 300_000, factor: 2, codes: TextList::new(&[]), deadline: None }

@@ -63,7 +63,7 @@ impl Incoming<'_> {
                 return Box::pin(self.stream(entry, binding, identity, input)).await;
             }
             let mut invocation = self.invocation(identity, is_stream);
-            let gives_bytes = route.is_some_and(|route| route.gives_bytes) && !self.accept.names(ENVELOPE);
+            let gives_bytes = route.is_some_and(Route::gives_bytes) && !self.accept.names(ENVELOPE);
             // Before the call: one whose response has no room would have its effect, and be sent again.
             let permit = if gives_bytes { Some(self.server.limits.stream()?) } else { None };
             invocation.context = invocation.context.with_bodies(bodies.with_output(gives_bytes));

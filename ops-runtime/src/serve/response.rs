@@ -104,8 +104,23 @@ fn described(
     let status = StatusCode::from_u16(said.unwrap_or(by_range)).unwrap_or(StatusCode::OK);
     match described {
         None => Ok(respond(status, JSON, envelope.data.to_string())),
-        Some(described) => written(status, described, envelope.data),
+        Some(described) => match envelope.data {
+            // Bytes are held in base64, whatever their type.
+            Value::String(text) if spec.gives_bytes([described]).contains(&true) => {
+                let came = envelope.meta.as_http().map(|meta| meta.content_type.trim()).filter(|_| said.is_some());
+                let own = described.content_type.as_deref().map(str::trim).filter(|kind| !kind.contains('*'));
+                let kind = came.filter(|kind| !kind.is_empty()).or(own).filter(|kind| !kind.is_empty());
+                Ok(respond(status, kind.unwrap_or(OCTETS), decoded(text)?))
+            }
+            data => written(status, described, data),
+        },
     }
+}
+
+/// The bytes that a text holds in base64.
+fn decoded(text: String) -> Result<Vec<u8>, Problem> {
+    let body: crate::Body = serde_json::from_value(Value::String(text)).map_err(|_| failed())?;
+    Ok(body.as_bytes().map(<[u8]>::to_vec).unwrap_or_default())
 }
 
 /// A result as a value.
@@ -128,6 +143,11 @@ fn is_json(response: &HttpResponse) -> bool {
 /// True if a response of that type has JSON unchanged.
 pub(super) fn is_json_type(kind: &str) -> bool {
     kind == JSON || form(kind) == Form::Json && !is_range(&essence(kind))
+}
+
+/// True if a response is bytes by its content type.
+pub(super) fn is_bytes(response: &HttpResponse) -> bool {
+    response.content_type.as_deref().is_some_and(|kind| !is_range(&essence(kind)) && form(kind) == Form::Bytes)
 }
 
 /// A result as text; the error is the result if it is not text.
@@ -176,18 +196,17 @@ pub(super) async fn bytes(
     let body = asked(body, length).await.map_err(unread)?;
     let own = meta.as_own();
     let said = own.or_else(|| meta.as_http().filter(|meta| meta.status_code / 100 == 2));
-    let all = binding.into_iter().flat_map(|binding| binding.responses.iter());
-    let is_bytes = |kind: &str| !is_range(&essence(kind)) && form(kind) == Form::Bytes;
-    let described = all
-        .filter(|response| response.status.is_success())
-        .find(|response| response.content_type.as_deref().is_some_and(is_bytes));
+    let mut all = binding.into_iter().flat_map(|binding| binding.responses.iter());
+    let by_type = all.clone().find(|response| response.status.is_success() && is_bytes(response));
+    let described = by_type.or_else(|| all.find(|response| spec.gives_bytes([*response]).contains(&true)));
     let by_range = match described.map(|described| described.status) {
         Some(StatusRange::Exact(status)) => status,
         _ => 200,
     };
     let status = StatusCode::from_u16(said.map_or(by_range, |meta| meta.status_code)).unwrap_or(StatusCode::OK);
     let described =
-        described.and_then(|described| described.content_type.as_deref()).filter(|kind| !kind.ends_with("/*"));
+        described.and_then(|described| described.content_type.as_deref()).filter(|kind| !kind.contains('*'));
+    let described = described.map(str::trim).filter(|kind| !kind.is_empty());
     let told = own.map(|own| own.content_type.trim()).filter(|kind| !kind.is_empty());
     let content_type = body.content_type().or(told).or(described).unwrap_or(OCTETS).to_owned();
     let name = body.file_name().map(disposition);
@@ -290,10 +309,8 @@ pub(super) fn written(status: StatusCode, described: &HttpResponse, data: Value)
         (Form::Json, data) => Ok(respond(status, content_type, data.to_string())),
         (Form::Text, Value::String(text)) => Ok(of_text(status, content_type, text)),
         (Form::Text, data @ (Value::Number(_) | Value::Bool(_))) => Ok(respond(status, content_type, data.to_string())),
-        (Form::Bytes, data @ Value::String(_)) => {
-            let body: crate::Body = serde_json::from_value(data).map_err(|_| failed())?;
-            let bytes = body.as_bytes().map(<[u8]>::to_vec).unwrap_or_default();
-            Ok(respond(status, if own.ends_with("/*") { OCTETS } else { content_type }, bytes))
+        (Form::Bytes, Value::String(text)) => {
+            Ok(respond(status, if own.ends_with("/*") { OCTETS } else { content_type }, decoded(text)?))
         }
         // Data that the type cannot represent are sent as JSON, with the content type of JSON.
         (_, data) => Ok(respond(status, JSON, data.to_string())),

@@ -9,11 +9,10 @@ use arc_swap::ArcSwapOption;
 use super::document::Texts;
 use super::pattern::{Pattern, Rank, canonical, cut};
 use super::read::Shapes;
-use super::response::Variants;
+use super::response::{Variants, is_bytes};
 use crate::model::binding::template::{Piece, is_dots, pieces};
-use crate::model::media::{Form, essence, form, is_range};
 use crate::run::registry::Entry;
-use crate::{HttpBinding, OperationKind, OperationSpec, Registry, Text};
+use crate::{HttpBinding, HttpResponse, OperationKind, OperationSpec, Registry, Text};
 
 /// Which operations are served.
 pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
@@ -26,8 +25,7 @@ pub(super) struct Route {
     /// Pairs of the query in the template: those that every request has, and those with parameters.
     fixed: Vec<String>,
     pub(super) query: Vec<Pattern>,
-    /// True if a success may be bytes.
-    pub(super) gives_bytes: bool,
+    gives_bytes: OnceLock<bool>,
     shapes: OnceLock<Shapes>,
     pub(super) variants: Variants,
 }
@@ -39,6 +37,16 @@ impl Route {
 
     pub(super) fn shapes(&self, binding: &HttpBinding) -> &Shapes {
         self.shapes.get_or_init(|| Shapes::new(&self.entry.spec, binding, &self.names))
+    }
+
+    /// True if a success may be bytes, by its content type or by the schema of the output.
+    pub(super) fn gives_bytes(&self) -> bool {
+        let by_type = |response: &HttpResponse| response.status.is_success() && is_bytes(response);
+        let gives = |binding: &HttpBinding| {
+            let all = binding.responses.iter();
+            all.clone().any(by_type) || self.entry.spec.gives_bytes(all).contains(&true)
+        };
+        *self.gives_bytes.get_or_init(|| self.binding().is_some_and(gives))
     }
 
     pub(super) fn is_stream(&self) -> bool {
@@ -145,10 +153,7 @@ impl Routes {
             names: Vec::new(),
             fixed: Vec::new(),
             query: Vec::new(),
-            gives_bytes: binding.responses.iter().any(|response| {
-                let is_bytes = |kind: &str| !is_range(&essence(kind)) && form(kind) == Form::Bytes;
-                response.status.is_success() && response.content_type.as_deref().is_some_and(is_bytes)
-            }),
+            gives_bytes: OnceLock::new(),
             shapes: OnceLock::new(),
             variants: Variants::default(),
         };

@@ -127,6 +127,21 @@ async fn credentials_go_where_the_operation_asks_for_them() {
 }
 
 #[tokio::test]
+async fn a_token_in_the_place_of_a_key_is_sent_as_it_is() {
+    use ParameterLocation::{Cookie, Header, Query};
+    let server = Server::start().await;
+    let sent = |location, at| {
+        let source = Auth::token_source(|_: TokenRequest| async { Ok("k3y".into()) });
+        let config = HttpConfig::new().with_base_url(server.url()).with_credentials("a", source);
+        seen(config, any_of("/echo/x", vec![all_of(vec![key("a", location, at)])]))
+    };
+    assert_eq!(sent(Query, "k").await.unwrap()["uri"], "/echo/x?k=k3y");
+    assert_eq!(sent(Cookie, "sid").await.unwrap()["headers"]["cookie"], "sid=k3y");
+    assert_eq!(sent(Header, "X-Key").await.unwrap()["headers"]["x-key"], "k3y");
+    assert_eq!(sent(Header, "Authorization").await.unwrap()["headers"]["authorization"], "Bearer k3y");
+}
+
+#[tokio::test]
 async fn keys_do_not_follow_to_strangers() {
     use ParameterLocation::{Cookie, Query};
     let (home, abroad) = (Server::start().await, Server::start().await);

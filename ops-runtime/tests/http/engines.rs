@@ -7,11 +7,13 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::any;
+use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, HttpEngine};
 use ops_runtime::spec::OperationKind;
 use ops_runtime::{CallError, ResponseEnvelope};
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::server::{Server, get_of, serve, spec};
 
@@ -88,4 +90,60 @@ async fn a_redirect_to_another_host_goes_through_the_proxy_too() {
     }
     let config = HttpConfig::new().with_base_url("http://first.test");
     assert_eq!(call(config, "/x".to_owned()).await.unwrap(), json!("http://second.test/y"));
+}
+
+const HEADERS: u8 = 1;
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    [&[0, 0, length, kind, flags, 0, 0, 0, stream][..], payload].concat()
+}
+
+/// An HTTP/2 server that refuses the first request unprocessed, and answers the others with status 200.
+async fn refusing() -> String {
+    const RST_STREAM: u8 = 3;
+    const SETTINGS: u8 = 4;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        socket.read_exact(&mut [0; 24]).await.unwrap();
+        socket.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
+        let mut requests = 0;
+        loop {
+            let mut head = [0; 9];
+            if socket.read_exact(&mut head).await.is_err() {
+                return;
+            }
+            let [_, high, low, kind, flags, .., stream] = head;
+            let mut payload = vec![0; usize::from(high) * 256 + usize::from(low)];
+            socket.read_exact(&mut payload).await.unwrap();
+            // A request ends with its headers, or with its body.
+            if ![0, HEADERS].contains(&kind) || flags & 1 == 0 {
+                continue;
+            }
+            requests += 1;
+            let answer = match requests {
+                1 => frame(RST_STREAM, 0, stream, &[0, 0, 0, 7]),
+                _ => frame(HEADERS, 5, stream, &[0x88]),
+            };
+            socket.write_all(&answer).await.unwrap();
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn what_an_http2_server_did_not_process_is_sent_again() {
+    const BODY: &[HttpBody] = &[HttpBody::new("application/json")];
+    let get = || (get_of("/x"), json!({}));
+    let post = || (HttpBinding::new("POST", "/x").with_bodies(BODY), json!({ "body": { "a": 1 } }));
+    for (binding, input) in [get(), post()] {
+        let own = builder().redirect(Policy::none()).http2_prior_knowledge().build().unwrap();
+        let config = HttpConfig::new().with_base_url(refusing().await).with_client(own);
+        let client = HttpClient::new(config).unwrap();
+        client.add([spec(OperationKind::Mutation, "x", binding)]).unwrap();
+        assert_eq!(client.call("t.x", input).await.unwrap().data, Value::Null);
+    }
 }

@@ -1,8 +1,10 @@
 //! Errors, timeouts, limits and redirects.
 
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::http::StatusCode;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use ops_runtime::binding::{HttpBinding, HttpParameter, HttpResponse, StatusRange};
@@ -53,6 +55,16 @@ async fn a_server_that_never_answers() {
     let error = client.call_with("t.silent", json!({}), options).await.unwrap_err();
     assert_eq!(error.code().as_str(), "TIMEOUT");
     assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn an_operation_without_a_request_is_refused() {
+    let client = HttpClient::new(HttpConfig::new().with_base_url("http://127.0.0.1:9")).unwrap();
+    let told = "`till.quote` has no HTTP request: call it on a `Registry` in which it is registered, or give it \
+                `http = \"METHOD /path\"`";
+    assert!(client.bind([OperationSpec::query("till.quote")]).is_err_and(|error| error.message() == told));
+    client.add([OperationSpec::query("till.quote")]).unwrap();
+    assert_eq!(client.call("till.quote", json!({})).await.unwrap_err().message(), told);
 }
 
 #[tokio::test]
@@ -306,4 +318,22 @@ async fn what_comes_in_the_place_of_a_file_is_an_error() {
     assert_eq!(body.bytes(2 << 20).await.unwrap().len(), 1 << 20);
     let body = client.execute_with::<Busy>(json!({}), cast).await.unwrap().data;
     assert_eq!(body.bytes(99).await.unwrap(), r#"{"error":"busy"}"#);
+}
+
+#[tokio::test]
+async fn a_short_call_keeps_the_status_of_an_error_that_drips() {
+    let drip = || async {
+        let drips = stream::repeat(()).then(|()| async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            Ok::<_, Infallible>("x")
+        });
+        (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "7")], axum::body::Body::from_stream(drips))
+    };
+    let url = serve(Router::new().route("/x", axum::routing::get(drip))).await;
+    let config = HttpConfig::new().with_base_url(url).with_timeout(Duration::from_secs(3));
+    let client = HttpClient::new(config).unwrap();
+    client.add([spec(OperationKind::Query, "x", get_of("/x"))]).unwrap();
+    let error = client.call("t.x", json!({})).await.unwrap_err();
+    assert_eq!((error.status(), error.header("retry-after")), (Some(503), Some("7")), "{error}");
+    assert_eq!(error.details()["truncated"], json!(true));
 }

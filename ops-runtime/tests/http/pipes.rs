@@ -13,7 +13,7 @@ use axum::routing::put;
 use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, Retry, TokenRequest};
 use ops_runtime::spec::OperationSpec;
-use ops_runtime::{Body, Call, CallError, Operation};
+use ops_runtime::{Body, Call, CallError, CallOptions, Operation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -86,4 +86,23 @@ async fn a_pipe_is_sent_once() {
     let error = send(HttpConfig::new().with_base_url(url)).await.unwrap_err();
     assert!(error.message().contains("a stream or a pipe, which can be sent once only"), "{error}");
     assert_eq!(*sent.lock().unwrap(), ["once"]);
+}
+
+#[tokio::test]
+async fn a_file_that_is_gone_is_no_broken_connection() {
+    for retries in [None, Some(Retry::new())] {
+        let (_, url) = start(|| "1".into_response()).await;
+        let path = std::env::temp_dir().join(format!("ops-gone-{}-{}", std::process::id(), retries.is_some()));
+        std::fs::write(&path, "hello").unwrap();
+        let file = path.clone();
+        // It was there when its length was found.
+        let config = HttpConfig::new().with_base_url(url).with_before(move |_| {
+            let _ = std::fs::remove_file(&file);
+            Ok(())
+        });
+        let client = HttpClient::new(config).unwrap();
+        let options = CallOptions::new().with_retries(retries);
+        let error = client.execute_with::<Put>(Upload { body: Body::file(path) }, options).await.unwrap_err();
+        assert!(!error.is_retryable() && error.message().starts_with("the request to "), "{error}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -11,11 +12,12 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use futures_util::stream;
 use ops_runtime::binding::{HttpBinding, HttpBody};
-use ops_runtime::http::{Auth, ClientCredentials, HttpClient, HttpConfig, TokenRequest};
+use ops_runtime::http::{Auth, ClientCredentials, HttpClient, HttpConfig, Secret, TokenRequest};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{Body, Call, CallError, Operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 
 use crate::server::{get_of, serve, spec};
 
@@ -92,6 +94,44 @@ async fn a_source_is_told_of_the_rejection_with_the_next_call() {
     assert_eq!(send(&client).await.unwrap(), "2");
     assert_eq!(send(&client).await.unwrap(), "2");
     assert_eq!(*asked.lock().unwrap(), [false, true, false]);
+}
+
+#[tokio::test]
+async fn calls_that_are_refused_at_once_renew_a_token_once() {
+    let both = Arc::new(Barrier::new(2));
+    let guard = move |request: Request| {
+        let both = both.clone();
+        let token = request.headers()["authorization"].to_str().unwrap().to_owned();
+        async move {
+            if token == "Bearer t2" {
+                return "fine".into_response();
+            }
+            if token == "Bearer t1" {
+                // Both calls have sent the old token before either is refused.
+                both.wait().await;
+            }
+            StatusCode::UNAUTHORIZED.into_response()
+        }
+    };
+    let url = serve(Router::new().route("/x", any(guard))).await;
+    let renewed = Arc::new(AtomicUsize::new(0));
+    let (kept, count) = (Arc::new(tokio::sync::Mutex::new(Secret::from("t1"))), renewed.clone());
+    let source = Auth::token_source(move |request: TokenRequest| {
+        let (kept, count) = (kept.clone(), count.clone());
+        async move {
+            let mut token = kept.lock().await;
+            if request.rejected_token.as_ref() == Some(&*token) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                *token = format!("t{}", 2 + count.fetch_add(1, Ordering::Relaxed)).into();
+            }
+            Ok(token.clone())
+        }
+    });
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&url).with_auth(source)).unwrap();
+    client.add([spec(ops_runtime::spec::OperationKind::Query, "x", get_of("/x"))]).unwrap();
+    let (one, other) = tokio::join!(client.call("t.x", json!({})), client.call("t.x", json!({})));
+    assert_eq!((one.unwrap().data, other.unwrap().data), (json!("fine"), json!("fine")));
+    assert_eq!(renewed.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

@@ -56,6 +56,10 @@ async fn what_may_pass_is_tried_again() {
     assert_eq!((error.message(), script.count()), ("HTTP 503: Service Unavailable", 4));
 
     let (script, url) = Script::start(&[unavailable, ok]).await;
+    assert_eq!(call(&url, "QUERY", HttpConfig::new().with_retries(retry())).await.unwrap(), "fine");
+    assert_eq!(script.count(), 2);
+
+    let (script, url) = Script::start(&[unavailable, ok]).await;
     assert!(call(&url, "POST", HttpConfig::new().with_retries(retry())).await.is_err());
     assert_eq!(script.count(), 1);
     let config = HttpConfig::new().with_retries(retry()).with_header("Idempotency-Key", "k");
@@ -186,10 +190,25 @@ async fn streams_go_on_where_they_ended() {
         [None, Some("2".to_owned()), Some("2".to_owned()), Some("2".to_owned()),]
     );
 
+    let (_, url) = Script::start(&[first, last]).await;
+    assert_eq!(items(&url, "QUERY", true).await, [1, 2, 4].map(|n| Ok(json!(n))));
+
     let (script, url) = Script::start(&[first, last]).await;
     assert_eq!(items(&url, "GET", false).await, all[..2]);
     assert_eq!(items(&url, "POST", true).await, all[3..]);
     assert_eq!(script.count(), 2);
+}
+
+#[tokio::test]
+async fn a_stream_is_opened_again_when_the_server_says() {
+    let (script, url) = Script::start(&[first, later, last]).await;
+    let reconnect = Reconnect::new().with_first_delay(Duration::from_millis(5)).with_min_delay(Duration::ZERO);
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&url).with_reconnect(reconnect)).unwrap();
+    client.add([spec(OperationKind::Subscription, "x", HttpBinding::new("GET", "/x"))]).unwrap();
+    let start = Instant::now();
+    let items: Vec<_> = client.stream("t.x", json!({})).await.unwrap().map(|item| item.unwrap().data).collect().await;
+    assert_eq!((items, script.count()), (vec![json!(1), json!(2), json!(4)], 3));
+    assert!(start.elapsed() >= Duration::from_millis(990), "{:?}", start.elapsed());
 }
 
 #[tokio::test]

@@ -1,19 +1,19 @@
-//! Tokens: from an OAuth 2 server for client credentials (RFC 6749, section 4.4), or from a function of the program.
+//! Tokens from an OAuth 2 server for client credentials (RFC 6749, section 4.4).
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use url::Url;
 
 use super::secret::Secret;
 use super::slot::{Slot, Token};
 use super::token::{Client, Form, ask, collect_parameters, parse_url, without_user};
+use crate::CallError;
 use crate::http::address::{is_http, same_origin};
 use crate::http::engine::Engine;
 use crate::http::settings::Settings;
 use crate::model::secrets::Secrets;
-use crate::{BoxFuture, CallError};
 
 /// Client credentials of OAuth 2, and the endpoint that exchanges them for tokens.
 ///
@@ -202,72 +202,3 @@ async fn fetch(
         .ok_or_else(|| CallError::execution("the token endpoint did not answer with a bearer token"))?;
     Ok(Token { value: Secret::from(value), expires: answer.expires() })
 }
-
-/// The request to a [`TokenSource`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TokenRequest {
-    /// The name of the scheme in the document, if the operation requires one.
-    pub scheme: Option<String>,
-    /// The scopes that the operation needs.
-    pub scopes: Vec<String>,
-    /// True if the server rejected the current token.
-    pub rejected: bool,
-}
-
-type Ask = dyn Fn(TokenRequest) -> BoxFuture<'static, Result<Secret, CallError>> + Send + Sync;
-
-/// A function that returns tokens; see [`Auth::token_source`](super::Auth::token_source).
-#[derive(Clone)]
-pub struct TokenSource(Arc<Ask>);
-
-impl TokenSource {
-    pub(super) fn new<F, Fut>(source: F) -> Self
-    where
-        F: Fn(TokenRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Secret, CallError>> + Send + 'static,
-    {
-        Self(Arc::new(move |request| Box::pin(source(request))))
-    }
-
-    /// A token for this request. If `noted` has the request, it says that the last token was rejected.
-    pub(super) async fn get(&self, mut request: TokenRequest, noted: &Rejected) -> Result<Secret, CallError> {
-        let at_last = TokenRequest { rejected: true, ..request.clone() };
-        request.rejected |= noted.lock().contains(&at_last);
-        let token = (self.0)(request).await?;
-        noted.lock().retain(|noted| *noted != at_last);
-        Ok(token)
-    }
-}
-
-/// The requests to a [`TokenSource`] whose last token the server rejected.
-#[derive(Default)]
-pub(super) struct Rejected(Mutex<Vec<TokenRequest>>);
-
-impl Rejected {
-    /// Notes a request for the next time.
-    pub(super) fn note(&self, request: TokenRequest) {
-        let mut noted = self.lock();
-        if !noted.contains(&request) {
-            noted.push(request);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<TokenRequest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for TokenSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TokenSource")
-    }
-}
-
-impl PartialEq for TokenSource {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for TokenSource {}

@@ -13,8 +13,9 @@ use http::{HeaderName, Uri};
 use url::Url;
 
 use super::exchange::Exchanged;
-use super::oauth::{Rejected, Tokens};
+use super::oauth::Tokens;
 use super::secret::sensitive;
+use super::source::Rejected;
 use super::{Auth, Environment, Secret, TokenRequest};
 use crate::access::CallerToken;
 use crate::http::address::same_origin;
@@ -326,6 +327,11 @@ impl Step {
         Ok(step)
     }
 
+    /// True if the place is that of a key alone. In `Authorization`, tokens of all kinds stand behind a word.
+    fn is_of_key(&self) -> bool {
+        !matches!(&self.place, Place::Own) && !matches!(&self.place, Place::Header(name) if *name == AUTHORIZATION)
+    }
+
     /// The credentials in the form of the scheme.
     fn in_form<'a>(&self, auth: &'a Auth) -> Cow<'a, Auth> {
         match auth {
@@ -351,7 +357,7 @@ impl Step {
                 let (tokens, url) = (&self.source.tokens, self.token_url.as_deref());
                 tokens.get(credentials, settings, url, &self.scopes, rejected).await?
             }
-            Auth::Token(source) => source.get(self.request(rejected.is_some()), &self.source.rejected).await?,
+            Auth::Token(source) => source.get(self.request(), rejected, &self.source.rejected).await?,
             _ => return Ok(None),
         }))
     }
@@ -366,14 +372,14 @@ impl Step {
                 let (tokens, url) = (&self.source.tokens, self.token_url.as_deref());
                 tokens.forget(credentials, settings, url, &self.scopes, rejected);
             }
-            (Auth::Token(_), _) => self.source.rejected.note(self.request(true)),
+            (Auth::Token(_), _) => self.source.rejected.note(&self.request(), rejected),
             _ => {}
         }
     }
 
     /// The request to the program's function.
-    fn request(&self, rejected: bool) -> TokenRequest {
-        TokenRequest { scheme: self.scheme.clone(), scopes: self.scopes.clone(), rejected }
+    fn request(&self) -> TokenRequest {
+        TokenRequest { scheme: self.scheme.clone(), scopes: self.scopes.clone(), ..TokenRequest::default() }
     }
 }
 
@@ -471,6 +477,8 @@ impl Plan {
                     (AUTHORIZATION, format!("{prefix}{}", key.expose()))
                 }
                 (Auth::Secret(key), _) if !matches!(step.place, Place::Own) => (AUTHORIZATION, key.expose().to_owned()),
+                // A scheme for keys says where the token stands, and no word before it.
+                (_, Some(token)) if step.is_of_key() => (AUTHORIZATION, token.expose().to_owned()),
                 (_, Some(token)) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
                 (auth, None) => match step.in_form(auth).to_header()? {
                     Some((name, value)) => (name, String::from_utf8_lossy(value.as_bytes()).into_owned()),

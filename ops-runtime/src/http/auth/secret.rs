@@ -18,7 +18,7 @@ use crate::http::invalid;
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps the text.
+    /// Makes a secret of a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

@@ -17,7 +17,7 @@ use crate::http::address::is_http;
 use crate::http::engine::Engine;
 use crate::http::invalid;
 use crate::http::response::{Collected, collect};
-use crate::http::retry::wait_of;
+use crate::http::retry::retry_after;
 use crate::http::send::request;
 use crate::model::retry::may_pass;
 use crate::model::secrets::{Secrets, names_a_secret};
@@ -167,11 +167,9 @@ pub(super) async fn ask<'a>(
     }
     // The codes of the standard are harmless; a description may hold anything.
     let code = answer.text("error").filter(|code| code.len() < 64 && code.bytes().all(|b| b.is_ascii_graphic()));
-    // So may a `Retry-After` that is no time.
-    let wait = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let wait = wait.filter(|wait| wait_of(wait, SystemTime::now()).is_some());
-    let (code, retry_after) = (code.map(str::to_owned), wait.map(str::to_owned));
-    Ok(Err(Refusal { status: parts.status.as_u16(), code, retry_after }))
+    // So may a `Retry-After` that is no time. A date becomes seconds here, where the server's own time is known.
+    let wait = retry_after(&parts.headers, SystemTime::now()).map(|wait| wait.as_secs().to_string());
+    Ok(Err(Refusal { status: parts.status.as_u16(), code: code.map(str::to_owned), retry_after: wait }))
 }
 
 fn too_slow(url: &Url) -> CallError {

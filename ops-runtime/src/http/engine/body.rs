@@ -28,6 +28,8 @@ pub struct ResponseBody {
 #[derive(Debug)]
 struct Idle {
     limit: Duration,
+    /// When the body ends even if it is not silent.
+    end: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
     /// True if the timer has been started since the last piece.
     runs: bool,
@@ -75,17 +77,26 @@ impl ResponseBody {
 
     /// Ends the body with an error when it has been silent for longer than the limit.
     pub(in crate::http) fn with_idle_timeout(mut self, limit: Option<Duration>) -> Self {
-        self.idle = limit.map(|limit| Idle { limit, timer: None, runs: false });
+        self.idle = limit.map(|limit| Idle { limit, end: None, timer: None, runs: false });
+        self
+    }
+
+    /// Ends the body with an error when it has been silent for longer than one limit, or took longer than the other in
+    /// total.
+    pub(in crate::http) fn with_limits(mut self, silence: Duration, total: Duration) -> Self {
+        let end = Instant::now().checked_add(total);
+        self.idle = Some(Idle { limit: silence, end, timer: None, runs: false });
         self
     }
 
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<Silent> {
         let Some(idle) = &mut self.idle else { return Poll::Pending };
         let timer = idle.timer.get_or_insert_with(|| Box::pin(sleep(idle.limit)));
-        if !std::mem::replace(&mut idle.runs, true)
-            && let Some(end) = Instant::now().checked_add(idle.limit)
-        {
-            timer.as_mut().reset(end);
+        if !std::mem::replace(&mut idle.runs, true) {
+            let silence = Instant::now().checked_add(idle.limit);
+            if let Some(end) = silence.into_iter().chain(idle.end).min() {
+                timer.as_mut().reset(end);
+            }
         }
         timer.as_mut().poll(cx).map(|()| Silent(idle.limit))
     }
@@ -153,7 +164,7 @@ impl Body for NoContent {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::{FutureExt, stream};
+    use futures_util::{FutureExt, StreamExt, stream};
     use http_body_util::StreamBody;
 
     use super::*;
@@ -167,6 +178,18 @@ mod tests {
     fn read(body: ResponseBody) -> Result<Bytes, String> {
         let whole = body.collect().now_or_never().unwrap();
         whole.map(http_body_util::Collected::to_bytes).map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_body_that_drips_ends() {
+        let drips = stream::repeat(()).then(|()| async {
+            sleep(Duration::from_millis(10)).await;
+            Piece::Ok(Frame::data(Bytes::from_static(b"x")))
+        });
+        let body = ResponseBody::new(StreamBody::new(drips));
+        let body = body.with_limits(Duration::from_secs(30), Duration::from_millis(100));
+        let whole = tokio::time::timeout(Duration::from_secs(20), body.collect()).await.expect("the body ends");
+        assert!(whole.unwrap_err().is::<Silent>());
     }
 
     #[test]

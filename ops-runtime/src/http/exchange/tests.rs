@@ -12,8 +12,10 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::http::fake::{Fake, respond};
-use crate::http::{Auth, HttpClient, HttpConfig, Retry};
-use crate::{Binding, HttpBinding, HttpParameter, OperationSpec, SecurityKind, SecurityRequirement, SecurityScheme};
+use crate::http::{Auth, HttpClient, HttpConfig, RequestBody, Retry};
+use crate::{
+    Binding, CallOptions, HttpBinding, HttpParameter, OperationSpec, SecurityKind, SecurityRequirement, SecurityScheme,
+};
 
 type Fields = BTreeMap<String, String>;
 
@@ -142,4 +144,30 @@ fn credentials_for_no_scheme_are_logged() {
             "no operation names the security scheme `other`, which has credentials: there is `shopAuth` or `shop_key`",
         ]
     );
+}
+
+#[tokio::test]
+async fn a_key_goes_along_with_every_try() {
+    const KEY: &[HttpParameter] = &[HttpParameter::header("Idempotency-Key")];
+    let keys: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = keys.clone();
+    // It takes the payment, and fails before it says so.
+    let service = Fake(move |request: http::Request<RequestBody>| {
+        if request.uri().scheme_str() == Some("http") {
+            return respond(308, &[("location", "https://h.test/payments")], b"");
+        }
+        let mut log = log.lock().unwrap();
+        let key = request.headers().get("idempotency-key").map(|key| key.to_str().unwrap());
+        log.push(key.unwrap_or("none").to_owned());
+        respond(if log.len() == 1 { 503 } else { 200 }, &[], b"1")
+    });
+    let config = HttpConfig::new()
+        .with_base_url("http://h.test")
+        .with_retries(Retry::new().with_first_delay(Duration::ZERO))
+        .with_service(service);
+    let client = HttpClient::new(config).unwrap();
+    let pay = OperationSpec::mutation("t.pay").with_http(HttpBinding::new("POST", "/payments").with_parameters(KEY));
+    client.add([pay]).unwrap();
+    client.call_with("t.pay", json!({}), CallOptions::new().with_idempotency_key("order-12")).await.unwrap();
+    assert_eq!(*keys.lock().unwrap(), ["order-12", "order-12"]);
 }

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
-use http_body_util::{BodyExt, Collected};
+use http_body_util::{BodyExt, Collected, StreamBody};
 
 use super::*;
+use crate::http::engine::{ResponseBody, failure};
 
 /// What is sent of a body whose lengths were found.
 async fn sent(mut body: RequestBody, meanwhile: impl FnOnce()) -> Result<Bytes, String> {
@@ -58,6 +59,37 @@ async fn the_end_of_a_stream_that_is_complete_is_not_waited_for() {
         assert_eq!(found, if at == 0 { "abc" } else { "<abc>" });
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     }
+}
+
+#[tokio::test]
+async fn what_a_stream_fails_with_is_found() {
+    let lost = || io::Error::other(url::ParseError::EmptyHost);
+    for at in 0..2 {
+        let body = framed(Body::stream(stream::iter([Err(lost())]))).into_iter().nth(at).unwrap();
+        let error = body.collect().await.unwrap_err();
+        let (mut next, mut found) = (error.source(), false);
+        while let Some(error) = next {
+            found |= error.is::<url::ParseError>();
+            next = error.source();
+        }
+        assert!(found, "{error:?}");
+        assert!(Unsendable::below(&error).is_some_and(|own| own.to_string() == lost().to_string()));
+    }
+}
+
+/// The body of a server that sends nothing.
+fn silent() -> ResponseBody {
+    ResponseBody::new(StreamBody::new(stream::pending::<Result<Frame<Bytes>, io::Error>>()))
+}
+
+#[tokio::test]
+async fn a_stream_from_another_server_fails_by_its_own_fault() {
+    let passed_on = silent().with_idle_timeout(Some(Duration::from_millis(1)));
+    let pieces = passed_on.into_data_stream().map(|piece| piece.map_err(io::Error::other));
+    let error = RequestBody::from(Body::stream(pieces)).collect().await.unwrap_err();
+    let failed = failure("the request failed", &error);
+    assert_eq!(*failed.code(), crate::ErrorCode::ExecutionError, "{failed}");
+    assert!(failed.message().starts_with("the request failed: the server was silent"), "{failed}");
 }
 
 #[test]

@@ -7,12 +7,12 @@ use http::{HeaderName, HeaderValue, Method, Request};
 use http_body_util::BodyExt;
 use url::Url;
 
-use super::{Applied, Label, Sent, send};
-use crate::CallError;
+use super::{Label, Sent, send};
 use crate::http::config::Checked;
 use crate::http::fake::{Fake, respond};
 use crate::http::send::request;
-use crate::http::{HttpConfig, RequestBody};
+use crate::http::{Auth, HttpConfig, RequestBody};
+use crate::{CallError, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
 /// One request as a server saw it: method, URL, header names and body.
 type Seen = (Method, String, Vec<String>, String);
@@ -22,6 +22,18 @@ fn run(method: Method, redirects: &'static [(u16, &'static str)], limit: usize) 
 }
 
 fn run_with(
+    method: Method,
+    redirects: &'static [(u16, &'static str)],
+    config: HttpConfig,
+) -> (Vec<Seen>, Result<u16, CallError>) {
+    let names = ["accept", "authorization", "content-type", "cookie", "x-api-key"];
+    run_from("https://h.test/a?b#c", &names, method, redirects, config)
+}
+
+/// A request with headers of these names, by a client whose key is in `X-API-Key`.
+fn run_from(
+    url: &str,
+    names: &[&'static str],
     method: Method,
     redirects: &'static [(u16, &'static str)],
     config: HttpConfig,
@@ -40,21 +52,24 @@ fn run_with(
             None => respond(200, &[], b""),
         }
     });
-    let settings = Checked::new(config.with_service(service)).unwrap().settings;
-    let headers = ["accept", "authorization", "content-type", "cookie", "x-api-key"]
-        .map(|name| (HeaderName::from_static(name), HeaderValue::from_static("v")));
-    let url = Url::parse("https://h.test/a?b#c").unwrap();
+    let Checked { settings, credentials } =
+        Checked::new(config.with_auth(Auth::api_key("v")).with_service(service)).unwrap();
+    let plan = credentials.plan("t.x", &HttpBinding::new("GET", "/")).unwrap();
+    let credentials = plan.apply(&settings, None).now_or_never().unwrap().unwrap();
+    let headers = names.iter().map(|name| (HeaderName::from_static(name), HeaderValue::from_static("v")));
     let body = RequestBody::from(bytes::Bytes::from_static(b"body"));
-    let first = request(method, &url, headers.into_iter().collect(), body).unwrap();
-    let (nobody, label, mut sent) = (Applied::default(), Label::default(), Sent::default());
-    let result = send(&settings, first, &nobody, &label, &mut sent).now_or_never().unwrap();
+    let first = request(method, &Url::parse(url).unwrap(), headers.collect(), body).unwrap();
+    let (label, mut sent) = (Label::default(), Sent::default());
+    let result = send(&settings, first, &credentials, &label, &mut sent).now_or_never().unwrap();
     let result = result.map(|answer| answer.status().as_u16()).map_err(|failed| failed.error);
     let seen = seen.lock().unwrap().clone();
     (seen, result)
 }
 
 fn names(seen: &Seen) -> Vec<&str> {
-    seen.2.iter().map(String::as_str).collect()
+    let mut names: Vec<&str> = seen.2.iter().map(String::as_str).collect();
+    names.sort_unstable();
+    names
 }
 
 #[test]
@@ -94,7 +109,8 @@ fn strangers_see_no_credentials() {
         "\\\\evil.test",
     ] {
         let redirects: &'static [(u16, &str)] = Box::leak(Box::new([(307, stranger), (307, "https://h.test/home")]));
-        let (seen, result) = run(Method::POST, redirects, 10);
+        // It changes nothing, and has a body.
+        let (seen, result) = run(Method::from_bytes(b"QUERY").unwrap(), redirects, 10);
         assert_eq!(result.unwrap(), 200);
         assert_eq!(names(&seen[1]), ["accept", "content-type"], "{stranger}");
         assert!(!seen[1].1.contains('@'));
@@ -105,6 +121,76 @@ fn strangers_see_no_credentials() {
         let (seen, _) = run(Method::POST, redirects, 10);
         assert_eq!(names(&seen[1]).len(), 5, "{same}");
     }
+}
+
+#[test]
+fn what_makes_a_change_safe_goes_with_it() {
+    let config = || HttpConfig::new().with_bodies_to_other_origins();
+    let names_of = ["authorization", "content-encoding", "idempotency-key", "if-match", "last-event-id", "prefer"];
+    let (seen, result) = run_from("https://h.test/a", &names_of, Method::POST, &[(307, "https://g.test/b")], config());
+    assert_eq!((result.unwrap(), names(&seen[1])), (200, names_of[1..].to_vec()));
+
+    // Without a header that no standard describes, the request may do something else.
+    let dry = ["authorization", "traceparent", "x-api-key", "x-dry-run"];
+    let run = |url: &str, method: Method, redirects: &'static [(u16, &'static str)]| {
+        run_from(url, &dry, method, redirects, config())
+    };
+    let (seen, result) = run("https://h.test/a", Method::DELETE, &[(307, "https://g.test/b")]);
+    let error = result.unwrap_err();
+    assert!(error.message().contains("DELETE") && error.message().contains("`x-dry-run`"), "{error}");
+    assert!(error.message().contains("`g.test`") && seen.len() == 1, "{error}");
+    // What only reads goes on without it, as does a request that was carried out.
+    for (method, status) in [(Method::GET, 302), (Method::POST, 303)] {
+        let redirects: &'static [(u16, &str)] = Box::leak(Box::new([(status, "https://g.test/b")]));
+        let (seen, result) = run("https://h.test/a", method, redirects);
+        assert_eq!((result.unwrap(), names(&seen[1]).len()), (200, 0));
+    }
+
+    // The same host, by `https`, gets all but credentials, and the next host does not get them from there.
+    let (seen, result) = run("http://h.test/a", Method::DELETE, &[(308, "https://h.test/a")]);
+    assert_eq!((result.unwrap(), names(&seen[1])), (200, vec!["traceparent", "x-dry-run"]));
+    let (seen, result) =
+        run("http://h.test/a", Method::DELETE, &[(308, "https://h.test/a"), (308, "https://g.test/a")]);
+    assert!(result.unwrap_err().message().contains("`x-dry-run`") && seen.len() == 2);
+}
+
+#[test]
+fn a_cookie_may_make_a_change_safe() {
+    let run = |url: &str, method: Method, redirects: &'static [(u16, &'static str)]| {
+        run_from(url, &["accept", "cookie"], method, redirects, HttpConfig::new().with_bodies_to_other_origins())
+    };
+    let upgrade: &[(u16, &str)] = &[(308, "https://h.test/a")];
+    for to in [upgrade, &[(307, "https://g.test/a")]] {
+        let (seen, result) = run("http://h.test/a", Method::DELETE, to);
+        let error = result.unwrap_err();
+        assert!(error.message().contains("DELETE") && error.message().contains("`cookie`"), "{error}");
+        assert_eq!(seen.len(), 1);
+    }
+    // What only reads goes on without it.
+    let (seen, result) = run("http://h.test/a", Method::GET, upgrade);
+    assert_eq!((result.unwrap(), names(&seen[1])), (200, vec!["accept"]));
+
+    // Nothing is lost with a cookie that is the key of the client: the next server asks for its own.
+    let mut binding = HttpBinding::new("DELETE", "/");
+    let kind = SecurityKind::ApiKey { location: ParameterLocation::Cookie, name: "sid".into() };
+    binding.security = vec![SecurityRequirement { schemes: vec![SecurityScheme::new("key", kind)].into() }].into();
+    let config = HttpConfig::new().with_auth(Auth::api_key("v")).with_service(Fake(|_| respond(200, &[], b"")));
+    let Checked { settings, credentials } = Checked::new(config).unwrap();
+    let credentials =
+        credentials.plan("t.x", &binding).unwrap().apply(&settings, None).now_or_never().unwrap().unwrap();
+    for (cookie, expected) in [("sid=v", true), ("sid=v; mode=dry", false), ("mode=dry", false), ("sid2=v", false)] {
+        let headers = [(http::header::COOKIE, HeaderValue::from_static(cookie))].into_iter().collect();
+        assert_eq!(credentials.has_all_cookies(&headers), expected, "{cookie}");
+    }
+    assert!(credentials.has_all_cookies(&http::HeaderMap::new()));
+}
+
+#[test]
+fn conditions_are_for_the_change_alone() {
+    let names_of = ["if-match", "content-encoding", "prefer"];
+    let run = |method| run_from("https://h.test/a", &names_of, method, &[(303, "/b")], HttpConfig::new());
+    assert_eq!(names(&run(Method::PUT).0[1]), ["prefer"]);
+    assert_eq!(names(&run(Method::GET).0[1]), ["if-match", "prefer"]);
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{FutureExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use http::Response;
 use http_body::Frame;
 use http_body_util::{Full, StreamBody};
@@ -16,13 +18,20 @@ use crate::http::fake::{Fake, respond};
 use crate::http::media::Described;
 use crate::http::{HttpClient, HttpConfig};
 use crate::{
-    Call, CallError, HttpBinding, HttpResponse, Operation, OperationSpec, Payload, ResponseEnvelope, StatusRange,
+    Binding, Call, CallError, Definition, HttpBinding, HttpResponse, Operation, OperationSpec, Payload,
+    ResponseEnvelope, Schema, StatusRange,
 };
 
-fn described(types: &[&'static str]) -> Described {
-    let mut binding = HttpBinding::new("GET", "/");
+fn spec(types: &[&'static str], output: &'static str) -> OperationSpec {
+    let mut binding = HttpBinding::new("GET", "/").with_server("http://h.test");
     binding.responses = types.iter().map(|t| HttpResponse::new(StatusRange::Exact(200), t)).collect();
-    Described::new(&binding)
+    let mut spec = OperationSpec::query("t.x").with_output(Schema::text(output));
+    spec.binding = Binding::Http(binding);
+    spec
+}
+
+fn described(types: &[&'static str]) -> Described {
+    Described::new(&spec(types, "{}"))
 }
 
 fn run(
@@ -81,6 +90,69 @@ fn payloads() {
         assert_eq!(found.data, *expected, "{content_type:?} where {types:?}");
     }
     assert_eq!(run(respond(204, &[], b""), &["text/plain"], 100).unwrap().data, null());
+}
+
+#[test]
+fn bytes_by_the_schema_stay_as_they_came() {
+    const BYTES: &str = r#"{"type":"string","format":"binary"}"#;
+    const NAMED: &str = r##"{"allOf":[{"$ref":"#/$defs/File"}]}"##;
+    static DEFINITIONS: &[Definition] = &[Definition::new("File", BYTES)];
+    let table: &[(&'static str, &'static str, &str, &'static [u8], &str)] = &[
+        ("text/csv", BYTES, "text/csv", b"\xE9", "6Q=="),
+        ("text/csv", NAMED, "text/csv", b"\xE9", "6Q=="),
+        ("text/csv", BYTES, "text/csv; charset=iso-8859-1", b"\xE9", "6Q=="),
+        ("text/csv", BYTES, "text/csv", b"DONE", "RE9ORQ=="),
+        ("text/csv", r#"{"type":"string"}"#, "text/csv", b"DONE", "DONE"),
+        ("*/*", BYTES, "text/plain", b"true", "dHJ1ZQ=="),
+        ("*/*", BYTES, "application/json", b"true", "dHJ1ZQ=="),
+        ("text/csv", BYTES, "text/csv", b"", ""),
+    ];
+    for (described, output, came, body, expected) in table {
+        let spec = spec(&[*described], output).with_definitions(DEFINITIONS);
+        let response = respond(200, &[("content-type", *came)], body).map(ResponseBody::new);
+        let found = read(response, &Described::new(&spec), 100).now_or_never().unwrap().unwrap();
+        assert_eq!(found.data, Payload::Value(json!(expected)), "{came} where {described} is {output}");
+    }
+    // JSON stays JSON, where it is described.
+    let json = Described::new(&spec(&["application/json"], BYTES));
+    let response = respond(200, &[("content-type", "application/json")], b"\"YQ==\"").map(ResponseBody::new);
+    let found = read(response, &json, 100).now_or_never().unwrap().unwrap();
+    assert_eq!(found.data, Payload::Json("\"YQ==\"".into()));
+
+    // Of several successes, each has its own schema.
+    let either: &str = r#"{"oneOf":[{"type":"string","format":"binary"},{"type":"string"}]}"#;
+    let mut several = spec(&[], either);
+    let Binding::Http(binding) = &mut several.binding else { unreachable!() };
+    let response = |status, at| HttpResponse::new(StatusRange::Exact(status), "text/csv").with_variant(at);
+    binding.responses = vec![response(200, 0), response(202, 1)].into();
+    let described = Described::new(&several);
+    assert_eq!([200, 202].map(|status| described.is_bytes(status)), [true, false]);
+}
+
+#[test]
+fn an_output_is_parsed_once_for_all_responses() {
+    static PARSED: AtomicUsize = AtomicUsize::new(0);
+    fn output() -> Value {
+        PARSED.fetch_add(1, Ordering::Relaxed);
+        json!({ "type": "string", "format": "binary" })
+    }
+    let of = |types: &[&'static str]| Described::new(&spec(types, "{}").with_output(Schema::make(output)));
+    assert!(!of(&["application/json", "image/png"]).is_bytes(200));
+    assert_eq!(PARSED.load(Ordering::Relaxed), 0);
+    assert!(of(&["*/*", "text/csv", "text/plain"]).is_bytes(200));
+    assert_eq!(PARSED.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_page_is_no_file_by_id_either() {
+    let call = |came: &'static str| {
+        let service = Fake(move |_| respond(200, &[("content-type", came)], b"<p>log in</p>"));
+        let client = HttpClient::new(HttpConfig::new().with_service(service)).unwrap();
+        client.add([spec(&["text/csv"], r#"{"type":"string","format":"binary"}"#)]).unwrap();
+        client.call("t.x", json!({})).now_or_never().unwrap()
+    };
+    assert_eq!(call("text/csv").unwrap().data, json!("PHA+bG9nIGluPC9wPg=="));
+    assert_eq!(call("text/html").unwrap_err().details()["raw"], json!("<p>log in</p>"));
 }
 
 #[test]
@@ -180,6 +252,21 @@ fn a_limit_holds_for_bodies_of_unknown_length() {
     assert_eq!(body(4).unwrap().data, Payload::Json("12345123451234512345".into()));
     assert_eq!(body(5).unwrap_err().message(), "the response is larger than 20 bytes: raise `with_max_response`");
     assert!(run(respond(200, &[], b"123456"), &[], 5).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_drips_keeps_its_status() {
+    let drips = stream::repeat(()).then(|()| async {
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x")))
+    });
+    let mut response = Response::new(ResponseBody::new(StreamBody::new(drips)));
+    *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    let described = Described::default();
+    let read = tokio::time::timeout(Duration::from_secs(60), read(response, &described, 1_000)).await;
+    let error = read.expect("the body ends").unwrap_err();
+    assert_eq!((error.status(), &error.details()["truncated"]), (Some(503), &json!(true)));
+    assert_eq!(error.details()["body"], "x".repeat(11));
 }
 
 /// The alternative of the output that decoding gets.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::model::text::Text;
 
-/// The tool of an MCP server that an operation calls, and the place of the output in its answer.
+/// The tool of an MCP server that an operation calls, and the place of the output in its result.
 ///
 /// ```
 /// use ops_runtime::binding::{McpBinding, McpOutput};
@@ -22,7 +22,7 @@ pub struct McpBinding {
 }
 
 impl McpBinding {
-    /// A tool, and the place of the output in its answer.
+    /// A tool, and the place of the output in its result.
     pub const fn new(tool: &'static str, output: McpOutput) -> Self {
         Self { tool: Cow::Borrowed(tool), output }
     }
@@ -33,7 +33,7 @@ impl McpBinding {
     }
 }
 
-/// The place of an operation's output in the answer of its tool (MCP specification, `CallToolResult`).
+/// The place of an operation's output in the result of its tool (MCP specification, `CallToolResult`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum McpOutput {

@@ -149,37 +149,28 @@ impl Stated {
 
     fn error(&self, what: fmt::Arguments<'_>) -> io::Error {
         match &self.source {
-            Source::File(path) => io::Error::other(format!("the file `{}` {what}", path.display())),
-            Source::Stream => io::Error::other(Misstated(format!("the stream of a body {what}"))),
+            Source::File(path) => io::Error::other(Changed(format!("the file `{}` {what}", path.display()))),
+            Source::Stream => io::Error::other(format!("the stream of a body {what}")),
         }
     }
 }
 
-/// A stream that gave another number of bytes than it stated. No repetition makes that right.
+/// A file that changed while it was sent. It is measured again when it is sent again, so that may succeed.
 #[derive(Debug)]
-pub(crate) struct Misstated(String);
+pub(crate) struct Changed(String);
 
-impl Misstated {
-    /// What is at the bottom of an error, if it is this.
+impl Changed {
+    /// True if an error of a body is this.
     #[cfg(feature = "http")]
-    pub(crate) fn below<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Self> {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            // What an `io::Error` holds is not its source.
-            let held = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
-            if let Some(own) = held.and_then(|held| held.downcast_ref()) {
-                return Some(own);
-            }
-            next = error.source();
-        }
-        None
+    pub(crate) fn is(error: &io::Error) -> bool {
+        matches!(error.get_ref(), Some(held) if held.is::<Self>())
     }
 }
 
-impl fmt::Display for Misstated {
+impl fmt::Display for Changed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Error for Misstated {}
+impl Error for Changed {}

@@ -93,7 +93,144 @@ pub(super) fn save(envelope: ResponseEnvelope<Value>, spec: &OperationSpec, file
 
 /// The bytes of the result; `None` if it is another value.
 fn bytes(envelope: &ResponseEnvelope<Value>, spec: &OperationSpec) -> Option<Vec<u8>> {
+    let text = envelope.data.as_str()?;
     let schema = spec.output_schema().ok()?;
-    let text = envelope.data.as_str().filter(|_| is_bytes(&views(vec![&schema], &schema)))?;
-    STANDARD.decode(text).ok()
+    let is_base64 = is_bytes(&views(vec![&schema], &schema)) || came_as_bytes(envelope, spec);
+    if is_base64 { STANDARD.decode(text).ok() } else { None }
+}
+
+/// True if the client read the response as bytes, which it has in base64, whatever the schema says.
+fn came_as_bytes(envelope: &ResponseEnvelope<Value>, spec: &OperationSpec) -> bool {
+    let Some(meta) = envelope.meta.as_http() else { return false };
+    let described = spec.http().into_iter().flat_map(|binding| binding.responses.iter());
+    let described = described.filter(|response| response.status.contains(meta.status_code));
+    let described = described.filter_map(|response| Some((response.status, response.content_type.as_deref()?)));
+    let described = described.filter(|(_, content_type)| is_specific(content_type));
+    // Ranges of statuses are ordered from the most to the least specific.
+    let best = described.clone().map(|(status, _)| status).min();
+    let described: Vec<&str> = described.filter(|(status, _)| Some(*status) == best).map(|(_, kind)| kind).collect();
+    is_read_as_bytes(&meta.content_type, &described)
+}
+
+/// True if the client reads a response of this type as bytes, where these are described for its status.
+fn is_read_as_bytes(came: &str, described: &[&str]) -> bool {
+    // If only bytes are described, the type that came does not matter.
+    if !described.is_empty() && !described.iter().any(|kind| is_text(kind)) {
+        return true;
+    }
+    match essence(came).as_str() {
+        "" => false,
+        // Only if all that is described is text are bytes of no specific type read as text, too.
+        "application/octet-stream" => {
+            described.is_empty() || !described.iter().all(|kind| is_text(kind) && !is_json(kind))
+        }
+        came => !is_text(came),
+    }
+}
+
+/// True if a described content type tells how the client reads a response: a range does not, nor does a stream.
+fn is_specific(content_type: &str) -> bool {
+    !matches!(essence(content_type).as_str(), "" | "*" | "*/*" | "application/*" | "text/event-stream")
+}
+
+fn essence(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// True for the types of JSON documents.
+fn is_json(content_type: &str) -> bool {
+    let essence = essence(content_type);
+    let sub = essence.split_once('/').map_or("", |(_, sub)| sub);
+    matches!(sub, "json" | "x-json") || sub.ends_with("+json")
+}
+
+/// True for the types that the client reads as JSON or as text.
+fn is_text(content_type: &str) -> bool {
+    let essence = essence(content_type);
+    let Some((kind, sub)) = essence.split_once('/') else { return false };
+    // These may be written with `x-` as well; of the others, only the names that are listed are known to the client.
+    let formats = ["json", "jsonl", "jsonlines", "ndjson", "yaml"];
+    let others = [
+        "csv",
+        "ecmascript",
+        "geo+json-seq",
+        "graphql",
+        "javascript",
+        "jose",
+        "json-lines",
+        "json-seq",
+        "jwt",
+        "sql",
+        "toml",
+        "x-json-stream",
+        "x-pem-file",
+        "x-www-form-urlencoded",
+        "xml",
+    ];
+    let own = sub.strip_prefix("x-").unwrap_or(sub);
+    let is_suffix = |suffix: &str| ["json", "xml", "yaml"].contains(&suffix);
+    kind == "text"
+        || kind == "application" && (formats.contains(&own) || others.contains(&sub))
+        || sub.rsplit_once('+').is_some_and(|(_, suffix)| is_suffix(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_from_text_as_the_client_tells_them() {
+        let table: &[(&str, &[&str], bool)] = &[
+            ("application/javascript", &[], false),
+            ("application/x-javascript", &[], true),
+            ("application/x-sql", &[], true),
+            ("application/x-yaml; charset=utf-8", &[], false),
+            ("application/x-ndjson", &[], false),
+            ("application/json-seq", &[], false),
+            ("image/svg+xml", &[], false),
+            ("image/png", &["text/plain"], true),
+            ("text/plain", &["image/png"], true),
+            ("", &["image/png"], true),
+            ("application/json", &["application/zip"], true),
+            ("application/json", &["application/zip", "application/json"], false),
+            ("", &[], false),
+            ("application/octet-stream", &[], true),
+            ("application/octet-stream", &["text/csv"], false),
+            ("application/octet-stream", &["text/csv", "application/zip"], true),
+            ("application/octet-stream", &["text/csv", "application/json"], true),
+            ("application/octet-stream", &["application/json"], true),
+            ("application/octet-stream", &["application/hal+json"], true),
+        ];
+        for (came, described, expected) in table {
+            assert_eq!(is_read_as_bytes(came, described), *expected, "{came:?} where {described:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_beside_errors_in_json_is_bytes() {
+        use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, StatusRange};
+        use ops_runtime::envelope::HttpMeta;
+        use ops_runtime::spec::OperationKind;
+
+        let mut binding = HttpBinding::owned("GET", "/export");
+        binding.responses = vec![
+            HttpResponse::owned(StatusRange::Exact(200), "*/*"),
+            HttpResponse::owned(StatusRange::Default, "application/json"),
+        ]
+        .into();
+        let mut spec = OperationSpec::new(OperationKind::Query, "t", "export").unwrap();
+        spec.binding = Binding::Http(binding);
+        for (came, expected) in [("application/octet-stream", true), ("text/csv", false), ("application/json", false)] {
+            let envelope = ResponseEnvelope::new(Value::from("Y2Fm6Q=="), HttpMeta::new(200, came));
+            assert_eq!(came_as_bytes(&envelope, &spec), expected, "{came}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_not_specific() {
+        for content_type in ["*/*", "application/*", "", "text/event-stream"] {
+            assert!(!is_specific(content_type), "{content_type}");
+        }
+        assert!(is_specific("image/*") && is_specific("image/png"));
+    }
 }

@@ -1,7 +1,7 @@
 //! Credentials in a request.
 
 use http::header::COOKIE;
-use http::{HeaderName, HeaderValue, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use percent_encoding::utf8_percent_encode;
 use url::Url;
 
@@ -31,6 +31,25 @@ impl Applied {
         self.tokens.iter().flatten().for_each(|token| secrets.add(token.expose()));
     }
 
+    /// True if a header of this name carries one of the credentials.
+    pub(in crate::http) fn has_header(&self, name: &HeaderName) -> bool {
+        self.headers.iter().any(|(own, _)| own == name)
+    }
+
+    /// True if all cookies in the headers are credentials, or if there are none.
+    pub(in crate::http) fn has_all_cookies(&self, headers: &HeaderMap) -> bool {
+        let is_own = |value: &HeaderValue| {
+            std::str::from_utf8(value.as_bytes()).is_ok_and(|value| value.split("; ").all(|pair| self.has_cookie(pair)))
+        };
+        headers.get_all(COOKIE).iter().all(is_own)
+    }
+
+    /// True if a pair of `Cookie` carries one of the credentials.
+    fn has_cookie(&self, pair: &str) -> bool {
+        let name = pair.split_once('=').map_or(pair, |(name, _)| name);
+        self.cookies.iter().any(|(own, _)| escape_cookie(own, true) == name)
+    }
+
     /// Puts the credentials into a request; they replace what the operation's own parameters put there.
     pub(in crate::http) fn put<B>(&self, request: &mut Request<B>) -> Result<(), CallError> {
         for (name, value) in &self.headers {
@@ -45,10 +64,7 @@ impl Applied {
         if !self.cookies.is_empty() {
             let kept =
                 request.headers().get_all(COOKIE).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
-            let kept = kept.flat_map(|value| value.split("; ")).filter(|pair| {
-                let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
-                !self.cookies.iter().any(|(own, _)| escape_cookie(own, true) == name)
-            });
+            let kept = kept.flat_map(|value| value.split("; ")).filter(|pair| !self.has_cookie(pair));
             let mut pairs: Vec<_> = kept.map(str::to_owned).collect();
             pairs.extend(self.cookies.iter().map(|(name, value)| {
                 format!("{}={}", escape_cookie(name, true), escape_cookie(value.expose(), false))
