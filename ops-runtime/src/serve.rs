@@ -30,8 +30,9 @@
 //!
 //! A handler sets another status, from 200 to 599, headers and cookies by answering with a
 //! [`ResponseEnvelope::http`](crate::ResponseEnvelope::http), or by its [`Context`](crate::Context). They are sent as they
-//! are set, but for the headers of the connection and the length; 204, 205 and 304 have no body. Of what another server
-//! answered, its data are sent and the status of a success, no headers: a handler sets those that are meant for its callers.
+//! are set, but for the headers of the connection and the length; 204, 205 and 304 have no body. The data and a
+//! success status of another server's response are sent, but not its headers. To send a header to callers, set it in the
+//! handler.
 //!
 //! If the response of an operation is bytes and its result is a [`Body`](crate::Body), it is sent piece by piece, as
 //! the client reads it. If it fails on the way, the response is cut off. A request body that is bytes as a whole is
@@ -116,10 +117,10 @@
 //!
 //! [`HttpServerOptions`] has them, with safe defaults. Pages of other origins may not send requests unless
 //! [`HttpServer::with_origins`] allows them. A server that listens on a loopback address accepts only the names of the
-//! local host, so that no page reaches it by DNS rebinding. [`HttpServer::with_hosts`] sets other names, and is
-//! required for a [router](HttpServer::into_router), which does not know where it listens. Markup that an operation
-//! returns, such as HTML, is shown without its scripts: serve pages of the program itself as routes beside the
-//! operations.
+//! local host, so that no page reaches it by DNS rebinding. [`HttpServer::with_hosts`] sets other names. A
+//! [router](HttpServer::into_router) does not know where it listens, and accepts every host: set the hosts of one on a
+//! loopback address, or web pages could reach it by DNS rebinding. Markup that an operation returns, such as HTML, is
+//! shown without its scripts: serve pages of the program itself as routes beside the operations.
 
 #![allow(clippy::result_large_err, reason = "an error is the response that is sent")]
 
@@ -128,6 +129,7 @@ mod auth;
 mod call;
 #[cfg(feature = "http-server-compression")]
 mod compress;
+mod cors;
 #[cfg(feature = "docs-page")]
 mod docs;
 mod document;
@@ -365,7 +367,8 @@ impl HttpServer {
     /// by default.
     ///
     /// Do not compress responses that contain both a secret and text of the request: their length reveals the secret
-    /// (BREACH).
+    /// (BREACH). A strong `ETag` of a compressed response becomes a weak one, such as `W/"7"`, also if a handler set it
+    /// (RFC 9110, section 8.8.3.3). A handler that compares it with `If-Match` should ignore the prefix `W/`.
     #[cfg(feature = "http-server-compression")]
     #[must_use]
     pub fn with_compression(mut self) -> Self {

@@ -345,7 +345,13 @@ impl Endpoint for Remote {
         Box::pin(async move {
             let tool = match called.mcp() {
                 Some(mcp) => mcp.tool.clone().into_owned(),
-                None => return Err(CallError::execution(format!("`{}` is not bound to an MCP tool", called.id))),
+                None => {
+                    return Err(CallError::execution(format!(
+                        "`{}` is not a tool of an MCP server: call it on a `Registry` in which it is registered, or on the \
+                         client of its API",
+                        called.id
+                    )));
+                }
             };
             let arguments = arguments(&called, input)?;
             refuse_key(&called, &context, "as a tool of an MCP server")?;

@@ -59,21 +59,25 @@
 //! the authenticator of [`McpService`] returns; callers without an identity may only run operations without access
 //! rules. Callers do not see tools that they may not call; calling one nevertheless fails with `ACCESS_DENIED`.
 
+mod answers;
 mod body;
 mod call;
 mod cors;
 mod handler;
 mod http;
+mod length;
 mod limits;
 mod listen;
 mod message;
 mod name;
+mod opening;
 mod options;
 mod peer;
 mod question;
 mod result;
 mod schema;
 mod served;
+mod session;
 mod sessions;
 mod shared;
 #[cfg(feature = "durable")]
@@ -88,7 +92,8 @@ use std::sync::Arc;
 #[cfg(feature = "durable")]
 use futures_util::future::FutureExt;
 use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
+use rmcp::service::{RoleServer, ServerInitializeError};
+use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::body::McpBody;
@@ -100,6 +105,7 @@ pub use self::tasks::{McpTasks, TaskSupport};
 pub use crate::model::unauthorized::Unauthorized;
 
 use self::handler::Connection;
+use self::opening::Opening;
 use self::peer::States;
 use self::served::Cache;
 use self::shared::Shared;
@@ -234,13 +240,15 @@ impl McpServer {
     }
 
     async fn over_pipes(self, read: Read, write: Write) -> io::Result<()> {
+        let plain =
+            |read: Read, write: Write| Opening::new(AsyncRwTransport::<RoleServer, Read, Write>::new(read, write));
         #[cfg(feature = "durable")]
         let serving = match &self.0.tasks {
-            Some(_) => Connection::new(Arc::new(self.0)).serve(tasks::Pipe::new(read, write)).boxed(),
-            None => Connection::new(Arc::new(self.0)).serve((read, write)).boxed(),
+            Some(_) => Connection::new(Arc::new(self.0)).serve(Opening::new(tasks::Pipe::new(read, write))).boxed(),
+            None => Connection::new(Arc::new(self.0)).serve(plain(read, write)).boxed(),
         };
         #[cfg(not(feature = "durable"))]
-        let serving = Connection::new(Arc::new(self.0)).serve((read, write));
+        let serving = Connection::new(Arc::new(self.0)).serve(plain(read, write));
         let running = match serving.await {
             Ok(running) => running,
             // A client only checked if there is a server.

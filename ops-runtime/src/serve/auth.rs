@@ -8,7 +8,9 @@ mod known;
 
 use std::sync::Arc;
 
+use http::header::AUTHORIZATION;
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
 
 use super::identity::Authenticator;
 use crate::model::unauthorized::Unauthorized;
@@ -100,18 +102,35 @@ pub(super) fn challenge(schemes: &[SecurityScheme]) -> Unauthorized {
     let mut challenges: Vec<String> = Vec::new();
     for scheme in schemes {
         let challenge = match &scheme.kind {
-            SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. } => {
-                "Bearer".to_owned()
-            }
+            kind if takes_tokens(kind) => "Bearer".to_owned(),
             SecurityKind::Basic => "Basic realm=\"operations\"".to_owned(),
             SecurityKind::ApiKey { location, name } => api_keys::challenge(*location, name),
-            SecurityKind::Other(_) => continue,
+            _ => continue,
         };
         if !challenges.contains(&challenge) {
             challenges.push(challenge);
         }
     }
     if challenges.is_empty() { Unauthorized::bearer() } else { Unauthorized::challenge(&challenges.join(", ")) }
+}
+
+/// The challenge for a token that does not have the scopes (RFC 6750, section 3.1). `None` if the request has no token,
+/// or no scheme takes tokens.
+pub(super) fn insufficient(schemes: &[SecurityScheme], headers: &HeaderMap) -> Option<HeaderValue> {
+    let is_token = |value: &HeaderValue| {
+        value
+            .as_bytes()
+            .split(u8::is_ascii_whitespace)
+            .next()
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer"))
+    };
+    let takes =
+        headers.get(AUTHORIZATION).is_some_and(is_token) && schemes.iter().any(|scheme| takes_tokens(&scheme.kind));
+    takes.then(|| HeaderValue::from_static("Bearer error=\"insufficient_scope\""))
+}
+
+fn takes_tokens(kind: &SecurityKind) -> bool {
+    matches!(kind, SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. })
 }
 
 #[cfg(test)]
@@ -138,6 +157,30 @@ mod tests {
         ];
         for (schemes, expected) in table {
             assert_eq!(challenge(&schemes).challenge, expected, "{schemes:?}");
+        }
+    }
+
+    #[test]
+    fn only_tokens_can_have_more_scopes() {
+        let oidc = SecurityScheme::new("o", SecurityKind::OpenIdConnect { url: "https://a.example".into() });
+        let bearer = SecurityScheme::new("b", SecurityKind::Bearer);
+        let basic = SecurityScheme::new("c", SecurityKind::Basic);
+        let key = scheme(ParameterLocation::Header, "X-Key");
+        let table = [
+            (vec![bearer.clone()], Some("Bearer t"), true),
+            (vec![oidc], Some("bEARER  t"), true),
+            (vec![key.clone(), bearer.clone()], Some("Bearer t"), true),
+            // The caller has shown something else.
+            (vec![key.clone(), bearer.clone()], None, false),
+            (vec![basic.clone(), bearer], Some("Basic dDp0"), false),
+            (vec![basic], Some("Bearer t"), false),
+            (vec![key], Some("Bearer t"), false),
+            (vec![], Some("Bearer t"), false),
+        ];
+        for (schemes, credentials, expected) in table {
+            let value = credentials.map(|credentials| (AUTHORIZATION, HeaderValue::from_static(credentials)));
+            let found = insufficient(&schemes, &HeaderMap::from_iter(value)).is_some();
+            assert_eq!(found, expected, "{schemes:?} {credentials:?}");
         }
     }
 

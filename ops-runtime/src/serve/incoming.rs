@@ -103,7 +103,7 @@ impl Incoming<'_> {
     pub(super) fn lacking(&self, lack: Lack) -> Problem {
         match lack {
             Lack::Identity => Problem::unauthorized(self.server.challenge()),
-            Lack::Rights => Problem::forbidden(),
+            Lack::Rights => Problem::forbidden(auth::insufficient(&self.server.schemes, &self.parts.headers)),
         }
     }
 }

@@ -78,10 +78,14 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "the request needs valid credentials").with(WWW_AUTHENTICATE, challenge)
     }
 
-    /// The sender may not run the operation.
-    pub(super) fn forbidden() -> Self {
+    /// The sender may not run the operation. With a challenge if another token would help.
+    pub(super) fn forbidden(challenge: Option<HeaderValue>) -> Self {
         let detail = "the credentials do not have the scopes that the operation asks for";
-        Self { code: Some("ACCESS_DENIED".to_owned()), ..Self::new(StatusCode::FORBIDDEN, detail) }
+        let problem = Self { code: Some("ACCESS_DENIED".to_owned()), ..Self::new(StatusCode::FORBIDDEN, detail) };
+        match challenge {
+            Some(challenge) => problem.with(WWW_AUTHENTICATE, challenge),
+            None => problem,
+        }
     }
 
     /// The input does not match its schema, or cannot be read.

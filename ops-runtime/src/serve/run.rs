@@ -14,7 +14,7 @@ use tower_service::Service;
 use super::HttpServer;
 use super::auth::Several;
 use super::incoming::Shared;
-use super::layers::{Layers, cors};
+use super::layers::Layers;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::routes::Cache;
@@ -92,7 +92,7 @@ impl HttpServer {
             door.set_hosts(hosts);
         }
         origins.iter().for_each(|origin| door.add_origin(origin));
-        let cors = cors(&door);
+        let pages = door.has_origins().then(|| Arc::new(door.clone()));
         let (limits, cancel, cache) = (Limits::new(&options), cancel.0, Cache::default());
         let undeclared = Arc::default();
         let shared = Shared {
@@ -112,7 +112,7 @@ impl HttpServer {
         let layers = Layers {
             routes: self.routes,
             own: self.layers,
-            cors,
+            pages,
             #[cfg(feature = "http-server-compression")]
             compresses,
         };

@@ -159,3 +159,26 @@ async fn pages_of_other_origins_and_names_are_refused() {
     assert_eq!(named.raw(with("api.example.com", "").as_bytes()).await.status, 200);
     assert_eq!(named.raw(with("localhost", "").as_bytes()).await.status, 403);
 }
+
+#[tokio::test]
+async fn an_operation_may_have_the_method_options() {
+    let registry = registry();
+    let spec = OperationSpec::query("t.options").with_http(HttpBinding::new("OPTIONS", "/options"));
+    let asked = Handler::dynamic(|_: Value, _| async { Ok(json!("asked")) });
+    registry.register(Registration::new(spec, asked)).unwrap();
+    let server = serve(HttpServer::new(registry).with_origins(["https://app.example"])).await;
+    let (origin, page) = ("origin: https://app.example", Some("https://app.example"));
+    let table: [(&[&str], &str, Option<&str>); 4] = [
+        (&[], "\"asked\"", None),
+        (&[origin], "\"asked\"", page),
+        (&["access-control-request-method: OPTIONS"], "\"asked\"", None),
+        (&[origin, "access-control-request-method: OPTIONS"], "", page),
+    ];
+    for (headers, body, allowed) in table {
+        let answer = server.send("OPTIONS /options", headers, "").await;
+        let found = (answer.status, answer.body.as_str(), answer.header("access-control-allow-origin"));
+        assert_eq!(found, (200, body, allowed), "{headers:?}");
+    }
+    assert_eq!(server.send("OPTIONS /nothing", &[], "").await.status, 404);
+    assert_eq!(server.send("OPTIONS /operations/math/add", &[], "").await.status, 405);
+}

@@ -38,7 +38,7 @@ async fn bearer_tokens_on_every_route() {
         (&[], 401, Some("Bearer")),
         (&["authorization: Bearer s3cret"], 200, None),
         (&["authorization: bEaReR   s3cret  "], 200, None),
-        (&["authorization: Bearer other"], 403, None),
+        (&["authorization: Bearer other"], 403, Some("Bearer error=\"insufficient_scope\"")),
         (&["authorization: Bearer S3CRET"], 401, invalid),
         (&["authorization: Bearer s3cre"], 401, invalid),
         (&["authorization: Bearer s3cret "], 200, None),

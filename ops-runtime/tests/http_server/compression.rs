@@ -4,6 +4,7 @@ use std::io::Read;
 
 use ops_runtime::Registry;
 use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{HttpBinding, HttpParameter};
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
@@ -47,9 +48,16 @@ async fn long_text_is_compressed_for_who_accepts_it() {
         (100_000, "accept-encoding: br\r\n", false),
         (100_000, "accept-encoding: gzip;q=0\r\n", false),
         (100_000, "accept-encoding: identity\r\n", false),
+        (100_000, "accept-encoding: identity, gzip;q=0.5\r\n", false),
+        (100_000, "accept-encoding: *\r\n", true),
+        // A client that accepts nothing gets the response of the operation, which has run.
+        (100_000, "accept-encoding: br, identity;q=0\r\n", false),
+        (100_000, "accept-encoding: *;q=0\r\n", false),
+        (1_021, "accept-encoding: *;q=0\r\n", false),
     ];
     for (length, headers, is_compressed) in table {
         let (head, body) = get(&server, &path(length), headers).await;
+        assert!(head.starts_with("http/1.0 200"), "{length} {headers}: {head}");
         assert_eq!(head.contains("content-encoding: gzip"), is_compressed, "{length} {headers}: {head}");
         assert_eq!(head.contains("vary: accept-encoding"), length > 1_021, "{head}");
         let text = format!("\"{}\"", "x".repeat(length));
@@ -81,4 +89,34 @@ async fn streams_are_not_compressed() {
         assert!(!head.contains("content-encoding"), "{head}");
         assert!(String::from_utf8(body).unwrap().contains("2000\\n"), "{accept}");
     }
+}
+
+/// Two texts of bytes that differ do not share a strong tag.
+#[tokio::test]
+async fn a_compressed_text_has_a_weak_tag() {
+    let server = serve(HttpServer::new(with_text()).with_compression()).await;
+    let tag = |head: &str| head.lines().find_map(|line| line.strip_prefix("etag: ").map(str::to_owned)).unwrap();
+    let (plain, _) = get(&server, "/openapi.json", "").await;
+    let (compressed, _) = get(&server, "/openapi.json", "accept-encoding: gzip\r\n").await;
+    assert!(compressed.contains("content-encoding: gzip"), "{compressed}");
+    assert_eq!(tag(&compressed), format!("W/{}", tag(&plain)).to_ascii_lowercase());
+    let headers = format!("accept-encoding: gzip\r\nif-none-match: {}\r\n", tag(&compressed).replacen("w/", "W/", 1));
+    let (known, body) = get(&server, "/openapi.json", &headers).await;
+    assert!(known.starts_with("http/1.0 304") && body.is_empty(), "{known}");
+    assert!(known.contains("vary: accept-encoding"), "{known}");
+}
+
+/// What a client accepts reaches the operation as it was sent.
+#[tokio::test]
+async fn an_operation_sees_what_its_client_accepts() {
+    let binding =
+        HttpBinding::new("GET", "/accepts").with_parameters(const { &[HttpParameter::header("accept-encoding")] });
+    let mut spec = OperationSpec::query("t.accepts").with_http(binding);
+    spec.input = json!({ "type": "object", "properties": { "accept-encoding": { "type": "string" } } }).into();
+    let registry = with_text();
+    let echo = Handler::dynamic(|input: Value, _| async move { Ok(input) });
+    registry.register(Registration::new(spec, echo)).unwrap();
+    let server = serve(HttpServer::new(registry).with_compression()).await;
+    let (head, body) = get(&server, "/accepts", "accept-encoding: br, identity;q=0\r\n").await;
+    assert!(String::from_utf8(body).unwrap().contains("br, identity;q=0"), "{head}");
 }

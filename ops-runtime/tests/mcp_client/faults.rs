@@ -191,6 +191,9 @@ async fn a_server_that_does_not_start_says_why() {
     let error = McpClient::connect(McpServerConfig::stdio("no-such-command", ["s3cret"])).await.unwrap_err();
     assert!(error.message().contains("`no-such-command` cannot be started"), "{error}");
     assert!(!error.message().contains("s3cret"), "{error}");
+    let config = McpServerConfig::http("http://127.0.0.1:9/mcp").with_header("X Own", "s3cret");
+    let error = McpClient::connect(config).await.unwrap_err();
+    assert!(error.message().contains("the header `X Own` is invalid: its name or its value"), "{error}");
     let quick = faulty("mute").with_connect_timeout(Duration::from_millis(300));
     let error = McpClient::connect(quick).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::Timeout, "{error}");
@@ -423,6 +426,7 @@ static ECHO: OperationSpec =
 static OTHERWISE: OperationSpec = OperationSpec::query("faulty.other")
     .with_mcp(McpBinding::new("echo", McpOutput::Structured))
     .with_input(Schema::text(r#"{"type":"object","properties":{"value":{"type":"string"}}}"#));
+static QUOTE: OperationSpec = OperationSpec::query("till.quote");
 static LOST: OperationSpec = OperationSpec::query("faulty.lost").with_mcp(McpBinding::new("lost", McpOutput::Content));
 
 #[tokio::test]
@@ -440,6 +444,10 @@ async fn operations_that_the_server_lacks_or_has_otherwise_are_named() {
     let client = connect(strict).await;
     assert!(client.bind([&LOST]).is_err_and(|error| error.message() == message));
     assert!(client.bind([&ECHO]).is_ok());
+    let registry = Registry::new();
+    registry.register_all(client.bind([&QUOTE]).unwrap()).unwrap();
+    let error = registry.call("till.quote", json!({})).await.unwrap_err();
+    assert!(error.message().starts_with("`till.quote` is not a tool of an MCP server: call it on a "), "{error}");
     client.close().await;
 }
 

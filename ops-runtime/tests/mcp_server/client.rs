@@ -70,6 +70,11 @@ impl Client {
         self.server
     }
 
+    /// Ends the input of the server, and still reads what it sends.
+    pub(crate) async fn end(&mut self) {
+        self.write.shutdown().await.unwrap();
+    }
+
     async fn write(&mut self, message: Value) {
         self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }

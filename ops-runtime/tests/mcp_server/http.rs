@@ -320,8 +320,13 @@ async fn a_client_that_hangs_up_ends_its_call() {
 async fn requests_are_bounded() {
     let service = server().into_service().with_max_request(1000);
     let big = json!({ "name": "odd_anything", "arguments": { "x": "x".repeat(2000) } });
-    let answer = Ask::new(&service, REVISIONS[1]).send("tools/call", big).await;
+    let answer = Ask::new(&service, REVISIONS[1]).send("tools/call", big.clone()).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+    // A copy of a service has a bound of its own.
+    let roomy = service.clone().with_max_request(10_000);
+    for (service, status) in [(roomy, StatusCode::OK), (service, StatusCode::PAYLOAD_TOO_LARGE)] {
+        assert_eq!(Ask::new(&service, REVISIONS[1]).send("tools/call", big.clone()).await.status, status);
+    }
     // By what is made of it, too, which a text with as many commas is not.
     let options = McpServerOptions::default().with_max_request_bytes(64 << 10);
     let service = server().with_options(options).into_service();

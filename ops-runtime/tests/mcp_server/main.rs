@@ -9,6 +9,7 @@ mod document;
 mod fixture;
 mod http;
 mod limits;
+mod opening;
 mod same;
 #[cfg(feature = "jetstream")]
 #[path = "../jetstream/servers.rs"]

@@ -238,3 +238,34 @@ async fn a_client_that_goes_away_ends_its_calls() {
         running.await.unwrap().unwrap();
     }
 }
+
+// The time that the server waits for is not waited for here: it passes at once.
+#[tokio::test(start_paused = true)]
+async fn what_is_told_of_a_call_does_not_hold_up_its_answer_after_the_end_of_the_input() {
+    let reporting = || {
+        with(
+            OperationKind::Mutation,
+            Handler::dynamic(|_, context: Context| async move {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                for step in 1..=3 {
+                    context.report(Progress::new(f64::from(step)));
+                    tokio::task::yield_now().await;
+                }
+                Ok(json!("done"))
+            }),
+        )
+    };
+    let items = |_, _| async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Ok(stream::iter((1..=3).map(|n| Ok::<_, CallError>(json!(n)))))
+    };
+    let streaming = || with(OperationKind::Subscription, Handler::dynamic_stream(items));
+    for (server, text) in [(reporting(), "done"), (streaming(), "[1,2,3]")] {
+        let mut client = Client::connect(server, REVISIONS[0]).await;
+        let params = json!({ "name": "demo_run", "arguments": {}, "_meta": { "progressToken": 1 } });
+        let id = client.send("tools/call", params).await;
+        client.end().await;
+        let answer = client.answer(id).await;
+        assert_eq!(answer["result"]["content"][0]["text"], text, "{answer}");
+    }
+}

@@ -158,7 +158,7 @@ export async function bodies({ browser, urls }) {
   await show(page, "shop.uploadPhoto");
   await field(page, "petId").fill("7");
   await field(page, "photo").setInputFiles({
-    name: "p.png",
+    name: "p,1;2.png",
     mimeType: "image/png",
     buffer: Buffer.from([0, 255, 10, 13]),
   });
@@ -166,6 +166,9 @@ export async function bodies({ browser, urls }) {
   await send(page);
   await block(page, "Data").waitFor();
   assert.deepEqual(JSON.parse(await block(page, "Data").locator("pre").textContent()), { bytes: 4, caption: "Rex" });
+  // Without quotes, curl would read the name to the comma only.
+  await page.getByText("The same call by").click();
+  assert.ok((await texts(page))[0].includes(`-F 'photo=@"p,1;2.png"'`));
 
   await show(page, "shop.downloadPhoto");
   await field(page, "petId").fill("7");

@@ -130,7 +130,11 @@ fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, Call
     }
     let mut headers = HashMap::new();
     for (name, value) in &config.headers {
-        let wrong = || invalid(format!("`{name}` is no header, or its value is none"));
+        let wrong = || {
+            invalid(format!(
+                "the header `{name}` is invalid: its name or its value has characters that HTTP does not allow"
+            ))
+        };
         let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
         value.set_sensitive(true);
         headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);

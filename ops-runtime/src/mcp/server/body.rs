@@ -3,14 +3,17 @@
 use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
+use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use futures_util::stream;
+use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, StreamBody};
+use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 
 /// The body of a response: JSON, or a stream of events.
 pub struct McpBody {
@@ -23,6 +26,13 @@ impl McpBody {
     /// A body that holds a resource until it is read or dropped.
     pub(super) fn holding(body: BoxBody<Bytes, Infallible>, held: Arc<dyn Any + Send + Sync>) -> Self {
         Self { body, _held: Some(held) }
+    }
+
+    /// A body of these bytes that holds a resource until they are written.
+    pub(super) fn written(bytes: Bytes, held: Arc<dyn Any + Send + Sync>) -> Self {
+        // A body that says that it has ended is dropped before its bytes are written.
+        let frame = stream::once(ready(Ok::<_, Infallible>(http_body::Frame::data(bytes))));
+        Self::holding(StreamBody::new(frame).boxed(), held)
     }
 }
 
@@ -57,5 +67,14 @@ pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<McpBody>
     let body = Full::new(Bytes::from_static(text.as_bytes())).boxed();
     let mut response = Response::new(McpBody { body, _held: None });
     *response.status_mut() = status;
+    response
+}
+
+/// A response with an error of the protocol.
+pub(super) fn refusal(status: StatusCode, error: ErrorData, id: RequestId) -> Response<McpBody> {
+    let text = serde_json::to_vec(&ServerJsonRpcMessage::error(error, Some(id))).unwrap_or_default();
+    let mut response = Response::new(McpBody { body: Full::new(Bytes::from(text)).boxed(), _held: None });
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

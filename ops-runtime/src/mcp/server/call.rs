@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::request::Parts;
-use futures_util::future::{Either, FutureExt, select};
+use futures_util::future::{Either, select};
 use futures_util::stream::StreamExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputResponses, ProgressNotificationParam,
@@ -14,6 +14,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::options::McpServerOptions;
@@ -37,6 +38,10 @@ const LEAST: usize = 3;
 
 /// How long the end of a subscription may come after the last item that is collected.
 const END: Duration = Duration::from_millis(100);
+
+/// How long a report or an item may take to be sent, if the call could go on or end. It is less than what the SDK gives calls in
+/// flight when the client has closed its end: nothing is sent then but results.
+const TELL: Duration = Duration::from_secs(1);
 
 /// The prefix of the protocol's own metadata in a request, which is not for handlers.
 const RESERVED: &str = "io.modelcontextprotocol/";
@@ -183,6 +188,7 @@ impl<'a> Call<'a> {
     async fn collect(&self, mut stream: EnvelopeStream<Value>) -> Items {
         let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
         let mut room = self.options.max_bytes.saturating_sub(all.text.len());
+        let mut patience = TELL;
         loop {
             let count = all.items.len().saturating_add(all.errors.len());
             let has_all = count >= self.options.max_items;
@@ -222,9 +228,12 @@ impl<'a> Call<'a> {
                 let message = item.as_ref().map_or_else(|_| text.clone(), result::text);
                 let number = u32::try_from(count).map_or(f64::MAX, f64::from) + 1.0;
                 let told = ProgressNotificationParam::new(token.clone(), number).with_message(message);
-                if self.peer.request().peer.notify_progress(told).await.is_err() {
+                match timeout(patience, self.peer.request().peer.notify_progress(told)).await {
+                    Ok(Ok(())) => patience = TELL,
                     // The client has gone.
-                    break;
+                    Ok(Err(_)) => break,
+                    // It does not read, but the result has all items: the next are not waited for.
+                    Err(_) => patience = Duration::ZERO,
                 }
             }
             match item {
@@ -237,26 +246,30 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Runs a call, and sends its reports before its result.
+/// Runs a call, and sends its reports before its result. A client that does not read them does not hold up the call.
 async fn reporting<T>(
-    mut call: Pin<&mut impl Future<Output = T>>,
+    call: Pin<&mut impl Future<Output = T>>,
     mut reports: ProgressStream,
     token: &ProgressToken,
     peer: &Peer<RoleServer>,
 ) -> T {
-    let done = loop {
-        match select(call.as_mut(), reports.next()).await {
-            Either::Left((done, _)) => break done,
-            // Boxed, so that calls without reports are not as large.
-            Either::Right((Some(report), _)) => Box::pin(tell(report, token, peer)).await,
-            Either::Right((None, _)) => break call.await,
+    let (end, mut ended) = oneshot::channel();
+    // Boxed, so that calls without reports are not as large.
+    let telling = Box::pin(async {
+        // Reports come first, so those that are there when the call ends are told. The stream may stay open: a task of the
+        // handler may have its other end.
+        while let Either::Left((Some(report), _)) = select(reports.next(), &mut ended).await {
+            tell(report, token, peer).await;
         }
-    };
-    // A task of the handler may keep the stream open, so this takes only what is already there.
-    while let Some(Some(report)) = reports.next().now_or_never() {
-        Box::pin(tell(report, token, peer)).await;
+    });
+    match select(call, telling).await {
+        Either::Left((done, telling)) => {
+            let _ = end.send(());
+            let _ = timeout(TELL, telling).await;
+            done
+        }
+        Either::Right(((), call)) => call.await,
     }
-    done
 }
 
 async fn tell(report: Progress, token: &ProgressToken, peer: &Peer<RoleServer>) {

@@ -6,21 +6,22 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-#[cfg(feature = "durable")]
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
+use rmcp::model::{ErrorData, RequestId};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::body::{McpBody, plain};
+use super::answers::Answers;
+use super::body::{McpBody, plain, refusal};
 use super::cors::Asking;
 use super::handler::Connection;
-use super::limits::{Held, Limits, busy};
+use super::limits::{Limits, busy};
 use super::message;
 use super::options::McpServerOptions;
-use super::sessions::{Sessions, Unknown};
+use super::sessions::{self, Sessions, Unknown};
 use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
@@ -30,6 +31,9 @@ use crate::run::principal::Principal;
 use crate::{BoxFuture, CancelToken, Identity};
 
 const SESSION: &str = "mcp-session-id";
+
+/// The largest size of a request by default, in bytes.
+const MAX_REQUEST: usize = 4 * 1024 * 1024;
 
 /// Returns the identity of the sender of a request.
 type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unauthorized>> + Send + Sync;
@@ -51,6 +55,10 @@ type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unaut
 /// all are in use, the new one gets 503. Connections are limited by [`serve`](Self::serve), or by the server that the
 /// service is mounted on.
 ///
+/// A client of a session that loses its connection can come back with `Last-Event-ID`. It gets the messages of a call that
+/// it has not read, and the answer for 60 seconds. A session keeps 4 MiB of answers to calls, the last ones, and all
+/// sessions together keep 64 MiB. When they are sent again, they count for `max_unread_bytes`.
+///
 /// Without an authenticator, callers have no identity and may call only what requires none, unless the server was given
 /// an identity.
 #[derive(Clone)]
@@ -71,7 +79,8 @@ impl McpService {
         let server = Arc::new(server);
         let sessions = Arc::new(Sessions::new(&server));
         let limits = Arc::new(Limits::new(&server.options));
-        let config = StreamableHttpServerConfig::default().enforce_origin_validation();
+        let config =
+            StreamableHttpServerConfig::default().enforce_origin_validation().with_max_request_body_bytes(MAX_REQUEST);
         let connect = {
             let server = server.clone();
             move || Ok(Connection::new(server.clone()))
@@ -160,9 +169,6 @@ impl McpService {
     #[must_use]
     pub fn with_max_request(mut self, bytes: usize) -> Self {
         self.inner.config.max_request_body_bytes = bytes;
-        if let Some(limits) = Arc::get_mut(&mut self.limits) {
-            limits.max_request = bytes;
-        }
         self
     }
 
@@ -239,12 +245,13 @@ impl McpService {
                 }
             }
             // Ends the session, and all that it has in work.
-            Method::DELETE => (Held::default(), None),
+            Method::DELETE => (self.limits.uncounted(), None),
             _ if is_full => return Err(full()),
             // Streams of the server's own messages are many and last long: they count for their session only.
-            _ => (Held::default(), None),
+            _ => (self.limits.uncounted(), None),
         };
         let is_post = parts.method == Method::POST;
+        let returning = session.as_ref().and_then(|(session, _)| Returning::of(&parts, &session.answers));
         let held = Arc::new(held);
         if let Some((session, permit)) = session {
             held.in_session(session, permit);
@@ -255,7 +262,7 @@ impl McpService {
         parts.extensions.insert(caller);
         parts.extensions.insert(held.clone());
         let response = if is_post {
-            let body = self.limits.read(&held, body).await?;
+            let body = self.limits.read(&held, body, self.inner.config.max_request_body_bytes).await?;
             if let Some(refused) = refused
                 && !message::ends_work(&body)
             {
@@ -264,14 +271,31 @@ impl McpService {
             if begins && message::listens(&parts.headers, &body) {
                 self.limits.listen(&held)?;
             }
-            if begins && !self.sessions.has_room() && memchr::memmem::find(&body, b"\"initialize\"").is_some() {
-                return Err(busy("Too many sessions are in use (max_sessions)"));
+            if begins && !self.sessions.has_room() && message::begins_session(&body) {
+                return Err(crowded());
             }
             #[cfg(feature = "durable")]
             let body = self.renamed(&parts, body);
-            self.inner.handle(Request::from_parts(parts, Full::new(body))).await
+            let handling = self.inner.handle(Request::from_parts(parts, Full::new(body)));
+            let (response, is_crowded) = sessions::handled(handling).await;
+            if let Some(id) = held.repeats() {
+                return Err(repeated(id));
+            }
+            // Another request may have taken the last place since.
+            if is_crowded {
+                return Err(crowded());
+            }
+            response
         } else {
-            self.inner.handle(Request::from_parts(parts, body)).await
+            let response = self.inner.handle(Request::from_parts(parts, body)).await;
+            if response.status() == StatusCode::OK
+                && let Some(answer) = returning.and_then(Returning::answer)
+            {
+                self.limits.may_send()?;
+                held.unread(answer.len());
+                return Ok(response.map(|_| McpBody::written(answer, held)));
+            }
+            response
         };
         Ok(response.map(|body| McpBody::holding(body, held)))
     }
@@ -288,6 +312,36 @@ impl McpService {
         }
         tasks::wire::renamed(&body).map_or(body, Bytes::from)
     }
+}
+
+/// A client that comes back to a stream.
+struct Returning {
+    answers: Arc<Answers>,
+    last_event: String,
+}
+
+impl Returning {
+    /// `None` if the request is another one.
+    fn of(parts: &Parts, answers: &Arc<Answers>) -> Option<Self> {
+        let last_event = parts.headers.get("last-event-id").filter(|_| parts.method == Method::GET)?;
+        Some(Self { answers: answers.clone(), last_event: last_event.to_str().ok()?.to_owned() })
+    }
+
+    /// The event with the answer, if its call has ended.
+    fn answer(self) -> Option<Bytes> {
+        self.answers.after(&self.last_event)
+    }
+}
+
+/// The response to a request for a session if there is no room for another.
+fn crowded() -> Response<McpBody> {
+    busy("Too many sessions are in use (max_sessions)")
+}
+
+/// The response to a request whose id another request of the session has, which is in flight.
+fn repeated(id: &RequestId) -> Response<McpBody> {
+    let text = "another request of the session has this id: give each request an id of its own";
+    refusal(StatusCode::BAD_REQUEST, ErrorData::invalid_request(text, None), id.clone())
 }
 
 /// The response to a request that is one too many for its session.

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::body::{McpBody, plain};
 use super::options::McpServerOptions;
-use super::sessions::Session;
+use super::session::Session;
 use crate::model::separators::separators;
 
 /// Memory of a JSON value beside its text while it is read, in bytes: the SDK tries several message types.
@@ -45,7 +45,6 @@ pub(super) struct Limits {
     /// Bytes of results that clients have not read yet.
     unread: Arc<AtomicUsize>,
     max_unread: usize,
-    pub(super) max_request: usize,
     read_timeout: Duration,
 }
 
@@ -58,6 +57,8 @@ pub(super) struct Held {
     /// Without a permit for what is let in beyond the session's limit.
     session: OnceLock<(Arc<Session>, Option<OwnedSemaphorePermit>)>,
     id: OnceLock<RequestId>,
+    /// Its id, if another request of the session has it.
+    repeats: OnceLock<RequestId>,
     /// Set if it is a stream that the session's client listens on.
     listens: OnceLock<()>,
     unread: AtomicUsize,
@@ -77,7 +78,6 @@ impl Limits {
             max_bytes,
             unread: Arc::default(),
             max_unread: options.max_unread_bytes,
-            max_request: 4 * 1024 * 1024,
             read_timeout: options.read_timeout,
         }
     }
@@ -87,19 +87,33 @@ impl Limits {
     /// # Errors
     /// The response if there is no room.
     pub(super) fn admit(&self) -> Result<Held, Response<McpBody>> {
-        if self.unread.load(Ordering::Acquire) > self.max_unread {
-            return Err(busy("Too many results wait to be read (max_unread_bytes)"));
-        }
+        self.may_send()?;
         let Ok(request) = self.requests.clone().try_acquire_owned() else {
             return Err(busy("Too many requests are in work (max_requests)"));
         };
-        Ok(Held::of(request, self.unread.clone()))
+        Ok(Held::of(Some(request), self.unread.clone()))
     }
 
     /// Lets a message in for which there is no room, to see if it ends work. `None` if there are many of them.
     pub(super) fn reserve(&self) -> Option<Held> {
         let message = self.reserve.clone().try_acquire_owned().ok()?;
-        Some(Held::of(message, self.unread.clone()))
+        Some(Held::of(Some(message), self.unread.clone()))
+    }
+
+    /// Admits a request that counts for its session only.
+    pub(super) fn uncounted(&self) -> Held {
+        Held::of(None, self.unread.clone())
+    }
+
+    /// Refuses to send more while too many results wait to be read.
+    ///
+    /// # Errors
+    /// The response to the request.
+    pub(super) fn may_send(&self) -> Result<(), Response<McpBody>> {
+        if self.unread.load(Ordering::Acquire) > self.max_unread {
+            return Err(busy("Too many results wait to be read (max_unread_bytes)"));
+        }
+        Ok(())
     }
 
     /// Counts a request as a stream of the server's own messages, which lasts as long as its client likes.
@@ -114,16 +128,16 @@ impl Limits {
         Ok(())
     }
 
-    /// Reads the body of a request, and reserves as many bytes for it as the server will need.
+    /// Reads the body of a request, of at most `most` bytes, and reserves as many for it as the server will need.
     ///
     /// # Errors
     /// The response if the body is too large or too slow, or if there is no room.
-    pub(super) async fn read<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
+    pub(super) async fn read<B>(&self, held: &Held, body: B, most: usize) -> Result<Bytes, Response<McpBody>>
     where
         B: http_body::Body,
         B::Error: std::fmt::Display,
     {
-        let read = timeout(self.read_timeout, self.collect(held, body)).await;
+        let read = timeout(self.read_timeout, self.collect(held, body, most)).await;
         let bytes = read.unwrap_or_else(|_| {
             Err(plain(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not come in time (read_timeout)"))
         })?;
@@ -142,14 +156,14 @@ impl Limits {
         Ok(bytes)
     }
 
-    async fn collect<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
+    async fn collect<B>(&self, held: &Held, body: B, most: usize) -> Result<Bytes, Response<McpBody>>
     where
         B: http_body::Body,
         B::Error: std::fmt::Display,
     {
         let mut body = std::pin::pin!(body);
         let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
-        while let Some(data) = piece(body.as_mut(), self.max_request.saturating_sub(first.len() + rest.len())).await? {
+        while let Some(data) = piece(body.as_mut(), most.saturating_sub(first.len() + rest.len())).await? {
             self.hold(held, data.len()).await?;
             // Most bodies arrive in one piece, which is used unchanged.
             if first.is_empty() && rest.is_empty() {
@@ -186,12 +200,13 @@ impl Limits {
 }
 
 impl Held {
-    fn of(counted: OwnedSemaphorePermit, all_unread: Arc<AtomicUsize>) -> Self {
+    fn of(counted: Option<OwnedSemaphorePermit>, all_unread: Arc<AtomicUsize>) -> Self {
         Self {
-            counted: Mutex::new(Some(counted)),
+            counted: Mutex::new(counted),
             bytes: Mutex::default(),
             session: OnceLock::new(),
             id: OnceLock::new(),
+            repeats: OnceLock::new(),
             listens: OnceLock::new(),
             unread: AtomicUsize::default(),
             all_unread,
@@ -216,10 +231,14 @@ impl Held {
     pub(super) fn take_id(&self, id: &RequestId) -> bool {
         let Some((session, _)) = self.session.get() else { return true };
         let taken = session.take(id);
-        if taken {
-            let _ = self.id.set(id.clone());
-        }
+        let own = if taken { &self.id } else { &self.repeats };
+        let _ = own.set(id.clone());
         taken
+    }
+
+    /// Its id, if it was refused because another request of the session in flight has it.
+    pub(super) fn repeats(&self) -> Option<&RequestId> {
+        self.repeats.get()
     }
 
     /// Counts the bytes of a result, until it is read.

@@ -23,12 +23,18 @@ pub(super) fn ends_work(message: &[u8]) -> bool {
 /// True if a message asks for a stream of the server's own messages. A header says so as well, so that other messages need not
 /// be read here.
 pub(super) fn listens(headers: &HeaderMap, message: &[u8]) -> bool {
-    headers.get("mcp-method").is_some_and(|method| method == LISTEN)
-        && serde_json::from_slice::<Members<'_>>(message).is_ok_and(|members| {
-            let method =
-                members.get("method").and_then(|method| serde_json::from_str::<Cow<'_, str>>(method.get()).ok());
-            method.is_some_and(|method| method == LISTEN)
-        })
+    headers.get("mcp-method").is_some_and(|method| method == LISTEN) && has_method(message, LISTEN)
+}
+
+/// True if a message begins a session.
+pub(super) fn begins_session(message: &[u8]) -> bool {
+    has_method(message, "initialize")
+}
+
+fn has_method(message: &[u8], method: &str) -> bool {
+    let Ok(members) = serde_json::from_slice::<Members<'_>>(message) else { return false };
+    let own = members.get("method").and_then(|own| serde_json::from_str::<Cow<'_, str>>(own.get()).ok());
+    own.is_some_and(|own| own == method)
 }
 
 #[cfg(test)]
@@ -51,6 +57,18 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(ends_work(message.as_bytes()), ends, "{message}");
+        }
+    }
+
+    #[test]
+    fn what_begins_a_session() {
+        for (message, begins) in [
+            (r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":0,"method":"initi\u0061lize","params":{}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"initialize"}}"#, false),
+            ("initialize", false),
+        ] {
+            assert_eq!(begins_session(message.as_bytes()), begins, "{message}");
         }
     }
 

@@ -69,7 +69,7 @@ enum Way {
 }
 
 impl McpPeer {
-    /// The client that called this handler's tool, or that of the handler which called this one.
+    /// Finds the client that called the tool of this handler. For a nested call, it is the client of the outer tool.
     pub fn of(context: &Context) -> Option<Self> {
         if let Some(peer) = context.extension::<Self>() {
             return Some(peer.clone());

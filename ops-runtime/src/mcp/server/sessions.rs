@@ -1,21 +1,26 @@
 //! The sessions of a server over HTTP: those of the SDK, with owners and limits.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::future::ready;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_core::Stream;
+use futures_util::stream::{self, StreamExt};
 use http::request::Parts;
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionError,
 };
-use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+use rmcp::transport::streamable_http_server::session::{EventStream, ServerSseMessage, SessionId, SessionManager};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use super::answers::{self, Answers};
 use super::limits::Held;
+use super::session::{Place, Session, UNUSED, index, noted};
 use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
@@ -25,17 +30,29 @@ use crate::run::principal::Principal;
 /// How long a session must be idle before it may be ended for a new one.
 const SPARE: Duration = Duration::from_secs(1);
 
-/// How long a session may do nothing after it began: clients report at once that they are ready (MCP specification,
-/// "Lifecycle").
-const UNUSED: Duration = Duration::from_secs(30);
-
 /// The shortest interval between two checks for idle sessions.
 const SHORTEST: Duration = Duration::from_millis(50);
+
+tokio::task_local! {
+    /// True if the request that is handled was refused, since there is no room for its session. The SDK tells its client
+    /// of all errors of a manager alike.
+    static IS_CROWDED: Cell<bool>;
+}
+
+/// The output of a future that handles a request, and true if there was no room for the session of the request.
+pub(super) async fn handled<F: Future>(handling: F) -> (F::Output, bool) {
+    let handled = async { (handling.await, IS_CROWDED.with(Cell::get)) };
+    IS_CROWDED.scope(Cell::new(false), handled).await
+}
 
 /// The sessions of one service.
 pub(super) struct Sessions {
     local: Arc<LocalSessionManager>,
     all: Arc<Mutex<HashMap<SessionId, Arc<Session>>>>,
+    /// How many sessions are about to begin.
+    beginning: Arc<AtomicUsize>,
+    /// The room for their answers.
+    room: Arc<Semaphore>,
     max: usize,
     max_requests: usize,
     started: Instant,
@@ -46,62 +63,6 @@ pub(super) struct Sessions {
     /// True if tasks are declared.
     #[cfg(feature = "durable")]
     has_tasks: bool,
-}
-
-/// One session.
-pub(super) struct Session {
-    owner: OnceLock<Principal>,
-    /// Permits for its requests in flight.
-    requests: Arc<Semaphore>,
-    max_requests: usize,
-    /// How many of those in flight are streams that the client listens on: they last as long as the client wants, and
-    /// hold nothing.
-    streams: AtomicUsize,
-    /// The ids of its requests in flight.
-    ids: Mutex<HashSet<RequestId>>,
-    /// When the service started.
-    started: Instant,
-    /// When it was last used, in milliseconds since then.
-    used: AtomicU64,
-    /// True if it was used after it began.
-    in_use: AtomicBool,
-}
-
-impl Session {
-    /// Reserves an id for a request; false if another has it.
-    pub(super) fn take(&self, id: &RequestId) -> bool {
-        lock(&self.ids).insert(id.clone())
-    }
-
-    pub(super) fn give_back(&self, id: &RequestId) {
-        lock(&self.ids).remove(id);
-    }
-
-    /// Notes that it is used now: a request begins or ends.
-    pub(super) fn touch(&self) {
-        self.used.store(millis(self.started.elapsed()), Ordering::Release);
-    }
-
-    /// Counts a stream that the client listens on, until [`end_stream`](Self::end_stream).
-    pub(super) fn begin_stream(&self) {
-        self.streams.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub(super) fn end_stream(&self) {
-        self.streams.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    /// True if it has no request in flight except streams that the client listens on.
-    fn is_idle(&self) -> bool {
-        self.requests.available_permits() + self.streams.load(Ordering::Acquire) == self.max_requests
-    }
-
-    /// True if it may be ended: it is idle, and has been for the idle timeout.
-    fn has_expired(&self, idle: Duration) -> bool {
-        let most = if self.in_use.load(Ordering::Acquire) { idle } else { idle.min(UNUSED) };
-        let before = millis(self.started.elapsed().saturating_sub(most));
-        self.is_idle() && self.started.elapsed() >= most && self.used.load(Ordering::Acquire) <= before
-    }
 }
 
 /// The session of a request, and the request's place among those that it may have in flight; `None` if all are taken.
@@ -120,6 +81,8 @@ impl Sessions {
         Self {
             local: Arc::new(local),
             all: Arc::default(),
+            beginning: Arc::default(),
+            room: answers::room(),
             max: options.max_sessions,
             max_requests: options.max_session_requests.clamp(1, Semaphore::MAX_PERMITS),
             started: Instant::now(),
@@ -149,7 +112,12 @@ impl Sessions {
     /// True if there is room for another session, or would be if an idle one ended.
     pub(super) fn has_room(&self) -> bool {
         let all = lock(&self.all);
-        all.len() < self.max || self.spare(&all).is_some()
+        self.has_place(&all) || self.spare(&all).is_some()
+    }
+
+    /// True if there is a place that no session has, or is about to have.
+    fn has_place(&self, all: &HashMap<SessionId, Arc<Session>>) -> bool {
+        all.len().saturating_add(self.beginning.load(Ordering::Acquire)) < self.max
     }
 
     /// The session to end for a new one: one that only began, or else the least recently used. Its client begins
@@ -172,6 +140,7 @@ impl Sessions {
                 tokio::time::sleep((idle.min(UNUSED) / 3).max(SHORTEST)).await;
                 let (expired, is_last) = {
                     let mut all = lock(&all);
+                    all.values().for_each(|session| session.answers.forget_old());
                     let expired: Vec<SessionId> =
                         all.extract_if(|_, session| session.has_expired(idle)).map(|(id, _)| id).collect();
                     if all.is_empty() {
@@ -188,6 +157,10 @@ impl Sessions {
                 }
             }
         }
+    }
+
+    fn answers(&self, id: &SessionId) -> Option<Arc<Answers>> {
+        lock(&self.all).get(id).map(|session| session.answers.clone())
     }
 
     fn forget(&self, id: &SessionId) {
@@ -208,22 +181,39 @@ fn caller(message: &ClientJsonRpcMessage) -> Option<&Principal> {
     request.request.extensions().get::<Parts>()?.extensions.get()
 }
 
+fn is_call(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::CallToolRequest(_))
+}
+
+/// The events of a request, whose answer is kept if there is something to keep it.
+fn kept_by(answers: Option<Arc<Answers>>, events: EventStream) -> EventStream {
+    match answers {
+        Some(answers) => answers.watch(events),
+        None => events,
+    }
+}
+
 /// Like the SDK's manager, but with an owner for each session, and with limits.
 impl SessionManager for Sessions {
     type Error = LocalSessionManagerError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let spare = {
+        let (spare, place) = {
             let mut all = lock(&self.all);
-            if all.len() < self.max {
+            let spare = if self.has_place(&all) {
                 None
             } else {
-                let full = || SessionError::Io(std::io::Error::other("too many sessions (max_sessions)"));
+                let full = || {
+                    let _ = IS_CROWDED.try_with(|is_crowded| is_crowded.set(true));
+                    SessionError::Io(std::io::Error::other("too many sessions (max_sessions)"))
+                };
                 let spare = self.spare(&all).ok_or_else(full)?;
                 all.remove(&spare);
                 Some(spare)
-            }
+            };
+            (spare, Place::take(&self.beginning))
         };
         if let Some(spare) = spare {
             // Its worker may take a while.
@@ -231,19 +221,11 @@ impl SessionManager for Sessions {
             tokio::spawn(async move { local.close_session(&spare).await });
         }
         let (id, transport) = self.local.create_session().await?;
-        let session = Session {
-            owner: OnceLock::new(),
-            requests: Arc::new(Semaphore::new(self.max_requests)),
-            max_requests: self.max_requests,
-            streams: AtomicUsize::default(),
-            ids: Mutex::default(),
-            started: self.started,
-            used: AtomicU64::new(self.now()),
-            in_use: AtomicBool::new(false),
-        };
+        let session = Session::new(self.started, self.max_requests, self.room.clone());
         let is_swept = {
             let mut all = lock(&self.all);
             all.insert(id.clone(), Arc::new(session));
+            drop(place);
             self.is_swept.swap(true, Ordering::AcqRel)
         };
         if !is_swept {
@@ -288,10 +270,14 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         // The SDK would keep the first request's slot as long as the session lives.
         if held(&message).is_some_and(|(held, id)| !held.take_id(id)) {
-            let twice = "a request with that id is in work";
-            return Err(SessionError::Io(std::io::Error::other(twice)).into());
+            // The service refuses the request: an error here would be one of the server.
+            let nothing: EventStream = Box::pin(stream::empty());
+            return Ok(nothing);
         }
-        self.local.create_stream(id, message).await
+        // The answers to other requests can be had again.
+        let answers = if is_call(&message) { self.answers(id) } else { None };
+        let events: EventStream = Box::pin(self.local.create_stream(id, message).await?);
+        Ok(kept_by(answers, events))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
@@ -302,7 +288,11 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.local.create_standalone_stream(id).await
+        let session = lock(&self.all).get(id).cloned();
+        let events = self.local.create_standalone_stream(id).await?;
+        // The SDK repeats messages that the client of an earlier stream has.
+        let told = session.as_ref().map_or(0, |session| session.told.load(Ordering::Acquire));
+        Ok(noted(session, events).filter(move |event| ready(index(event).is_none_or(|index| index >= told))))
     }
 
     async fn resume(
@@ -310,7 +300,26 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.local.resume(id, last_event_id).await
+        let events: EventStream = match self.local.resume(id, last_event_id.clone()).await {
+            Ok(events) if last_event_id.contains('/') => {
+                // The SDK begins with the event that the client has.
+                let new = events.filter(move |event| ready(event.event_id.as_ref() != Some(&last_event_id)));
+                kept_by(self.answers(id), Box::pin(new))
+            }
+            Ok(events) => {
+                // The first message has the id of the event without a message before it: the client may not have it.
+                let has = move |event: &ServerSseMessage| event.event_id.as_ref() == Some(&last_event_id);
+                let is_new = move |event: &ServerSseMessage| ready(index(event) == Some(0) || !has(event));
+                let session = lock(&self.all).get(id).cloned();
+                Box::pin(noted(session, events).filter(is_new))
+            }
+            // The call has ended: the service sends the answer if it is kept.
+            Err(error) => match self.answers(id) {
+                Some(answers) if answers.has(&last_event_id).await => Box::pin(stream::empty()),
+                _ => return Err(error),
+            },
+        };
+        Ok(events)
     }
 }
 
@@ -320,6 +329,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::mcp::{McpServer, McpServerOptions};
 
@@ -356,12 +367,36 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(10)).await;
             drop(sessions.enter(id, &Principal::Checked(None)).ok().flatten().unwrap());
         }
-        assert!(!sessions.has_room() && sessions.create_session().await.is_err());
+        assert!(!sessions.has_room());
+        // Other errors are not told like this one.
+        let (refused, is_crowded) = handled(sessions.create_session()).await;
+        assert!(refused.is_err() && is_crowded);
         tokio::time::sleep(SPARE * 2).await;
         assert!(sessions.has_room());
-        let (latest, _latest) = sessions.create_session().await.unwrap();
+        let (latest, is_crowded) = handled(sessions.create_session()).await;
+        let (latest, _latest) = latest.unwrap();
+        assert!(!is_crowded);
         let left = [&older, &newer, &latest].map(|id| lock(&sessions.all).contains_key(id));
         assert_eq!(left, [true, false, true]);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_about_to_begin_has_its_place() {
+        let options = McpServerOptions::new("test", "1").with_max_sessions(2);
+        let sessions = Sessions::new(&McpServer::new(crate::Registry::new()).with_options(options).0);
+        // While this is held, no session can be stored.
+        let stored = sessions.local.sessions.read().await;
+        let (mut first, mut second) = (Box::pin(sessions.create_session()), Box::pin(sessions.create_session()));
+        assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
+        assert!(!sessions.has_room() && sessions.create_session().await.is_err());
+        drop(first);
+        assert!(sessions.has_room());
+        drop(stored);
+        let _second = second.await.unwrap();
+        let _third = sessions.create_session().await.unwrap();
+        // In place of one that only began.
+        let _fourth = sessions.create_session().await.unwrap();
+        assert_eq!(lock(&sessions.all).len(), 2);
     }
 
     #[tokio::test(start_paused = true)]

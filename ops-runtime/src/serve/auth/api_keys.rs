@@ -33,17 +33,17 @@ pub struct ApiKeys {
 }
 
 impl ApiKeys {
-    /// Keys in a header, such as `x-api-key`.
+    /// Makes an authenticator for keys in a header, such as `x-api-key`.
     pub fn header(name: impl Into<String>) -> Self {
         Self::at(ParameterLocation::Header, name)
     }
 
-    /// Keys in a parameter of the query. They appear in the logs of proxies and in browser histories: prefer a header.
+    /// Makes an authenticator for keys in a parameter of the query. They appear in the logs of proxies and in browser histories: prefer a header.
     pub fn query(name: impl Into<String>) -> Self {
         Self::at(ParameterLocation::Query, name)
     }
 
-    /// Keys in a cookie, unescaped.
+    /// Makes an authenticator for keys in a cookie, which must be unescaped.
     ///
     /// Browsers also send cookies with requests of pages of other sites: set `SameSite` on the cookie, and
     /// [`with_hosts`](super::super::HttpServer::with_hosts), so that such requests are refused.

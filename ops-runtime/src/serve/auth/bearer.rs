@@ -31,7 +31,7 @@ pub struct BearerTokens {
 }
 
 impl BearerTokens {
-    /// No tokens.
+    /// Makes an authenticator that knows no tokens yet.
     pub fn new() -> Self {
         Self::default()
     }

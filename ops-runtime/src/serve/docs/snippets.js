@@ -12,6 +12,11 @@ function filled(text) {
   return `"${text.replace(/["\\`]/g, "\\$&")}"`;
 }
 
+/** A value of `-F` for curl, which would end it at a comma or a semicolon without quotes. */
+function formValue(text) {
+  return `"${text.replace(/["\\]/g, "\\$&")}"`;
+}
+
 /** The call for `curl`. `secrets` are headers with a variable in place of the secret. */
 export function curl(url, request, secrets, streams) {
   const lines = [
@@ -26,9 +31,9 @@ export function curl(url, request, secrets, streams) {
   secrets.forEach(([name, value]) => lines.push(`-H ${filled(`${name}: ${value}`)}`));
   if (request.parts) {
     for (const [name, value, type] of request.parts) {
-      if (value instanceof File) lines.push(`-F ${quoted(`${name}=@${value.name}`)}`);
+      if (value instanceof File) lines.push(`-F ${quoted(`${name}=@${formValue(value.name)}`)}`);
       else if (isObject(value))
-        lines.push(`-F ${quoted(`${name}=${JSON.stringify(value)};type=${type ?? "application/json"}`)}`);
+        lines.push(`-F ${quoted(`${name}=${formValue(JSON.stringify(value))};type=${type ?? "application/json"}`)}`);
       else lines.push(`--form-string ${quoted(`${name}=${plain(value)}`)}`);
     }
   } else if (request.body instanceof File) lines.push(`--data-binary ${quoted(`@${request.body.name}`)}`);

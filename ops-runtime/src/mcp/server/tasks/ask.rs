@@ -1,6 +1,7 @@
 //! Questions of a task to its client. Questions and answers are stored as steps of its job: the worker writes the
 //! questions, and the server from which the client reads the task writes the answers.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,21 +112,35 @@ fn unreadable(error: &serde_json::Error) -> CallError {
 
 /// The pending questions of a task, with their numbers; and when the last question was asked. A question whose time has
 /// passed is left out.
+///
+/// Each has a key of its own, by which clients know what they have answered: a question that is asked again under the key
+/// `sure` has the key `sure#2`.
 pub(super) async fn pending(
     engine: &dyn Engine,
     id: &JobId,
     client: &Client,
 ) -> Result<(Vec<(usize, Question)>, u64), CallError> {
-    let (mut waiting, mut last) = (Vec::new(), 0);
+    let (mut waiting, mut last, mut keys) = (Vec::new(), 0, HashSet::new());
     for number in 0..MAX {
         let Some(question) = engine.step(id, &question_name(number)).await? else { break };
-        let question: Question = serde_json::from_str(&question).map_err(|error| unreadable(&error))?;
+        let mut question: Question = serde_json::from_str(&question).map_err(|error| unreadable(&error))?;
         last = last.max(question.at);
+        question.key = unused(&keys, question.key);
+        keys.insert(question.key.clone());
         if client.left(&question, engine.now()).is_some() && !is_answered(engine, id, number).await? {
             waiting.push((number, question));
         }
     }
     Ok((waiting, last))
+}
+
+/// A key, with a number if an earlier question of the task has it.
+fn unused(keys: &HashSet<String>, key: String) -> String {
+    if !keys.contains(&key) {
+        return key;
+    }
+    let mut numbered = (2..).map(|number: usize| format!("{key}#{number}"));
+    numbered.find(|numbered| !keys.contains(numbered)).unwrap_or(key)
 }
 
 async fn is_answered(engine: &dyn Engine, id: &JobId, number: usize) -> Result<bool, CallError> {
@@ -243,6 +258,23 @@ impl JobPeer {
             }
             tokio::time::sleep(wait).await;
             wait = wait.saturating_mul(2).min(LOOK.1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_question_has_a_key_of_its_own() {
+        let mut keys = HashSet::new();
+        for (key, expected) in
+            [("sure", "sure"), ("name", "name"), ("sure", "sure#2"), ("sure#2", "sure#2#2"), ("sure", "sure#3")]
+        {
+            let own = unused(&keys, key.to_owned());
+            assert_eq!(own, expected);
+            keys.insert(own);
         }
     }
 }

@@ -162,11 +162,11 @@ impl McpTasks {
         self
     }
 
-    /// Sets how long a call of 2026-07-28 may take before its response is a task; half a second by default. For a tool
-    /// that [requires](TaskSupport::Required) a task, it always is.
+    /// Sets how long to wait for the result of a call before the response is a task (revision 2026-07-28); half a second
+    /// by default. A tool that [requires](TaskSupport::Required) a task always responds with one.
     #[must_use]
-    pub fn with_inline_timeout(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_inline_timeout(mut self, timeout: Duration) -> Self {
+        self.patience = timeout;
         self
     }
 

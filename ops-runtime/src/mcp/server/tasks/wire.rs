@@ -37,7 +37,8 @@ pub(in crate::mcp::server) fn renamed(message: &[u8]) -> Option<Vec<u8>> {
     let method: Cow<'_, str> = serde_json::from_str(members.get("method")?.get()).ok()?;
     let params = || members.get("params").and_then(|params| serde_json::from_str::<Members<'_>>(params.get()).ok());
     let concerned = match &*method {
-        "tools/call" => params()?.contains_key("task"),
+        // Some clients write options that they do not set as `null`.
+        "tools/call" => params()?.get("task").is_some_and(|task| task.get() != "null"),
         "tools/list" | "tasks/get" | "tasks/cancel" => true,
         _ => false,
     };
@@ -113,6 +114,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, named("tools/list")),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","task":{}}}"#, named("tools/call")),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"task"}}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","task": null }}"#, None),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"task":1}}}"#, None),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"a"}}"#, None),
             // No request.
