@@ -32,7 +32,8 @@ mod used;
 pub struct Builder {
     inputs: Vec<Input>,
     out_dir: Option<PathBuf>,
-    generator: Generator,
+    /// The generator of the documents without their own; `None` for the default one.
+    generator: Option<Generator>,
     selection: Selection,
     explicit_null: Vec<String>,
     only_used: bool,
@@ -82,7 +83,8 @@ impl Builder {
 
     /// Adds an OpenAPI document by its path, which is relative to the package in a build script.
     ///
-    /// Its namespace is the name of the file without its ending.
+    /// Its namespace is the name of the file up to the first dot: `shop.v2.yaml` is `shop`.
+    /// [`with_namespace`](Self::with_namespace) sets another.
     #[must_use]
     pub fn openapi(mut self, path: impl AsRef<Path>) -> Self {
         self.add(path.as_ref(), Form::OpenApi);
@@ -130,7 +132,8 @@ impl Builder {
     /// }
     /// ```
     ///
-    /// Their namespace is the name of the file without its ending.
+    /// Their namespace is the name of the file up to the first dot: `files.v2.json` is `files`.
+    /// [`with_namespace`](Self::with_namespace) sets another.
     #[must_use]
     pub fn mcp(mut self, path: impl AsRef<Path>) -> Self {
         self.add(path.as_ref(), Form::Tools);
@@ -160,8 +163,8 @@ impl Builder {
     /// Adds a directory: every OpenAPI document and every list of an MCP server's tools in it and in the folders below,
     /// and every spec of an operation (the JSON of an [`OperationSpec`]).
     ///
-    /// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
-    /// `v1/pets.json` is `v1_pets`. Documents that would have the same one get more of their file names in it, and a
+    /// The namespace of a document is its path below the directory, up to the first dot of the file's name, with `_`
+    /// between the parts: `v1/pets.json` is `v1_pets`. Documents that would have the same one get more of their file names in it, and a
     /// warning names both: see [`dir_namespaces`](ops_runtime::openapi::dir_namespaces). A spec has its own. A file
     /// that cannot be read is skipped, and reported by a diagnostic with the severity `Error`.
     #[must_use]
@@ -272,16 +275,19 @@ impl Builder {
     }
 
     /// Sets the folder to write to, instead of `$OUT_DIR`.
+    ///
+    /// Files there that ops-codegen did not write are kept: [`build`](Self::build) fails instead of overwriting one.
     #[must_use]
     pub fn with_out_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(path.into());
         self
     }
 
-    /// Sets the generator, which has settings of its own.
+    /// Sets the generator of the documents that have none of their own, by
+    /// [`with_document_generator`](Self::with_document_generator) or `ops.toml`. It is an error if there is no such document.
     #[must_use]
     pub fn with_generator(mut self, generator: Generator) -> Self {
-        self.generator = generator;
+        self.generator = Some(generator);
         self
     }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use ops_runtime::spec::Diagnostic;
 
 use crate::derive::{Derive, Trait};
-use crate::settings::Faults;
+use crate::settings::{Faults, Setting};
 use crate::types::{Field, Format, Item, ItemId, Shape, Type, Types};
 use ops_runtime::glob::glob;
 
@@ -43,7 +43,8 @@ pub(crate) fn derive(
         if !is_used {
             let names = types.items.iter().filter(|item| has_derives(&item.shape)).map(|item| item.name.as_str());
             let what = format!("the derive `{}`: no type matches `{pattern}`", derive.text());
-            faults.miss(what, pattern, names, "write a type's name; `*` stands for any text");
+            let setting = Setting::Derive(pattern.clone(), derive.text().to_owned());
+            faults.miss(setting, what, pattern, names, "write a type's name; `*` stands for any text");
         }
     }
     let parents = parents(types);

@@ -11,7 +11,7 @@ use crate::derive::Derive;
 use crate::lower::Source;
 use crate::module::module;
 use crate::only::{leave_out, names};
-use crate::path::{is_field_name, is_type_name, type_path};
+use crate::path::{is_field_name, is_type_name, module_path, type_path};
 use crate::rename::rename;
 use crate::render::render;
 use crate::settings::{Faults, Serving, Settings};
@@ -50,20 +50,17 @@ impl Generator {
         Self::default()
     }
 
-    /// Sets another path for the runtime, such as `crate::ops` if a crate re-exports it.
+    /// Sets another path for the runtime, such as `crate::ops` if a crate re-exports it. It begins with `crate` or the name
+    /// of a crate.
     ///
     /// # Errors
-    /// If the text is no path.
+    /// If the text is no such path.
     pub fn with_runtime(mut self, path: &str) -> Result<Self, Error> {
-        let names = path.strip_prefix("::").unwrap_or(path).split("::");
-        let is_name = |name: &str| {
-            name.chars().enumerate().all(|(i, c)| c == '_' || c.is_ascii_alphabetic() || i > 0 && c.is_ascii_digit())
-                && !name.is_empty()
+        let Some(path) = module_path(path) else {
+            let help = "begin with `crate::` or the name of a crate";
+            return Err(Error::Settings(format!("`{path}` is no path to the runtime: {help}")));
         };
-        if !names.into_iter().all(is_name) {
-            return Err(Error::Settings(format!("`{path}` is no path to the runtime")));
-        }
-        path.clone_into(&mut self.runtime);
+        self.runtime = path;
         Ok(self)
     }
 

@@ -38,9 +38,9 @@
 //! | schema | type |
 //! |---|---|
 //! | `object` with properties | a struct; other properties are kept in a field `extra` if the schema mentions them |
-//! | `object` without | `BTreeMap<String, _>` |
+//! | `object` without properties | `BTreeMap<String, _>`; with `additionalProperties: false`, an empty struct |
 //! | `array`, `prefixItems` | `Vec<_>`, a tuple |
-//! | `string` in any format | `String` |
+//! | `string` | `String`; `Body` for `format: binary`; a type for dates, UUIDs and URLs by [`Generator::with_format`] |
 //! | `integer` | `i64`; `i32`, `u32` and `u64` by `format`, and `u64` if the limits need it |
 //! | `number` | `f64` |
 //! | `enum`, `const` | an enum that keeps unknown values |

@@ -151,7 +151,8 @@ impl<'a> Lowering<'a> {
         let object = schema.as_object().filter(|object| self.sole_reference(object).is_none()).cloned();
         let bare = object.filter(|object| {
             object.get("type").and_then(Value::as_str) == Some("object")
-                && ["allOf", "oneOf", "anyOf", "additionalProperties"].iter().all(|key| !object.contains_key(*key))
+                && is_flat(object)
+                && ["oneOf", "anyOf", "additionalProperties"].iter().all(|key| !object.contains_key(*key))
         });
         match bare {
             Some(mut object) => {

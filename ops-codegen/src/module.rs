@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::declared_errors::{ErrorEnum, ErrorEnums, Errors};
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
-use crate::settings::{Faults, Serving, Settings};
+use crate::settings::{Faults, Serving, Setting, Settings};
 use crate::types::{Shape, Type, Types};
 use ops_runtime::spec::pointer;
 
@@ -146,11 +146,13 @@ pub(crate) fn module(
 fn chosen<'s>(source: &'s Source, settings: &Settings, faults: &mut Faults) -> Vec<&'s str> {
     for (name, path) in settings.types.iter().filter(|(name, _)| source.get(name).is_none()) {
         let what = format!("the type `{path}`: there is no schema `{name}`");
-        faults.miss(what, name, source.names(), "write its name as the document has it");
+        let setting = Setting::Type(name.clone());
+        faults.miss(setting, what, name, source.names(), "write its name as the document has it");
     }
     for pattern in settings.schemas.iter().filter(|pattern| !source.names().any(|name| glob(pattern, name))) {
         let what = format!("no schema matches `{pattern}`");
-        faults.miss(what, pattern, source.names(), "write its name as the document has it; `*` stands for any text");
+        let todo = "write its name as the document has it; `*` stands for any text";
+        faults.miss(Setting::Schema(pattern.clone()), what, pattern, source.names(), todo);
     }
     source.names().filter(|name| settings.schemas.iter().any(|pattern| glob(pattern, name))).collect()
 }

@@ -27,6 +27,15 @@ pub(crate) fn type_path(text: &str) -> Option<String> {
     rest.is_empty().then_some(path)
 }
 
+/// The path of a crate or of a module, as generated code names it in any module; `None` if the text is none.
+///
+/// A path begins with `crate` or the name of a crate.
+pub(crate) fn module_path(text: &str) -> Option<String> {
+    let mut rest = text;
+    let (names, is_absolute) = read_names(&mut rest).filter(|_| text.len() <= LONGEST)?;
+    if rest.is_empty() { from_root(&names, is_absolute) } else { None }
+}
+
 /// The path of an item, such as a derive macro; `None` if the text is none.
 pub(crate) fn item_path(text: &str) -> Option<String> {
     let path = type_path(text)?;
@@ -34,15 +43,7 @@ pub(crate) fn item_path(text: &str) -> Option<String> {
 }
 
 fn read_type(rest: &mut &str, depth: usize) -> Option<String> {
-    let is_absolute = rest.starts_with("::");
-    if is_absolute {
-        *rest = rest.get(2..)?;
-    }
-    let mut names = vec![read_name(rest)?];
-    while let Some(more) = rest.strip_prefix("::") {
-        *rest = more;
-        names.push(read_name(rest)?);
-    }
+    let (names, is_absolute) = read_names(rest)?;
     let mut path = rooted(&names, is_absolute)?;
     *rest = rest.trim_start();
     if let Some(more) = rest.strip_prefix('<').filter(|_| depth < DEEPEST) {
@@ -62,6 +63,20 @@ fn read_type(rest: &mut &str, depth: usize) -> Option<String> {
     Some(path)
 }
 
+/// The names of a path; true if it begins with `::`.
+fn read_names<'t>(rest: &mut &'t str) -> Option<(Vec<&'t str>, bool)> {
+    let is_absolute = rest.starts_with("::");
+    if is_absolute {
+        *rest = rest.get(2..)?;
+    }
+    let mut names = vec![read_name(rest)?];
+    while let Some(more) = rest.strip_prefix("::") {
+        *rest = more;
+        names.push(read_name(rest)?);
+    }
+    Some((names, is_absolute))
+}
+
 fn read_name<'t>(rest: &mut &'t str) -> Option<&'t str> {
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
     let (name, more) = rest.split_at_checked(end)?;
@@ -69,14 +84,18 @@ fn read_name<'t>(rest: &mut &'t str) -> Option<&'t str> {
     (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some(name)
 }
 
-/// The path from `crate` or from the root of all crates, so that no name around the module changes its meaning.
+/// The path of a type.
 fn rooted(names: &[&str], is_absolute: bool) -> Option<String> {
     match (names, is_absolute) {
-        (["String"], false) => return Some("::std::string::String".to_owned()),
-        ([only], false) if PRIMITIVES.contains(only) => return Some((*only).to_owned()),
-        ([_] | [], _) => return None,
-        _ => {}
+        (["String"], false) => Some("::std::string::String".to_owned()),
+        ([only], false) if PRIMITIVES.contains(only) => Some((*only).to_owned()),
+        ([_] | [], _) => None,
+        _ => from_root(names, is_absolute),
     }
+}
+
+/// The path from `crate` or from the root of all crates, so that no name around the module changes its meaning.
+fn from_root(names: &[&str], is_absolute: bool) -> Option<String> {
     let is_local = names.first() == Some(&"crate") && !is_absolute;
     let named = if is_local { names.get(1..)? } else { names };
     if named.iter().any(|name| is_reserved(name)) {
@@ -153,6 +172,32 @@ mod tests {
         for text in ["Eq", "u8", "a::B<u8>", "a::B)] struct Evil; #[derive(a::C"] {
             assert_eq!(item_path(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn paths_of_modules() {
+        for (text, path) in [
+            ("::ops_runtime", Some("::ops_runtime")),
+            ("ops_runtime", Some("::ops_runtime")),
+            ("facade::ops", Some("::facade::ops")),
+            ("crate::ops", Some("crate::ops")),
+            ("crate", Some("crate")),
+            ("::crate::ops", None),
+            ("super::ops", None),
+            ("self::ops", None),
+            ("crate::super::ops", None),
+            ("crate::type", None),
+            ("fn", None),
+            ("_", None),
+            ("crate::ops;", None),
+            ("crate::ops<u8>", None),
+            ("crate::", None),
+            ("::", None),
+            ("", None),
+        ] {
+            assert_eq!(module_path(text).as_deref(), path, "{text:?}");
+        }
+        assert_eq!(module_path(&"a::".repeat(LONGEST)), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::lower::Source;
 use crate::module::Module;
-use crate::settings::{Faults, Settings};
+use crate::settings::{Faults, Setting, Settings};
 use crate::types::{ItemId, Shape, Types};
 
 /// The types of a module, by what a setting may call them: the name of the definition, else the name of the type.
@@ -31,10 +31,11 @@ impl Index {
         Self { by_definition, by_name, kept: kept.cloned().collect() }
     }
 
-    /// The type; if there is none, that is noted.
+    /// The type that a setting names; if there is none, that is noted.
     fn find(
         &self,
         wanted: &str,
+        setting: Setting,
         what: &str,
         settings: &Settings,
         source: &Source,
@@ -46,14 +47,14 @@ impl Index {
         if let Some(path) = settings.types.get(wanted) {
             faults.faults.push(format!("{what}: `{wanted}` is not generated, because `{path}` stands for it"));
         } else if source.get(wanted).is_some() {
-            faults.miss(format!("{what}: `{wanted}` is not generated"), "", [], "no operation has the schema");
+            faults.miss(setting, format!("{what}: `{wanted}` is not generated"), "", [], "no operation has the schema");
         } else if self.kept.contains(wanted) {
             let todo = "it is named after an operation, whose name only the document says; an overlay can change that";
-            faults.miss(format!("{what}: there is no type `{wanted}`"), "", [], todo);
+            faults.miss(setting, format!("{what}: there is no type `{wanted}`"), "", [], todo);
         } else {
             let names = self.by_definition.keys().chain(self.by_name.keys()).map(String::as_str);
             let todo = "write a schema's name as the document has it, or the name of a generated type";
-            faults.miss(format!("{what}: there is no type `{wanted}`"), wanted, names, todo);
+            faults.miss(setting, format!("{what}: there is no type `{wanted}`"), wanted, names, todo);
         }
         None
     }
@@ -65,11 +66,11 @@ pub(crate) fn rename(module: &mut Module, settings: &Settings, source: &Source, 
         return;
     }
     let index = Index::of(module);
-    let mut fields: BTreeMap<ItemId, Vec<(&str, &str)>> = BTreeMap::new();
+    let mut fields: BTreeMap<ItemId, Vec<FieldName<'_>>> = BTreeMap::new();
     for ((wanted, property), name) in &settings.field_names {
         let what = format!("the name `{name}` for the property `{property}`");
-        if let Some(id) = index.find(wanted, &what, settings, source, faults) {
-            fields.entry(id).or_default().push((property, name));
+        if let Some(id) = index.find(wanted, of_field(wanted, property), &what, settings, source, faults) {
+            fields.entry(id).or_default().push(FieldName { wanted, property, name });
         }
     }
     for (id, names) in fields {
@@ -77,7 +78,8 @@ pub(crate) fn rename(module: &mut Module, settings: &Settings, source: &Source, 
     }
     let mut names: BTreeMap<ItemId, &str> = BTreeMap::new();
     for (wanted, name) in &settings.type_names {
-        let Some(id) = index.find(wanted, &format!("the name `{name}`"), settings, source, faults) else { continue };
+        let (setting, what) = (Setting::TypeName(wanted.clone()), format!("the name `{name}`"));
+        let Some(id) = index.find(wanted, setting, &what, settings, source, faults) else { continue };
         if let Some(other) = names.insert(id, name).filter(|other| *other != name) {
             faults.faults.push(format!("`{wanted}` has two names, `{other}` and `{name}`: leave one out"));
         }
@@ -100,20 +102,33 @@ pub(crate) fn rename(module: &mut Module, settings: &Settings, source: &Source, 
     }
 }
 
-fn rename_fields(types: &mut Types, id: ItemId, names: &[(&str, &str)], faults: &mut Faults) {
+/// The name that the user chose for a property of a type.
+struct FieldName<'s> {
+    /// The type, as the setting calls it.
+    wanted: &'s str,
+    property: &'s str,
+    name: &'s str,
+}
+
+fn of_field(wanted: &str, property: &str) -> Setting {
+    Setting::FieldName(wanted.to_owned(), property.to_owned())
+}
+
+fn rename_fields(types: &mut Types, id: ItemId, names: &[FieldName<'_>], faults: &mut Faults) {
     let Some(item) = types.items.get_mut(id) else { return };
     let Shape::Record(record) = &mut item.shape else {
         faults.faults.push(format!("`{}` has no fields to name: it is no struct of properties", item.name));
         return;
     };
     let mut renamed = BTreeSet::new();
-    for (property, name) in names {
+    for FieldName { wanted, property, name } in names {
         match record.fields.iter().position(|field| field.json == **property) {
             Some(at) => _ = renamed.insert((at, *name)),
             None => {
                 let properties = record.fields.iter().map(|field| field.json.as_str());
                 let what = format!("the name `{name}`: `{}` has no property `{property}`", item.name);
-                faults.miss(what, property, properties, "write its name as the document has it");
+                let todo = "write its name as the document has it";
+                faults.miss(of_field(wanted, property), what, property, properties, todo);
             }
         }
     }

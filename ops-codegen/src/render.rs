@@ -13,10 +13,10 @@ mod text;
 mod types;
 mod webhooks;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::derive::Derive;
-use crate::module::Module;
+use crate::module::{Module, Operation};
 use crate::output::HEAD;
 use crate::types::{Shape, Type};
 use ops_runtime::spec::pointer;
@@ -53,6 +53,8 @@ struct Renderer<'a> {
     /// may be called `Result` and its operations `None`.
     impls: String,
     has_records: bool,
+    /// The names of the types that are inputs of operations.
+    inputs: HashSet<&'a str>,
     /// The lists that operations share.
     tables: Tables,
     /// What is said of properties by which unions tell their variants apart, by the names of the type and the property.
@@ -61,11 +63,16 @@ struct Renderer<'a> {
 
 impl<'a> Renderer<'a> {
     fn new(module: &'a Module) -> Self {
+        let input = |operation: &'a Operation| match &operation.input {
+            Type::Named(id) => module.types.get(*id).map(|item| item.name.as_str()),
+            _ => None,
+        };
         Self {
             module,
             out: String::new(),
             impls: String::new(),
             has_records: false,
+            inputs: module.operations.iter().filter_map(input).collect(),
             tables: Tables::default(),
             tags: types::tags(module),
         }

@@ -52,18 +52,42 @@ pub(crate) struct Faults {
     pub(crate) faults: Vec<String>,
 }
 
+/// A setting that names a part of an API, the same for every API.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Setting {
+    /// The user's own type for a schema.
+    Type(String),
+    /// The name of a type.
+    TypeName(String),
+    /// The name of a field: of a property of a type.
+    FieldName(String, String),
+    /// A derive for the types that a pattern matches.
+    Derive(String, String),
+    /// A pattern of schemas.
+    Schema(String),
+}
+
 /// A setting that matches nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Miss {
-    /// The missing thing: the same text for the same setting in any API.
-    pub(crate) what: String,
+    pub(crate) setting: Setting,
+    /// What is missing; it depends on the API.
+    what: String,
     /// A suggestion, and what to do.
-    pub(crate) help: String,
+    help: String,
+    /// True if there is a suggestion.
+    suggests: bool,
 }
 
 impl Miss {
     pub(crate) fn message(&self) -> String {
         format!("{}{}", self.what, self.help)
+    }
+
+    /// The most helpful of the messages about one setting: with a suggestion, or else the longest.
+    pub(crate) fn best<'m>(misses: impl Iterator<Item = &'m Miss>) -> Option<String> {
+        let misses = misses.map(|miss| (miss.suggests, miss.message()));
+        misses.max_by_key(|(suggests, message)| (*suggests, message.len())).map(|(_, message)| message)
     }
 }
 
@@ -71,6 +95,7 @@ impl Faults {
     /// Notes that a setting matches none of these candidates.
     pub(crate) fn miss<'n>(
         &mut self,
+        setting: Setting,
         what: String,
         name: &str,
         candidates: impl IntoIterator<Item = &'n str>,
@@ -78,8 +103,9 @@ impl Faults {
     ) {
         let meant: Vec<String> =
             nearest(name, candidates, 3).into_iter().map(|name| format!("`{}`", readable(name))).collect();
-        let meant = if meant.is_empty() { String::new() } else { format!(" (there is {})", meant.join(", ")) };
-        self.misses.push(Miss { what, help: format!("{meant}: {todo}") });
+        let suggests = !meant.is_empty();
+        let meant = if suggests { format!(" (there is {})", meant.join(", ")) } else { String::new() };
+        self.misses.push(Miss { setting, what, help: format!("{meant}: {todo}"), suggests });
     }
 
     /// All messages.

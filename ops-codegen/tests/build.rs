@@ -226,6 +226,23 @@ fn tools_are_read_like_documents() {
 }
 
 #[test]
+fn lists_of_tools_in_any_form_are_documents() {
+    let folder = folder("lists");
+    for (file, text) in [
+        ("bare.json", r#"[{ "name": "add", "inputSchema": { "type": "object" } }]"#),
+        ("till.yaml", "tools:\n  - name: add\n    inputSchema: { type: object }\n"),
+        ("empty.yaml", "serverInfo: { name: till, version: '7' }\ntools: []\n"),
+    ] {
+        let path = folder.join(file);
+        std::fs::write(&path, text).unwrap();
+        let source = |builder: Builder| builder.generate().unwrap().remove(0).generated.source;
+        let source = (source(Builder::new().document(&path)), source(Builder::new().mcp(&path)));
+        assert!(source.0 == source.1, "{file}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_value_that_serialises_to_a_document_is_one() {
     let text = r##"{
       "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" },
@@ -290,6 +307,47 @@ fn webhooks_are_chosen_as_operations_are() {
     let told = Builder::new().openapi(&document).generate().unwrap().remove(0).generated.diagnostics;
     let told = told.iter().find(|told| told.pointer == "/webhooks/form/post/requestBody").unwrap();
     assert_eq!(told.message, "the webhook `form` does not send JSON");
+}
+
+#[test]
+fn a_generator_for_no_document_is_told() {
+    let folder = folder("unused");
+    let (shop, generator) = (folder.join("shop.v1.yaml"), || Generator::new().with_typed_formats());
+    let own = || Builder::new().openapi(&shop).with_document_generator(Generator::new());
+    let error = own().with_generator(generator()).generate().unwrap_err().to_string();
+    assert!(error.starts_with("`with_generator` is for documents without a generator of their own"), "{error}");
+    own().openapi(&shop).with_namespace("other").with_generator(generator()).generate().unwrap();
+    #[cfg(feature = "config")]
+    {
+        let config = folder.join("ops.toml");
+        std::fs::write(&config, "[documents.shop]\npath = \"shop.v1.yaml\"\n").unwrap();
+        let builder = Builder::from_config(&config).unwrap();
+        let error = builder.with_generator(generator()).generate().unwrap_err().to_string();
+        assert!(error.contains("write its settings in `") && error.contains("ops.toml`"), "{error}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn files_of_somebody_else_are_kept() {
+    let folder = folder("foreign");
+    let (out, file) = (folder.join("out"), folder.join("out/shop.rs"));
+    std::fs::create_dir_all(&out).unwrap();
+    let shop = folder.join("shop.v1.yaml");
+    let build = || Builder::new().openapi(&shop).with_namespace("other").openapi(&shop).with_out_dir(&out).build();
+    std::fs::write(&file, "pub mod own;\n").unwrap();
+    let error = build().unwrap_err().to_string();
+    assert!(error.contains("does not overwrite what it did not write: `") && error.contains("shop.rs`"), "{error}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "pub mod own;\n");
+    assert!(!out.join("other.rs").exists(), "nothing is written beside it");
+    // An empty file, and what an earlier build wrote.
+    std::fs::write(&file, "").unwrap();
+    build().unwrap();
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{written}// more\n")).unwrap();
+    build().unwrap();
+    assert!(std::fs::read_to_string(&file).unwrap() == written);
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[cfg(feature = "overlays")]

@@ -230,6 +230,7 @@ async fn serve() -> String {
     let count = |bytes: axum::body::Bytes| async move { axum::Json(json!(format!("{:?}", bytes.as_ref()))) };
     let router = Router::new()
         .route("/photo", get(photo).put(count).post(count))
+        .route("/any", get(photo))
         .route("/pets", post(problem))
         .route("/pets/{id}", get(pet));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -294,6 +295,10 @@ paths:
           multipart/form-data:
             schema: { type: object, properties: { name: { type: string }, photo: { type: string, format: binary } } }
       responses: { 200: { description: x, content: { application/json: { schema: { type: string } } } } }
+  /any:
+    get:
+      operationId: showAny
+      responses: { 200: { description: x, content: { '*/*': {} } } }
 "##;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -317,6 +322,8 @@ async fn files_are_sent_and_written() {
     let (stdout, stderr) = call(&["show", "--output", "copy.png"]);
     assert!(stdout.is_empty() && stderr.contains("`copy.png` has the 6 bytes"), "{stdout}{stderr}");
     assert_eq!(std::fs::read(folder.0.join("copy.png")).unwrap(), bytes);
+    call(&["showAny", "--output", "any.png"]);
+    assert_eq!(std::fs::read(folder.0.join("any.png")).unwrap(), bytes);
     call(&["put", "body=@cat.png", "-o", "text"]);
     assert_eq!(folder.read("text"), format!("{:?}", &bytes[..]));
     let line = ["call", "photos.yaml", "show", "-o", "-", "--base-url", &url];

@@ -1,8 +1,9 @@
 //! The commands of the README and of the book run as they stand, as far as they need no network.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -61,6 +62,39 @@ fn run(folder: &Path, command: &str) -> Output {
         fs::write(folder.join(file.trim()), &output.stdout).unwrap();
     }
     output
+}
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    /// Stays open, so that the server can write to it.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// Starts a server over HTTP, and waits until it listens.
+    fn start(folder: &Path, command: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ops"))
+            .args(&words(command)[1..])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let server = Self { child, _output: output };
+        assert!(line.starts_with("http://"), "`{command}`: {line}");
+        server
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// The commands of a page's shell blocks.
@@ -132,22 +166,32 @@ fn each_command_that_needs_no_network_runs() {
 #[test]
 fn the_start_for_models_runs() {
     let folder = folder("model");
-    let page = fs::read_to_string(root().join("docs/src/start/model.md")).unwrap();
+    // A free address in place of that of the page.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let page = fs::read_to_string(root().join("docs/src/start/model.md")).unwrap().replace("127.0.0.1:4011", &free);
+    let gateway = page.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
+    assert!(gateway.contains(&free), "{gateway}");
+    fs::write(folder.join("gateway.toml"), gateway).unwrap();
+    fs::write(folder.join("contacts.token"), "any\n").unwrap();
     let commands = commands(&page);
-    assert_eq!(commands.len(), 6, "{commands:?}");
-    let outputs: Vec<String> = commands
-        .iter()
-        .map(|command| {
-            let output = run(&folder, command);
-            assert!(output.status.success(), "`{command}`: {}", String::from_utf8_lossy(&output.stderr));
-            String::from_utf8(output.stdout).unwrap()
-        })
-        .collect();
-    let [_, tools, found, shown, called, waits] = &outputs[..] else { panic!("{outputs:?}") };
+    let (mut servers, mut outputs) = (Vec::new(), Vec::new());
+    for command in &commands {
+        if command.contains(" --http ") {
+            servers.push(Server::start(&folder, command));
+            continue;
+        }
+        let output = run(&folder, command);
+        assert!(output.status.success(), "`{command}`: {}", String::from_utf8_lossy(&output.stderr));
+        outputs.push(String::from_utf8(output.stdout).unwrap());
+    }
+    let [_, tools, found, shown, called, waits, _, listed] = &outputs[..] else { panic!("{commands:?}: {outputs:?}") };
     assert!(["search", "describe", "call"].iter().all(|tool| tools.contains(tool)), "{tools}");
     assert!(found.contains("contacts.updateContact"), "{found}");
     assert!(shown.contains("phone"), "{shown}");
     assert!(called.contains("items"), "{called}");
     assert!(waits.contains("This call waits.") && waits.contains("123"), "{waits}");
+    // The API of the contacts was called, which needs the token.
+    assert_eq!(servers.len(), 1);
+    assert!(listed.contains("items"), "{listed}");
     fs::remove_dir_all(folder).unwrap();
 }

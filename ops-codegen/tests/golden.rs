@@ -41,6 +41,7 @@ mod golden {
         tools "tools.rs"
         unions "unions.rs"
         webhooks "webhooks.rs"
+        webhooks_alone "webhooks_alone.rs"
     }
 }
 

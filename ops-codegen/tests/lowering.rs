@@ -335,3 +335,65 @@ fn hostile_schemas_cost_no_stack_and_little_time() {
     let source = generate(Vec::new(), deep).source;
     assert!(source.contains("Vec<ops::Value>") && source.matches("Vec<").count() < 42, "rustc refuses more");
 }
+
+/// The module of tools with these schemas of inputs.
+fn tools(inputs: &[(&str, Value)]) -> Generated {
+    let tool = |(name, schema): &(&str, Value)| json!({ "name": name, "inputSchema": schema });
+    let list = json!({ "tools": inputs.iter().map(tool).collect::<Vec<Value>>() });
+    let (api, _) = ops_runtime::mcp::read(&list, &ops_runtime::mcp::ReadOptions::new()).unwrap();
+    Generator::new().generate(&api)
+}
+
+#[test]
+fn a_reference_beside_the_properties_of_an_input_is_part_of_it() {
+    let base = json!({ "type": "object", "required": ["path"], "properties": { "path": { "type": "string" } } });
+    let input = |more: Value| {
+        let mut schema = json!({ "type": "object", "$ref": "#/$defs/Base", "$defs": { "Base": base } });
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let source = tools(&[
+        ("edit", input(json!({ "properties": { "dry": { "type": "boolean" } } }))),
+        ("show", input(json!({ "required": ["path"] }))),
+    ])
+    .source;
+    let fields = |name: &str| {
+        let (_, record) = source.split_once(&format!("pub struct {name} {{\n")).unwrap_or_else(|| panic!("{source}"));
+        let (fields, _) = record.split_once('}').unwrap();
+        fields.to_owned()
+    };
+    let edit = fields("EditInput");
+    assert!(edit.contains("pub path: String,") && edit.contains("pub dry: Option<bool>,"), "{edit}");
+    assert_eq!(fields("ShowInput").trim(), "pub path: String,");
+}
+
+#[test]
+fn inputs_are_made_from_what_they_require() {
+    let object = |schema: Value| {
+        let mut object = json!({ "type": "object" });
+        object.as_object_mut().unwrap().extend(schema.as_object().unwrap().clone());
+        object
+    };
+    let source = tools(&[
+        ("tick", object(json!({}))),
+        ("list", object(json!({ "properties": { "limit": { "type": "integer" } } }))),
+        ("show", object(json!({ "required": ["id"], "properties": { "id": { "type": "integer" } } }))),
+        ("loop", object(json!({ "required": ["next"], "properties": { "next": { "$ref": "#" } } }))),
+    ])
+    .source;
+    syn::parse_file(&source).unwrap();
+    for expected in [
+        "ops::table!(super::TickInput, Default, ());",
+        "ops::table!(super::ListInput, Default, ());",
+        "ops::table!(super::ShowInput);",
+        "impl From<i64> for super::ShowInput {",
+    ] {
+        assert!(source.contains(expected), "{expected}\n{source}");
+    }
+    // Every type has the conversion from itself.
+    let (_, next) = source.split_once("pub next: ").unwrap();
+    let (next, _) = next.split_once(',').unwrap();
+    let own = next.trim_start_matches("Box<").trim_end_matches('>');
+    assert!(!source.contains(&format!("impl From<super::{own}> for super::{own} ")), "{source}");
+    assert!(source.contains(&format!("impl super::{own} {{")), "it has a `new` all the same: {source}");
+}

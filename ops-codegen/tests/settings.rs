@@ -193,6 +193,19 @@ fn a_setting_is_for_the_document_that_has_it() -> Result<(), Error> {
         told.severity == Severity::Note && told.message.starts_with("no schema matches `Event`")
     };
     assert!(told.iter().any(is_told) && !modules[0].generated.diagnostics.iter().any(is_told), "{told:?}");
+    // What none has is an error, even if the documents lack it for different reasons.
+    let bank = json!({ "openapi": "3.1.0", "info": { "title": "Bank", "version": "1" }, "paths": {
+        "/pay": { "get": { "operationId": "pay", "responses": { "204": { "description": "x" } } } } } });
+    let with_bank = |generator| first().with_generator(generator).api("bank", api(&bank), Vec::new()).generate();
+    for (generator, expected) in [
+        (Generator::new().with_renamed_field("Pet", "typ", "kind")?, "`Pet` has no property `typ` (there is `type`)"),
+        (Generator::new().with_renamed_type("Event", "Happening")?, "the name `Happening`: "),
+    ] {
+        let error = with_bank(generator).unwrap_err().to_string();
+        assert!(error.lines().count() == 1 && error.contains(expected), "{error}");
+    }
+    // One of them has it, however often it is said.
+    with_bank(Generator::new().with_schema("Event").with_schema("Event"))?;
     // A generator of its own leaves the other document alone, and its settings are for that document only.
     let own = Generator::new().with_type("Pet", "crate::Pet")?;
     let modules = two(first().with_document_generator(own))?;

@@ -91,12 +91,12 @@ impl Arguments {
             "version" => self.version = Some(values::text(input)?),
             "timeout" => self.timeout = Some(values::timeout(input)?),
             "retry" => self.retry = Some(retry::retry(input)?),
-            "tags" => self.tags = values::texts(input)?,
-            "scopes" => self.scopes = values::texts(input)?,
-            "scopes_any" => self.scopes_any = values::texts(input)?,
+            "tags" => self.tags = values::texts(input, &key)?,
+            "scopes" => self.scopes = values::texts(input, &key)?,
+            "scopes_any" => self.scopes_any = values::texts(input, &key)?,
             "resource" => self.resource = Some(values::resource(input)?),
             "errors" => self.errors = values::errors(input)?,
-            "state" => self.state = values::types(input)?,
+            "state" => self.state = values::types(input, &key)?,
             "deprecated" if input.peek(Token![=]) => {
                 return Err(input.error("`deprecated` stands alone: leave the value out"));
             }

@@ -150,6 +150,9 @@ fn place(placed: Placed, field: &Field, property: &str, binding: &mut Binding, e
 fn fits(location: Location, name: &str) -> Result<(), String> {
     let is_token = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
     match location {
+        Location::Header | Location::Cookie if name.is_empty() => {
+            Err(format!("the name of a {} cannot be empty", location.word()))
+        }
         Location::Header | Location::Cookie if !is_token => {
             Err(format!("`{name}` is no name of a {}", location.word()))
         }

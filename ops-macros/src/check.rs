@@ -9,10 +9,11 @@ pub(crate) fn check(operation: &Operation, errors: &mut Errors) {
     retry(operation, errors);
     status(operation, errors);
     if operation.handler.is_some() {
-        for (name, instead) in [("input", "the parameters are the input"), ("output", "what it returns is the output")]
-        {
+        let instead =
+            [("input", "the parameters of a fn are its input"), ("output", "a fn's output is what it returns")];
+        for (name, instead) in instead {
             if let Some(span) = arguments.span(name) {
-                errors.span(span, format!("`{name}` is for a unit struct; of a fn, {instead}"));
+                errors.span(span, format!("`{name}` is for unit structs: remove it; {instead}"));
             }
         }
         kind(operation, errors);
@@ -24,7 +25,9 @@ pub(crate) fn check(operation: &Operation, errors: &mut Errors) {
             }
         }
         if let Some(span) = arguments.span("state") {
-            errors.span(span, "the handler says what state it needs where it is registered");
+            let message = "`state` is for fns: remove it, and call `Registration::requires::<T>()` where the handler is \
+                           registered";
+            errors.span(span, message);
         }
     }
 }

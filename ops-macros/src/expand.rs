@@ -37,17 +37,27 @@ pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream 
     quote!(#parsed #errors #rest)
 }
 
-/// Nothing if there is no name for the operation's type, or if the fn is a method, beside which no type can stand.
+/// Nothing if there is no usable name for the operation's type, or if the fn is a method, beside which no type can stand.
 fn of_function(arguments: Arguments, function: &Function, errors: &mut Errors) -> Option<Operation> {
     let signature = &function.signature;
     let name = &signature.ident;
     signature::qualifiers(signature, errors);
     let ident = names::upper_camel(name).filter(|ident| ident != name);
     if ident.is_none() {
-        errors
-            .tokens(name, "the operation's type has the fn's name in upper camel case, which here is taken or no name");
+        let message = "can't name the operation's type after this fn: rename the fn in snake_case, such as `find_pet` for \
+                       `FindPet`";
+        errors.tokens(name, message);
     }
     let ident = ident?;
+    if signature::hides(&ident, signature) {
+        let message = format!(
+            "the operation's type would be called `{ident}` and hide the `{ident}` that code here names: rename the fn, and \
+             keep the id by `name = \"{}\"`",
+            names::verbatim(name)
+        );
+        errors.tokens(name, message);
+        return None;
+    }
     let input_name = quote::format_ident!("{ident}Input");
     let (mut input, passed) = signature::parameters(signature, input_name, errors);
     let mut output = Output::parse(&signature.output, name.span(), errors);

@@ -1,6 +1,7 @@
 //! Reads the parameters of the fn: which become the input, and what the handler passes for each.
 
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ExprLit, FnArg, Ident, Lit, LitStr, Meta, Pat, PatType, Safety, Signature, Token, Type};
 
@@ -17,7 +18,7 @@ pub(crate) fn qualifiers(signature: &Signature, errors: &mut Errors) {
         errors.tokens(token, "an operation cannot be `const`");
     }
     if let Safety::Unsafe(token) = &signature.safety {
-        errors.tokens(token, "an operation cannot be `unsafe`: every input must be fine to call it with");
+        errors.tokens(token, "an operation cannot be `unsafe`: callers can pass any input");
     }
     if let Some(abi) = &signature.abi {
         errors.tokens(abi, "an operation cannot be `extern`");
@@ -150,11 +151,14 @@ fn field(parameter: &PatType, ty: Type, marks: &[&Attribute], errors: &mut Error
 fn says(mark: &Attribute, default: &mut Option<DefaultValue>, place: &mut Option<Placed>) -> syn::Result<()> {
     mark.parse_nested_meta(|meta| {
         if meta.path.is_ident("default") {
-            default.get_or_insert(if meta.input.peek(Token![=]) {
+            let own = if meta.input.peek(Token![=]) {
                 DefaultValue::Expr(meta.value()?.parse()?)
             } else {
                 DefaultValue::OfType
-            });
+            };
+            if default.replace(own).is_some() {
+                return Err(meta.error("a parameter has one default"));
+            }
             return Ok(());
         }
         let Some((word, location)) = meta.path.get_ident().and_then(|word| Some((word, Location::of(word)?))) else {
@@ -188,6 +192,18 @@ pub(crate) fn string_literal(mut expr: &Expr) -> Option<&LitStr> {
             _ => return None,
         }
     }
+}
+
+/// Whether the operation's type of this name would hide something that the code beside it names: a constructor of the
+/// prelude, which would mean the type in every pattern of the module, or a type or a trait of the signature.
+pub(crate) fn hides(ident: &Ident, signature: &Signature) -> bool {
+    const CONSTRUCTORS: [&str; 4] = ["Ok", "Err", "Some", "None"];
+    let inputs = signature.inputs.iter().filter_map(|parameter| match parameter {
+        FnArg::Typed(parameter) => Some(parameter.ty.to_token_stream()),
+        FnArg::Receiver(_) => None,
+    });
+    let mut named = inputs.chain([signature.output.to_token_stream()]);
+    CONSTRUCTORS.iter().any(|known| ident == known) || named.any(|ty| types::begins_with(ty, ident))
 }
 
 /// The names that a signature declares for itself, which mean nothing outside of it.

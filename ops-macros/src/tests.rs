@@ -241,6 +241,57 @@ fn mistakes() {
 }
 
 #[test]
+fn names_that_hide_what_the_code_names() {
+    let told = |item: &TokenStream| expand(quote!(namespace = "a"), item).to_string();
+    for item in [
+        quote!(
+            async fn send(to: String) -> Result<(), Box<dyn Error + Send + Sync>> {}
+        ),
+        quote!(
+            async fn pet(id: u64) -> Vec<Pet> {}
+        ),
+        quote!(
+            async fn option(limit: Option<u64>) {}
+        ),
+        quote!(
+            async fn none() {}
+        ),
+    ] {
+        let text = told(&item);
+        assert!(text.contains("keep the id by `name") && !text.contains("struct"), "{text}");
+    }
+    // Nothing beside these names that, or means it by another path.
+    for item in [
+        quote!(
+            async fn send(to: String) -> u64 {}
+        ),
+        quote!(
+            async fn item() -> impl Stream<Item = u64> {}
+        ),
+        quote!(
+            async fn pet(id: u64) -> shop::Pet {}
+        ),
+    ] {
+        let text = told(&item);
+        assert!(!text.contains("compile_error"), "{text}");
+    }
+}
+
+#[test]
+fn places_have_names_and_parameters_one_default() {
+    for (parameter, message) in [
+        (quote!(#[input(header = "")] a: String), "the name of a header cannot be empty"),
+        (quote!(#[input(cookie = "")] a: String), "the name of a cookie cannot be empty"),
+        (quote!(#[input(default = 1, default = 2)] a: u8), "a parameter has one default"),
+        (quote!(#[input(default)] #[input(default = 2)] a: u8), "a parameter has one default"),
+    ] {
+        let item = quote! { async fn find(#parameter) {} };
+        let text = expand(quote!(namespace = "a", http = "GET /a"), &item).to_string();
+        assert!(text.contains(message), "{text}");
+    }
+}
+
+#[test]
 fn other_runtime() {
     let expansion = expand(
         quote!(namespace = "math", crate = crate::ops, errors(Overflow), state(Pool)),

@@ -110,6 +110,25 @@ pub(crate) fn is_scalar(ty: &Type) -> bool {
         && last_segment(ty).is_some_and(|last| !LISTS.iter().any(|list| last.ident == list))
 }
 
+/// Whether a path in the tokens of types begins with the name. `Item` in `Stream<Item = u8>` is no path.
+pub(crate) fn begins_with(tokens: TokenStream, name: &Ident) -> bool {
+    let is = |token: Option<&TokenTree>, sign: char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == sign);
+    let mut before = None;
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let found = match &token {
+            TokenTree::Group(group) => begins_with(group.stream(), name),
+            TokenTree::Ident(ident) => ident == name && !is(before.as_ref(), ':') && !is(tokens.peek(), '='),
+            _ => false,
+        };
+        if found {
+            return true;
+        }
+        before = Some(token);
+    }
+    false
+}
+
 pub(crate) fn mentions(ty: &Type, names: &[Ident]) -> bool {
     find(ty, &|token| matches!(token, TokenTree::Ident(ident) if names.contains(ident))).is_some()
 }

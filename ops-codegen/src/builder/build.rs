@@ -15,7 +15,7 @@ use super::used::{Kept, Made, Note, Sources};
 use super::{Builder, Input, Kind, Module};
 use crate::Error;
 use crate::directory::check_namespace;
-use crate::output::write_if_changed;
+use crate::output::{is_generated, write_if_changed};
 
 /// How many warnings are shown for a document; a line gives the number of the rest.
 const SHOWN: usize = 20;
@@ -46,6 +46,14 @@ impl Builder {
             let methods = self.early.iter().map(|method| format!("`{method}`")).collect::<Vec<_>>().join(", ");
             let message = "write such a method behind the document that it is about";
             return Err(Error::Settings(format!("before any document, there is nothing for {methods}: {message}")));
+        }
+        if self.generator.is_some() && !self.inputs.is_empty() && self.inputs.iter().all(|it| it.generator.is_some()) {
+            let hint = match &self.config {
+                Some(path) => format!("write its settings in `{}`", path.display()),
+                None => "leave it out, or leave out `with_document_generator` behind a document".to_owned(),
+            };
+            let told = "`with_generator` is for documents without a generator of their own, and every document has one";
+            return Err(Error::Settings(format!("{told}: {hint}")));
         }
         let mut run = Run::new(self, used);
         for (at, input) in self.inputs.iter().enumerate() {
@@ -97,8 +105,9 @@ impl Builder {
     /// A file is written only if its content changes. Warnings about the documents become warnings of cargo.
     ///
     /// # Errors
-    /// If nothing could be generated, if a file cannot be written, or if another builder of this process has written a module
-    /// of that name.
+    /// If nothing could be generated, if a file cannot be written, if another builder of this process has written a module
+    /// of that name, or if a module would overwrite a file of [`with_out_dir`](Self::with_out_dir) that ops-codegen did not
+    /// write.
     pub fn build(&self) -> Result<(), Error> {
         let out_dir = match (&self.out_dir, std::env::var_os("OUT_DIR")) {
             (Some(path), _) => path.clone(),
@@ -111,7 +120,7 @@ impl Builder {
         if !self.only_used {
             let modules = self.generate_for(None)?;
             rerun(self.read_by(&modules));
-            let (written, lines) = write(&out_dir, &modules, settings)?;
+            let (written, lines) = self.write(&out_dir, &modules, settings)?;
             include(&written);
             warn(&lines);
             return Ok(());
@@ -130,13 +139,33 @@ impl Builder {
         }
         let modules = self.generate_for(Some(sources.names.clone()))?;
         rerun(self.read_by(&modules));
-        let (written, lines) = write(&out_dir, &modules, settings)?;
+        let (written, lines) = self.write(&out_dir, &modules, settings)?;
         let known = modules.iter().flat_map(|module| &module.generated.names).collect();
         let made = Made { files: self.read_by(&modules).into_iter().cloned().collect(), known, written, lines };
         note.write(&sources.names, &made);
         include(&made.written);
         warn(&made.lines);
         Ok(())
+    }
+
+    /// Writes the modules of a builder with these settings; returns the files, and the warnings about the documents.
+    fn write(&self, out_dir: &Path, modules: &[Module], settings: u64) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
+        let files = modules.iter().flat_map(|module| {
+            let source = (format!("{}.rs", module.namespace), module.generated.source.as_str());
+            std::iter::once(source).chain(module.included()).map(move |(name, text)| (out_dir.join(name), text))
+        });
+        let files: Vec<(PathBuf, &str)> = files.collect();
+        let paths = || files.iter().map(|(path, _)| path.as_path());
+        claim(paths(), settings)?;
+        if self.out_dir.is_some() {
+            // What is in `$OUT_DIR` was left by a build.
+            keep_foreign(paths())?;
+        }
+        for (path, text) in &files {
+            write_if_changed(path, text)?;
+        }
+        let lines = modules.iter().flat_map(|module| warnings(&module.generated.diagnostics)).collect();
+        Ok((files.into_iter().map(|(path, _)| path).collect(), lines))
     }
 
     /// The files that the modules were made of, those that were missing, and the directories: in them, cargo also notices
@@ -175,19 +204,22 @@ impl Builder {
     }
 }
 
-/// Writes the modules of a builder with these settings; returns the files, and the warnings about the documents.
-fn write(out_dir: &Path, modules: &[Module], settings: u64) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
-    let files = modules.iter().flat_map(|module| {
-        let source = (format!("{}.rs", module.namespace), module.generated.source.as_str());
-        std::iter::once(source).chain(module.included()).map(move |(name, text)| (out_dir.join(name), text))
-    });
-    let files: Vec<(PathBuf, &str)> = files.collect();
-    claim(files.iter().map(|(path, _)| path.as_path()), settings)?;
-    for (path, text) in &files {
-        write_if_changed(path, text)?;
+/// Refuses to overwrite modules that ops-codegen did not write.
+fn keep_foreign<'p>(files: impl Iterator<Item = &'p Path>) -> Result<(), Error> {
+    let is_foreign = |path: &&Path| {
+        // A module's other files are named after it.
+        let is_module = path.extension().is_some_and(|ending| ending == "rs");
+        is_module && std::fs::read(path).is_ok_and(|bytes| !bytes.is_empty() && !is_generated(&bytes))
+    };
+    let foreign: Vec<String> = files.filter(is_foreign).map(|path| format!("`{}`", path.display())).collect();
+    if foreign.is_empty() {
+        return Ok(());
     }
-    let lines = modules.iter().flat_map(|module| warnings(&module.generated.diagnostics)).collect();
-    Ok((files.into_iter().map(|(path, _)| path).collect(), lines))
+    Err(Error::Settings(format!(
+        "ops-codegen does not overwrite what it did not write: {}; name another folder by `with_out_dir`, or another \
+         namespace for the document by `with_namespace`",
+        foreign.join(", ")
+    )))
 }
 
 /// Tells cargo to run the build script again when one of these changes, or comes.

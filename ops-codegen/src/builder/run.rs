@@ -14,7 +14,7 @@ use crate::directory::{Form, check_namespace, contents};
 #[cfg(feature = "overlays")]
 use crate::overlay::Overlaid;
 use crate::select::{Selection, select};
-use crate::settings::{Miss, Serving};
+use crate::settings::{Miss, Serving, Setting};
 use crate::{Error, Generator};
 
 /// One run of a builder.
@@ -46,23 +46,22 @@ pub(super) struct Run {
     empty: Vec<String>,
 }
 
-/// A generator, with its settings that match nothing in each of its modules.
+/// A generator, with its settings that match nothing in some of its modules.
 struct Settled {
     generator: Generator,
     /// The positions of its modules.
     modules: Vec<usize>,
-    misses: BTreeMap<String, Vec<(usize, Miss)>>,
+    /// For each such setting, the modules, and what is said of it there.
+    misses: BTreeMap<Setting, BTreeMap<usize, Miss>>,
 }
 
 impl Settled {
     /// The settings that match nothing in any module.
     fn finish(self, modules: &mut [Module]) -> Vec<String> {
         let mut missing = Vec::new();
-        for (what, misses) in self.misses {
+        for misses in self.misses.into_values() {
             if misses.len() == self.modules.len() {
-                // The most helpful message.
-                let most = misses.iter().map(|(_, miss)| miss.message()).max_by_key(String::len);
-                missing.push(most.unwrap_or(what));
+                missing.extend(Miss::best(misses.values()));
                 continue;
             }
             for (at, miss) in misses {
@@ -86,7 +85,8 @@ type Failed = (PathBuf, Vec<Diagnostic>);
 impl Run {
     pub(super) fn new(builder: &Builder, used: Option<HashSet<String>>) -> Self {
         let mut selection = builder.selection.clone();
-        let for_all = builder.explicit_null.iter().chain(builder.generator.explicit_null());
+        let of_generator = builder.generator.iter().flat_map(Generator::explicit_null);
+        let for_all = builder.explicit_null.iter().chain(of_generator);
         for_all.for_each(|pattern| selection.explicit_null(pattern.clone()));
         let settled = |generator: &Generator| {
             let add = |generator: Generator, pattern: &String| generator.with_explicit_null(pattern);
@@ -97,7 +97,7 @@ impl Run {
             };
             Settled { generator, modules: Vec::new(), misses: BTreeMap::new() }
         };
-        let mut generators = vec![settled(&builder.generator)];
+        let mut generators = vec![settled(&builder.generator.clone().unwrap_or_default())];
         let mut by_input = Vec::new();
         for input in &builder.inputs {
             by_input.push(if input.generator.is_some() { generators.len() } else { 0 });
@@ -282,7 +282,7 @@ impl Run {
         let (mut generated, faults) = settled.generator.run(&api, self.server, Some(&namespace));
         settled.modules.push(self.modules.len());
         for miss in faults.misses {
-            settled.misses.entry(miss.what.clone()).or_default().push((self.modules.len(), miss));
+            settled.misses.entry(miss.setting.clone()).or_default().insert(self.modules.len(), miss);
         }
         self.faults.extend(faults.faults.into_iter().map(|fault| format!("{}: {fault}", quoted(source))));
         diagnostics.append(&mut generated.diagnostics);
@@ -365,7 +365,10 @@ fn quoted(source: &str) -> String {
 
 /// True if a file is a list of tools.
 fn holds_tools(location: &str) -> bool {
-    // API documents are large, and few of them need parsing to decide.
     let text = std::fs::read_to_string(location).unwrap_or_default();
-    text.contains("\"tools\"") && openapi::parse(&text).is_ok_and(|value| mcp::is_tool_list(&value))
+    // API documents are large, and few of them have words of lists of tools: only those are parsed to decide. A list
+    // without tools has only the key `tools`, in JSON or at the beginning of a line of YAML.
+    let is_candidate = ["inputSchema", "\"tools\""].iter().any(|word| text.contains(word))
+        || text.lines().any(|line| line.starts_with("tools:"));
+    is_candidate && openapi::parse(&text).is_ok_and(|value| mcp::is_tool_list(&value))
 }

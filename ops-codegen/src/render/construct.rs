@@ -39,18 +39,14 @@ impl Renderer<'_> {
     }
 
     /// The conversion to an operation's input from the one property that it requires, or from the two; if it requires none,
-    /// from `()`, and from the body that most calls have.
+    /// from the body that most calls have. Its table has the one from `()`.
     pub(super) fn input_of(&mut self, operation: &Operation) {
         let Type::Named(id) = &operation.input else { return };
         let Some(item) = self.module.types.get(*id) else { return };
         let Shape::Record(record) = &item.shape else { return };
         let mut required = record.fields.iter().filter(|field| field.is_set());
         match (required.next(), required.next(), required.next()) {
-            (None, ..) if !record.fields.is_empty() => {
-                self.impls(&format!(
-                    "impl From<()> for super::{} {{\n    fn from((): ()) -> Self {{\n        Self::default()\n    }}\n}}",
-                    item.name
-                ));
+            (None, ..) => {
                 if let Some(body) = self.optional_body(operation, record) {
                     let alone = record.fields.len() == 1 && record.extra.is_none();
                     let rest = if alone { "" } else { ", ..Self::default()" };
@@ -67,11 +63,13 @@ impl Renderer<'_> {
                         item.name
                     ),
                     Type::Option(_) | Type::Unit => return,
+                    // The input requires itself, and every type has the conversion from itself.
+                    _ if self.module.types.plain(&field.type_) == Some(Type::Named(*id)) => return,
                     _ => conversion(&self.inner_type(&unboxed(&field.type_)), &item.name, made),
                 };
                 self.impls(&source);
             }
-            _ => {}
+            (Some(_), Some(_), Some(_)) => {}
         }
     }
 

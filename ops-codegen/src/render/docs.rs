@@ -126,6 +126,7 @@ fn constraints(says: &[(&'static str, Value)]) -> Vec<String> {
     let number = |key: &str| find(says, key).filter(|value| value.is_number()).map(ToString::to_string);
     let mut notes = Vec::new();
     let mut range = |least: Option<String>, most: Option<String>, what: &str| {
+        let what = if most.as_deref().or(least.as_deref()) == Some("1") { what.trim_end_matches('s') } else { what };
         notes.extend(match (least, most) {
             (Some(least), Some(most)) if least == most => Some(format!("Exactly {least}{what}.")),
             (Some(least), Some(most)) => Some(format!("{least} to {most}{what}.")),
@@ -284,6 +285,25 @@ mod tests {
         ] {
             let constant = Constant { ident: ident.to_owned(), value: Value::from(value), docs: None };
             assert_eq!(of_constant(&constant), docs, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn limits_are_counted_in_words() {
+        let said = |limits: &[(&'static str, u64)]| {
+            let limits: Vec<_> = limits.iter().map(|(name, limit)| (*name, Value::from(*limit))).collect();
+            constraints(&limits).join(" ")
+        };
+        for (limits, expected) in [
+            (&[("minLength", 1)][..], "At least 1 character."),
+            (&[("minLength", 2)], "At least 2 characters."),
+            (&[("minLength", 1), ("maxLength", 80)], "1 to 80 characters."),
+            (&[("minItems", 0), ("maxItems", 1)], "At most 1 item."),
+            (&[("minItems", 1), ("maxItems", 1)], "Exactly 1 item."),
+            (&[("minItems", 11)], "At least 11 items."),
+            (&[("minimum", 1)], "At least 1."),
+        ] {
+            assert_eq!(said(limits), expected);
         }
     }
 

@@ -70,7 +70,8 @@ impl Renderer<'_> {
         let Operation { spec, name, constant, .. } = operation;
         let deprecated = if spec.deprecated { "#[deprecated]\n" } else { "" };
         let allowed = if spec.deprecated { "#[allow(deprecated)]\n" } else { "" };
-        self.push(&format!("{}{}{deprecated}pub struct {name};", docs::of_operation(spec), self.errors_of(operation)));
+        let docs = docs::of_operation(spec) + &self.errors_of(operation);
+        self.push(&format!("{docs}{deprecated}pub struct {name};"));
         let (input, output) = (self.type_(&operation.input), self.type_(&operation.output));
         self.push(&format!("{allowed}impl ops::Operation for {name} {{"));
         self.lines(&format!("    type Input = {input};\n    type Output = {output};"));
@@ -92,8 +93,9 @@ impl Renderer<'_> {
 
     /// The table of definitions, sorted by name.
     pub(super) fn definitions(&mut self) {
-        // Only operations and their namespace use them.
-        if self.module.definitions.is_empty() || self.module.operations.is_empty() {
+        // Only operations, webhooks and the schemas of their namespace use them.
+        let is_used = !self.module.operations.is_empty() || !self.module.webhooks.is_empty();
+        if self.module.definitions.is_empty() || !is_used {
             return;
         }
         self.lines("\nstatic DEFINITIONS: &[ops::Definition] = &[");

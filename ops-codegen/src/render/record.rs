@@ -15,7 +15,11 @@ impl Renderer<'_> {
         self.push(&self.record_struct(item, record));
         let mut source = self.record_impl(item, record);
         let demands = record.fields.iter().any(Field::is_set);
-        let default = if demands { "" } else { ", Default" };
+        let default = match (demands, self.inputs.contains(item.name.as_str())) {
+            (true, _) => "",
+            (false, true) => ", Default, ()",
+            (false, false) => ", Default",
+        };
         source.push_str(&format!("ops::table!(super::{}{default});", item.name));
         self.has_records = true;
         if demands && item.derives.contains(&Derive::Std(Trait::Default)) {

@@ -12,7 +12,8 @@ impl Renderer<'_> {
         let mut names = String::new();
         for webhook in &self.module.webhooks {
             let deprecated = if webhook.spec.deprecated { "#[deprecated]\n" } else { "" };
-            names.push_str(&format!("\n{}{deprecated}pub struct {};\n", docs::of_webhook(&webhook.spec), webhook.name));
+            let docs = docs::of_webhook(&webhook.spec);
+            names.push_str(&format!("\n{docs}{deprecated}pub struct {};\n", webhook.name));
             let (name, constant, payload) = (&webhook.name, &webhook.constant, self.inner_type(&webhook.payload));
             self.impls(&format!(
                 "impl ops::Webhook for super::webhooks::{name} {{\n    type Payload = {payload};\n    \

@@ -89,7 +89,7 @@ pub struct CreateChatCompletionRequest {
     pub model: CreateChatCompletionRequestModel,
     /// The conversation so far.
     ///
-    /// At least 1 items.
+    /// At least 1 item.
     pub messages: Vec<Message>,
     /// True if the answer is kept.
     ///

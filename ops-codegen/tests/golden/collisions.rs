@@ -2298,7 +2298,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::NoneInput, Default);
+    ops::table!(super::NoneInput, Default, ());
 
     impl Record for super::SomeInput {
         const NAME: &'static str = "SomeInput";
@@ -2309,7 +2309,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::SomeInput, Default);
+    ops::table!(super::SomeInput, Default, ());
 
     impl Record for super::AInput {
         const NAME: &'static str = "AInput";
@@ -2320,7 +2320,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::AInput, Default);
+    ops::table!(super::AInput, Default, ());
 
     impl Record for super::AInput2 {
         const NAME: &'static str = "AInput2";
@@ -2331,7 +2331,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::AInput2, Default);
+    ops::table!(super::AInput2, Default, ());
 
     impl Record for super::AllInput2 {
         const NAME: &'static str = "AllInput2";
@@ -2342,7 +2342,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::AllInput2, Default);
+    ops::table!(super::AllInput2, Default, ());
 
     impl Record for super::SizedInput {
         const NAME: &'static str = "SizedInput";

@@ -415,7 +415,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::AllInput, Default);
+    ops::table!(super::AllInput, Default, ());
 
     impl Record for super::AllOutput {
         const NAME: &'static str = "AllOutput";

@@ -74,12 +74,6 @@ mod impls {
 
     impl ops::Call for super::Visits {}
 
-    impl From<()> for super::VisitsInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;
 
     impl Record for super::VisitsInput {
@@ -93,7 +87,7 @@ mod impls {
             (&self.since,)
         }
     }
-    ops::table!(super::VisitsInput, Default);
+    ops::table!(super::VisitsInput, Default, ());
 
     impl Record for super::Visit {
         const NAME: &'static str = "Visit";

@@ -3636,187 +3636,49 @@ mod impls {
 
     impl ops::Call for super::FnMain {}
 
-    impl From<()> for super::FnMainInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::CompileErrorX {}
-
-    impl From<()> for super::CompileErrorXInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::FnXR {}
 
-    impl From<()> for super::FnXrInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::RightRightSpaceU7dSpaceU7d {}
-
-    impl From<()> for super::RightRightSpaceU7dSpaceU7dInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Backslash {}
 
-    impl From<()> for super::BackslashInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::BackslashQuotes {}
-
-    impl From<()> for super::BackslashQuotesInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::AllowX {}
 
-    impl From<()> for super::AllowXInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::GetP7 {}
-
-    impl From<()> for super::GetP7Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Evil4 {}
 
-    impl From<()> for super::EvilInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::N0X {}
-
-    impl From<()> for super::N0xInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Static {}
 
-    impl From<()> for super::StaticInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::X {}
-
-    impl From<()> for super::XInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::CodeLinkPetCratePetScriptAlert1Script {}
 
-    impl From<()> for super::CodeLinkPetCratePetScriptAlert1ScriptInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::IndentedCode {}
-
-    impl From<()> for super::IndentedCodeInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Unclosed {}
 
-    impl From<()> for super::UnclosedInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::ALazy1BLazy {}
-
-    impl From<()> for super::ALazy1bLazyInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::CrateX {}
 
-    impl From<()> for super::CrateXInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::U0U7 {}
-
-    impl From<()> for super::U0u7Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Ufeff {}
 
-    impl From<()> for super::UfeffInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::U1f980 {}
-
-    impl From<()> for super::U1f980Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::RType {}
 
-    impl From<()> for super::RTypeInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::DotDot {}
 
-    impl From<()> for super::DotDotInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa {}
-
-    impl From<()> for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::QuotesRight {}
 
@@ -3987,7 +3849,7 @@ mod impls {
             (&self.fn_main,)
         }
     }
-    ops::table!(super::FnMainInput, Default);
+    ops::table!(super::FnMainInput, Default, ());
 
     impl Record for super::Evil {
         const NAME: &'static str = "Evil";
@@ -4586,7 +4448,7 @@ mod impls {
             (&self.compile_error_x,)
         }
     }
-    ops::table!(super::CompileErrorXInput, Default);
+    ops::table!(super::CompileErrorXInput, Default, ());
 
     impl Record for super::CompileErrorXError404 {
         const NAME: &'static str = "CompileErrorXError404";
@@ -4612,7 +4474,7 @@ mod impls {
             (&self.fn_x_r,)
         }
     }
-    ops::table!(super::FnXrInput, Default);
+    ops::table!(super::FnXrInput, Default, ());
 
     impl Record for super::FnXrError404 {
         const NAME: &'static str = "FnXrError404";
@@ -4638,7 +4500,7 @@ mod impls {
             (&self.right_right_space_u7d_space_u7d,)
         }
     }
-    ops::table!(super::RightRightSpaceU7dSpaceU7dInput, Default);
+    ops::table!(super::RightRightSpaceU7dSpaceU7dInput, Default, ());
 
     impl Record for super::RightRightSpaceU7dSpaceU7dError404 {
         const NAME: &'static str = "RightRightSpaceU7dSpaceU7dError404";
@@ -4664,7 +4526,7 @@ mod impls {
             (&self.backslash,)
         }
     }
-    ops::table!(super::BackslashInput, Default);
+    ops::table!(super::BackslashInput, Default, ());
 
     impl Record for super::BackslashError404 {
         const NAME: &'static str = "BackslashError404";
@@ -4690,7 +4552,7 @@ mod impls {
             (&self.backslash_quotes,)
         }
     }
-    ops::table!(super::BackslashQuotesInput, Default);
+    ops::table!(super::BackslashQuotesInput, Default, ());
 
     impl Record for super::BackslashQuotesError404 {
         const NAME: &'static str = "BackslashQuotesError404";
@@ -4716,7 +4578,7 @@ mod impls {
             (&self.allow_x,)
         }
     }
-    ops::table!(super::AllowXInput, Default);
+    ops::table!(super::AllowXInput, Default, ());
 
     impl Record for super::AllowXError404 {
         const NAME: &'static str = "AllowXError404";
@@ -4742,7 +4604,7 @@ mod impls {
             (&self.ud,)
         }
     }
-    ops::table!(super::GetP7Input, Default);
+    ops::table!(super::GetP7Input, Default, ());
 
     impl Record for super::GetP7Error404 {
         const NAME: &'static str = "GetP7Error404";
@@ -4768,7 +4630,7 @@ mod impls {
             (&self.evil,)
         }
     }
-    ops::table!(super::EvilInput, Default);
+    ops::table!(super::EvilInput, Default, ());
 
     impl Record for super::EvilError404 {
         const NAME: &'static str = "EvilError404";
@@ -4794,7 +4656,7 @@ mod impls {
             (&self.n0_x,)
         }
     }
-    ops::table!(super::N0xInput, Default);
+    ops::table!(super::N0xInput, Default, ());
 
     impl Record for super::N0xError404 {
         const NAME: &'static str = "N0xError404";
@@ -4820,7 +4682,7 @@ mod impls {
             (&self.static_,)
         }
     }
-    ops::table!(super::StaticInput, Default);
+    ops::table!(super::StaticInput, Default, ());
 
     impl Record for super::StaticError404 {
         const NAME: &'static str = "StaticError404";
@@ -4846,7 +4708,7 @@ mod impls {
             (&self.x,)
         }
     }
-    ops::table!(super::XInput, Default);
+    ops::table!(super::XInput, Default, ());
 
     impl Record for super::XError404 {
         const NAME: &'static str = "XError404";
@@ -4874,7 +4736,7 @@ mod impls {
             (&self.code_link_pet_crate_pet_script_alert_1_script,)
         }
     }
-    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptInput, Default);
+    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptInput, Default, ());
 
     impl Record for super::CodeLinkPetCratePetScriptAlert1ScriptError404 {
         const NAME: &'static str = "CodeLinkPetCratePetScriptAlert1ScriptError404";
@@ -4902,7 +4764,7 @@ mod impls {
             (&self.indented_code,)
         }
     }
-    ops::table!(super::IndentedCodeInput, Default);
+    ops::table!(super::IndentedCodeInput, Default, ());
 
     impl Record for super::IndentedCodeError404 {
         const NAME: &'static str = "IndentedCodeError404";
@@ -4928,7 +4790,7 @@ mod impls {
             (&self.unclosed,)
         }
     }
-    ops::table!(super::UnclosedInput, Default);
+    ops::table!(super::UnclosedInput, Default, ());
 
     impl Record for super::UnclosedError404 {
         const NAME: &'static str = "UnclosedError404";
@@ -4954,7 +4816,7 @@ mod impls {
             (&self.a_lazy_1_b_lazy,)
         }
     }
-    ops::table!(super::ALazy1bLazyInput, Default);
+    ops::table!(super::ALazy1bLazyInput, Default, ());
 
     impl Record for super::ALazy1bLazyError404 {
         const NAME: &'static str = "ALazy1bLazyError404";
@@ -4980,7 +4842,7 @@ mod impls {
             (&self.crate_x,)
         }
     }
-    ops::table!(super::CrateXInput, Default);
+    ops::table!(super::CrateXInput, Default, ());
 
     impl Record for super::CrateXError404 {
         const NAME: &'static str = "CrateXError404";
@@ -5006,7 +4868,7 @@ mod impls {
             (&self.u0_u7,)
         }
     }
-    ops::table!(super::U0u7Input, Default);
+    ops::table!(super::U0u7Input, Default, ());
 
     impl Record for super::U0u7Error404 {
         const NAME: &'static str = "U0u7Error404";
@@ -5032,7 +4894,7 @@ mod impls {
             (&self.ufeff,)
         }
     }
-    ops::table!(super::UfeffInput, Default);
+    ops::table!(super::UfeffInput, Default, ());
 
     impl Record for super::UfeffError404 {
         const NAME: &'static str = "UfeffError404";
@@ -5058,7 +4920,7 @@ mod impls {
             (&self.u1f980,)
         }
     }
-    ops::table!(super::U1f980Input, Default);
+    ops::table!(super::U1f980Input, Default, ());
 
     impl Record for super::U1f980Error404 {
         const NAME: &'static str = "U1f980Error404";
@@ -5084,7 +4946,7 @@ mod impls {
             (&self.r_type,)
         }
     }
-    ops::table!(super::RTypeInput, Default);
+    ops::table!(super::RTypeInput, Default, ());
 
     impl Record for super::RTypeError404 {
         const NAME: &'static str = "RTypeError404";
@@ -5110,7 +4972,7 @@ mod impls {
             (&self.dot_dot,)
         }
     }
-    ops::table!(super::DotDotInput, Default);
+    ops::table!(super::DotDotInput, Default, ());
 
     impl Record for super::DotDotError404 {
         const NAME: &'static str = "DotDotError404";
@@ -5140,7 +5002,7 @@ mod impls {
             (&self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,)
         }
     }
-    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan, Default);
+    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan, Default, ());
 
     impl Record for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar {
         const NAME: &'static str = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar";
@@ -5168,7 +5030,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::QuotesRightInput, Default);
+    ops::table!(super::QuotesRightInput, Default, ());
 
     impl Record for super::DeriveXInput {
         const NAME: &'static str = "DeriveXInput";
@@ -5179,7 +5041,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::DeriveXInput, Default);
+    ops::table!(super::DeriveXInput, Default, ());
 
     impl Record for super::QuotesHashInput {
         const NAME: &'static str = "QuotesHashInput";
@@ -5190,7 +5052,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::QuotesHashInput, Default);
+    ops::table!(super::QuotesHashInput, Default, ());
 
     impl Record for super::XrInput {
         const NAME: &'static str = "XrInput";
@@ -5201,7 +5063,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::XrInput, Default);
+    ops::table!(super::XrInput, Default, ());
 
     impl Record for super::SrcMainInput {
         const NAME: &'static str = "SrcMainInput";
@@ -5212,7 +5074,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::SrcMainInput, Default);
+    ops::table!(super::SrcMainInput, Default, ());
 
     impl Record for super::EtcPasswdInput {
         const NAME: &'static str = "EtcPasswdInput";
@@ -5223,7 +5085,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::EtcPasswdInput, Default);
+    ops::table!(super::EtcPasswdInput, Default, ());
 
     impl Record for super::CDirFileInput {
         const NAME: &'static str = "CDirFileInput";
@@ -5234,7 +5096,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::CDirFileInput, Default);
+    ops::table!(super::CDirFileInput, Default, ());
 
     impl Record for super::EvilInput2 {
         const NAME: &'static str = "EvilInput2";
@@ -5245,7 +5107,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::EvilInput2, Default);
+    ops::table!(super::EvilInput2, Default, ());
 
     impl Record for super::EnvInput {
         const NAME: &'static str = "EnvInput";
@@ -5256,7 +5118,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::EnvInput, Default);
+    ops::table!(super::EnvInput, Default, ());
 
     impl Record for super::N00_0aInput {
         const NAME: &'static str = "N00_0aInput";
@@ -5267,7 +5129,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::N00_0aInput, Default);
+    ops::table!(super::N00_0aInput, Default, ());
 
     impl Record for super::BInput {
         const NAME: &'static str = "BInput";
@@ -5278,7 +5140,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::BInput, Default);
+    ops::table!(super::BInput, Default, ());
 
     impl Record for super::XInput2 {
         const NAME: &'static str = "XInput2";
@@ -5289,7 +5151,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::XInput2, Default);
+    ops::table!(super::XInput2, Default, ());
 
     impl Record for super::N31mInput {
         const NAME: &'static str = "N31mInput";
@@ -5300,7 +5162,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::N31mInput, Default);
+    ops::table!(super::N31mInput, Default, ());
 
     impl Record for super::EveryPlaceInput {
         const NAME: &'static str = "EveryPlaceInput";
@@ -6295,7 +6157,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::RefsInput, Default);
+    ops::table!(super::RefsInput, Default, ());
 
     impl Record for super::RefsOutput {
         const NAME: &'static str = "RefsOutput";

@@ -4649,235 +4649,61 @@ mod impls {
 
     impl ops::Call for super::Reference0 {}
 
-    impl From<()> for super::Reference0Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Reference1 {}
-
-    impl From<()> for super::Reference1Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Reference2 {}
 
-    impl From<()> for super::Reference2Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Reference3 {}
-
-    impl From<()> for super::Reference3Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Reference4 {}
 
-    impl From<()> for super::Reference4Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Reference5 {}
-
-    impl From<()> for super::Reference5Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Reference6 {}
 
-    impl From<()> for super::Reference6Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Self_ {}
-
-    impl From<()> for super::SelfInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Self2 {}
 
-    impl From<()> for super::SelfInput2 {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Crate {}
-
-    impl From<()> for super::CrateInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Super {}
 
-    impl From<()> for super::SuperInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Operations {}
-
-    impl From<()> for super::OperationsInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Definitions {}
 
-    impl From<()> for super::DefinitionsInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Ops {}
-
-    impl From<()> for super::OpsInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Option2 {}
 
-    impl From<()> for super::OptionInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Vec {}
-
-    impl From<()> for super::VecInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::String {}
 
-    impl From<()> for super::StringInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Result {}
-
-    impl From<()> for super::ResultInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Some_ {}
 
-    impl From<()> for super::SomeInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::None_ {}
-
-    impl From<()> for super::NoneInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Ok_ {}
 
-    impl From<()> for super::OkInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Box {}
-
-    impl From<()> for super::BoxInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::ContentBlock {}
 
-    impl From<()> for super::ContentBlockInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Value {}
-
-    impl From<()> for super::ValueInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::X4 {}
 
-    impl From<()> for super::XInput4 {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Con {}
-
-    impl From<()> for super::ConInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     impl ops::Call for super::Minus {}
 
-    impl From<()> for super::MinusInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::Underscore {}
 
-    impl From<()> for super::UnderscoreInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::N0 {}
-
-    impl From<()> for super::N0Input {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
 
     const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;
 
@@ -8137,7 +7963,7 @@ mod impls {
             (&self.a,)
         }
     }
-    ops::table!(super::Reference0Input, Default);
+    ops::table!(super::Reference0Input, Default, ());
 
     impl Record for super::Reference0Output {
         const NAME: &'static str = "Reference0Output";
@@ -8163,7 +7989,7 @@ mod impls {
             (&self.a,)
         }
     }
-    ops::table!(super::Reference1Input, Default);
+    ops::table!(super::Reference1Input, Default, ());
 
     impl Record for super::Reference1Output {
         const NAME: &'static str = "Reference1Output";
@@ -8189,7 +8015,7 @@ mod impls {
             (&self.a,)
         }
     }
-    ops::table!(super::Reference2Input, Default);
+    ops::table!(super::Reference2Input, Default, ());
 
     impl Record for super::Reference2Output {
         const NAME: &'static str = "Reference2Output";
@@ -8215,7 +8041,7 @@ mod impls {
             (&self.a,)
         }
     }
-    ops::table!(super::Reference3Input, Default);
+    ops::table!(super::Reference3Input, Default, ());
 
     impl Record for super::Reference3Output {
         const NAME: &'static str = "Reference3Output";
@@ -8241,7 +8067,7 @@ mod impls {
             (&self.a,)
         }
     }
-    ops::table!(super::Reference4Input, Default);
+    ops::table!(super::Reference4Input, Default, ());
 
     impl Record for super::Reference4Output {
         const NAME: &'static str = "Reference4Output";
@@ -8267,7 +8093,7 @@ mod impls {
             (&self.a,)
         }
     }
-    ops::table!(super::Reference5Input, Default);
+    ops::table!(super::Reference5Input, Default, ());
 
     impl Record for super::Reference5Output {
         const NAME: &'static str = "Reference5Output";
@@ -8293,7 +8119,7 @@ mod impls {
             (&self.a,)
         }
     }
-    ops::table!(super::Reference6Input, Default);
+    ops::table!(super::Reference6Input, Default, ());
 
     impl Record for super::Reference6Output {
         const NAME: &'static str = "Reference6Output";
@@ -8324,7 +8150,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::SelfInput, Default);
+    ops::table!(super::SelfInput, Default, ());
 
     impl Record for super::Option {
         const NAME: &'static str = "Option";
@@ -8355,7 +8181,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::SelfInput2, Default);
+    ops::table!(super::SelfInput2, Default, ());
 
     impl Record for super::SelfOption {
         const NAME: &'static str = "SelfOption";
@@ -8386,7 +8212,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::CrateInput, Default);
+    ops::table!(super::CrateInput, Default, ());
 
     impl Record for super::CrateOption {
         const NAME: &'static str = "CrateOption";
@@ -8417,7 +8243,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::SuperInput, Default);
+    ops::table!(super::SuperInput, Default, ());
 
     impl Record for super::SuperOption {
         const NAME: &'static str = "SuperOption";
@@ -8448,7 +8274,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::OperationsInput, Default);
+    ops::table!(super::OperationsInput, Default, ());
 
     impl Record for super::OperationsOption {
         const NAME: &'static str = "OperationsOption";
@@ -8479,7 +8305,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::DefinitionsInput, Default);
+    ops::table!(super::DefinitionsInput, Default, ());
 
     impl Record for super::DefinitionsOption {
         const NAME: &'static str = "DefinitionsOption";
@@ -8510,7 +8336,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::OpsInput, Default);
+    ops::table!(super::OpsInput, Default, ());
 
     impl Record for super::OpsOption {
         const NAME: &'static str = "OpsOption";
@@ -8541,7 +8367,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::OptionInput, Default);
+    ops::table!(super::OptionInput, Default, ());
 
     impl Record for super::OptionOption {
         const NAME: &'static str = "OptionOption";
@@ -8572,7 +8398,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::VecInput, Default);
+    ops::table!(super::VecInput, Default, ());
 
     impl Record for super::VecOption {
         const NAME: &'static str = "VecOption";
@@ -8603,7 +8429,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::StringInput, Default);
+    ops::table!(super::StringInput, Default, ());
 
     impl Record for super::StringOption {
         const NAME: &'static str = "StringOption";
@@ -8634,7 +8460,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::ResultInput, Default);
+    ops::table!(super::ResultInput, Default, ());
 
     impl Record for super::ResultOption {
         const NAME: &'static str = "ResultOption";
@@ -8665,7 +8491,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::SomeInput, Default);
+    ops::table!(super::SomeInput, Default, ());
 
     impl Record for super::SomeOption {
         const NAME: &'static str = "SomeOption";
@@ -8696,7 +8522,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::NoneInput, Default);
+    ops::table!(super::NoneInput, Default, ());
 
     impl Record for super::NoneOption {
         const NAME: &'static str = "NoneOption";
@@ -8727,7 +8553,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::OkInput, Default);
+    ops::table!(super::OkInput, Default, ());
 
     impl Record for super::OkOption {
         const NAME: &'static str = "OkOption";
@@ -8758,7 +8584,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::BoxInput, Default);
+    ops::table!(super::BoxInput, Default, ());
 
     impl Record for super::BoxOption {
         const NAME: &'static str = "BoxOption";
@@ -8789,7 +8615,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::ContentBlockInput, Default);
+    ops::table!(super::ContentBlockInput, Default, ());
 
     impl Record for super::ContentBlockOption {
         const NAME: &'static str = "ContentBlockOption";
@@ -8820,7 +8646,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::ValueInput, Default);
+    ops::table!(super::ValueInput, Default, ());
 
     impl Record for super::ValueOption {
         const NAME: &'static str = "ValueOption";
@@ -8851,7 +8677,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::XInput4, Default);
+    ops::table!(super::XInput4, Default, ());
 
     impl Record for super::XOption {
         const NAME: &'static str = "XOption";
@@ -8882,7 +8708,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::ConInput, Default);
+    ops::table!(super::ConInput, Default, ());
 
     impl Record for super::ConOption {
         const NAME: &'static str = "ConOption";
@@ -8913,7 +8739,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::MinusInput, Default);
+    ops::table!(super::MinusInput, Default, ());
 
     impl Record for super::Option2_2 {
         const NAME: &'static str = "Option2_2";
@@ -8944,7 +8770,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::UnderscoreInput, Default);
+    ops::table!(super::UnderscoreInput, Default, ());
 
     impl Record for super::Option3 {
         const NAME: &'static str = "Option3";
@@ -8975,7 +8801,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::N0Input, Default);
+    ops::table!(super::N0Input, Default, ());
 
     impl Record for super::N0Option {
         const NAME: &'static str = "N0Option";

@@ -260,12 +260,6 @@ mod impls {
 
     impl ops::Call for super::ListPets {}
 
-    impl From<()> for super::ListPetsInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl ops::Call for super::CreatePet {}
 
     impl From<super::Pet> for super::CreatePetInput {
@@ -319,7 +313,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::ListPetsInput, Default);
+    ops::table!(super::ListPetsInput, Default, ());
 
     impl Record for super::Pet {
         const NAME: &'static str = "Pet";
@@ -427,7 +421,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::WatchInput, Default);
+    ops::table!(super::WatchInput, Default, ());
 
     ops::json_schemas!("operations", super::DEFINITIONS {
         super::Pet = "Pet",

@@ -448,12 +448,6 @@ mod impls {
 
     impl ops::Call for super::AddPlace {}
 
-    impl From<()> for super::AddPlaceInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl From<super::Place> for super::AddPlaceInput {
         fn from(value: super::Place) -> Self {
             Self { body: Some(value), ..Self::default() }
@@ -855,7 +849,7 @@ mod impls {
             (&self.trace, &self.body)
         }
     }
-    ops::table!(super::AddPlaceInput, Default);
+    ops::table!(super::AddPlaceInput, Default, ());
 
     ops::json_schemas!("requests", super::DEFINITIONS {
         super::Pet = "Pet",

@@ -447,7 +447,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::ServerInput, Default);
+    ops::table!(super::ServerInput, Default, ());
 
     ops::untagged!(super::ServerOutput {
         Object["value"] => Ok_,
@@ -475,7 +475,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::SInput, Default);
+    ops::table!(super::SInput, Default, ());
 
     impl Record for super::Sync {
         const NAME: &'static str = "Sync";

@@ -372,7 +372,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::PriceInput, Default);
+    ops::table!(super::PriceInput, Default, ());
 
     impl Record for super::BoxesInput {
         const NAME: &'static str = "BoxesInput";
@@ -383,7 +383,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::BoxesInput, Default);
+    ops::table!(super::BoxesInput, Default, ());
 
     impl Record for super::Box {
         const NAME: &'static str = "Box";

@@ -303,7 +303,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::GetRangeInput, Default);
+    ops::table!(super::GetRangeInput, Default, ());
 
     ops::untagged!(super::GetRangeOutput {
         Object["id"; "note"] => Ok_,
@@ -373,7 +373,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::SendEitherInput, Default);
+    ops::table!(super::SendEitherInput, Default, ());
 
     ops::untagged!(super::SendEitherOutput {
         Object["id"; "note"] => Whole,
@@ -429,7 +429,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::FindOrderInput, Default);
+    ops::table!(super::FindOrderInput, Default, ());
 
     impl Record for super::Order {
         const NAME: &'static str = "Order";
@@ -520,7 +520,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::FindPayerInput, Default);
+    ops::table!(super::FindPayerInput, Default, ());
 
     impl Record for super::FindTaggedInput {
         const NAME: &'static str = "FindTaggedInput";
@@ -531,7 +531,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::FindTaggedInput, Default);
+    ops::table!(super::FindTaggedInput, Default, ());
 
     ops::tagged!(super::FindTaggedOutput["kind"] {
         "paid" => Paid,

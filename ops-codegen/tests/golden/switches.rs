@@ -566,7 +566,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::WatchInput, Default);
+    ops::table!(super::WatchInput, Default, ());
 
     impl Record for super::WatchStreamInput {
         const NAME: &'static str = "WatchStreamInput";
@@ -577,7 +577,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::WatchStreamInput, Default);
+    ops::table!(super::WatchStreamInput, Default, ());
 
     impl Record for super::AttachInput {
         const NAME: &'static str = "AttachInput";

@@ -377,7 +377,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::CountInput, Default);
+    ops::table!(super::CountInput, Default, ());
 
     impl Record for super::MoveItemInput {
         const NAME: &'static str = "MoveItemInput";
@@ -456,7 +456,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::PhotoInput, Default);
+    ops::table!(super::PhotoInput, Default, ());
 
     impl Record for super::Target {
         const NAME: &'static str = "Target";
@@ -488,7 +488,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::LevelsInput, Default);
+    ops::table!(super::LevelsInput, Default, ());
 
     ops::json_schemas!("tools", super::DEFINITIONS {
         super::Filter = "Filter",

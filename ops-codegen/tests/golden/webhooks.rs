@@ -125,12 +125,6 @@ mod impls {
 
     impl ops::Call for super::Subscribe {}
 
-    impl From<()> for super::SubscribeInput {
-        fn from((): ()) -> Self {
-            Self::default()
-        }
-    }
-
     impl From<super::SubscribeInputBody> for super::SubscribeInput {
         fn from(value: super::SubscribeInputBody) -> Self {
             Self { body: Some(value) }
@@ -150,7 +144,7 @@ mod impls {
             (&self.body,)
         }
     }
-    ops::table!(super::SubscribeInput, Default);
+    ops::table!(super::SubscribeInput, Default, ());
 
     impl Record for super::SubscribeInputBody {
         const NAME: &'static str = "SubscribeInputBody";

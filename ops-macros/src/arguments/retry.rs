@@ -11,14 +11,15 @@ use super::values;
 pub(crate) const BACKOFF: u64 = 1_000;
 pub(crate) const MAX_BACKOFF: u64 = 300_000;
 
-/// Errors that no repetition changes, whatever a policy says.
+/// Errors that the argument refuses. A `VALIDATION_ERROR` is mostly one of the input, which no repetition changes. A
+/// policy retries it only for responses that do not fit, and only if it is set where the job is submitted.
 const NEVER: [&str; 3] = ["VALIDATION_ERROR", "ACCESS_DENIED", "OPERATION_NOT_FOUND"];
 /// Codes that any operation may fail with.
 const COMMON: [&str; 5] = ["EXECUTION_ERROR", "UNKNOWN_ERROR", "TIMEOUT", "ABORTED", "TOOL_ERROR"];
 
 /// `retry(attempts = 5, backoff = "1s", max_backoff = "1m", factor = 2, deadline = "1h", errors(Busy))`.
 pub(super) fn retry(input: ParseStream<'_>) -> syn::Result<Retry> {
-    values::in_parentheses(input)?;
+    values::in_parentheses(input, "retry(attempts = 5)")?;
     let content;
     let parentheses = parenthesized!(content in input);
     let mut retry = Retry::default();
@@ -66,7 +67,14 @@ fn codes(input: ParseStream<'_>) -> syn::Result<Vec<ErrorCode>> {
     let codes = values::errors(input)?;
     for code in &codes {
         if NEVER.contains(&code.code.as_str()) {
-            let message = format!("`{}` is never tried again: no repetition changes it", code.code);
+            let message = match code.code.as_str() {
+                "VALIDATION_ERROR" => {
+                    "`VALIDATION_ERROR` can't be retried here: set `RetryPolicy::with_code(\"VALIDATION_ERROR\")` on the \
+                     submit or on `Jobs`, for responses that do not fit"
+                        .to_owned()
+                }
+                other => format!("`{other}` is never retried: remove it"),
+            };
             return Err(syn::Error::new(code.span, message));
         }
         if code.status.is_some() {

@@ -11,6 +11,7 @@ use syn::{Ident, LitInt, LitStr, Token, Type, parenthesized, token};
 use super::parts::{ErrorCode, Kind, Resource};
 use crate::names;
 
+const RESOURCE: &str = "resource(type = \"pet\", action = \"read\")";
 const DURATION: &str = "expected a whole number and a unit: \"250ms\", \"5s\", \"2m\" or \"1h\"";
 
 /// The comma behind an argument, unless it is the last.
@@ -89,17 +90,17 @@ fn milliseconds(text: &str) -> Option<u64> {
     text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// Says what is wrong where a list does not begin.
-pub(crate) fn in_parentheses(input: ParseStream<'_>) -> syn::Result<()> {
+/// Says how the argument is written, by an example, if no parentheses follow its name.
+pub(crate) fn in_parentheses(input: ParseStream<'_>, example: &str) -> syn::Result<()> {
     if input.peek(token::Paren) {
         return Ok(());
     }
-    Err(input.error("expected what belongs to it in parentheses, as in `tags(\"a\", \"b\")`"))
+    Err(input.error(format!("expected parentheses: write `{example}`")))
 }
 
 /// The items in parentheses, at least one.
-fn list<T: Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {
-    in_parentheses(input)?;
+fn list<T: Parse>(input: ParseStream<'_>, example: &str) -> syn::Result<Vec<T>> {
+    in_parentheses(input, example)?;
     let content;
     let parentheses = parenthesized!(content in input);
     let items: Vec<T> = Punctuated::<T, Token![,]>::parse_terminated(&content)?.into_iter().collect();
@@ -109,12 +110,14 @@ fn list<T: Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {
     Ok(items)
 }
 
-pub(crate) fn texts(input: ParseStream<'_>) -> syn::Result<Vec<LitStr>> {
-    list(input)?.into_iter().map(filled).collect()
+/// The texts of the argument `key`.
+pub(crate) fn texts(input: ParseStream<'_>, key: &Ident) -> syn::Result<Vec<LitStr>> {
+    list(input, &format!("{key}(\"a\", \"b\")"))?.into_iter().map(filled).collect()
 }
 
-pub(crate) fn types(input: ParseStream<'_>) -> syn::Result<Vec<Type>> {
-    list(input)
+/// The types of the argument `key`.
+pub(crate) fn types(input: ParseStream<'_>, key: &Ident) -> syn::Result<Vec<Type>> {
+    list(input, &format!("{key}(Pool, Config)"))
 }
 
 pub(crate) fn resource(input: ParseStream<'_>) -> syn::Result<Resource> {
@@ -126,7 +129,7 @@ pub(crate) fn resource(input: ParseStream<'_>) -> syn::Result<Resource> {
     }
     let span = input.span();
     let (mut kind, mut action) = (None, None);
-    for Part(key, text) in list::<Part>(input)? {
+    for Part(key, text) in list::<Part>(input, RESOURCE)? {
         let slot = match key.to_string().as_str() {
             "type" => &mut kind,
             "action" => &mut action,
@@ -138,15 +141,12 @@ pub(crate) fn resource(input: ParseStream<'_>) -> syn::Result<Resource> {
     }
     match (kind, action) {
         (Some(kind), Some(action)) => Ok(Resource { kind, action }),
-        _ => Err(syn::Error::new(
-            span,
-            "a resource has a type and an action: `resource(type = \"pet\", action = \"read\")`",
-        )),
+        _ => Err(syn::Error::new(span, format!("a resource has a type and an action: `{RESOURCE}`"))),
     }
 }
 
 pub(crate) fn errors(input: ParseStream<'_>) -> syn::Result<Vec<ErrorCode>> {
-    let errors: Vec<ErrorCode> = list(input)?;
+    let errors: Vec<ErrorCode> = list(input, "errors(NotFound)")?;
     for (index, error) in errors.iter().enumerate() {
         if errors.iter().take(index).any(|earlier| earlier.code == error.code) {
             return Err(syn::Error::new(error.span, format!("`{}` is declared twice", error.code)));

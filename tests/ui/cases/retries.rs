@@ -1,7 +1,7 @@
 use ops_runtime::operation;
 
 #[operation(namespace = "shop", retry(attempts = 0))]
-async fn none() {}
+async fn zero() {}
 
 #[operation(namespace = "shop", retry(backoff = "1s"))]
 async fn how_many() {}
