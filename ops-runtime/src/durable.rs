@@ -1,4 +1,4 @@
-//! Durable calls: calls that survive their caller and their worker, run once per key, and keep their result.
+//! Durable calls: jobs that survive their caller and their worker. A key creates one job, and its result is kept.
 //!
 //! A *job* is a call that is stored by an *engine*: [`Jobs`] submits it, a [`Worker`] runs it with the operations of a
 //! registry, and its id is enough to get its result. Any query or mutation can be a job: a function of this program, an
@@ -33,11 +33,11 @@ registry.register(Fulfil)?;
 let jobs = Jobs::in_memory();
 let worker = Worker::new(jobs.clone(), registry).start();
 
-// A repeat of the key attaches to the job that it made.
+// A repeated submit with the same key attaches to this job.
 let options = SubmitOptions::new().with_key("order-12");
 let id = jobs.submit::<Fulfil>(FulfilInput { order: 12 }, options).await?.id().to_string();
 
-// Tomorrow, by somebody else.
+// Later, possibly in another process, the id is enough to get the result.
 let job = jobs.job::<Fulfil>(id.parse()?);
 assert_eq!(job.result().await?.data, "ann paid 1200, label 12");
 worker.stop().await;
@@ -55,13 +55,17 @@ worker.stop().await;
 //!   [`Jobs::job_by_key`] finds the job.
 //! - **A handler may run more than once**: if its worker dies, another runs the job again. [`Context::once`] and
 //!   [`Context::step`] keep parts of it from being repeated. With [`Context::idempotency_key`], servers can recognise a
-//!   repetition; an HTTP client sends it by itself. With [`RetryPolicy::once`], a job that fails, or whose worker dies,
-//!   is not run again: it becomes a dead letter. But even then a job that was given back is run again, as the same
-//!   attempt. A job is given back by a worker that is stopped, or by one that has no room for it to wait for a step.
+//!   repetition. If the job, or a step of [`Context::once`], is an operation of an HTTP API with a parameter for such
+//!   keys, the client sends the key. Other calls of a handler do not inherit it: pass it by
+//!   `CallOptions::with_idempotency_key`. With [`RetryPolicy::once`], a job that fails, or whose worker dies, is not run
+//!   again. It becomes a dead letter, unless its error is one that is never retried: then it is a failed job, which is
+//!   kept for its retention. But even then a job that was given back is run again, as the same attempt. A job is given
+//!   back by a worker that is stopped, or by one that has no room for it to wait for a step.
 //! - **Failures are retried** by the [`RetryPolicy`]. A job that has used up its attempts or its time becomes a dead
 //!   letter, with its input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
 //!   A job that fails with another error is kept with its input for its retention, and can be retried by hand as well.
-//! - **Access** is checked when a job runs, with the identity with which it was submitted: [`Jobs::scoped`].
+//! - **Access** is checked when a job runs, with the identity of [`Jobs::scoped`]. A job that was submitted without it
+//!   runs as the owner of the worker's registry, unchecked.
 //!
 //! The documentation of each engine says how long it keeps these promises, and against which failures: [`InMemory`]
 //! does not survive its process; the module `jetstream` (a feature) stores jobs on NATS servers.

@@ -1,8 +1,9 @@
 //! Typed operations: one call, one result, wherever the operation runs.
 //!
-//! An [`Operation`] is a named unit of work with an input and an output type: a function of this program or an endpoint
-//! of an HTTP API. It is described by data, an [`OperationSpec`], and run by a [`Registry`],
-//! whose every result is a [`ResponseEnvelope`]: the data, where it came from, and where it did not match its schema.
+//! An [`Operation`] is a named unit of work with an input and an output type: a function of this program, an endpoint
+//! of an HTTP API, a tool of an MCP server, or an operation of another process. An [`OperationSpec`] describes it. A
+//! [`Registry`] runs it. Every result is a [`ResponseEnvelope`]: the data, its source, and warnings about values that
+//! did not match the schema.
 //!
 #![cfg_attr(
     all(feature = "macros", feature = "registry"),

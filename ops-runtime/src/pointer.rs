@@ -29,12 +29,12 @@ pub fn push(pointer: &mut String, name: &str) {
     pointer.push_str(&escaped(name));
 }
 
-/// Returns the names and numbers that a pointer is made of; none of a text that is no pointer.
+/// Returns the names and numbers of a pointer. There are none if the text is not a pointer.
 pub fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     pointer.split('/').skip(1).map(unescaped)
 }
 
-/// Returns the name of the definition that a `$ref` leads to or into; none if it leads elsewhere.
+/// Returns the name of the definition that a `$ref` leads to or into. `None` if it leads to anything else.
 pub fn definition(reference: &str) -> Option<Cow<'_, str>> {
     let name = reference.strip_prefix(DEFINITIONS)?;
     Some(unescaped(name.split('/').next().unwrap_or(name)))

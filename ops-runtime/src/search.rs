@@ -52,7 +52,7 @@ pub struct SearchIndex {
 pub struct Hit {
     /// The id of the operation.
     pub id: Text,
-    /// How well it answers, for comparing with others of the same search: greater is better.
+    /// How well the operation matches. Higher is better; scores of different searches cannot be compared.
     pub score: f32,
 }
 
@@ -69,7 +69,7 @@ impl SearchIndex {
         Self { index: builder.finish() }
     }
 
-    /// Finds the operations that answer a question best, at most `limit`, the best first.
+    /// Finds the operations that match the words best: at most `limit`, the best first.
     ///
     /// Operations with the same score are in the order in which the index got them. A question without a word that the
     /// index knows finds nothing.

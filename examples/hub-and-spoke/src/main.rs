@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 /// Says who is who; a real hub would look into its tokens.
 const TOKENS: [(&str, &str); 3] = [("t-artist", "artist"), ("t-clerk", "clerk"), ("t-visitor", "visitor")];
 
-/// Greets whoever calls.
+/// Greets the caller.
 #[operation(namespace = "hub", kind = query)]
 async fn greet(context: &Context) -> String {
     format!("welcome, {}", context.identity().map_or("stranger", |identity| &identity.id))

@@ -46,7 +46,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let router = Router::new().route("/books/{id}", get(show)).route("/books", post(add));
     tokio::spawn(async move { axum::serve(listener, router).await });
 
-    // No document fails because of one part of it. Nobody says what a `Novel` is: the reader tells, and takes any JSON.
+    // No document fails because of one part of it. The document does not define `Novel`: the reader reports that, and accepts
+    // any JSON.
     let imported = from_openapi(DOCUMENT, config)?;
     assert_eq!(imported.diagnostics.len(), 1);
     imported.diagnostics.iter().for_each(|diagnostic| println!("{diagnostic}"));

@@ -1,4 +1,4 @@
-//! One registry, one kind of call: a local function, somebody's HTTP API, a stream of events: `cargo run -p quickstart`.
+//! One registry and one kind of call for a local function, an HTTP API and a stream of events: `cargo run -p quickstart`.
 //!
 //! `cargo run -p quickstart -- serve 127.0.0.1:4010` only serves the shop, for a client in another program.
 
@@ -47,34 +47,34 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     registry.register(Quote)?;
     registry.register_all(client.bind(shop::operations())?)?;
 
-    println!("A local function, called by its type:");
+    println!("A typed call of a local function:");
     print(registry.execute::<WithTax>(100.0).await);
 
-    println!("An HTTP API, called by its type:");
+    println!("A typed call of an HTTP API:");
     print(registry.execute::<shop::ShowPet>(1).await);
 
-    println!("The same by its id, for programs that meet operations at run time:");
+    println!("A call by id, for programs that read documents at run time:");
     print(registry.call("shop.showPet", serde_json::json!({ "petId": 1 })).await);
 
-    println!("A response that says the same in another way is converted, and the envelope says so:");
+    println!("A value of another JSON type is converted, and the envelope has a warning:");
     print(registry.execute::<shop::ShowPet>(2).await);
 
-    println!("One that lacks something is an error, with the response in it; nothing is made up:");
+    println!("A missing value is an error that contains the response:");
     print(registry.execute::<shop::ShowPet>(3).await);
 
-    println!("An HTTP error, with what the server said:");
+    println!("An error response of the API:");
     print(registry.execute::<shop::ShowPet>(404).await);
 
-    println!("A stream of server-sent events, an envelope each:");
+    println!("A subscription: each server-sent event has an envelope:");
     let mut sales = registry.subscribe::<shop::WatchSales>(shop::WatchSalesInput { limit: Some(3) }).await?;
     while let Some(sale) = sales.next().await {
         print(sale);
     }
 
-    println!("Somebody who lacks the scope is turned away:");
+    println!("A caller without the scope is refused:");
     print(registry.scoped(Identity::new("bob")).execute::<Quote>(1).await);
 
-    println!("Somebody who has it is served; the operation calls two others on their behalf:");
+    println!("A caller with the scope is served, and the nested calls have the same identity:");
     let ann = Identity::new("ann").with_scope("till:quote");
     print(registry.scoped(ann).execute::<Quote>(1).await);
     Ok(())

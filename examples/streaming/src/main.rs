@@ -62,7 +62,7 @@ async fn run(client: &HttpClient, folder: &Path) -> Result<(), Box<dyn Error>> {
     }
 
     // Lines of JSON.
-    let mut journal = client.subscribe::<archive::ReadJournal>(archive::ReadJournalInput {}).await?;
+    let mut journal = client.subscribe::<archive::ReadJournal>(()).await?;
     while let Some(entry) = journal.next().await {
         let entry = entry?.data;
         println!("journal: {} {} bytes", entry.action, entry.bytes);

@@ -1,4 +1,4 @@
-//! The bank: another API, which this program serves itself so that it can be tried without a network.
+//! The bank: another API, which this program serves itself, so that it needs no network.
 
 use ops_runtime::serve::HttpServer;
 use ops_runtime::{CallError, Context, Registry};

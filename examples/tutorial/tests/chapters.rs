@@ -63,7 +63,7 @@ async fn the_workers() {
     let program = env!("CARGO_BIN_EXE_remote");
     let (_hub, url) = started(program, &["hub", "127.0.0.1:0"]).await;
     let _worker = Command::new(program).args(["worker", &url]).kill_on_drop(true).spawn().unwrap();
-    // Until the worker has said what it serves, the call finds nobody.
+    // Until the worker has announced what it serves, the call fails.
     for _ in 0..200 {
         let output = Command::new(program).args(["call", &url]).output().await.unwrap();
         if output.status.success() {

@@ -88,9 +88,9 @@ impl CallEvent {
 pub struct CallRequest {
     /// The id of the call in all of its events.
     pub request_id: RequestId,
-    /// `namespace.name`.
+    /// The id of the operation, `namespace.name`.
     pub operation_id: Text,
-    /// Any JSON.
+    /// The input of the operation, any JSON.
     pub input: Payload,
     /// The request whose handler makes this call.
     pub parent_request_id: Option<RequestId>,

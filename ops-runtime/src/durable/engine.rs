@@ -186,7 +186,7 @@ pub trait Engine: Send + Sync + 'static {
         most: usize,
     ) -> EngineResult<'a, JobPage>;
 
-    /// How many jobs of a queue there are.
+    /// Counts the jobs of a queue, by state.
     fn stats<'a>(&'a self, queue: &'a str) -> EngineResult<'a, QueueStats>;
 }
 
@@ -305,22 +305,22 @@ impl JobPage {
     }
 }
 
-/// How many jobs of a queue there are.
+/// The numbers of jobs in a queue, by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueueStats {
-    /// Jobs that have not ended: waiting, delayed and running.
+    /// Number of jobs that have not ended: waiting, delayed and running.
     pub open: u64,
-    /// Those of them that a worker has.
+    /// Number of open jobs that were delivered to a worker.
     pub running: u64,
-    /// Dead letters.
+    /// Number of dead letters.
     pub dead: u64,
     /// How long ago the oldest open job could have started. `None` if no open job is due.
     pub oldest: Option<Duration>,
 }
 
 impl QueueStats {
-    /// These numbers.
+    /// Makes the counts of a queue.
     pub const fn new(open: u64, running: u64, dead: u64) -> Self {
         Self { open, running, dead, oldest: None }
     }

@@ -47,7 +47,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// What an error says about a job. `None` for any other error.
+    /// Reads the error of a job from a [`CallError`]. `None` if it is another error.
     pub fn of(error: &CallError) -> Option<Self> {
         let job = error.details().get("job").and_then(Value::as_str)?.parse().ok()?;
         match error.code().as_str() {

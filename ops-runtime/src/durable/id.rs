@@ -154,7 +154,7 @@ impl<'de> Deserialize<'de> for JobId {
     }
 }
 
-/// The error of a text that is not the id of a job.
+/// The error of parsing a text that is not the id of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidJobId;

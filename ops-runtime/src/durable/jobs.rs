@@ -34,7 +34,7 @@ const STEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Number of dead letters per request.
 const PAGE: usize = 100;
 
-/// The jobs of an engine: submits them, and makes handles from their ids.
+/// Submits jobs to an engine, and finds them by their ids.
 ///
 /// Cheap to clone. All processes of a system use the same engine and queues.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ pub(crate) struct Origin<'a> {
 }
 
 impl Jobs {
-    /// The jobs of an engine.
+    /// Makes a handle to submit jobs to this engine, and to find them.
     pub fn new(engine: impl Engine) -> Self {
         let shared = Shared { engine: Arc::new(engine), queues: Vec::new(), retries: Vec::new(), steps: STEPS };
         Self { shared: Arc::new(shared), identity: None }
@@ -251,7 +251,7 @@ impl Jobs {
         pages.map(stream::iter).flatten().boxed()
     }
 
-    /// How many jobs of a queue there are.
+    /// Counts the jobs of a queue, by state.
     ///
     /// # Errors
     /// A `VALIDATION_ERROR` if the name is not valid for a queue, or the error of the engine.

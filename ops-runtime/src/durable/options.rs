@@ -83,7 +83,7 @@ impl SubmitOptions {
         self
     }
 
-    /// Starts the job so long after the submit, at most a hundred years.
+    /// Starts the job after a delay, which counts from the submit: at most a hundred years.
     #[must_use]
     pub fn with_delay(mut self, delay: Duration) -> Self {
         self.start = Some(When::After(delay));

@@ -199,7 +199,7 @@ pub struct FailedAttempt {
 }
 
 impl FailedAttempt {
-    /// An attempt that failed at a time.
+    /// Makes the record of an attempt that failed at `at`, in milliseconds since the Unix epoch.
     pub fn new(attempt: u32, at: u64, error: CallError) -> Self {
         Self { attempt, at, error }
     }
@@ -316,7 +316,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The ending of a job at a time, after so many attempts.
+    /// Makes the record of a job that ended at `at`, in milliseconds since the Unix epoch, after `attempts` attempts.
     ///
     /// Its retention counts from when the job could have started, if that is later: a job that was cancelled before
     /// must not start then, and one of a schedule must not be submitted again until then.
@@ -404,7 +404,7 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
-    /// The dead letter of a job that ended at a time.
+    /// Makes the dead letter of a job that ended at `at`, in milliseconds since the Unix epoch.
     pub fn new(job: JobRecord, at: u64, tries: Tries, error: CallError) -> Self {
         Self { job, error, at, attempts: tries.attempts, history: tries.history }
     }

@@ -61,8 +61,8 @@ enum Kind {
 }
 
 impl Schedule {
-    /// At the times that match a cron pattern, in UTC: minute, hour, day of the month, month, day of the week;
-    /// optionally with a field for seconds before them.
+    /// A schedule of the times that match a cron pattern, in UTC: minute, hour, day of the month, month, day of the
+    /// week; optionally with a field for seconds before them.
     ///
     /// # Errors
     /// A `VALIDATION_ERROR` if the pattern is invalid.
@@ -72,7 +72,7 @@ impl Schedule {
         Ok(Self(Kind::Cron(pattern)))
     }
 
-    /// At each interval, at least a second, counted from when the schedule is made.
+    /// A schedule of equal intervals, at least a second each, counted from when it is first set.
     pub fn every(interval: Duration) -> Self {
         Self(Kind::Every(interval.max(SHORTEST)))
     }

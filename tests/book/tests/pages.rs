@@ -37,6 +37,103 @@ fn every_page_is_plain_markdown_too() {
     }
 }
 
+/// What a reader sees of a page's snippets of Rust, a text for each, without comments. Whole programs are left out.
+fn snippets(page: &Page) -> Vec<String> {
+    let blocks = pages::blocks(&page.text).into_iter().filter(|block| block.is("rust") && !block.is_included());
+    let parts = blocks.filter(|block| !block.info.contains("elsewhere") && !block.text.contains("fn main()"));
+    let seen = |text: &str| -> String {
+        let lines = text.lines().filter(|line| !pages::is_hidden(line));
+        lines.flat_map(|line| [line.split("// ").next().unwrap(), "\n"]).collect()
+    };
+    parts.map(|block| seen(&block.text)).collect()
+}
+
+/// Variables that snippets use without making them.
+const VARIABLES: [&str; 2] = ["client", "registry"];
+
+/// Generated modules that snippets use.
+const MODULES: [&str; 6] = ["archive", "contacts", "files", "llm", "payments", "shop"];
+
+fn names() -> impl Iterator<Item = &'static str> {
+    VARIABLES.into_iter().chain(MODULES)
+}
+
+/// True if a snippet uses a name that it does not define.
+fn uses(snippet: &str, name: &str) -> bool {
+    let ends: &[&str] = if VARIABLES.contains(&name) { &[".", ",", ")"] } else { &["::"] };
+    let is_defined = snippet.contains(&format!("let {name} ")) || snippet.contains(&format!("{name}: "));
+    let is_whole = |before: Option<char>| before.is_none_or(|c| !c.is_alphanumeric() && !"_.:\"`".contains(c));
+    !is_defined
+        && snippet.match_indices(name).any(|(at, _)| {
+            let after = &snippet[at + name.len()..];
+            is_whole(snippet[..at].chars().next_back()) && ends.iter().any(|end| after.starts_with(end))
+        })
+}
+
+#[test]
+fn answers_explain_the_names_in_their_snippets() {
+    let index = fs::read_to_string(pages::source().join("how-to/index.md")).unwrap();
+    let (_, list) = index.split_once("\n## Names in the snippets\n").unwrap();
+    for name in names() {
+        assert!(list.contains(&format!("`{name}`")), "how-to/index.md does not explain `{name}`");
+    }
+    let links = ["](index.md#names-in-the-snippets)", "](../start/api.md)"];
+    for page in pages::all().iter().filter(|page| page.path.starts_with("how-to/") && page.path != "how-to/index.md") {
+        let snippets = snippets(page);
+        let used: Vec<&str> = names().filter(|name| snippets.iter().any(|snippet| uses(snippet, name))).collect();
+        assert!(
+            used.is_empty() || links.iter().any(|link| page.text.contains(link)),
+            "{} does not say where {used:?} come from: link to `{}`",
+            page.path,
+            links[0]
+        );
+    }
+}
+
+/// What snippets use of `ops-runtime`, and the features that have it.
+const FEATURES: [(&str, &[&str]); 13] = [
+    ("HttpConfig", &["http", "compression", "gateway"]),
+    ("ops_runtime::http::", &["http", "compression", "gateway"]),
+    ("ops_runtime::serve::", &["http-server"]),
+    ("McpServer::", &["mcp-server"]),
+    ("McpPeer", &["mcp-server"]),
+    ("McpClient", &["mcp", "mcp-auth"]),
+    ("ops_runtime::gateway::", &["gateway"]),
+    ("ops_runtime::program::", &["program"]),
+    ("ops_runtime::durable::", &["durable"]),
+    ("ops_runtime::call::websocket::", &["websocket"]),
+    ("ops_runtime::call::nats::", &["nats"]),
+    ("ops_runtime::search::", &["search"]),
+    ("ops_runtime::typescript::", &["typescript"]),
+];
+
+#[test]
+fn answers_name_the_features_that_they_need() {
+    for page in pages::all().iter().filter(|page| page.path.starts_with("how-to/")) {
+        let (snippets, prose) = (snippets(page), pages::prose(&page.text));
+        for (part, features) in FEATURES {
+            let is_used = snippets.iter().any(|snippet| snippet.contains(part));
+            let is_named = features.iter().any(|feature| prose.contains(&format!("`{feature}`")));
+            assert!(!is_used || prose.contains("feature") && is_named, "{}: {part} needs {features:?}", page.path);
+        }
+    }
+}
+
+/// Without an authenticator, an HTTP server refuses every call of an operation with access rules.
+#[test]
+fn operations_with_access_rules_are_served_to_known_callers() {
+    let readme = fs::read_to_string(pages::root().join("README.md")).unwrap();
+    let readme = Page { path: "README.md".to_owned(), title: String::new(), text: readme };
+    for page in pages::all().iter().chain([&readme]) {
+        for snippet in snippets(page) {
+            let is_served = snippet.contains("HttpServer::new(");
+            let has_rules = ["scopes(", "scopes_any(", "resource("].iter().any(|rule| snippet.contains(rule));
+            let knows_callers = snippet.contains(".with_authenticator(");
+            assert!(!is_served || !has_rules || knows_callers, "{}: nobody can call this:\n{snippet}", page.path);
+        }
+    }
+}
+
 /// Programs that pages name and that are not ours.
 const OTHERS: [&str; 5] = [".venv/bin/nats-server", ".venv/bin/pip", "cp", "curl", "python3"];
 
@@ -63,6 +160,7 @@ fn every_command_names_what_there_is() {
                 }
                 ["cargo", "run" | "test", "-p", name, ..] => is_package(name),
                 ["cargo", "run"] | ["cargo", "run", "--", ..] | ["cargo", "new", _] => true,
+                ["cargo", "new", "--lib", _] => true,
                 ["cd", folder] => commands(&page).iter().any(|(_, other)| *other == format!("cargo new {folder}")),
                 ["cargo", "install", "--locked", "--path", path, "--features", "cli"] => {
                     root.join(path.trim_start_matches("ops/")).join("Cargo.toml").exists()

@@ -1,4 +1,5 @@
-//! The starts work as they stand: each is done in a folder of its own, with the files and the dependencies that the page shows.
+//! The starts, the tutorial and the README work as they stand: each is done in a folder of its own, with the files and the
+//! dependencies that the page shows.
 
 #[path = "../../src/folder.rs"]
 pub mod folder;
@@ -10,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use folder::{Folder, target};
-use ops_tests_book::pages::{blocks, root};
+use ops_tests_book::pages::{blocks, expand, root, source};
 
 /// A process that ends with the test.
 struct Running(Child);
@@ -28,38 +29,85 @@ fn file(page: &str, name: &str) -> String {
     blocks(&page[at..]).into_iter().next().unwrap().text
 }
 
+/// A package in a folder of its own, with the dependencies that a page shows.
+struct Package {
+    folder: Folder,
+    /// The root of the repository, without `..`.
+    root: PathBuf,
+}
+
+impl Package {
+    fn new(name: &str, page: &str) -> Self {
+        let root = fs::canonicalize(root()).unwrap();
+        let folder = Folder::new(&root, &format!("starts/{name}")).unwrap();
+        let dependencies = file(page, "Cargo.toml").replace("\"../ops/", &format!("\"{}/", root.display()));
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{dependencies}\n[workspace]\n\n[profile.dev]\n\
+             debug = \"line-tables-only\"\n[profile.dev.package.\"*\"]\ndebug = false\n"
+        );
+        fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+        let package = Self { folder, root };
+        package.write("Cargo.toml", &manifest);
+        package
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        ops_codegen::write_if_changed(&path, text).unwrap();
+    }
+
+    /// Copies a file of the repository.
+    fn copy(&self, from: &str, to: &str) {
+        self.write(to, &fs::read_to_string(self.root.join(from)).unwrap());
+    }
+
+    /// Where Cargo puts the programs of the package. An example may have programs of the same names.
+    fn programs(&self) -> PathBuf {
+        self.folder.join("target")
+    }
+
+    /// Runs Cargo, and returns what it prints. All but the programs is built where everything else is.
+    fn cargo(&self, command: &str, arguments: &[&str]) -> String {
+        let output = Command::new(self.root.join("tests/cargo"))
+            .args([command, "--quiet", "--offline", "--target-dir"])
+            .arg(self.programs())
+            .args(arguments)
+            .env("CARGO_BUILD_BUILD_DIR", target(&self.root))
+            .current_dir(&*self.folder)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        // Not even a warning: readers would see it, too.
+        assert!(output.status.success() && said.is_empty(), "cargo {command} {arguments:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Adds the blocks of a page to the files that it names at the beginning of a line.
+    fn add(&self, page: &str) {
+        for (at, _) in page.match_indices("\n`") {
+            let Some((name, _)) = page[at + 2..].split_once('`') else { continue };
+            if name == "build.rs" || name.starts_with("src/") {
+                let earlier = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+                let block = blocks(&page[at..]).into_iter().next().unwrap();
+                self.write(name, &format!("{earlier}{}\n", block.text));
+            }
+        }
+    }
+}
+
 /// Does what a page says up to `cargo run`: the program that comes of it, with another address than that of the page.
 fn made(page: &str, name: &str, files: &[&str], documents: &[&str], address: (&str, &str)) -> PathBuf {
     let text = fs::read_to_string(root().join(page)).unwrap();
-    let root = fs::canonicalize(root()).unwrap();
-    let folder = Folder::new(&root, &format!("starts/{name}")).unwrap();
-    fs::create_dir_all(folder.join("src")).unwrap();
-    let dependencies = file(&text, "Cargo.toml").replace("\"../ops/", &format!("\"{}/", root.display()));
-    let manifest = format!(
-        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{dependencies}\n[workspace]\n\n[profile.dev]\n\
-         debug = \"line-tables-only\"\n[profile.dev.package.\"*\"]\ndebug = false\n"
-    );
-    ops_codegen::write_if_changed(&folder.join("Cargo.toml"), &manifest).unwrap();
-    fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    let package = Package::new(name, &text);
     for name in files {
-        ops_codegen::write_if_changed(&folder.join(name), &file(&text, name).replace(address.0, address.1)).unwrap();
+        package.write(name, &file(&text, name).replace(address.0, address.1));
     }
     for document in documents {
-        let from = root.join(document);
-        ops_codegen::write_if_changed(&folder.join(from.file_name().unwrap()), &fs::read_to_string(&from).unwrap())
-            .unwrap();
+        package.copy(document, Path::new(document).file_name().unwrap().to_str().unwrap());
     }
-    let target = target(&root);
-    let output = Command::new(root.join("tests/cargo"))
-        .args(["build", "--quiet", "--offline", "--target-dir"])
-        .arg(&target)
-        .current_dir(&*folder)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    // Not even a warning: readers would see it, too.
-    assert!(output.status.success() && said.is_empty(), "{page}: {said}");
-    target.join("debug").join(name)
+    package.cargo("build", &[]);
+    package.programs().join("debug").join(name)
 }
 
 fn printed(program: &Path, arguments: &[&str]) -> String {
@@ -81,13 +129,55 @@ fn call_an_api() {
     let program = made(page, "shop-client", &files, &["examples/quickstart/shop.yaml"], ("127.0.0.1:4010", &address));
     let build = Command::new(root().join("tests/build")).arg("quickstart").status();
     assert!(build.unwrap().success());
-    let shop = program.with_file_name("quickstart");
+    let shop = target(&fs::canonicalize(root()).unwrap()).join("debug/quickstart");
     let mut shop = Running(Command::new(shop).args(["serve", &address]).stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(shop.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, format!("http://{address}\n"));
     let shown = blocks(&fs::read_to_string(root().join(page)).unwrap()).into_iter().find(|block| block.info == "text");
     assert_eq!(printed(&program, &[]), shown.unwrap().text);
+}
+
+/// Each chapter compiles with what the earlier ones have added, and its program prints what the page shows.
+#[test]
+fn the_tutorial_in_a_crate_of_its_own() {
+    let package = Package::new("tutorial", &fs::read_to_string(source().join("tutorial/index.md")).unwrap());
+    // What an earlier run left.
+    let _ = fs::remove_dir_all(package.folder.join("src"));
+    let _ = fs::remove_file(package.folder.join("build.rs"));
+    package.copy("examples/tutorial/rates.yaml", "rates.yaml");
+    package.copy("examples/tutorial/src/bank.rs", "src/bank.rs");
+    for chapter in ["function", "api", "test", "http", "mcp", "workers", "jobs"] {
+        let path = format!("tutorial/{chapter}.md");
+        let page = expand(&path, &fs::read_to_string(source().join(&path)).unwrap()).unwrap();
+        package.add(&page);
+        match chapter {
+            "function" | "api" | "jobs" => {
+                let shown = blocks(&page).into_iter().find(|block| block.is("text")).unwrap();
+                assert_eq!(package.cargo("run", &["-p", "tutorial", "--bin", chapter]), shown.text, "{chapter}");
+            }
+            "test" => drop(package.cargo("test", &["-p", "tutorial", "--lib"])),
+            _ => drop(package.cargo("build", &[])),
+        }
+    }
+}
+
+/// The snippet of the README is the body of a program with the dependencies above it.
+#[test]
+fn the_readme() {
+    let page = fs::read_to_string(root().join("README.md")).unwrap();
+    let snippet = blocks(&page).into_iter().find(|block| block.is("rust")).unwrap().text;
+    let package = Package::new("readme", &page);
+    let start = fs::read_to_string(root().join("docs/src/start/api.md")).unwrap();
+    package.write("build.rs", &file(&start, "build.rs"));
+    package.copy("examples/quickstart/shop.yaml", "shop.yaml");
+    // The snippet does nothing with the results of its calls.
+    let program = format!(
+        "#![allow(unused_variables)]\n\nops_runtime::include_operations!(pub mod shop = \"shop\");\n\n#[tokio::main]\n\
+         async fn main() -> Result<(), Box<dyn std::error::Error>> {{\n{snippet}Ok(())\n}}\n"
+    );
+    package.write("src/main.rs", &program);
+    package.cargo("check", &[]);
 }
 
 #[test]

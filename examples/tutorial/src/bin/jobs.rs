@@ -2,7 +2,7 @@
 
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::{Jobs, SubmitOptions, Worker};
-use tutorial::{Ship, ShipInput, bank, registry};
+use tutorial::{Charge, Ship, ShipInput, bank, registry};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -10,9 +10,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(url) => Jobs::new(JetStream::connect(&url, JetStreamConfig::new().with_replicas(1)).await?),
         None => Jobs::in_memory(),
     };
-    let worker = Worker::new(jobs.clone(), registry(&bank::start().await?)?).start();
+    let registry = registry(&bank::start().await?)?;
+    registry.register(Charge)?;
+    registry.register(Ship)?;
+    let worker = Worker::new(jobs.clone(), registry).start();
 
-    // A second submit with the key attaches to the first, whatever happened in between.
+    // A second submit with the same key returns the same job.
     let input = || ShipInput { customer: "ann".into(), kilograms: 2.0 };
     let first = jobs.submit::<Ship>(input(), SubmitOptions::new().with_key("parcel-12")).await?;
     let again = jobs.submit::<Ship>(input(), SubmitOptions::new().with_key("parcel-12")).await?;

@@ -1,5 +1,6 @@
 //! Chapter 6: workers. `remote hub ADDRESS`, `remote worker URL`, `remote call URL`.
 
+// ANCHOR: main
 use ops_runtime::Registry;
 use ops_runtime::call::CallHandler;
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
@@ -15,9 +16,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => Err("usage: remote hub ADDRESS | worker URL | call URL".into()),
     }
 }
+// ANCHOR_END: main
 
 // ANCHOR: hub
-/// The hub serves nothing itself. It passes calls on to the workers that have connected.
+/// The hub serves nothing itself. It forwards calls to the workers that have connected.
 async fn hub(address: &str) -> Result<(), Box<dyn std::error::Error>> {
     let hub = Hub::new(CallHandler::new(Registry::new())).with_forwarding().with_anonymous_serving();
     let server = hub.listen(address).await?;
@@ -27,7 +29,7 @@ async fn hub(address: &str) -> Result<(), Box<dyn std::error::Error>> {
 // ANCHOR_END: hub
 
 // ANCHOR: worker
-/// A worker serves the operations of a registry to whoever calls through the hub.
+/// A worker serves the operations of a registry to callers of the hub.
 async fn worker(url: &str) -> Result<(), Box<dyn std::error::Error>> {
     let handler = CallHandler::new(registry(&bank::start().await?)?);
     let _worker = WebSocketClient::connect(url, WebSocketConfig::new().with_handler(handler)).await?;

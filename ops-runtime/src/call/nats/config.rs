@@ -27,7 +27,7 @@ pub struct NatsConfig {
 }
 
 impl NatsConfig {
-    /// Connects without credentials, or with those of the URL; callers are anonymous.
+    /// The default configuration: credentials only from the URL, and anonymous callers.
     pub fn new() -> Self {
         Self {
             prefix: "ops".to_owned(),

@@ -32,7 +32,7 @@ pub struct RedisConfig {
 }
 
 impl RedisConfig {
-    /// Keys begin with `ops`; callers are anonymous.
+    /// The default configuration: keys begin with `ops`, and callers are anonymous.
     pub fn new() -> Self {
         Self {
             keys: Keys("ops".to_owned()),

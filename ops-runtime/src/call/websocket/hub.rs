@@ -80,7 +80,8 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// A hub that admits requests for this host, gives no peer an identity, and ignores announcements.
+    /// A hub that accepts requests for `localhost`, `127.0.0.1` and `[::1]` only. Spokes are anonymous, and the
+    /// operations that they announce are ignored.
     pub fn new(handler: CallHandler) -> Self {
         Self {
             handler,
