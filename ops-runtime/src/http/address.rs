@@ -39,6 +39,13 @@ pub(super) fn parse_url(text: &str) -> Result<Url, CallError> {
     if !is_http(&url) {
         return Err(invalid("/baseUrl", format!("the base URL has the scheme `{}`, not http or https", url.scheme())));
     }
+    // A brace that is meant is written as `%7B`.
+    let before_query = text.split(['?', '#']).next().unwrap_or_default();
+    if before_query.contains('{') && url.path().contains("%7B") {
+        let message = "the base URL has a placeholder in braces: write its value there, or set no base URL and call \
+                       `with_server_variable`";
+        return Err(invalid("/baseUrl", message.to_owned()));
+    }
     Ok(url)
 }
 
@@ -51,6 +58,13 @@ mod tests {
     fn a_base_url_without_a_scheme_says_what_one_is() {
         let error = parse_url("api.example.com").unwrap_err();
         assert!(error.message().contains("such as `https://api.example.com/v1`: relative URL"), "{error}");
+    }
+
+    #[test]
+    fn a_base_url_has_no_placeholders() {
+        let error = parse_url("https://api.example.com/{region}/v1").unwrap_err();
+        assert!(error.message().contains("`with_server_variable`"), "{error}");
+        assert!(parse_url("https://api.example.com/%7Bregion%7D?a={b}").is_ok());
     }
 
     #[test]

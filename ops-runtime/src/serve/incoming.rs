@@ -102,6 +102,9 @@ impl Incoming<'_> {
 
     pub(super) fn lacking(&self, lack: Lack) -> Problem {
         match lack {
+            // No credentials help: whoever runs the server should know why.
+            Lack::Identity if self.server.authenticator.is_none() => Problem::unauthorized(self.server.challenge())
+                .described("the operation is for known callers, and this server has no authenticator"),
             Lack::Identity => Problem::unauthorized(self.server.challenge()),
             Lack::Rights => Problem::forbidden(auth::insufficient(&self.server.schemes, &self.parts.headers)),
         }

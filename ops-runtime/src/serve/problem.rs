@@ -51,6 +51,11 @@ impl Problem {
         self
     }
 
+    /// The same failure, described otherwise.
+    pub(super) fn described(self, detail: &str) -> Self {
+        Self { detail: detail.to_owned(), ..self }
+    }
+
     /// There is no room for the request now.
     pub(super) fn busy(detail: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail).with(RETRY_AFTER, HeaderValue::from_static("1"))
