@@ -23,27 +23,17 @@ use crate::CallError;
 /// The header with which a stream of events continues (WHATWG HTML, section 9.2.5).
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The headers that another host receives, beside the body and the keys for which `is_idempotency_header` is true.
+/// The headers that another host receives, beside those of the body, conditions, and the keys for which
+/// `is_idempotency_header` is true.
 ///
 /// It lists headers that hold no credential by their standards rather than credentials, since any other header of the
 /// caller may contain credentials.
-static HARMLESS: [HeaderName; 20] = [
+static HARMLESS: [HeaderName; 9] = [
     ACCEPT,
     ACCEPT_ENCODING,
     ACCEPT_LANGUAGE,
     CACHE_CONTROL,
-    CONTENT_DISPOSITION,
-    CONTENT_ENCODING,
-    CONTENT_LANGUAGE,
-    CONTENT_LENGTH,
-    CONTENT_LOCATION,
-    CONTENT_RANGE,
-    CONTENT_TYPE,
-    IF_MATCH,
-    IF_MODIFIED_SINCE,
-    IF_NONE_MATCH,
     IF_RANGE,
-    IF_UNMODIFIED_SINCE,
     LAST_EVENT_ID,
     HeaderName::from_static("prefer"),
     RANGE,
@@ -244,7 +234,8 @@ fn refuse_lost(method: &Method, name: &HeaderName, to: &Url) -> Result<(), CallE
 }
 
 fn is_harmless(name: &HeaderName) -> bool {
-    HARMLESS.contains(name) || is_idempotency_header(name.as_str())
+    let listed = [&HARMLESS[..], OF_BODY, CONDITIONS];
+    listed.iter().any(|names| names.contains(name)) || is_idempotency_header(name.as_str())
 }
 
 /// The headers that another origin may receive.

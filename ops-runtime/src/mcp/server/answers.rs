@@ -135,7 +135,7 @@ impl Answers {
         Some((found.event_id.clone(), found.event.clone()))
     }
 
-    /// Keeps the answer in the stream of a call, even if nobody reads the stream to its end.
+    /// Passes the events of a call on, and keeps its answer. If the client stops reading, the rest is read here.
     pub(super) fn watch(self: Arc<Self>, events: EventStream) -> EventStream {
         Box::pin(Watched { events: Some(events), answers: self })
     }
