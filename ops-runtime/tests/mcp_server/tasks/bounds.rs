@@ -9,7 +9,7 @@ use ops_runtime::mcp::{McpServer, McpTasks};
 use ops_runtime::{CallError, Context, operation};
 use serde_json::{Value, json};
 
-use super::{Work, WorkInput, code, jobs, registry, server, tasks, worker};
+use super::{Work, WorkInput, code, jobs, registry, runs, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
 use crate::http::{Ask, authenticated};
 
@@ -120,12 +120,12 @@ async fn an_ended_task_expires() {
 
 #[tokio::test]
 async fn a_task_whose_workers_die_has_an_error_of_the_protocol() {
-    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(200))))
+    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_secs(1))))
         .with_retry("*", RetryPolicy::once());
     let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
     let task = client.begin("job_work", json!({ "millis": 60_000, "text": "never" })).await;
     let dies = worker(&jobs);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    runs(&jobs, "jobs").await;
     drop(dies);
     let _worker = worker(&jobs);
     let result = client.of_task("tasks/result", &task).await;
@@ -142,7 +142,7 @@ async fn nest(context: &Context, millis: u64, text: String) -> Result<String, Ca
 /// The task itself came to an end: by the error of its step, which is an answer.
 #[tokio::test]
 async fn a_task_whose_step_has_lost_its_workers_has_an_answer() {
-    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(200))))
+    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_secs(1))))
         .with_retry("*", RetryPolicy::once())
         .with_queue("job.work", "doomed");
     let registry = registry();
@@ -152,12 +152,7 @@ async fn a_task_whose_step_has_lost_its_workers_has_an_answer() {
     let worker = |queue| Worker::new(jobs.clone(), registry.clone()).with_queues([queue]).start();
     let (_worker, dies) = (worker("jobs"), worker("doomed"));
     let task = client.begin("job_nest", json!({ "millis": 60_000, "text": "lost" })).await;
-    for _ in 0..300 {
-        if jobs.stats("doomed").await.unwrap().running == 1 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    runs(&jobs, "doomed").await;
     drop(dies);
     let _other = worker("doomed");
     let result = client.of_task("tasks/result", &task).await;

@@ -79,7 +79,8 @@ async fn tasks_conform() {
     use ops_runtime::durable::engine::EngineLimits;
     use ops_runtime::durable::{InMemory, Jobs};
 
-    let engine = InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_millis(500)));
+    // A call waits far shorter for its result than a dead worker keeps it, else the death would be told before the task is.
+    let engine = InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_secs(3)));
     let jobs = Jobs::new(engine).with_retry("*", RetryPolicy::once()).with_queue("t.protocol_error_job", "doomed");
     let _worker = Worker::new(jobs.clone(), registry()).with_queues(["jobs"]).start();
     let doomed = jobs.clone();
@@ -93,6 +94,7 @@ async fn tasks_conform() {
     });
     let tasks = McpTasks::new(jobs)
         .with_poll_interval(Duration::from_millis(100))
+        .with_inline_timeout(Duration::from_millis(100))
         .with_support("t.greet", TaskSupport::Forbidden)
         .with_support("t.failing_job", TaskSupport::Required);
     let names = |spec: &ops_runtime::spec::OperationSpec| spec.name().to_owned();

@@ -1,11 +1,13 @@
 //! The extension of 2026-07-28.
 
+use std::time::Duration;
+
 use ops_runtime::access::Identity;
 use ops_runtime::durable::Worker;
 use ops_runtime::mcp::{McpServer, TaskSupport};
 use serde_json::{Value, json};
 
-use super::{code, dropped, jobs, registry, server, tasks, worker};
+use super::{code, dropped, jobs, registry, runs, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
 use crate::fixture::echo;
 
@@ -26,12 +28,15 @@ async fn a_call_that_takes_long_becomes_a_task() {
     let mut client = Client::connect_with(server(&jobs), REVISIONS[1], capable()).await;
     assert_eq!(client.server_capabilities["extensions"], capable()["extensions"]);
     assert!(client.server_capabilities.get("tasks").is_none());
-    // What is there soon is the answer.
-    let soon = call(&mut client, "job_work", json!({ "millis": 0, "text": "soon" })).await;
+    // What is there in time is the answer.
+    let patient = tasks(&jobs).with_inline_timeout(Duration::from_secs(30));
+    let patient = McpServer::new(registry()).with_tasks(patient);
+    let mut patient = Client::connect_with(patient, REVISIONS[1], capable()).await;
+    let soon = call(&mut patient, "job_work", json!({ "millis": 0, "text": "soon" })).await;
     assert_eq!((&soon["resultType"], &soon["structuredContent"]), (&json!("complete"), &json!("soon")), "{soon}");
-    let failed = call(&mut client, "job_fail", json!({ "code": "SOLD_OUT" })).await;
+    let failed = call(&mut patient, "job_fail", json!({ "code": "SOLD_OUT" })).await;
     assert_eq!((&failed["isError"], &failed["_meta"]["ops/error"]["code"]), (&json!(true), &json!("SOLD_OUT")));
-    let task = call(&mut client, "job_work", json!({ "millis": 400, "text": "late" })).await;
+    let task = call(&mut client, "job_work", json!({ "millis": 2_000, "text": "late" })).await;
     assert_eq!(task["resultType"], "task", "{task}");
     for (member, expected) in [("status", json!("working")), ("ttlMs", Value::Null), ("pollIntervalMs", json!(50))] {
         assert_eq!(task[member], expected, "{task}");
@@ -101,12 +106,12 @@ async fn a_task_is_cancelled() {
     dropped("extension").await;
     assert_eq!(client.of_task("tasks/cancel", &task).await["result"], ack, "it is no error to do so twice");
     // A call that is cancelled before it has become a task.
-    let tasks = tasks(&jobs).with_inline_timeout(std::time::Duration::from_secs(60));
+    let tasks = tasks(&jobs).with_inline_timeout(Duration::from_secs(60));
     let server = McpServer::new(registry()).with_tasks(tasks);
     let mut client = Client::connect_with(server, REVISIONS[1], capable()).await;
     let arguments = json!({ "millis": 60_000, "text": "patient" });
     let id = client.send("tools/call", json!({ "name": "job_work", "arguments": arguments })).await;
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    runs(&jobs, "jobs").await;
     client.notify("notifications/cancelled", json!({ "requestId": id })).await;
     dropped("patient").await;
 }

@@ -169,6 +169,17 @@ fn worker(jobs: &Jobs) -> WorkerHandle {
     Worker::new(jobs.clone(), registry()).start()
 }
 
+/// Waits until a job of the queue runs.
+async fn runs(jobs: &Jobs, queue: &str) {
+    for _ in 0..300 {
+        if jobs.stats(queue).await.unwrap().running == 1 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("no job of `{queue}` runs");
+}
+
 impl Client {
     /// Calls a tool as a task of 2025-11-25, and gives the task.
     async fn begin(&mut self, tool: &str, arguments: Value) -> Value {
