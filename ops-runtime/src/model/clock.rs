@@ -1,4 +1,4 @@
-//! The time of day, for timestamps, and durations as numbers.
+//! The time of day, for timestamps, the processor time of a thread, and durations as numbers.
 
 use std::time::Duration;
 
@@ -20,6 +20,20 @@ pub(super) fn now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     // Not `as_millis`, whose 128 bits would slow down every call.
     now.as_secs().saturating_mul(1000).saturating_add(u64::from(now.subsec_millis()))
+}
+
+/// The time for which this thread has computed: it stands still while others have the processor.
+#[cfg(all(feature = "program", any(target_os = "android", target_os = "linux", target_vendor = "apple")))]
+pub(crate) fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// The time since some moment, as the clock of the thread cannot be read here.
+#[cfg(all(feature = "program", not(any(target_os = "android", target_os = "linux", target_vendor = "apple"))))]
+pub(crate) fn processor_time() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed()
 }
 
 /// A duration in milliseconds. One that is too long for the number counts as the largest.
@@ -51,9 +65,23 @@ mod tests {
     #[test]
     fn the_time_is_now_and_never_later() {
         for _ in 0..1000 {
+            let before = SystemTime::now();
             let read = UNIX_EPOCH + Duration::from_millis(now());
-            let exact = SystemTime::now();
-            assert!(read <= exact && exact < read + Duration::from_secs(1), "{read:?} {exact:?}");
+            let after = SystemTime::now();
+            assert!(before < read + Duration::from_secs(1) && read <= after, "{before:?} {read:?} {after:?}");
+        }
+    }
+
+    #[cfg(all(feature = "program", target_os = "linux"))]
+    #[test]
+    fn only_computing_takes_processor_time() {
+        let start = processor_time();
+        std::thread::sleep(Duration::from_millis(500));
+        let slept = processor_time().saturating_sub(start);
+        assert!(slept < Duration::from_millis(200), "{slept:?}");
+        let (start, begun) = (std::time::Instant::now(), processor_time());
+        while processor_time().saturating_sub(begun) < Duration::from_millis(20) {
+            assert!(start.elapsed() < Duration::from_secs(60));
         }
     }
 

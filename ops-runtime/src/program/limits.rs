@@ -38,7 +38,9 @@ macro_rules! limits {
 limits! {
     /// The time from start to end, including waiting; a minute by default.
     time, with_time: Duration = Duration::from_secs(60),
-    /// The time for which its own code runs; ten seconds by default.
+    /// The processor time of its own code; ten seconds by default.
+    ///
+    /// On Linux, Android and the systems of Apple, time in which other threads have the processor does not count.
     cpu, with_cpu: Duration = Duration::from_secs(10),
     /// Bytes of memory of one program; 64 MiB by default.
     memory, with_memory: usize = 64 << 20,

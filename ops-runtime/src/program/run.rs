@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 
 use crate::Decision;
+use crate::model::clock::processor_time;
 use crate::program::engine::Instance;
 use crate::program::guest::{self, Guest, Message, Target};
 use crate::program::host::Host;
@@ -188,9 +189,9 @@ impl<'a> Run<'a> {
             // Not before: what the program has written to its console is kept in it, also if time runs out before its turn.
             let Some(mut instance) = self.instance.take() else { return Err(gone()) };
             let ran = in_turn(turn, move || {
-                let start = Instant::now();
+                let start = processor_time();
                 let ran = instance.advance(TURN);
-                (instance, ran, start.elapsed())
+                (instance, ran, processor_time().saturating_sub(start))
             });
             let (instance, ran, elapsed) = ran.await?;
             self.instance = Some(instance);

@@ -13,6 +13,8 @@ use crate::support::{Recorder, program};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn none_of_500_starves() {
     let limits = Limits::new().with_cpu(Duration::from_millis(400)).with_total_memory(200 << 20);
+    // Enough for all of them to have their turns on a busy machine.
+    let limits = limits.with_time(Duration::from_secs(600));
     let (sandbox, host) = (Sandbox::new(limits), Arc::new(Recorder::default()));
     let start = Instant::now();
     let mut running = Vec::new();
@@ -64,18 +66,19 @@ async fn a_program_waits_for_its_turn() {
     assert!(host.ids().len() < 6, "{:?}", host.ids());
 }
 
-/// The time of a program without calls; printed, and bounded far above what it is, for machines under load.
+/// The least time of a program without calls; printed, and bounded far above what it is, for machines under load.
 #[tokio::test]
 async fn a_program_of_no_calls_costs_little() {
     let (sandbox, host, one) = (Sandbox::default(), Recorder::default(), program("return 1"));
     sandbox.run(&one, &host).await;
-    let start = Instant::now();
+    let mut least = Duration::MAX;
     for _ in 0..100 {
+        let start = Instant::now();
         assert!(matches!(sandbox.run(&one, &host).await.outcome, Outcome::Done(_)));
+        least = least.min(start.elapsed());
     }
-    let each = start.elapsed() / 100;
-    println!("a program of no calls: {each:?}");
-    assert!(each < Duration::from_millis(50), "{each:?}");
+    println!("a program of no calls: {least:?}");
+    assert!(least < Duration::from_millis(50), "{least:?}");
 }
 
 /// The most memory that the process had, in MB.

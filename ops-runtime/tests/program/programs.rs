@@ -256,12 +256,12 @@ async fn each_limit_ends_a_program_with_an_error_that_names_it() {
     let small = || Limits::new().with_time(Duration::from_millis(700));
     for (limits, source, reason, named) in [
         (
-            small(),
+            Limits::new().with_time(Duration::from_secs(3)),
             "await ops.t.sleep({ ms: 60000 })",
             Reason::Time,
             "while it waited for t.sleep (`Limits::with_time`)",
         ),
-        (small().with_cpu(Duration::from_millis(100)), "for (;;) {}", Reason::Cpu, "with_cpu"),
+        (Limits::new().with_cpu(Duration::from_millis(100)), "for (;;) {}", Reason::Cpu, "with_cpu"),
         // What never waits is ended in time, too.
         (small().with_cpu(Duration::from_secs(20)), "for (;;) {}", Reason::Time, "with_time"),
         (
