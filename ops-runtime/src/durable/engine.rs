@@ -109,7 +109,7 @@ pub trait Engine: Send + Sync + 'static {
     /// retried or discarded. Returns `false` if it has another ending already, which is kept.
     fn end<'a>(&'a self, delivery: &'a Delivery, end: &'a Ended) -> EngineResult<'a, bool>;
 
-    /// Stores the tries of a job, and delivers it again after that time.
+    /// Stores the tries of a job, and delivers it again after that time. Does nothing if the worker has lost the job.
     ///
     /// This is also how a job is given back that was not run: then [`Tries::passes`] has grown instead of
     /// [`Tries::attempts`].
@@ -197,7 +197,7 @@ pub struct Delivery {
     /// The job.
     pub job: JobRecord,
     /// How often the job was delivered, including this time. Deliveries that the engine itself took back before a
-    /// worker had them do not count.
+    /// worker had them do not count, as far as it could store that.
     ///
     /// The deliveries that [`tries`](Self::tries) does not explain are those whose worker died or lost its lease:
     /// `deliveries - 1 - attempts - passes`.

@@ -78,6 +78,7 @@ mod notes;
 mod puller;
 mod streams;
 mod subject;
+mod tries;
 mod write;
 
 use std::collections::BTreeMap;

@@ -62,7 +62,8 @@ pub enum JobStatus {
     Queued,
     /// A worker runs it.
     Running {
-        /// The number of the attempt; the first is 1.
+        /// The number of the attempt; the first is 1. Attempts whose worker died are not counted here until the job
+        /// has been given back or a later attempt has failed, so the handler may know a higher number.
         attempt: u32,
     },
     /// An attempt failed, and another follows.

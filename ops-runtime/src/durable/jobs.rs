@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -51,6 +52,8 @@ struct Shared {
     retries: Vec<(String, RetryPolicy)>,
     /// How long the results of steps are kept.
     steps: Duration,
+    /// The earliest time of a new schedule, in milliseconds: later than those of the schedules that were removed here.
+    scheduled: Arc<AtomicU64>,
 }
 
 /// The parts of a job that its submitter does not set.
@@ -63,7 +66,7 @@ pub(crate) struct Origin<'a> {
     /// The lane, in place of that of the tenant.
     pub(crate) lane: Option<u16>,
     /// The job of which it is a step.
-    pub(crate) parent: Option<&'a JobId>,
+    pub(crate) parent: Option<&'a JobRecord>,
     /// True if access is not checked.
     pub(crate) trusted: bool,
     /// True if the caller is unknown, so that only operations without access rules run.
@@ -75,7 +78,13 @@ pub(crate) struct Origin<'a> {
 impl Jobs {
     /// Makes a handle to submit jobs to this engine, and to find them.
     pub fn new(engine: impl Engine) -> Self {
-        let shared = Shared { engine: Arc::new(engine), queues: Vec::new(), retries: Vec::new(), steps: STEPS };
+        let shared = Shared {
+            engine: Arc::new(engine),
+            queues: Vec::new(),
+            retries: Vec::new(),
+            steps: STEPS,
+            scheduled: Arc::default(),
+        };
         Self { shared: Arc::new(shared), identity: None }
     }
 
@@ -276,6 +285,16 @@ impl Jobs {
         self.shared.steps
     }
 
+    /// The earliest time of a new schedule: later than those of the schedules that were removed here.
+    pub(super) fn earliest_schedule(&self) -> u64 {
+        self.shared.scheduled.load(Ordering::Relaxed)
+    }
+
+    /// Moves that time, unless it is later already.
+    pub(super) fn schedule_from(&self, earliest: u64) {
+        self.shared.scheduled.fetch_max(earliest, Ordering::Relaxed);
+    }
+
     pub(crate) fn engine(&self) -> &dyn Engine {
         &*self.shared.engine
     }
@@ -343,7 +362,10 @@ impl Jobs {
             job.digest = crate::record::from_str(job.input.get()).map(|input| digest(&input)).unwrap_or_default();
         }
         job.identity = self.identity.as_deref().map(without_token);
-        (job.parent, job.trusted, job.unknown) = (origin.parent.cloned(), origin.trusted, origin.unknown);
+        if let Some(parent) = origin.parent {
+            (job.parent, job.parent_nonce) = (Some(parent.id.clone()), parent.nonce.clone());
+        }
+        (job.trusted, job.unknown) = (origin.trusted, origin.unknown);
         job.via = origin.via.map(str::to_owned);
         job.submitted = now;
         job.not_before = options.start.map(|start| start.millis(now)).filter(|start| *start > now);

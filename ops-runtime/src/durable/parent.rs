@@ -8,6 +8,7 @@ use crate::durable::record::{JobRecord, Outcome, Stored};
 pub(super) enum Parent {
     /// It waits for the step, or ended without it, or its record cannot be read; or this job is not a step.
     Waits,
+    /// It was cancelled, or is gone: a later job has its id.
     Cancelled,
     /// It is unknown: it has ended, and its retention has expired.
     Gone,
@@ -20,7 +21,7 @@ impl Parent {
     pub(super) async fn of(engine: &dyn Engine, job: &JobRecord) -> Self {
         let Some(parent) = &job.parent else { return Self::Waits };
         match engine.read_known(parent).await {
-            Ok(Some(stored)) if is_cancelled(&stored) => Self::Cancelled,
+            Ok(Some(stored)) if is_cancelled(&stored) || !job.is_step_of(&stored) => Self::Cancelled,
             Ok(Some(_)) => Self::Waits,
             Ok(None) => Self::Gone,
             // It will not be readable later either, and is not known to be cancelled.

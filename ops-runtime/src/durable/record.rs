@@ -59,6 +59,10 @@ pub struct JobRecord {
     /// The job of which this is a step. If that was cancelled, this does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<JobId>,
+    /// The [`nonce`](Self::nonce) of that job: a later job with the same id does not wait for this step. Empty if that
+    /// job has none, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub parent_nonce: String,
     /// True if access is not checked: for steps, since access was checked for their job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
@@ -106,6 +110,18 @@ impl JobRecord {
         }
     }
 
+    /// True if this is a step of the stored job, which has the id of its [`parent`](Self::parent), and not of an
+    /// earlier job with that id.
+    pub(super) fn is_step_of(&self, stored: &Stored) -> bool {
+        let nonce = match stored {
+            Stored::Open { job, .. } => &job.nonce,
+            // Earlier versions stored none.
+            Stored::Ended(ended) if ended.nonce.is_empty() => return true,
+            Stored::Ended(ended) => &ended.nonce,
+        };
+        self.parent_nonce.is_empty() || self.parent_nonce == *nonce
+    }
+
     /// The name under which an engine stores the result of a step of this job.
     pub(super) fn step_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
         if self.nonce.is_empty() { name.into() } else { format!("{}.{name}", self.nonce).into() }
@@ -124,6 +140,7 @@ impl JobRecord {
             tenant: None,
             identity: None,
             parent: None,
+            parent_nonce: String::new(),
             trusted: false,
             unknown: false,
             via: None,
@@ -299,6 +316,9 @@ pub struct Ended {
     /// `None` for any other outcome, and if an earlier version wrote this. A dead letter has it itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Box<JobRecord>>,
+    /// The [`nonce`](JobRecord::nonce) of the job. Empty without a key, and if an earlier version wrote this.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub nonce: String,
     /// When it was submitted. Zero if an earlier version wrote this.
     #[serde(default)]
     pub submitted: u64,
@@ -335,6 +355,7 @@ impl Ended {
             via: job.via.clone(),
             key,
             job: whole,
+            nonce: job.nonce.clone(),
             submitted: job.submitted,
             at,
             attempts,

@@ -15,6 +15,7 @@ use croner::parser::{CronParser, Seconds};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::durable::error::UNREADABLE;
 use crate::durable::id::JobId;
 use crate::durable::job::time;
 use crate::durable::jobs::{Jobs, Origin};
@@ -31,7 +32,7 @@ const LOOK: u64 = 5_000;
 const PASSED: usize = 16;
 /// After how long a missing schedule is looked up again: a new leader of a cluster may not show it at once.
 const BEHIND: Duration = Duration::from_millis(500);
-/// How often the setting of a schedule is retried that other processes set concurrently.
+/// How often the setting or removing of a schedule is retried that other processes set concurrently.
 const TIMES: usize = 20;
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -122,6 +123,16 @@ fn parse(pattern: &str) -> Result<croner::Cron, CallError> {
         parser.parse(pattern).map_err(|error| error.to_string())
     };
     parsed.map_err(|error| invalid(format!("`{}` is no cron pattern: {error}", pattern.escape_debug())))
+}
+
+/// A time for a schedule after that of an earlier one with the same name. Not much later than now: if the earlier one
+/// was made while the server's clock was wrong, its time may be years away, and intervals count from it.
+fn following(earlier: u64, now: u64) -> u64 {
+    earlier.saturating_add(1).min(now.saturating_add(LOOK))
+}
+
+fn changes(name: &str) -> CallError {
+    CallError::execution(format!("the schedule `{name}` is changed by others all the time: try again"))
 }
 
 fn invalid(message: String) -> CallError {
@@ -249,15 +260,31 @@ impl Jobs {
     /// too. Returns `false` if there is no schedule with the name.
     ///
     /// # Errors
-    /// That of the engine.
+    /// That of the engine. Then call this again: until the schedule is removed, the call does all of it.
     pub async fn unschedule(&self, name: &str) -> Result<bool, CallError> {
-        let Some(schedule) = self.schedules().await?.into_iter().find(|schedule| schedule.name == name) else {
-            return Ok(false);
-        };
-        let is_removed = self.engine().remove_schedule(name).await?;
-        self.close_next(&schedule).await?;
-        self.close_passed(&schedule).await?;
-        Ok(is_removed)
+        let mut closed = None;
+        for _ in 0..TIMES {
+            let found = self.schedules().await?.into_iter().find(|schedule| schedule.name == name);
+            let schedule = match (found, closed.take()) {
+                (None, None) => return Ok(false),
+                // Another process has removed it, or a new leader does not show it yet: its jobs are cancelled, so it goes.
+                (None, Some(known)) => known,
+                (Some(found), known) if ScheduleRecord::is_same(known.as_ref(), Some(&found)) => found,
+                // First its jobs: if one cannot be cancelled, the schedule stays, and another call finds them. This may
+                // take seconds, in which another process may replace the schedule: the new one has jobs of its own.
+                (Some(found), _) => {
+                    self.close_jobs(&found).await?;
+                    closed = Some(found);
+                    continue;
+                }
+            };
+            self.schedule_from(following(schedule.since, self.engine().now()));
+            self.engine().remove_schedule(name).await?;
+            // Those that were submitted meanwhile. The worker that submits one cancels it, too.
+            self.close_jobs(&schedule).await?;
+            return Ok(true);
+        }
+        Err(changes(name))
     }
 
     async fn put_schedule(
@@ -276,7 +303,10 @@ impl Jobs {
         }
         let job = self.record(operation, input, options, &origin)?;
         let now = self.engine().now();
-        let record = ScheduleRecord { name: name.to_owned(), when: schedule.to_string(), since: now, job };
+        // The ids of the jobs are made of the name and this time. With the time of a schedule that was removed, or that
+        // this one replaces, the next job would have the id of a cancelled one, and would not be submitted.
+        let since = now.max(self.earliest_schedule());
+        let mut record = ScheduleRecord { name: name.to_owned(), when: schedule.to_string(), since, job };
         let next = record.next(now).filter(|next| next.saturating_sub(now) <= millis(LONGEST));
         if next.is_none() {
             return Err(invalid(format!("the schedule `{schedule}` has no next time")));
@@ -291,6 +321,7 @@ impl Jobs {
                 if record.repeats(known) {
                     return self.submit_next(known, now).await;
                 }
+                record.since = record.since.max(following(known.since, now));
             }
             if self.engine().keep_schedule(&record, known.as_ref()).await? {
                 // Only now: the job of a schedule that stays must run. If this fails, it runs once too often.
@@ -300,7 +331,7 @@ impl Jobs {
                 return self.submit_next(&record, now).await;
             }
         }
-        Err(CallError::execution(format!("the schedule `{name}` is changed by others all the time: try again")))
+        Err(changes(name))
     }
 
     async fn submit_next(&self, schedule: &ScheduleRecord, now: u64) -> Result<(), CallError> {
@@ -310,7 +341,13 @@ impl Jobs {
         }
     }
 
-    /// Cancels the next job of a removed schedule.
+    /// Cancels the next job of a schedule, and the due ones that no worker has.
+    async fn close_jobs(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
+        self.close_next(schedule).await?;
+        self.close_passed(schedule).await
+    }
+
+    /// Cancels the next job of a schedule.
     async fn close_next(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
         match schedule.next(self.engine().now()) {
             Some(next) => self.close_at(schedule, next).await,
@@ -318,11 +355,19 @@ impl Jobs {
         }
     }
 
-    /// Cancels the due jobs of a schedule that no worker has.
+    /// Cancels the due jobs of a schedule that no worker has. Those that cannot be read are left: they would not be
+    /// readable in another call either, and the schedule could never be removed.
     async fn close_passed(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
         for at in schedule.passed(self.engine().now(), PASSED) {
             let id = schedule.job_at(at).id;
-            if let Some(Stored::Open { tries, .. }) = self.engine().read(&id).await?
+            let stored = match self.engine().read(&id).await {
+                Err(error) if error.details().get(UNREADABLE).is_some() => {
+                    tracing::warn!(%error, job = id.as_str(), "a job of a removed schedule can't be read, and stays");
+                    continue;
+                }
+                stored => stored?,
+            };
+            if let Some(Stored::Open { tries, .. }) = stored
                 && tries == Tries::default()
                 && !self.engine().is_running(&id).await?
                 // A busy worker may respond late.
@@ -417,78 +462,4 @@ async fn close_gone(jobs: &Jobs, mut new: Vec<(ScheduleRecord, u64)>) -> Result<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_schedule_that_goes_while_its_job_is_submitted() {
-        let jobs = Jobs::in_memory();
-        let far = |hours: u64| Schedule::every(Duration::from_secs(hours * 3_600));
-        let set = async |name: &str, hours| {
-            jobs.schedule_by_id(name, far(hours), "test.any", Value::Null, SubmitOptions::new()).await.unwrap();
-        };
-        for (name, hours) in [("stays", 1), ("replaced", 1), ("removed", 1)] {
-            set(name, hours).await;
-        }
-        let read = jobs.schedules().await.unwrap();
-        // With a time that is not submitted yet.
-        let now = jobs.engine().now() + 4_000_000;
-        set("replaced", 2).await;
-        assert!(jobs.unschedule("removed").await.unwrap());
-        assert_eq!(jobs.stats("jobs").await.unwrap().open, 2);
-        submit_all(&jobs, read, &mut HashMap::new(), now).await;
-        assert_eq!(jobs.stats("jobs").await.unwrap().open, 3);
-    }
-
-    #[test]
-    fn next_times() {
-        // 2026-01-01T00:00:00Z, a Thursday.
-        const NEW_YEAR: u64 = 1_767_225_600_000;
-        const DAY: u64 = 24 * 60 * 60 * 1000;
-        for (pattern, after, expected) in [
-            ("0 0 * * *", NEW_YEAR, Some(NEW_YEAR + DAY)),
-            ("0 0 * * *", NEW_YEAR - 1, Some(NEW_YEAR)),
-            ("30 8 * * MON-FRI", NEW_YEAR + 2 * DAY, Some(NEW_YEAR + 4 * DAY + (8 * 60 + 30) * 60_000)),
-            ("*/10 * * * * *", NEW_YEAR + 1, Some(NEW_YEAR + 10_000)),
-            ("0 0 30 2 *", NEW_YEAR, None),
-            ("@every 90000ms", NEW_YEAR + 7, Some(NEW_YEAR + 7 + 90_000)),
-        ] {
-            let schedule: Schedule = pattern.parse().unwrap();
-            assert_eq!(schedule.next(NEW_YEAR + 7, after), expected, "{pattern}");
-            assert_eq!(schedule.to_string(), pattern);
-        }
-        assert_eq!(Schedule::every(SHORTEST).next(1_000, u64::MAX), None);
-        assert_eq!(Schedule::every(SHORTEST).next(1_000, 5_500), Some(6_000));
-        assert_eq!(Schedule::every(Duration::ZERO), Schedule::every(SHORTEST));
-        for (pattern, now, expected) in [
-            ("0 0 * * *", NEW_YEAR + 3 * DAY, vec![NEW_YEAR + 3 * DAY, NEW_YEAR + 2 * DAY]),
-            ("0 0 * * *", NEW_YEAR + DAY + 5, vec![NEW_YEAR + DAY]),
-            ("@every 1000ms", NEW_YEAR + 2_001, vec![NEW_YEAR + 2_000, NEW_YEAR + 1_000]),
-            ("@every 1000ms", NEW_YEAR + 9_000, vec![NEW_YEAR + 9_000, NEW_YEAR + 8_000]),
-            ("@every 1000ms", NEW_YEAR + 999, vec![]),
-            ("@every 1000ms", 0, vec![]),
-        ] {
-            let id = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
-            let job = JobRecord::new(id, "test.any", RawValue::NULL.to_owned());
-            let record = ScheduleRecord { name: "a".into(), when: pattern.into(), since: NEW_YEAR, job };
-            assert_eq!(record.passed(now, 2), expected, "{pattern} {now}");
-        }
-    }
-
-    #[test]
-    fn the_time_of_a_job_counts_from_its_own() {
-        let id = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
-        let mut job = JobRecord::new(id, "test.any", RawValue::NULL.to_owned());
-        (job.submitted, job.deadline) = (1_000, Some(4_000));
-        let record = ScheduleRecord { name: "a".into(), when: "@every 1000ms".into(), since: 1_000, job };
-        let job = record.job_at(9_000);
-        assert_eq!((job.submitted, job.not_before, job.deadline), (9_000, Some(9_000), Some(12_000)));
-    }
-
-    #[test]
-    fn what_is_no_schedule() {
-        for text in ["", "* * *", "61 * * * *", "@every 5", "@every -1ms", "every day", &"* ".repeat(300)] {
-            assert_eq!(text.parse::<Schedule>().unwrap_err().code(), &ErrorCode::ValidationError, "{text}");
-        }
-    }
-}
+mod tests;

@@ -68,18 +68,6 @@ impl Gate {
         self.max_running.saturating_sub(usize::try_from(self.running.load(Ordering::Acquire)).unwrap_or_default())
     }
 
-    /// Waits until no job runs.
-    pub(super) async fn empty(&self) {
-        loop {
-            let mut freed = std::pin::pin!(self.freed.notified());
-            freed.as_mut().enable();
-            if self.running.load(Ordering::Acquire) <= 0 {
-                return;
-            }
-            freed.await;
-        }
-    }
-
     /// Takes a place until the returned guard is dropped.
     pub(super) fn enter(self: &Arc<Self>) -> Place {
         self.running.fetch_add(1, Ordering::AcqRel);

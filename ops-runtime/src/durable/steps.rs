@@ -60,7 +60,7 @@ impl Context {
             retry: Op::SPEC.retry(),
             // So that a repeated attempt finds it, even if there are more lanes by then.
             lane: Some(parent.id.lane()),
-            parent: Some(&parent.id),
+            parent: Some(parent),
             trusted: true,
             ..Origin::default()
         };

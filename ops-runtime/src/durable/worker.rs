@@ -312,11 +312,11 @@ impl Puller {
         }
     }
 
-    /// Ends jobs that are closed.
+    /// Ends jobs that are closed, until the last job has ended.
     async fn hear(self: Arc<Self>) {
         let mut failures = 0;
-        let over = self.tasks_over();
-        let mut over = std::pin::pin!(over);
+        // Not as soon as the worker stops and runs nothing: its last request for jobs may still bring some.
+        let mut over = std::pin::pin!(self.tasks.wait());
         loop {
             let listen = async {
                 match self.jobs.engine().closed(&self.queue).await {
@@ -336,12 +336,6 @@ impl Puller {
                 () = listen => failures += 1,
             }
         }
-    }
-
-    /// Ends when the worker stops and no job of the queue runs.
-    async fn tasks_over(&self) {
-        self.gate.draining.cancelled().await;
-        self.gate.empty().await;
     }
 }
 

@@ -9,8 +9,9 @@ use ops_runtime::CallError;
 use ops_runtime::adapter::BoxStream;
 use ops_runtime::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
-use ops_runtime::durable::{InMemory, JobId, Jobs, Worker};
+use ops_runtime::durable::{InMemory, JobId, Jobs, Schedule, SubmitOptions, Worker};
 use ops_runtime::registry::Progress;
+use serde_json::json;
 
 use crate::harness::{attempts, eventually};
 use crate::operations::{Gate, GateInput, Probe, Work, named, registry};
@@ -20,8 +21,16 @@ struct Faulty {
     engine: InMemory,
     /// What workers answer to the next questions if they run a job, before the engine is asked.
     answers: Arc<Mutex<VecDeque<bool>>>,
-    /// Nothing can be given back.
+    /// Nothing can be given back, and no job can be closed.
     is_away: Arc<AtomicBool>,
+    /// To close a job takes a second.
+    is_slow: bool,
+    /// Stored jobs are those of a later version, which this one cannot read.
+    is_unreadable: Arc<AtomicBool>,
+}
+
+fn away<'a, T: Send + 'a>() -> EngineResult<'a, T> {
+    Box::pin(std::future::ready(Err(CallError::execution("the server is away"))))
 }
 
 /// Methods that only ask the engine.
@@ -63,16 +72,34 @@ impl Engine for Faulty {
 
     fn again<'a>(&'a self, delivery: &'a Delivery, tries: &'a Tries, after: Duration) -> EngineResult<'a, ()> {
         match self.is_away.load(Ordering::SeqCst) {
-            true => Box::pin(std::future::ready(Err(CallError::execution("the server is away")))),
+            true => away(),
             false => self.engine.again(delivery, tries, after),
         }
     }
 
+    fn close<'a>(&'a self, id: &'a JobId, end: &'a Ended) -> EngineResult<'a, bool> {
+        if self.is_away.load(Ordering::SeqCst) {
+            return away();
+        }
+        Box::pin(async move {
+            if self.is_slow {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            self.engine.close(id, end).await
+        })
+    }
+
+    fn read<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>> {
+        if self.is_unreadable.load(Ordering::SeqCst) {
+            let error = CallError::execution("it is of a later version").with_details(json!({ "unreadable": true }));
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        self.engine.read(id)
+    }
+
     pass_on! { 'a:
         submit(job: &'a JobRecord) -> Option<Stored>;
-        read(id: &'a JobId) -> Option<Stored>;
         wait(id: &'a JobId, at_most: Duration) -> Option<Stored>;
-        close(id: &'a JobId, end: &'a Ended) -> bool;
         pull(queue: &'a str, most: usize, at_most: Duration) -> Vec<Delivery>;
         extend(delivery: &'a Delivery) -> bool;
         end(delivery: &'a Delivery, end: &'a Ended) -> bool;
@@ -100,6 +127,59 @@ pub(crate) async fn a_late_response_frees_no_key() {
     engine.answers.lock().unwrap().extend([false, true, false, false]);
     assert!(job.discard().await.unwrap());
     assert_eq!(engine.answers.lock().unwrap().len(), 0);
+}
+
+/// Who removes a schedule while its job cannot be cancelled repeats the call, and then nothing of it runs.
+pub(crate) async fn a_schedule_is_removed_in_two_calls() {
+    let engine = Faulty::default();
+    let jobs = Jobs::new(engine.clone());
+    let hourly = Schedule::every(Duration::from_secs(3_600));
+    jobs.schedule::<Work>("a", hourly, named("a"), SubmitOptions::new()).await.unwrap();
+    engine.is_away.store(true, Ordering::SeqCst);
+    jobs.unschedule("a").await.unwrap_err();
+    engine.is_away.store(false, Ordering::SeqCst);
+    assert!(jobs.unschedule("a").await.unwrap());
+    assert!(!jobs.unschedule("a").await.unwrap());
+    assert_eq!(jobs.stats("jobs").await.unwrap().open, 0);
+}
+
+/// A schedule that another process sets while this one cancels the jobs of the one before it is removed with its own jobs.
+pub(crate) fn a_schedule_is_replaced_while_it_is_removed() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let engine = Faulty { is_slow: true, ..Faulty::default() };
+        let (here, there) = (Jobs::new(engine.clone()), Jobs::new(engine));
+        let set = async |jobs: &Jobs, hours: u64| {
+            let every = Schedule::every(Duration::from_secs(3_600 * hours));
+            jobs.schedule::<Work>("a", every, named("a"), SubmitOptions::new()).await.unwrap();
+        };
+        set(&here, 1).await;
+        let removed = tokio::spawn({
+            let here = here.clone();
+            async move { here.unschedule("a").await }
+        });
+        // Now the job of the first is being cancelled.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        set(&there, 2).await;
+        assert!(removed.await.unwrap().unwrap());
+        assert!(here.schedules().await.unwrap().is_empty());
+        assert_eq!(here.stats("jobs").await.unwrap().open, 0);
+    });
+}
+
+/// A due job that cannot be read keeps no schedule from being removed.
+pub(crate) fn a_schedule_with_an_unreadable_job_is_removed() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let engine = Faulty::default();
+        let jobs = Jobs::new(engine.clone());
+        let minutely = Schedule::every(Duration::from_secs(60));
+        jobs.schedule::<Work>("a", minutely, named("a"), SubmitOptions::new()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(90)).await;
+        engine.is_unreadable.store(true, Ordering::SeqCst);
+        assert!(jobs.unschedule("a").await.unwrap());
+        assert!(jobs.schedules().await.unwrap().is_empty());
+    });
 }
 
 /// The process is killed soon: it does not wait for an engine that does not respond.

@@ -12,7 +12,7 @@ use ops_runtime::{CallError, Registry};
 use serde_json::value::to_raw_value;
 use tokio::sync::OnceCell;
 
-use crate::harness::{Harness, LEASE, MAX_SIZE, Set, attempts, eventually, pause};
+use crate::harness::{Harness, LANES, LEASE, MAX_SIZE, Set, attempts, eventually, pause};
 use crate::operations::{Waits, WaitsInput, Work, named};
 use crate::servers::Servers;
 
@@ -57,7 +57,7 @@ impl<const SERVERS: usize> Harness for JetStreamHarness<SERVERS> {
     }
 
     async fn engine(&self) -> JetStream {
-        let config = JetStreamConfig::new().with_prefix(&self.prefix).with_lease(LEASE).with_lanes(2);
+        let config = JetStreamConfig::new().with_prefix(&self.prefix).with_lease(LEASE).with_lanes(LANES);
         servers(SERVERS).await.engine(config.with_max_input(MAX_SIZE).with_max_result(MAX_SIZE)).await
     }
 }
@@ -120,7 +120,7 @@ pub(crate) async fn tries_are_kept_as_long_as_their_job() {
     let engine = harness.engine().await;
     let id: JobId = format!("jobs.0.{:032x}", 1).parse().unwrap();
     engine.submit(&JobRecord::new(id.clone(), "test.any", to_raw_value(&1).unwrap())).await.unwrap();
-    let delivery = engine.pull("jobs", 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+    let delivery = engine.pull("jobs", 1, Duration::from_secs(60)).await.unwrap().pop().unwrap();
     let mut tries = Tries::default();
     tries.passes = 1;
     engine.again(&delivery, &tries, Duration::ZERO).await.unwrap();
@@ -129,7 +129,7 @@ pub(crate) async fn tries_are_kept_as_long_as_their_job() {
     let kept = stream.get_last_raw_message_by_subject(&subject).await.unwrap();
     assert!(kept.headers.get("Nats-TTL").is_none(), "{:?}", kept.headers);
     // They go with it.
-    let delivery = engine.pull("jobs", 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+    let delivery = engine.pull("jobs", 1, Duration::from_secs(60)).await.unwrap().pop().unwrap();
     let ended = Ended::new(&delivery.job, engine.now(), 1, Outcome::Cancelled);
     assert!(engine.end(&delivery, &ended).await.unwrap());
     assert!(stream.get_last_raw_message_by_subject(&subject).await.is_err());

@@ -47,7 +47,7 @@ macro_rules! conformance {
                     deadlines_of_operations, errors_of_any_size_are_kept, waits_grow, a_panic_is_a_failure;
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
                     with_its_steps, with_its_steps_while_it_waits, with_its_steps_after_their_worker_died,
-                    with_its_steps_after_its_ending_is_over,
+                    with_its_steps_after_its_ending_is_over, with_its_steps_and_submitted_again,
                     by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
                     another_input_is_a_conflict, of_several_calls, two_of_one_name, of_a_call_that_is_repeated,
@@ -93,6 +93,7 @@ fn main() {
         trial("in_memory::nothing_is_kept_for_ever", in_memory::nothing_is_kept_for_ever),
         trial("in_memory::a_late_notice_ends_no_other_job", in_memory::a_late_notice_ends_no_other_job),
         trial("faulty::a_late_response_frees_no_key", faulty::a_late_response_frees_no_key),
+        trial("faulty::a_schedule_is_removed_in_two_calls", faulty::a_schedule_is_removed_in_two_calls),
         trial(
             "faulty::a_stop_has_a_limit_while_the_engine_is_away",
             faulty::a_stop_has_a_limit_while_the_engine_is_away,
@@ -104,6 +105,18 @@ fn main() {
     ];
     trials.push(Trial::test("in_memory::a_paused_clock_is_the_clock", || {
         in_memory::a_paused_clock_is_the_clock();
+        Ok(())
+    }));
+    trials.push(Trial::test("in_memory::a_worker_that_drains_hears_of_cancellations", || {
+        in_memory::a_worker_that_drains_hears_of_cancellations();
+        Ok(())
+    }));
+    trials.push(Trial::test("faulty::a_schedule_is_replaced_while_it_is_removed", || {
+        faulty::a_schedule_is_replaced_while_it_is_removed();
+        Ok(())
+    }));
+    trials.push(Trial::test("faulty::a_schedule_with_an_unreadable_job_is_removed", || {
+        faulty::a_schedule_with_an_unreadable_job_is_removed();
         Ok(())
     }));
     #[cfg(feature = "http")]

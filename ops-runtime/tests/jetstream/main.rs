@@ -2,6 +2,8 @@
 
 mod engine;
 mod faults;
+mod left_behind;
+mod lost;
 mod servers;
 
 /// The server of the tests.

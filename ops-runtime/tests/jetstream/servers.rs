@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) stores: Vec<PathBuf>,
     /// How many of the last are not started yet.
     pub(crate) late: usize,
+    /// What keeps the ports from others until the servers start.
+    pub(crate) held: Vec<TcpListener>,
 }
 
 impl Settings {
@@ -47,7 +49,7 @@ impl Settings {
             _ => format!("cluster {{ name: c, listen: \"127.0.0.1:{route}\", routes: [{routes}] }}\n"),
         };
         let clusters = ports.iter().map(cluster).collect();
-        Self { ports, sync: sync.to_owned(), clusters, stores: Vec::new(), late: 0 }
+        Self { ports, sync: sync.to_owned(), clusters, stores: Vec::new(), late: 0, held: sockets }
     }
 }
 
@@ -74,7 +76,7 @@ impl Servers {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("ops-jetstream-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
-        let Settings { ports, sync, clusters, stores, late } = settings;
+        let Settings { ports, sync, clusters, stores, late, held } = settings;
         let mut servers = Self { nodes: Vec::new(), folder };
         for (index, ([port, _, monitor], cluster)) in ports.into_iter().zip(clusters).enumerate() {
             let own = servers.folder.join(index.to_string());
@@ -88,6 +90,7 @@ impl Servers {
             std::fs::write(&configuration, text).unwrap();
             servers.nodes.push(Node { port, monitor, configuration, child: None });
         }
+        drop(held);
         let first = servers.nodes.len() - late;
         for node in &mut servers.nodes[..first] {
             node.start().await;

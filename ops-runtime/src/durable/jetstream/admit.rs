@@ -8,13 +8,14 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use async_nats::connection::State;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{AckKind, Message};
 
 use super::clock::millis_of;
 use super::core::{Core, DELIVERED, from_json};
-use super::jobs::read_tries;
 use super::leases::Lease;
+use super::tries::read_tries;
 use super::write::note;
 use crate::CallError;
 use crate::durable::engine::Delivery;
@@ -29,7 +30,7 @@ const FRESH: u64 = 250;
 const APART: u64 = 1_000;
 /// After how long a job that cannot be read is delivered again.
 const UNREADABLE: Duration = Duration::from_secs(60);
-/// After how long a job that could not be looked up is delivered again.
+/// After how long a job is delivered again that could not be looked up, or not be written about.
 const BEHIND: Duration = Duration::from_millis(500);
 /// How often a job that is not there yet is looked up, and at which interval.
 const READS: usize = 10;
@@ -131,7 +132,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
         Ok(seen) => seen,
         Err(error) => {
             tracing::error!(%error, "a job can't be read, and stays in its queue");
-            give_up(&message, UNREADABLE).await;
+            give_up(core, &message, Instant::now(), UNREADABLE).await;
             return Ok(None);
         }
     };
@@ -141,19 +142,23 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
     let verdict = match look_up(core, &seen).await {
         Ok(verdict) => verdict,
         Err(error) => {
-            give_up(&message, BEHIND).await;
+            give_up(core, &message, seen.since, BEHIND).await;
             return Err(error);
         }
     };
     match verdict {
         Verdict::Run(Known { deliveries, tries, place }) => {
-            return Ok(admitted(&message, seen, place, (deliveries, tries)));
+            let Some(since) = renew(core, &message, seen.since).await? else { return Ok(None) };
+            return Ok(admitted(&message, Seen { since, ..seen }, place, (deliveries, tries)));
         }
         Verdict::Early(known, wait) => {
             // This delivery does not count.
             let delivered = (seen.delivered, known.deliveries.saturating_sub(1));
-            core.write_tries(&seen.job.id, &known.tries, delivered, known.place).await?;
-            give_up(&message, wait).await;
+            if let Err(error) = core.write_tries(&seen.job.id, &known.tries, delivered, known.place).await {
+                give_up(core, &message, seen.since, BEHIND).await;
+                return Err(error);
+            }
+            give_up(core, &message, seen.since, wait).await;
         }
         Verdict::Ended(place) => {
             let _ = message.ack().await;
@@ -162,7 +167,7 @@ pub(super) async fn admit(core: &Core, message: Message) -> Result<Option<Box<Ad
         Verdict::Replaced => {
             let _ = message.ack().await;
         }
-        Verdict::Behind => give_up(&message, BEHIND).await,
+        Verdict::Behind => give_up(core, &message, seen.since, BEHIND).await,
     }
     Ok(None)
 }
@@ -239,7 +244,28 @@ async fn last(core: &Core, seen: &Seen) -> Result<Option<StreamMessage>, CallErr
     }
 }
 
-async fn give_up(message: &Message, wait: Duration) {
+/// Renews the lease of a job whose lookup took more than a third of it, which happens while the server is away: otherwise
+/// the lease could end before the worker extends it for the first time. `since` is when the job arrived. Returns when the
+/// lease began; `None` if it is over: then the server delivers the job again by itself, perhaps to another worker.
+async fn renew(core: &Core, message: &Message, since: Instant) -> Result<Option<Instant>, CallError> {
+    let (lease, renewed) = (core.config.limits.lease, Instant::now());
+    if since.elapsed() < lease / 3 {
+        return Ok(Some(since));
+    }
+    let Some(receipt) = message.reply.clone().filter(|_| since.elapsed() < lease) else { return Ok(None) };
+    let asked = core.client.request(receipt, AckKind::Progress.into()).await;
+    asked.map_err(|error| unusable("a lease can't be extended", &error))?;
+    Ok((since.elapsed() < lease).then_some(renewed))
+}
+
+/// Has a job delivered again after a time. `since` is when it arrived: when its lease is over, another worker may have
+/// it, and the server would take the job from that worker.
+async fn give_up(core: &Core, message: &Message, since: Instant, wait: Duration) {
+    // What is sent without a connection arrives with the next one, which may be too late.
+    let is_connected = core.client.connection_state() == State::Connected;
+    if !is_connected || since.elapsed() >= core.config.limits.lease {
+        return;
+    }
     if let Err(error) = message.ack_with(AckKind::Nak(Some(wait.min(LONGEST)))).await {
         tracing::debug!(%error, "a job can't be given back; it comes again when its lease is over");
     }

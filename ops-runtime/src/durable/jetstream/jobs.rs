@@ -1,17 +1,18 @@
 //! Writing the states of a job: submitted, tried, ended.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use async_nats::header::{NATS_ROLLUP, NATS_SCHEDULE, NATS_SCHEDULE_TARGET};
+use async_nats::header::{NATS_SCHEDULE, NATS_SCHEDULE_TARGET};
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::message::StreamMessage;
-use async_nats::{HeaderMap, HeaderName, HeaderValue, Subject};
+use async_nats::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
 use serde::Deserialize;
 
 use super::clock::rfc3339;
-use super::core::{Core, DELIVERED, Put, from_json, to_json};
+use super::core::{Core, Put, from_json};
 use super::notes::WITH_ENDING;
+use super::tries::read_tries;
 use super::write::{Write, note, signed};
 use crate::CallError;
 use crate::durable::JobId;
@@ -125,8 +126,7 @@ impl Core {
     /// looked up.
     pub(super) async fn end(&self, delivery: &Delivery, end: &Ended) -> Result<bool, CallError> {
         let id = &delivery.job.id;
-        let held = self.held.get(id, &delivery.receipt);
-        let held = held.filter(|lease| lease.since.elapsed() < self.config.limits.lease);
+        let held = self.lease(delivery);
         let is_held = held.is_some();
         let open = match held {
             Some(lease) => Some((lease.sequence, lease.note)),
@@ -251,61 +251,6 @@ impl Core {
         self.send([inbox, ".", id.as_str()].concat(), payload)
     }
 
-    /// Stores the tries, and has the job delivered again.
-    pub(super) async fn give_back(&self, delivery: &Delivery, tries: &Tries, wait: Duration) -> Result<(), CallError> {
-        let id = &delivery.job.id;
-        // A job that was lost is with another worker already, or has ended.
-        let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(()) };
-        self.write_tries(id, tries, (lease.delivered, delivery.deliveries), lease.last).await?;
-        self.held.remove(id, &delivery.receipt);
-        self.acknowledge(lease.receipt, AckKind::Nak(Some(wait.min(LONGEST)))).await;
-        Ok(())
-    }
-
-    /// Writes tries, if the last message about the job is still the same. If not, another worker has it, or it has
-    /// ended, and late tries would stand behind its end.
-    ///
-    /// They are kept as long as the job: without them, the server's deliveries would count as attempts.
-    pub(super) async fn write_tries(
-        &self,
-        id: &JobId,
-        tries: &Tries,
-        delivered: (u64, u64),
-        last: u64,
-    ) -> Result<(), CallError> {
-        let write = Write::new(self.subjects.of(id, "try"), to_json(tries)?)
-            .after(self.subjects.of(id, ">"), last)
-            .with(NATS_ROLLUP, "sub".to_owned())
-            .with(DELIVERED, format!("{} {}", delivered.0, delivered.1));
-        self.put(&write).await.map(drop)
-    }
-
-    /// Acknowledges a delivery. If it is lost, the job counts as one whose worker died.
-    async fn acknowledge(&self, receipt: Subject, kind: AckKind) {
-        if let Err(error) = self.client.publish(receipt, kind.into()).await {
-            tracing::debug!(%error, "an acknowledgement is lost");
-        }
-    }
-
-    /// Renews a lease.
-    pub(super) async fn extend(&self, delivery: &Delivery) -> Result<bool, CallError> {
-        let id = &delivery.job.id;
-        let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(false) };
-        let since = Instant::now();
-        // The server responds even for jobs that it no longer counts as delivered.
-        let asked = self.client.request(lease.receipt.clone(), AckKind::Progress.into()).await;
-        let is_over = lease.since.elapsed() >= self.config.limits.lease;
-        if !is_over {
-            asked.map_err(|error| unusable("a lease can't be extended", &error))?;
-            if !self.has_ended(&delivery.job, lease.sequence).await? {
-                self.held.extended(id, since);
-                return Ok(true);
-            }
-        }
-        self.held.remove(id, &delivery.receipt);
-        Ok(false)
-    }
-
     /// Makes a job that failed, or a dead letter, a job again.
     pub(super) async fn retry(&self, job: &JobRecord) -> Result<bool, CallError> {
         let id = &job.id;
@@ -428,31 +373,6 @@ pub(super) fn stored(last: StreamMessage, job: Option<StreamMessage>) -> Result<
     };
     let tries = read_tries(&last.payload, &last.subject);
     Ok(Stored::Open { job: Box::new(from_json(&job.payload, &job.subject)?), tries })
-}
-
-/// The tries of a job. Tries that cannot be read are left out: the job must not stay in its queue for ever.
-///
-/// Earlier versions stored errors of any depth, and readers of JSON stop at 128 levels.
-pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
-    #[derive(Deserialize)]
-    struct Counted {
-        #[serde(default)]
-        attempts: u32,
-        #[serde(default)]
-        passes: u32,
-        #[serde(default)]
-        gone: u32,
-        #[serde(default)]
-        next: Option<u64>,
-    }
-
-    let error = match serde_json::from_slice(json) {
-        Ok(tries) => return tries,
-        Err(error) => error,
-    };
-    tracing::warn!(%error, subject, "what the tries of a job came to can't be read, and is left out");
-    let Ok(Counted { attempts, passes, gone, next }) = serde_json::from_slice(json) else { return Tries::default() };
-    Tries { attempts, passes, gone, next, ..Tries::default() }
 }
 
 /// The stream sequence of the message of a receipt, from the subject of the acknowledgement: with a domain and an

@@ -100,7 +100,7 @@ impl AnyJob {
             (None, None) => None,
         };
         if parent.is_none() {
-            job.parent = None;
+            (job.parent, job.parent_nonce) = (None, String::new());
         }
         (job.submitted, job.not_before, job.retried) = (now, None, true);
         Ok(())
@@ -111,7 +111,10 @@ impl AnyJob {
     async fn open_parent(&self, job: &JobRecord) -> Result<Option<Box<JobRecord>>, CallError> {
         let Some(parent) = &job.parent else { return Ok(None) };
         match self.jobs.engine().read_known(parent).await {
-            Ok(Some(Stored::Open { job, .. })) => Ok(Some(job)),
+            Ok(Some(stored)) if job.is_step_of(&stored) => Ok(match stored {
+                Stored::Open { job, .. } => Some(job),
+                Stored::Ended(_) => None,
+            }),
             Ok(_) => Ok(None),
             // Such as a record of a later version.
             Err(error) if error.details().get(UNREADABLE).is_some() => Ok(None),

@@ -60,6 +60,36 @@ fn failed_jobs_are_kept_whole() {
 }
 
 #[test]
+fn steps_know_their_job() {
+    let of = |token: char, nonce: &str| {
+        let id = format!("jobs.7.{}", token.to_string().repeat(32)).parse().unwrap();
+        let mut job = JobRecord::new(id, "shop.buy", RawValue::NULL.to_owned());
+        job.nonce = nonce.to_owned();
+        job
+    };
+    let open = |nonce: &str| Stored::Open { job: Box::new(of('b', nonce)), tries: Tries::default() };
+    let ended = |nonce: &str| Stored::Ended(Box::new(Ended::new(&of('b', nonce), 6, 0, Outcome::Cancelled)));
+    let mut step = of('a', "9");
+    (step.parent, step.parent_nonce) = (Some(of('b', "1").id), "1".to_owned());
+    let text = serde_json::to_string(&step).unwrap();
+    let step: JobRecord = serde_json::from_str(&text).unwrap();
+    // An earlier version stored no nonce of a job that has ended.
+    for (job, is_its_own) in [
+        (open("1"), true),
+        (open("2"), false),
+        (open(""), false),
+        (ended("1"), true),
+        (ended("2"), false),
+        (ended(""), true),
+    ] {
+        assert_eq!(step.is_step_of(&job), is_its_own, "{job:?}");
+    }
+    // Nor of the job of a step.
+    let step: JobRecord = serde_json::from_str(&text.replace(r#","parentNonce":"1""#, "")).unwrap();
+    assert!(step.parent_nonce.is_empty() && step.is_step_of(&open("2")) && step.is_step_of(&ended("2")));
+}
+
+#[test]
 fn an_ending_outlasts_the_start_of_its_job() {
     let id = "jobs.7.0123456789abcdef0123456789abcdef".parse().unwrap();
     let mut job = JobRecord::new(id, "shop.buy", RawValue::NULL.to_owned());

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use futures_util::future::join_all;
+use ops_runtime::Registry;
+use ops_runtime::durable::engine::Listed;
 use ops_runtime::durable::{AnyJob, JobError, JobStatus, RetryPolicy, SubmitOptions, Worker};
 
 use crate::harness::{Harness, LEASE, Set, attempts, eventually, is_running, pause, reaches};
@@ -19,7 +22,7 @@ async fn cancelled(job: &AnyJob) {
 
 pub(crate) async fn delayed<H: Harness>() {
     let set = Set::<H>::start().await;
-    let worker = set.worker().await;
+    let worker = set.warm_worker().await;
     // Longer than a request is waited for whose answer is lost, as may happen while servers of a cluster start.
     let options = SubmitOptions::new().with_delay(Duration::from_secs(8));
     let job = set.jobs.submit::<Work>(named("a"), options).await.unwrap();
@@ -169,7 +172,7 @@ pub(crate) async fn with_its_steps_after_its_ending_is_over<H: Harness>() {
     drop(first);
     cancelled(&job).await;
     // Three leases on some engines.
-    for _ in 0..200 {
+    for _ in 0..600 {
         if job.status().await.is_err() {
             break;
         }
@@ -178,6 +181,37 @@ pub(crate) async fn with_its_steps_after_its_ending_is_over<H: Harness>() {
     let error = job.status().await.unwrap_err();
     assert!(matches!(JobError::of(&error), Some(JobError::NotFound { .. })), "{error}");
     let second = set.worker().await;
+    set.settled().await;
+    assert_eq!(set.probe.starts("a-gate"), 1);
+    second.stop().await;
+}
+
+/// A step that no worker had when its job was cancelled does not run for the next job of the key, which has steps of its own.
+pub(crate) async fn with_its_steps_and_submitted_again<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let options = || attempts(1).with_key("k");
+    let submit = async || set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, options()).await.unwrap();
+    // It knows the job, and not its step.
+    let partial = Registry::builder().with_state(set.probe.clone()).build();
+    partial.register(Waits).unwrap();
+    let first = set.worker_of(partial).await;
+    let job = submit().await;
+    let step = loop {
+        let due: Vec<_> = set.jobs.list("jobs", Listed::Due).try_collect().await.unwrap();
+        if let Some((id, _)) = due.into_iter().find(|(id, _)| id != job.id()) {
+            break set.jobs.job_by_id(id);
+        }
+        pause(20).await;
+    };
+    first.stop().await;
+    cancelled(&job).await;
+    assert!(job.discard().await.unwrap());
+    let again = submit().await;
+    assert_eq!((again.is_new(), again.id()), (true, job.id()));
+    let second = set.worker().await;
+    reaches(&step, "cancelled", |status| *status == JobStatus::Cancelled).await;
+    set.probe.open();
+    assert_eq!(again.result().await.unwrap().data, 1);
     set.settled().await;
     assert_eq!(set.probe.starts("a-gate"), 1);
     second.stop().await;

@@ -35,8 +35,11 @@ pub(crate) async fn closures_are_kept<H: Harness>() {
     // Over workers, too: the second attempt is another's, after the first died.
     let first = set.worker().await;
     let input = OrderInput { name: "a".into(), fails: 1 };
-    let job = set.jobs.submit::<Order>(input, attempts(5)).await.unwrap();
-    eventually("the label is kept", || set.probe.starts("a-label") == 1).await;
+    let (policy, wait) = (RetryPolicy::new(5), Duration::from_secs(5));
+    let options = SubmitOptions::new().with_retry(policy.with_backoff(wait, wait));
+    let job = set.jobs.submit::<Order>(input, options).await.unwrap();
+    // The first attempt has failed behind the label, which is kept by then.
+    reaches(&job, "retrying", |status| matches!(status, JobStatus::Retrying { .. })).await;
     drop(first);
     let second = set.worker().await;
     let result = job.result().await.unwrap().data;

@@ -215,8 +215,8 @@ pub(crate) async fn progress_is_a_stream<H: Harness>() {
     // Two listen, one of them in another process.
     let far = set.others().await.job_by_id(job.id().clone());
     let (near, far) = (job.progress().await.unwrap(), far.progress().await.unwrap());
-    // They may take a moment to be heard of.
-    pause(200).await;
+    // They may take a moment to be heard of by the other servers of a cluster.
+    pause(2_000).await;
     set.probe.open();
     let expected: Vec<_> = (1..=3).map(|n| Progress::new(f64::from(n)).with_total(3.0)).collect();
     assert_eq!(near.collect::<Vec<_>>().await, expected);

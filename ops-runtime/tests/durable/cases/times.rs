@@ -12,7 +12,7 @@ use crate::operations::*;
 
 pub(crate) async fn delayed<H: Harness>() {
     let set = Set::<H>::start().await;
-    let worker = set.worker().await;
+    let worker = set.warm_worker().await;
     let (start, delay) = (Instant::now(), Duration::from_secs(8));
     let later = set.jobs.submit::<Work>(named("later"), SubmitOptions::new().with_delay(delay)).await.unwrap();
     let JobStatus::Delayed { until } = later.status().await.unwrap() else { panic!("it is delayed") };
@@ -24,7 +24,7 @@ pub(crate) async fn delayed<H: Harness>() {
     assert_eq!(later.result().await.unwrap().data, 1);
     let started = set.probe.times("later")[0] - start;
     assert!(started >= delay - Duration::from_millis(20), "{started:?}");
-    assert!(started < delay + Duration::from_secs(5), "{started:?}");
+    assert!(started < delay + Duration::from_secs(30), "{started:?}");
     set.settled().await;
     worker.stop().await;
 }

@@ -9,7 +9,7 @@ use ops_runtime::{ErrorCode, Registry};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use crate::harness::{Harness, LEASE, Set, attempts, eventually, is_running, pause};
+use crate::harness::{Harness, LEASE, Set, attempts, eventually, is_running, pause, reaches};
 use crate::operations::*;
 
 pub(crate) async fn a_job_survives_its_worker<H: Harness>() {
@@ -164,7 +164,7 @@ pub(crate) async fn a_stop_gives_them_back<H: Harness>() {
 /// What ends within the limit is finished, and the rest is given back.
 pub(crate) async fn a_stop_has_a_limit<H: Harness>() {
     let set = Set::<H>::start().await;
-    let (first, limit) = (set.worker().await, Duration::from_secs(2));
+    let (first, limit) = (set.worker().await, Duration::from_secs(6));
     let long = set.jobs.submit::<Gate>(GateInput { name: "long".into() }, attempts(1)).await.unwrap();
     let input = WorkInput { millis: Some(500), ..named("short") };
     let short = set.jobs.submit::<Work>(input, attempts(1)).await.unwrap();
@@ -194,7 +194,8 @@ pub(crate) async fn older_ones_leave_what_they_do_not_know<H: Harness>() {
     let unknown = set.jobs.submit::<Work>(named("a"), attempts(1)).await.unwrap();
     assert_eq!(known.result().await.unwrap().data, 2);
     pause(1_200).await;
-    assert_eq!(unknown.status().await.unwrap(), JobStatus::Queued);
+    // An older one may have it for a moment. One that has ended is never queued again.
+    reaches(&unknown, "queued", |status| *status == JobStatus::Queued).await;
     let newer = set.worker().await;
     // However often it was given back, this is its first attempt.
     assert_eq!(unknown.result().await.unwrap().data, 1);
@@ -210,13 +211,13 @@ pub(crate) async fn older_ones_end_nothing_that_they_do_not_know<H: Harness>() {
     let set = Set::<H>::start().await;
     let job = set.jobs.submit::<Stubborn>(StubbornInput { fails: 4 }, SubmitOptions::new()).await.unwrap();
     let engine = set.harness.engine().await;
-    let delivery = engine.pull("jobs", 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+    let delivery = engine.pull("jobs", 1, Duration::from_secs(60)).await.unwrap().pop().unwrap();
     let mut tries = delivery.tries.clone();
     tries.attempts = 3;
     engine.again(&delivery, &tries, Duration::ZERO).await.unwrap();
     let older = set.worker_of(Registry::builder().build()).await;
     pause(1_200).await;
-    assert_eq!(job.status().await.unwrap(), JobStatus::Queued);
+    reaches(&job, "queued", |status| *status == JobStatus::Queued).await;
     older.stop().await;
     let newer = set.worker().await;
     assert_eq!(job.result().await.unwrap().data, 5);
@@ -248,6 +249,8 @@ pub(crate) async fn later_formats_are_left<H: Harness>() {
 pub(crate) async fn a_flood_holds_up_nobody_else<H: Harness>() {
     const FLOOD: usize = 300;
     let set = Set::<H>::start().await;
+    // Both lanes have leaders before it counts which of them is first.
+    set.warm_worker().await.stop().await;
     let slow = |name: &str| WorkInput { millis: Some(20), ..named(name) };
     let of = |tenant: &str| SubmitOptions::new().with_tenant(tenant);
     let mut flood = Vec::new();
@@ -268,7 +271,8 @@ pub(crate) async fn a_flood_holds_up_nobody_else<H: Harness>() {
     let job = job.expect("two lanes");
     let worker = Worker::new(set.others().await, set.registry()).with_max_running(2).start();
     assert_eq!(job.result().await.unwrap().data, 1);
-    let before = set.probe.starts("flood");
+    let begun = set.probe.times("quiet")[0];
+    let before = set.probe.times("flood").iter().filter(|at| **at < begun).count();
     assert!(before < FLOOD / 5, "{before} of the flood came first");
     for job in flood {
         assert_eq!(job.result().await.unwrap().data, 1);
@@ -298,10 +302,10 @@ pub(crate) async fn a_slow_job_keeps_its_lease<H: Harness>() {
     let set = Set::<H>::start().await;
     let workers = [set.worker().await, set.worker().await];
     let start = Instant::now();
-    let input = WorkInput { millis: Some(u64::try_from((3 * LEASE).as_millis()).unwrap()), ..named("a") };
+    let input = WorkInput { millis: Some(u64::try_from((2 * LEASE).as_millis()).unwrap()), ..named("a") };
     let job: AnyJob = set.jobs.submit::<Work>(input, attempts(3)).await.unwrap().into_any();
     assert_eq!(job.result().await.unwrap().data, 1);
-    assert!(start.elapsed() >= 3 * LEASE);
+    assert!(start.elapsed() >= 2 * LEASE);
     pause(u64::try_from(Duration::as_millis(&LEASE)).unwrap()).await;
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
@@ -315,10 +319,10 @@ pub(crate) async fn a_blocking_job_keeps_its_lease<H: Harness>() {
     let set = Set::<H>::start().await;
     let workers = [set.worker().await, set.worker().await];
     let start = Instant::now();
-    let input = BlockInput { name: "a".into(), millis: u64::try_from((3 * LEASE).as_millis()).unwrap() };
+    let input = BlockInput { name: "a".into(), millis: u64::try_from((2 * LEASE).as_millis()).unwrap() };
     let job = set.jobs.submit::<Block>(input, attempts(3)).await.unwrap();
     assert_eq!(job.result().await.unwrap().data, 1);
-    assert!(start.elapsed() >= 3 * LEASE);
+    assert!(start.elapsed() >= 2 * LEASE);
     pause(u64::try_from(Duration::as_millis(&LEASE)).unwrap()).await;
     assert_eq!(set.probe.starts("a"), 1);
     set.settled().await;
@@ -330,7 +334,7 @@ pub(crate) async fn a_blocking_job_keeps_its_lease<H: Harness>() {
 /// Nor is one that blocks a thread for blocking work, even if the runtime of its worker has one thread itself.
 pub(crate) async fn work_on_blocking_threads_keeps_its_lease<H: Harness>() {
     let set = Set::<H>::start().await;
-    let input = ComputeInput { name: "a".into(), millis: u64::try_from((3 * LEASE).as_millis()).unwrap() };
+    let input = ComputeInput { name: "a".into(), millis: u64::try_from((2 * LEASE).as_millis()).unwrap() };
     let job = set.jobs.submit::<Compute>(input, attempts(3)).await.unwrap();
     tokio::task::block_in_place(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -116,13 +116,14 @@ async fn a_repeated_attempt_does_not_ask_again() {
 async fn a_client_that_does_not_answer() {
     let jobs = jobs();
     let _worker = worker(&jobs);
-    let options = McpServerOptions::new("test", "1").with_ask_timeout(Duration::from_millis(300));
-    let server = McpServer::new(registry()).with_options(options).with_tasks(tasks(&jobs));
-    let mut client = Client::connect_with(server, REVISIONS[1], capable()).await;
+    let options = McpServerOptions::new("test", "1").with_ask_timeout(Duration::from_secs(2));
+    let impatient = McpServer::new(registry()).with_options(options).with_tasks(tasks(&jobs));
+    let mut client = Client::connect_with(impatient, REVISIONS[1], capable()).await;
     let task = client.request("tools/call", json!({ "name": "job_ask", "arguments": {} })).await["result"].clone();
     let done = client.until(&task, "completed").await;
     assert_eq!(done["result"]["_meta"]["ops/error"]["code"], "TIMEOUT", "{done}");
     // An answer to a task that was cancelled while it asked: two faults at once.
+    let mut client = Client::connect_with(server(&jobs), REVISIONS[1], capable()).await;
     let task = client.request("tools/call", json!({ "name": "job_ask", "arguments": {} })).await["result"].clone();
     client.until(&task, "input_required").await;
     client.of_task("tasks/cancel", &task).await;
@@ -153,7 +154,7 @@ async fn a_question_whose_time_is_over() {
     for revision in REVISIONS {
         let jobs = jobs();
         let _worker = worker(&jobs);
-        let (mut client, task) = insisting(&jobs, revision, 400, json!({ "millis": 3_000 })).await;
+        let (mut client, task) = insisting(&jobs, revision, 2_000, json!({ "millis": 3_000 })).await;
         client.until(&task, "input_required").await;
         let working = client.until(&task, "working").await;
         assert_eq!(working.get("inputRequests"), None, "{working}");

@@ -9,7 +9,7 @@ use ops_runtime::mcp::{McpServer, McpTasks};
 use ops_runtime::{CallError, Context, operation};
 use serde_json::{Value, json};
 
-use super::{Work, WorkInput, code, jobs, registry, runs, server, tasks, worker};
+use super::{Work, WorkInput, code, jobs, registry, run, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
 use crate::http::{Ask, authenticated};
 
@@ -77,11 +77,11 @@ async fn callers_are_counted_each() {
 async fn an_ended_task_expires() {
     let jobs = jobs();
     let _worker = worker(&jobs);
-    let tasks = tasks(&jobs).with_max_ttl(Duration::from_millis(1_500));
+    let tasks = tasks(&jobs).with_max_ttl(Duration::from_secs(4));
     let mut client = Client::connect(McpServer::new(registry()).with_tasks(tasks), REVISIONS[0]).await;
     let begin = async |client: &mut Client, tool: &str, ttl: u64| {
         let arguments = match tool {
-            "job_work" => json!({ "millis": 2_500, "text": "long" }),
+            "job_work" => json!({ "millis": 7_000, "text": "long" }),
             "job_fail" => json!({ "code": "TIMEOUT" }),
             _ => json!({ "number": 1 }),
         };
@@ -89,18 +89,18 @@ async fn an_ended_task_expires() {
         client.request("tools/call", params).await["result"]["task"].clone()
     };
     // The ttl of a task that runs is not over, however short.
-    let running = begin(&mut client, "job_work", 1_000).await;
+    let running = begin(&mut client, "job_work", 3_000).await;
     // What the client asks for is bounded.
     let ended = begin(&mut client, "job_must", 86_400_000_000).await;
     // A failure that is kept for the operator ends all the same for the client.
-    let dead = begin(&mut client, "job_fail", 1_000).await;
+    let dead = begin(&mut client, "job_fail", 3_000).await;
     client.of_task("tasks/result", &ended).await;
     assert_eq!(client.of_task("tasks/result", &dead).await["result"]["isError"], true);
     let told = client.of_task("tasks/get", &ended).await["result"].clone();
     let ttl = told["ttl"].as_u64().unwrap();
-    assert!((1_500..3_000).contains(&ttl), "{told}");
+    assert!((4_000..7_000).contains(&ttl), "{told}");
     assert_eq!(client.request("tasks/list", json!({})).await["result"]["tasks"].as_array().unwrap().len(), 3);
-    tokio::time::sleep(Duration::from_millis(1_700)).await;
+    tokio::time::sleep(Duration::from_millis(4_200)).await;
     for task in [&ended, &dead] {
         // Two faults at once: it has ended, and is forgotten.
         for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
@@ -125,7 +125,7 @@ async fn a_task_whose_workers_die_has_an_error_of_the_protocol() {
     let mut client = Client::connect(server(&jobs), REVISIONS[0]).await;
     let task = client.begin("job_work", json!({ "millis": 60_000, "text": "never" })).await;
     let dies = worker(&jobs);
-    runs(&jobs, "jobs").await;
+    run(&jobs, "jobs", 1).await;
     drop(dies);
     let _worker = worker(&jobs);
     let result = client.of_task("tasks/result", &task).await;
@@ -142,7 +142,8 @@ async fn nest(context: &Context, millis: u64, text: String) -> Result<String, Ca
 /// The task itself came to an end: by the error of its step, which is an answer.
 #[tokio::test]
 async fn a_task_whose_step_has_lost_its_workers_has_an_answer() {
-    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_secs(1))))
+    // The task itself must not lose its lease, since it has one attempt.
+    let jobs = Jobs::new(InMemory::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_secs(4))))
         .with_retry("*", RetryPolicy::once())
         .with_queue("job.work", "doomed");
     let registry = registry();
@@ -152,7 +153,7 @@ async fn a_task_whose_step_has_lost_its_workers_has_an_answer() {
     let worker = |queue| Worker::new(jobs.clone(), registry.clone()).with_queues([queue]).start();
     let (_worker, dies) = (worker("jobs"), worker("doomed"));
     let task = client.begin("job_nest", json!({ "millis": 60_000, "text": "lost" })).await;
-    runs(&jobs, "doomed").await;
+    run(&jobs, "doomed", 1).await;
     drop(dies);
     let _other = worker("doomed");
     let result = client.of_task("tasks/result", &task).await;

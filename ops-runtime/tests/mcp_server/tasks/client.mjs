@@ -31,7 +31,7 @@ const call = async (name, args) => {
 };
 
 const told = { support, capabilities: client.getServerCapabilities().tasks };
-told.done = await call('job_work', { millis: 200, text: 'done' });
+told.done = await call('job_work', { millis: 3000, text: 'done' });
 told.failed = await call('job_fail', { code: 'SOLD_OUT' });
 told.asked = await call('job_ask', {});
 told.questions = asked;

@@ -7,7 +7,7 @@ use ops_runtime::durable::Worker;
 use ops_runtime::mcp::{McpServer, TaskSupport};
 use serde_json::{Value, json};
 
-use super::{code, dropped, jobs, registry, runs, server, tasks, worker};
+use super::{code, dropped, jobs, registry, run, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
 use crate::fixture::echo;
 
@@ -111,7 +111,7 @@ async fn a_task_is_cancelled() {
     let mut client = Client::connect_with(server, REVISIONS[1], capable()).await;
     let arguments = json!({ "millis": 60_000, "text": "patient" });
     let id = client.send("tools/call", json!({ "name": "job_work", "arguments": arguments })).await;
-    runs(&jobs, "jobs").await;
+    run(&jobs, "jobs", 1).await;
     client.notify("notifications/cancelled", json!({ "requestId": id })).await;
     dropped("patient").await;
 }

@@ -48,9 +48,12 @@ impl Drop for Running {
     }
 }
 
+/// How often the tests ask for what has to come, 20 ms apart: for half a minute at least.
+const ASKS: usize = 1_500;
+
 /// Waits until the handler with that text is dropped.
 async fn dropped(text: &str) {
-    for _ in 0..200 {
+    for _ in 0..ASKS {
         if DROPPED.lock().unwrap().iter().any(|dropped| dropped == text) {
             return;
         }
@@ -169,15 +172,15 @@ fn worker(jobs: &Jobs) -> WorkerHandle {
     Worker::new(jobs.clone(), registry()).start()
 }
 
-/// Waits until a job of the queue runs.
-async fn runs(jobs: &Jobs, queue: &str) {
-    for _ in 0..300 {
-        if jobs.stats(queue).await.unwrap().running == 1 {
+/// Waits until so many jobs of the queue run.
+async fn run(jobs: &Jobs, queue: &str, many: u64) {
+    for _ in 0..ASKS {
+        if jobs.stats(queue).await.unwrap().running == many {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("no job of `{queue}` runs");
+    panic!("there are not {many} jobs of `{queue}` that run");
 }
 
 impl Client {
@@ -198,7 +201,7 @@ impl Client {
 
     /// Asks about a task until it is in that state.
     async fn until(&mut self, task: &Value, status: &str) -> Value {
-        for _ in 0..600 {
+        for _ in 0..ASKS {
             let answer = self.of_task("tasks/get", task).await;
             if answer["result"]["status"] == status {
                 return answer["result"].clone();

@@ -39,7 +39,7 @@ async fn who_waits_no_longer_cancels_the_task() {
     let _worker = worker(&jobs);
     let client = client(&jobs).await;
     let input = json!({ "millis": 60_000, "text": "given up" });
-    let options = CallOptions::new().with_timeout(Duration::from_secs(1));
+    let options = CallOptions::new().with_timeout(Duration::from_secs(4));
     let error = client.call_with("s.job_work", input, options).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
     dropped("given up").await;

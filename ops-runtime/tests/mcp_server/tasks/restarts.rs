@@ -9,14 +9,14 @@ use ops_runtime::durable::{Jobs, RetryPolicy, Worker};
 use ops_runtime::mcp::McpServer;
 use serde_json::json;
 
-use super::{code, registry, tasks};
+use super::{code, registry, run, tasks};
 use crate::client::{Client, REVISIONS};
 use crate::servers::Servers;
 
 const URL: &str = "OPS_TASKS_NATS";
 
 fn config() -> JetStreamConfig {
-    JetStreamConfig::new().with_prefix("tasks").with_lease(Duration::from_secs(1)).with_lanes(4)
+    JetStreamConfig::new().with_prefix("tasks").with_lease(Duration::from_secs(4)).with_lanes(4)
 }
 
 fn on(engine: JetStream) -> Jobs {
@@ -55,7 +55,7 @@ impl Drop for Process {
 #[tokio::test]
 async fn a_task_that_may_have_begun() {
     let mut servers = Servers::start(1, "2m").await;
-    let jobs = on(servers.engine(config().with_request_timeout(Duration::from_millis(100))).await);
+    let jobs = on(servers.engine(config().with_request_timeout(Duration::from_secs(2))).await);
     let mut client = Client::connect(McpServer::new(registry()).with_tasks(tasks(&jobs)), REVISIONS[0]).await;
     client.begin("job_must", json!({ "number": 1 })).await;
     servers.kill(0);
@@ -76,11 +76,14 @@ async fn a_task_survives_its_server_and_its_worker() {
     };
     let worker = Process::start(&servers);
     let mut client = connect("ann", REVISIONS[0]).await;
-    let (slow, asks) = (json!({ "millis": 3_000, "text": "survived" }), json!({}));
-    let slow = client.begin("job_work", slow).await;
+    let jobs = on(servers.engine(config()).await);
+    let (slow, asks) = (json!({ "millis": 10_000, "text": "survived" }), json!({}));
     let asking = client.begin("job_ask", asks).await;
     let doomed = client.begin("job_work", json!({ "millis": 60_000, "text": "doomed" })).await;
     client.until(&asking, "input_required").await;
+    // Last, since it ends by itself: it still runs when its worker dies.
+    let slow = client.begin("job_work", slow).await;
+    run(&jobs, "jobs", 3).await;
     // The server dies, and so does the worker, in the middle of all three.
     drop(client);
     drop(worker);
