@@ -109,8 +109,9 @@ worker.stop().await;
 //! Announcements do not name the servers. [`CallHandler::with_upstream_shown`] shows all of it.
 //!
 //! The error of a function is shown as it is, even an `EXECUTION_ERROR` whose text was not meant for callers, since
-//! peers are usually programs of the same owner. (Servers for HTTP and MCP write such texts to the log only.) If the
-//! callers of a hub are not trusted, do not put texts of other systems into the errors of functions.
+//! peers are usually programs of the same owner. (Servers for HTTP and MCP write such texts to the log only.) There is
+//! one exception: if the error is that of an MCP tool that the function called, callers learn only that a tool failed.
+//! If the callers of a hub are not trusted, do not put texts of other systems into the errors of functions.
 //!
 //! # Metrics
 //!

@@ -84,11 +84,11 @@ impl CallHandler {
         self
     }
 
-    /// Shows callers in other processes the headers and cookies of HTTP responses, the bodies of HTTP errors, and the
-    /// servers of operations (their `binding`).
+    /// Shows callers in other processes the headers and cookies of HTTP responses, the bodies of HTTP errors, the texts
+    /// of failed tools that functions called, and the servers of operations (their `binding`).
     ///
     /// By default they get as much as a host gets from an MCP server: the data and the status. Callers in this process
-    /// get everything. Unlike an MCP server, it shows the errors of functions as they are in either case.
+    /// get everything. Unlike an MCP server, it shows the other errors of functions as they are in either case.
     #[must_use]
     pub fn with_upstream_shown(mut self) -> Self {
         self.shows_upstream = true;
@@ -249,26 +249,18 @@ impl Session {
         self.0.0.running().tasks.len()
     }
 
-    /// Accepts no more requests; running ones go on.
-    #[cfg(feature = "websocket")]
-    pub(super) fn refuse_more(&self) {
-        self.0.0.running().closed = true;
-    }
-
     /// Accepts no more requests, and waits until none is running.
     pub async fn drain(&self) {
         let peer = &self.0.0;
+        // First, so that a peer that goes on sending requests does not delay the end.
+        peer.running().closed = true;
         loop {
             let idle = peer.idle.notified();
             tokio::pin!(idle);
             // Registered before the table is checked, so that no end is missed.
             idle.as_mut().enable();
-            {
-                let mut running = peer.running();
-                if running.tasks.is_empty() {
-                    running.closed = true;
-                    return;
-                }
+            if peer.running().tasks.is_empty() {
+                return;
             }
             idle.await;
         }
@@ -442,6 +434,15 @@ impl Credits {
         let mut ahead = self.ahead();
         ahead.sizes.push_back(bytes);
         ahead.bytes += bytes;
+    }
+
+    /// Notes that an error was sent in place of the last item: it counts as an item, and has no bytes for the subscriber
+    /// either.
+    pub(super) fn replaced(&self) {
+        let mut ahead = self.ahead();
+        // Nothing is left of an item that the peer has given credit for before it came.
+        let bytes = ahead.sizes.back_mut().map_or(0, std::mem::take);
+        ahead.bytes -= bytes;
     }
 
     /// Waits until fewer bytes than these are ahead of the subscriber.

@@ -72,14 +72,15 @@
 //! | `ops.announce` | callers | `link.announce`, a change; an empty one at each heartbeat; the reply subject begins with `ops.worker.WORKER` |
 //! | `ops.discover`, `ops.worker.WORKER.CONNECTION.0.discover` | workers | empty: send all that you serve to the reply subject, as `link.announce` |
 //!
-//! `NAMESPACE` and `NAME` are the operation's, with all bytes but ASCII letters, digits, `-` and `_` as `%XX`; an id is
-//! split at its first dot. To call, send a request with any inbox as its reply subject
-//! (`nats request ops.call.math.add '{"type":"call.requested",..}'`). To learn whether its requests are still running, a caller uses `INBOX.ops.REQUEST`
-//! as reply subject, with the request's id as the last token, and subscribes to `INBOX.ops.*`: `link.running` is sent
-//! to `INBOX.ops.link`. To serve, respond to the reply subject, send `link.running` to such callers, and stop on
-//! `call.aborted`. The reply subjects of a worker contain the `NUMBER` of the event among those of its request, from 0,
-//! and a `CONNECTION` that changes after a reconnect. Those of its announcements contain the number of changes that it
-//! has announced so far, including this one, or always 0. A caller that has missed one asks.
+//! `NAMESPACE` and `NAME` are the operation's, with all bytes but ASCII letters, digits, `-` and `_` as `%XX`; an id
+//! is split at its first dot. To call, send a request with any inbox as its reply subject (`nats request
+//! ops.call.math.add '{"type":"call.requested",..}'`). To learn whether its requests are still running, a caller uses
+//! `INBOX.ops.REQUEST` as reply subject, with the request's id as the last token, and subscribes to `INBOX.ops.*`:
+//! `link.running` is sent to `INBOX.ops.link`. A request of any other caller is aborted as soon as a message to its
+//! inbox finds no subscriber. To serve, respond to the reply subject, send `link.running` to such callers, and stop
+//! on `call.aborted`. The reply subjects of a worker contain the `NUMBER` of the event among those of its request,
+//! from 0, and a `CONNECTION` that changes after a reconnect. Those of its announcements contain the number of
+//! changes that it has announced so far, including this one, or always 0. A caller that has missed one asks.
 
 mod asked;
 mod caller;

@@ -54,7 +54,8 @@
 //!   5 s, and then refuses requests that are too large. A caller that leaves more than 256 MiB of responses unread
 //!   loses them ([`RedisConfig::with_max_unread`]). A worker reads all of its operations with one command, so one that
 //!   serves thousands costs the server more. Keys that are no longer renewed expire within a minute, including
-//!   `ops:workers`.
+//!   `ops:workers`. A worker that crashes leaves its consumers in the groups of its operations; other workers of these
+//!   operations remove them in time, when they have been given nothing for five minutes.
 //! - **Reconnecting.** A lost connection is made again, after 50 ms at first and up to some seconds. Calls that begin
 //!   meanwhile wait up to 10 s ([`RedisConfig::with_connect_timeout`]), or until their deadline, and then fail with `ABORTED`.
 //! - **Identity.** Redis does not tell workers who wrote an entry. So callers are anonymous, and an identity in a

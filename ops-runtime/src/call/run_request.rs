@@ -52,6 +52,8 @@ impl Task {
     fn item(&self, event: CallEvent) -> Result<(), CallError> {
         let sent = match self.peer.send(event) {
             Err(Unsent::Refused(error)) => {
+                // Before the error is sent, so that no credit has counted the item yet.
+                self.credits.replaced();
                 self.peer.send(CallEvent::ItemError { request_id: self.request_id.clone(), error })
             }
             sent => sent,

@@ -33,7 +33,8 @@
 //!   breaks, requests in flight fail with `ABORTED` on the caller's side, and are dropped on the worker's. Nothing is
 //!   sent again, and no response outlives its connection. A spoke that stops ([`WebSocketClient::stop`]) finishes its
 //!   running requests; new ones go to other spokes. A hub that stops ([`Hub::stop`]) admits no more spokes, finishes
-//!   its running requests, and closes each connection when the responses have been sent.
+//!   its running requests, and closes each connection when the responses have been sent: those of spokes that serve
+//!   operations last, since requests of other spokes may need them.
 //! - **Reconnecting.** A client reconnects by itself, after 100 ms at first and up to 10 s
 //!   ([`WebSocketConfig::with_backoff`]); after 100 ms again once a connection has lasted for a while. Calls that begin
 //!   meanwhile wait up to 10 s ([`WebSocketConfig::with_connect_timeout`]), or until their deadline, and then fail with
@@ -44,13 +45,14 @@
 //!   as a call for the hub to announce the operation again.
 //! - **Order.** Frames of a connection arrive in order, and so do the items of a subscription. Calls run concurrently.
 //! - **Limits.** A message has up to 4 MiB ([`WebSocketConfig::with_max_message`]). Both sides announce their limit,
-//!   and a larger message fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A peer
-//!   that sends more nevertheless is disconnected (close code 1009). Up to 16,384 requests of a peer run at a time. A
-//!   peer with more than 8 MiB of unread responses is not read, and disconnected if that lasts. The memory of all peers
-//!   is limited ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)); a hub that reaches that
-//!   limit disconnects the peer that holds the most. A hub has up to 4,096 connections ([`Hub::with_max_connections`])
-//!   and 256 handshakes in progress ([`Hub::with_handshakes`]). A peer that sends 100 malformed messages is
-//!   disconnected (1008).
+//!   and a larger message fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A
+//!   peer that sends more nevertheless is disconnected (close code 1009). Up to 16,384 requests of a peer run at a
+//!   time. A peer with more than 8 MiB of unread responses is hardly read, no longer read when what it sent has added
+//!   8 MiB more, and disconnected if it reads none of them. The memory of all peers is limited
+//!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)); a hub that reaches that limit
+//!   disconnects the peer that holds the most. A hub has up to 4,096 connections ([`Hub::with_max_connections`]) and
+//!   256 handshakes in progress ([`Hub::with_handshakes`]). A peer that sends 100 malformed messages is disconnected
+//!   (1008).
 //! - **Hosts and origins.** A hub accepts requests to its own hosts, and from pages of these hosts only
 //!   ([`Hub::with_hosts`], [`Hub::with_origins`]): the local host by default. Announcements of an anonymous spoke are
 //!   ignored ([`Hub::with_anonymous_serving`]).
@@ -65,10 +67,10 @@
 //! # For programs in other languages
 //!
 //! Connect, with the authentication that the hub requires. Send `link.announce` with the specs of the operations that
-//! you serve, `{}` if there are none, and with `maxMessage` if you do not accept 4 MiB; read those that arrive. The hub
-//! sends its own when it has read yours, in messages within your limit. To call, send `call.requested` with an id that
-//! you use once. When you serve, respond to `call.requested` with `call.responded` or `call.error`, and stop on
-//! `call.aborted`. Ignore what you do not know.
+//! you serve, `{}` if there are none, and with `maxMessage` if your largest message is not 4 MiB; read those that
+//! arrive. The hub sends its own when it has read yours, in messages within your limit. To call, send
+//! `call.requested` with an id that you use once. When you serve, respond to `call.requested` with `call.responded`
+//! or `call.error`, and stop on `call.aborted`. Ignore what you do not know.
 
 mod announcing;
 mod client;

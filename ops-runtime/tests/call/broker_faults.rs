@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use ops_runtime::call::{CallHandler, Remote};
 use ops_runtime::{CallError, CallOptions, ErrorCode};
 
-use crate::harness::{eventually, limited};
+use crate::harness::{LONG, eventually, limited};
 use crate::operations::{Add, AddInput, COUNT, Count, CountInput, Probe, Wait, WaitInput, registry};
 use crate::proxy::Proxy;
 use crate::servers::Server;
@@ -158,9 +158,12 @@ pub(crate) async fn a_worker_is_lost_without_a_word<B: Brokered>() {
 
 pub(crate) async fn the_caller_is_cut_off<B: Brokered>() {
     let set = Set::<B>::start().await;
-    let calls = set.calls(1_500);
+    let calls = set.calls(LONG);
     eventually("all handlers run", || set.probe.alive() == 100).await;
     set.to_caller.cut();
+    // They end while the caller comes back.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    set.probe.let_go();
     // Answered or given up: none hangs, and none is answered twice.
     ended(calls).await;
     set.recovered().await;

@@ -9,6 +9,9 @@ use ops_runtime::call::{CallHandler, Remote};
 
 use crate::operations::Probe;
 
+/// Longer than any case takes, in milliseconds.
+pub(crate) const LONG: u64 = 600_000;
+
 /// A transport that is up, with its servers if it has any.
 pub(crate) trait Harness: Send + Sync + 'static {
     /// What it is called in reports.
@@ -96,6 +99,16 @@ pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) 
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("after 30 s still not: {what}");
+}
+
+/// Stops something that has to wait for its handlers, and lets them end meanwhile.
+pub(crate) async fn stopped(probe: &Probe, stop: impl Future<Output = ()>) {
+    let end = async {
+        // Time for what does not wait for them to drop them.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        probe.let_go();
+    };
+    tokio::join!(stop, end);
 }
 
 /// Runs a case, which must not hang.

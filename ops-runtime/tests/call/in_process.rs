@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::binding::HttpBinding;
@@ -173,4 +174,24 @@ async fn misspelt_operations() {
     assert!(!error.message().contains("test.count"), "{error}");
     forwarding.stop().await;
     worker.stop().await;
+}
+
+/// A session that drains does not wait for requests that came later.
+#[tokio::test]
+async fn a_session_that_drains_takes_no_more() {
+    let probe = Arc::new(Probe::default());
+    let session = CallHandler::new(registry(&probe)).session(PeerAuth::anonymous(), Arc::new(Nowhere));
+    let request = || {
+        let request = CallRequest::new("test.wait", json!({ "key": "k", "milliseconds": 600_000 }));
+        (request.request_id.clone(), Frame::from(CallEvent::Requested(Box::new(request))))
+    };
+    let (request_id, first) = request();
+    session.receive(first).unwrap();
+    let draining = session.clone();
+    let mut drained = std::pin::pin!(draining.drain());
+    assert!(drained.as_mut().now_or_never().is_none());
+    session.receive(request().1).unwrap_err();
+    session.receive(CallEvent::Aborted { request_id }.into()).unwrap();
+    drained.await;
+    assert_eq!(session.running(), 0);
 }

@@ -54,7 +54,7 @@ macro_rules! conformance {
                 subscriptions: finite, endless_until_the_caller_stops, ended_by_the_worker, failing_midway,
                     in_order, slow_readers_hold_up_nobody, nobody_reads, silent_ones_time_out, many_at_once,
                     refused_before_the_first_item, errors_among_the_items, errors_among_the_items_and_an_abort,
-                    taken_for_another_kind, with_a_window_of_nothing;
+                    taken_for_another_kind, with_a_window_of_nothing, items_that_are_too_large;
                 workers: each_request_is_started_once, killed_with_calls_in_flight, announced_later, one_of_two_stops,
                     described_by_one_that_is_left;
             );

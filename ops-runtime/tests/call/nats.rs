@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::nats::{Nats, NatsConfig, NatsWorker};
@@ -200,18 +201,87 @@ async fn anybody_can_ask_and_nobody_can_lie() {
     worker.stop().await;
 }
 
+/// A subscriber with an inbox of its own that reads one item and goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscriber_that_goes_without_a_word() {
+    limited(async {
+        let server = Server::nats(&[]).await;
+        let probe = Arc::new(Probe::default());
+        let worker = connect(server.address(), 4_000).await.serve(CallHandler::new(registry(&probe))).await.unwrap();
+        let client = bare(&server).await;
+        let mut inbox = client.subscribe("inbox.of.one").await.unwrap();
+        inbox.unsubscribe_after(1).await.unwrap();
+        let payload = json!({ "requestId": "1", "operationId": "test.count", "input": { "to": 1_000_000 } });
+        let request = json!({ "type": "call.requested", "id": "1", "payload": payload }).to_string();
+        client.publish_with_reply("ops.call.test.count", "inbox.of.one", request.into()).await.unwrap();
+        let item = inbox.next().await.unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&item.payload).unwrap()["type"], "call.responded");
+        eventually("no task is left", || worker.running() == 0).await;
+        eventually("no handler is left", || probe.alive() == 0).await;
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// What has arrived while the caller's program stood still is read before a call is given up.
+#[tokio::test]
+async fn a_caller_that_stood_still() {
+    limited(async {
+        let server = Server::nats(&[]).await;
+        let (address, probe) = (server.address(), Arc::new(Probe::default()));
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let (serving, served) = tokio::sync::oneshot::channel();
+        let handler = CallHandler::new(registry(&probe));
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let worker = connect(address, 4_000).await.serve(handler).await.unwrap();
+                serving.send(()).unwrap();
+                let _ = stopped.await;
+                worker.stop().await;
+            });
+        });
+        served.await.unwrap();
+        let remote = connect(address, 4_000).await.remote().await.unwrap();
+        let input = WaitInput { key: "w".to_owned(), milliseconds: 3_000 };
+        let call = tokio::spawn(async move { remote.execute::<Wait>(input).await });
+        eventually("it runs", || probe.alive() == 1).await;
+        // Its worker has reported it by then.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        std::thread::sleep(Duration::from_secs(7));
+        assert_eq!(call.await.unwrap().unwrap().data, "w");
+        drop(stop);
+    })
+    .await;
+}
+
 /// Whoever does not wait for a caller leaves nothing of it behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_that_nobody_waits_for() {
-    let server = Server::nats(&[]).await;
-    let nats = connect(server.address(), 4_000).await;
-    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    let before = tasks();
-    for _ in 0..10 {
-        // It takes 100 ms to find out what is served.
-        tokio::time::timeout(Duration::from_millis(50), nats.remote()).await.unwrap_err();
-    }
-    eventually("its tasks end", || tasks() <= before).await;
+    limited(async {
+        let server = Server::nats(&[]).await;
+        let mut nats = connect(server.address(), 4_000).await;
+        let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        let (before, mut given_up) = (tasks(), 0);
+        while given_up < 10 {
+            let asking = tokio::spawn({
+                let nats = nats.clone();
+                async move { nats.remote().await.map(drop) }
+            });
+            // It has tasks of its own before it knows what is served, which takes 100 ms.
+            eventually("it has begun", || asking.is_finished() || tasks() > before + 1).await;
+            asking.abort();
+            if asking.await.is_err() {
+                eventually("its tasks end", || tasks() <= before).await;
+                given_up += 1;
+            } else {
+                // It was quicker, and its connection keeps it.
+                nats = connect(server.address(), 4_000).await;
+                eventually("the old one's tasks end", || tasks() <= before).await;
+            }
+        }
+    })
+    .await;
 }
 
 /// What could not be announced is announced the next time.

@@ -9,6 +9,7 @@ use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::content::ContentBlock;
 use ops_runtime::envelope::McpMeta;
+use ops_runtime::registry::CancelToken;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{CallError, Context, Registry, ResponseEnvelope, operation};
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ pub(crate) struct Probe {
     alive: AtomicUsize,
     made: AtomicUsize,
     starts: Mutex<HashMap<String, usize>>,
+    let_go: CancelToken,
 }
 
 impl Probe {
@@ -38,6 +40,19 @@ impl Probe {
     /// How often each key was started.
     pub(crate) fn starts(&self) -> HashMap<String, usize> {
         self.starts.lock().unwrap().clone()
+    }
+
+    /// Lets handlers that wait end, also those that begin later.
+    pub(crate) fn let_go(&self) {
+        self.let_go.cancel();
+    }
+
+    /// Waits so many milliseconds, or until the test lets handlers end.
+    pub(crate) async fn wait(&self, milliseconds: u64) {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(milliseconds)) => {}
+            () = self.let_go.cancelled() => {}
+        }
     }
 
     fn enter(self: &Arc<Self>) -> Alive {
@@ -83,13 +98,13 @@ pub(crate) async fn panics() {
     panic!("on purpose")
 }
 
-/// Waits for as long as it is told to, and counts how often each key was started.
+/// Waits for as long as it is told to, or until the test lets it go, and counts how often each key was started.
 #[operation(namespace = "test")]
 pub(crate) async fn wait(key: String, milliseconds: u64, context: Context) -> Result<String, CallError> {
     let probe = probe(&context)?;
     *probe.starts.lock().unwrap().entry(key.clone()).or_default() += 1;
     let _alive = probe.enter();
-    tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+    probe.wait(milliseconds).await;
     Ok(key)
 }
 

@@ -47,6 +47,8 @@ class Peer:
             if kind == "call.requested":
                 self.credits[request_id] = asyncio.Semaphore(WINDOW)
                 self.running[request_id] = asyncio.create_task(self.serve(payload))
+                # It begins before another message is read, so that it notices if that aborts it.
+                await asyncio.sleep(0)
             elif kind == "call.aborted" and request_id in self.running:
                 self.running[request_id].cancel()
             elif kind == "link.credit" and request_id in self.credits:

@@ -51,7 +51,7 @@ async fn a_program_in_python() {
         let ticks: Vec<_> = ticks.map(|tick| tick.unwrap().data).collect().await;
         assert!(ticks.into_iter().eq((0..500).map(|n| json!(n))));
         // And stops what nobody waits for.
-        let options = CallOptions::new().with_timeout(Duration::from_millis(200));
+        let options = CallOptions::new().with_timeout(Duration::from_secs(1));
         let error = remote.call_with("py.greet", json!({ "name": "slowly" }), options).await.unwrap_err();
         assert_eq!(*error.code(), ErrorCode::Timeout);
         assert_eq!(remote.call("py.stop", json!({})).await.unwrap().data, json!({ "stopped": ["py.greet"] }));

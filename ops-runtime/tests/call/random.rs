@@ -8,6 +8,7 @@
 //!
 //! `OPS_FAULT_ONLY=nats` gives all of the time to one of them.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -107,11 +108,10 @@ pub(crate) async fn faults<H: Harness>(share: u64) {
     let grown = resident().saturating_sub(memory.unwrap_or_default());
     println!("{}: {done} calls done, {failed} failed, memory grew by {} KB", H::NAME, grown >> 10);
     assert!(done > 100, "hardly anything was done: {done} calls, {failed} failed");
-    // Other tests may run beside this one.
     assert!(memory.is_none() || grown < 200 << 20, "{grown} bytes more than after a third of the time");
 }
 
-/// Memory that the process uses.
+/// Memory that the process uses, which has no other tests.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.as_deref().and_then(|text| text.split(' ').nth(1)).and_then(|pages| pages.parse::<u64>().ok());
@@ -185,8 +185,21 @@ async fn once(remote: &Remote, dice: &mut Dice) -> Result<(), CallError> {
     tokio::time::timeout(DEADLINE * 10, call).await.expect("a call hangs")
 }
 
+/// Runs the faults in a process of their own, whose memory is theirs alone.
+#[test]
+fn random_faults() {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "random::faults_of_all", "--nocapture"])
+        .output()
+        .unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+    println!("{stdout}");
+    assert!(child.status.success() && stdout.contains("1 passed"), "{}\n{stderr}", child.status);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn random_faults() {
+#[ignore = "`random_faults` starts it"]
+async fn faults_of_all() {
     faults::<crate::in_process::InProcessHarness>(TRANSPORTS).await;
     #[cfg(feature = "websocket")]
     faults::<crate::websocket::ThroughHub>(TRANSPORTS).await;

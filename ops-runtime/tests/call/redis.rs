@@ -222,7 +222,7 @@ async fn what_nobody_has_started_is_taken_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_behind() {
     let server = Server::redis(&[]).await;
-    let short = config(Duration::from_millis(400)).with_heartbeat(Duration::from_millis(100));
+    let short = config(Duration::from_millis(800)).with_heartbeat(Duration::from_millis(100));
     let short = || short.clone().with_answers_survive(Duration::from_secs(1));
     let redis = || Redis::new(&format!("redis://{}", server.address()), short()).unwrap();
     let worker = redis().serve(CallHandler::new(registry(&Arc::new(Probe::default())))).await.unwrap();

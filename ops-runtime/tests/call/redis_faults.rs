@@ -15,7 +15,7 @@ use redis::{Cmd, FromRedisValue, cmd};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::harness::{eventually, limited};
+use crate::harness::{LONG, eventually, limited, stopped};
 use crate::operations::{Add, AddInput, Count, CountInput, Probe, Wait, WaitInput, registry};
 use crate::proxy::Proxy;
 use crate::redis::{bare, config};
@@ -58,19 +58,20 @@ async fn a_worker_that_stops_speaks_until_it_is_done() {
     limited(async {
         let server = Server::redis(&[]).await;
         let probe = Arc::new(Probe::default());
-        // What nobody renews expires after 3.6 s.
-        let worker = at(&server, quick(300)).serve(CallHandler::new(registry(&probe))).await.unwrap();
-        let remote = at(&server, quick(300)).remote().await.unwrap();
-        let call = waiting(&remote, 6_000);
+        // What the worker does not renew expires after 8.4 s, and what it does not report is given up after 4.5 s.
+        let worker = at(&server, quick(700)).serve(CallHandler::new(registry(&probe))).await.unwrap();
+        let remote = at(&server, quick(3_000)).remote().await.unwrap();
+        let call = waiting(&remote, LONG);
         let mut items = remote.subscribe::<Count>(CountInput { to: 1_000 }).await.unwrap();
         assert_eq!(items.next().await.unwrap().unwrap().data, 0);
         eventually("both run", || probe.alive() == 2).await;
         let stopping = tokio::spawn(worker.stop());
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
         for n in 1..1_000 {
             assert_eq!(items.next().await.unwrap().unwrap().data, n);
         }
         assert!(items.next().await.is_none());
+        probe.let_go();
         assert_eq!(call.await.unwrap().unwrap(), "w");
         stopping.await.unwrap();
     })
@@ -237,13 +238,13 @@ async fn a_request_that_a_worker_was_given_and_did_not_get_outlives_it() {
     limited(async {
         let server = Server::redis(&[]).await;
         let mut connection = bare(&server).await;
-        let serve = async |config: RedisConfig| {
-            at(&server, config).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap()
-        };
+        let probe = Arc::new(Probe::default());
+        let serve =
+            async |config: RedisConfig| at(&server, config).serve(CallHandler::new(registry(&probe))).await.unwrap();
         let worker = serve(config(Duration::from_secs(3)).with_max_running(1)).await;
         let remote = at(&server, config(Duration::from_secs(3))).remote().await.unwrap();
         // It reads no more while this runs.
-        let first = waiting(&remote, 1_000);
+        let first = waiting(&remote, LONG);
         eventually("it runs", || worker.running() == 1).await;
         let ids: Vec<String> = run(&mut connection, cmd("SMEMBERS").arg("ops:workers")).await;
         let lost = waiting(&remote, 1);
@@ -258,7 +259,7 @@ async fn a_request_that_a_worker_was_given_and_did_not_get_outlives_it() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let other = serve(config(Duration::from_secs(3))).await;
-        worker.stop().await;
+        stopped(&probe, worker.stop()).await;
         assert_eq!(first.await.unwrap().unwrap(), "w");
         let lost = tokio::time::timeout(Duration::from_secs(30), lost).await.expect("the call waits for ever");
         assert_eq!(lost.unwrap().unwrap(), "w");
@@ -338,10 +339,10 @@ async fn much_is_written_over_a_slow_connection() {
     limited(async {
         let server = Server::redis(&[]).await;
         let proxy = Proxy::start(server.address()).await;
-        let slow = Redis::new(&format!("redis://{}", proxy.address()), quick(600)).unwrap();
+        let slow = Redis::new(&format!("redis://{}", proxy.address()), quick(1_500)).unwrap();
         let worker = slow.serve(CallHandler::new(with_texts())).await.unwrap();
         let remote = at(&server, quick(20_000)).remote().await.unwrap();
-        // 8 MB take 2.7 s, and the server has 1.1 s for an answer.
+        // 8 MB take 2.7 s, and the server has 2 s for an answer.
         proxy.slow(3_000_000);
         let calls = (0..40).map(|_| remote.call("slow.text", json!(200_000)));
         for answer in join_all(calls).await {

@@ -1,12 +1,13 @@
 //! What heals by itself over Redis: failovers, lost connections, and workers that come back.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ops_runtime::call::redis::{Redis, RedisConfig};
 use ops_runtime::call::{CallHandler, Remote};
-use ops_runtime::{CallError, CallOptions, ErrorCode};
+use ops_runtime::{CallError, CallOptions, ErrorCode, Registry};
 use redis::aio::MultiplexedConnection;
 use redis::cmd;
+use redis::streams::StreamInfoConsumersReply;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -204,6 +205,58 @@ async fn times_without_a_limit() {
         let remote = at(&server, config).remote().await.unwrap();
         assert_eq!(remote.call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap().data, 3);
         worker.stop().await;
+    })
+    .await;
+}
+
+/// The consumers of the stream of `test.add`.
+async fn consumers(connection: &mut MultiplexedConnection) -> Vec<String> {
+    let group = cmd("XINFO").arg(&["CONSUMERS", "ops:call:test.add", "workers"]).take();
+    let consumers = run::<StreamInfoConsumersReply>(connection, &group).await.consumers;
+    consumers.into_iter().map(|consumer| consumer.name).collect()
+}
+
+/// A worker that crashed leaves a consumer, which others remove once it was given nothing for long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn consumers_of_lost_workers_are_removed() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let registry = Registry::new();
+        registry.register(Add).unwrap();
+        // What is long depends on it: 24 s.
+        let config = quick(400).with_heartbeat(Duration::from_millis(50));
+        let worker = at(&server, config).serve(CallHandler::new(registry)).await.unwrap();
+        let stream = "ops:call:test.add";
+        let _: i64 = run(&mut connection, cmd("XGROUP").arg(&["CREATECONSUMER", stream, "workers", "lost"])).await;
+        let begun = Instant::now();
+        while consumers(&mut connection).await.iter().any(|name| name == "lost") {
+            assert!(begun.elapsed() < Duration::from_secs(80), "it is left");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(begun.elapsed() > Duration::from_secs(20), "it was removed after {:?}", begun.elapsed());
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// A worker that is dropped is no longer a consumer, as if it was stopped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_dropped_leaves_its_groups() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let worker = at(&server, quick(3_000)).serve(CallHandler::new(registry(&Default::default()))).await.unwrap();
+        let remote = at(&server, quick(3_000)).remote().await.unwrap();
+        // Not every version of the server knows a consumer before it is given something.
+        assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
+        assert_eq!(consumers(&mut connection).await.len(), 1);
+        drop(worker);
+        let begun = Instant::now();
+        while !consumers(&mut connection).await.is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "its consumer is left");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     })
     .await;
 }

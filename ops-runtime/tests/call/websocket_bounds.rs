@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use futures_util::{SinkExt, StreamExt};
 use ops_runtime::Registry;
 use ops_runtime::adapter::{Handler, Registration};
@@ -11,23 +12,27 @@ use ops_runtime::call::CallHandler;
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 use tokio_tungstenite::MaybeTlsStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
-use crate::harness::{eventually, limited};
+use crate::harness::{LONG, eventually, limited};
 use crate::operations::{Probe, registry};
 use crate::websocket_faults::Raw;
 
 const MIB: usize = 1 << 20;
 
-/// The test operations, and `slow.text`, which gives a text of so many bytes after a while.
+/// The test operations, and `slow.text`, which gives a text of so many bytes after a while, or when the test lets it go.
 fn operations(probe: &Arc<Probe>) -> Registry {
-    let registry = registry(probe);
-    let handler = Handler::dynamic(|input: Value, _| async move {
-        tokio::time::sleep(Duration::from_millis(input["milliseconds"].as_u64().unwrap())).await;
-        Ok(json!("x".repeat(usize::try_from(input["bytes"].as_u64().unwrap()).unwrap())))
+    let (registry, probe) = (registry(probe), probe.clone());
+    let handler = Handler::dynamic(move |input: Value, _| {
+        let probe = probe.clone();
+        async move {
+            probe.wait(input["milliseconds"].as_u64().unwrap()).await;
+            Ok(json!("x".repeat(usize::try_from(input["bytes"].as_u64().unwrap()).unwrap())))
+        }
     });
     let spec = OperationSpec::new(OperationKind::Query, "slow", "text").unwrap();
     registry.register(Registration::new(spec, handler)).unwrap();
@@ -39,12 +44,17 @@ async fn listen(hub: Hub) -> (Hub, Listening) {
     (hub, server)
 }
 
-/// Asks for so many answers of so many bytes, all of which come at once, and reads none of them.
-async fn ask_for(raw: &mut Raw, hub: &Hub, answers: usize, bytes: usize) {
+/// Asks for so many answers of so many bytes, all of which come at once.
+async fn ask_for(raw: &mut Raw, hub: &Hub, probe: &Probe, answers: usize, bytes: usize) {
     for n in 0..answers {
-        raw.request(&n.to_string(), "slow.text", json!({ "bytes": bytes, "milliseconds": 700 })).await;
+        raw.request(&n.to_string(), "slow.text", json!({ "bytes": bytes, "milliseconds": LONG })).await;
     }
     eventually("all of them run", || hub.running() == answers).await;
+    probe.let_go();
+}
+
+/// Waits until a hub has done what it was asked for, though nobody reads the answers.
+async fn done(hub: &Hub) {
     eventually("none of them runs any more", || hub.running() == 0).await;
 }
 
@@ -70,9 +80,11 @@ async fn read_answers(raw: &mut Raw, answers: usize, pause: Duration) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_are_kept_up_to_the_limit() {
     limited(async {
-        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&Arc::default())))).await;
+        let probe = Arc::new(Probe::default());
+        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&probe)))).await;
         let mut raw = Raw::connect(&server.url(), "anybody").await;
-        ask_for(&mut raw, &hub, 40, MIB).await;
+        ask_for(&mut raw, &hub, &probe, 40, MIB).await;
+        done(&hub).await;
         read_answers(&mut raw, 40, Duration::ZERO).await;
         server.stop().await;
     })
@@ -82,17 +94,15 @@ async fn answers_are_kept_up_to_the_limit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_reads_slowly_is_waited_for() {
     limited(async {
-        let hub = Hub::new(CallHandler::new(operations(&Arc::default()))).with_heartbeat(Duration::from_millis(1_500));
+        let probe = Arc::new(Probe::default());
+        let hub = Hub::new(CallHandler::new(operations(&probe))).with_heartbeat(Duration::from_millis(1_500));
         let (hub, server) = listen(hub).await;
         // Little is kept by the network, behind which the peer's own words wait.
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(64 << 10).unwrap();
         let stream = MaybeTlsStream::Plain(socket.connect(server.address()).await.unwrap());
         let mut raw = Raw(tokio_tungstenite::client_async(server.url(), stream).await.unwrap().0);
-        for n in 0..200 {
-            raw.request(&n.to_string(), "slow.text", json!({ "bytes": MIB / 5, "milliseconds": 700 })).await;
-        }
-        eventually("all of them run", || hub.running() == 200).await;
+        ask_for(&mut raw, &hub, &probe, 200, MIB / 5).await;
         // All of it takes longer than a peer may be silent.
         read_answers(&mut raw, 200, Duration::from_millis(50)).await;
         raw.request("after", "test.add", json!({ "a": 1, "b": 1 })).await;
@@ -101,13 +111,94 @@ async fn a_peer_that_reads_slowly_is_waited_for() {
     .await;
 }
 
+/// Each of two peers that both have much to send reads what the other sends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_peers_that_both_send_much() {
+    limited(async {
+        // All requests run before the first of them is answered.
+        let together = Arc::new(Barrier::new(32));
+        let served = || {
+            let together = together.clone();
+            let handler = Handler::dynamic(move |_: Value, _| {
+                let together = together.clone();
+                async move {
+                    together.wait().await;
+                    Ok(json!("x".repeat(MIB * 3 / 2)))
+                }
+            });
+            let registry = Registry::new();
+            let spec = OperationSpec::new(OperationKind::Query, "large", "text").unwrap();
+            registry.register(Registration::new(spec, handler)).unwrap();
+            CallHandler::new(registry)
+        };
+        let (hub, server) = listen(Hub::new(served()).with_anonymous_serving()).await;
+        let config = WebSocketConfig::new().with_handler(served());
+        let spoke = WebSocketClient::connect(&server.url(), config).await.unwrap();
+        let (down, up) = (hub.remote(), spoke.remote());
+        eventually("both serve it", || down.list().len() == 1 && up.list().len() == 1).await;
+        let remotes = (0..16).flat_map(|_| [down.clone(), up.clone()]);
+        let calls = remotes.map(|remote| tokio::spawn(async move { remote.call("large.text", json!({})).await }));
+        for answer in join_all(calls).await {
+            assert_eq!(answer.unwrap().unwrap().data.as_str().unwrap().len(), MIB * 3 / 2);
+        }
+        spoke.stop().await;
+        server.stop().await;
+    })
+    .await;
+}
+
+/// What a peer sends that reads nothing is no sign that it ever will.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_only_sends_is_disconnected() {
+    limited(async {
+        let probe = Arc::new(Probe::default());
+        let hub = Hub::new(CallHandler::new(operations(&probe))).with_heartbeat(Duration::from_secs(2));
+        let (hub, server) = listen(hub).await;
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        ask_for(&mut raw, &hub, &probe, 40, MIB).await;
+        done(&hub).await;
+        for n in 0.. {
+            let payload =
+                json!({ "requestId": format!("more {n}"), "operationId": "test.add", "input": { "a": 1, "b": 1 } });
+            let text = json!({ "type": "call.requested", "payload": payload }).to_string();
+            let sent = tokio::time::timeout(Duration::from_secs(30), raw.0.send(Message::text(text))).await;
+            if hub.peers().is_empty() || !matches!(sent, Ok(Ok(()))) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        eventually("it is given up", || hub.peers().is_empty()).await;
+    })
+    .await;
+}
+
+/// The limit of a peer that announces none is the usual one, whatever that of the hub is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_announces_no_limit() {
+    limited(async {
+        for own in [64 << 10, 16 * MIB] {
+            let hub = Hub::new(CallHandler::new(registry(&Arc::default()))).with_max_message(own);
+            let (_hub, server) = listen(hub).await;
+            let mut raw = Raw::connect(&server.url(), "anybody").await;
+            raw.say(json!({ "type": "link.announce", "payload": {} })).await;
+            raw.request("fits", "test.big", json!({ "bytes": MIB })).await;
+            assert_eq!(raw.hear("fits").await["type"], "call.responded");
+            raw.request("large", "test.big", json!({ "bytes": 5 * MIB })).await;
+            assert_eq!(raw.hear("large").await["payload"]["details"]["limit"], 4 * MIB);
+        }
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hub_that_stops_gives_what_it_has() {
     limited(async {
-        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&Arc::default())))).await;
+        let probe = Arc::new(Probe::default());
+        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&probe)))).await;
         let mut raw = Raw::connect(&server.url(), "anybody").await;
         raw.say(json!({ "type": "link.drained", "payload": {} })).await;
-        ask_for(&mut raw, &hub, 30, MIB).await;
+        ask_for(&mut raw, &hub, &probe, 30, MIB).await;
+        done(&hub).await;
         let stopping = tokio::spawn(server.stop());
         tokio::time::sleep(Duration::from_millis(300)).await;
         read_answers(&mut raw, 30, Duration::ZERO).await;
@@ -121,9 +212,10 @@ async fn a_hub_that_stops_gives_what_it_has() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hub_that_stops_admits_nobody() {
     limited(async {
-        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&Arc::default())))).await;
+        let probe = Arc::new(Probe::default());
+        let (hub, server) = listen(Hub::new(CallHandler::new(operations(&probe)))).await;
         let mut raw = Raw::connect(&server.url(), "anybody").await;
-        raw.request("long", "test.wait", json!({ "key": "k", "milliseconds": 1_000 })).await;
+        raw.request("long", "test.wait", json!({ "key": "k", "milliseconds": LONG })).await;
         eventually("it runs", || hub.running() == 1).await;
         let url = server.url();
         let stopping = tokio::spawn(server.stop());
@@ -131,6 +223,7 @@ async fn a_hub_that_stops_admits_nobody() {
         raw.say(json!({ "type": "link.drained", "payload": {} })).await;
         let error = WebSocketClient::connect(&url, WebSocketConfig::new()).await.unwrap_err();
         assert!(error.message().contains("503"), "{error}");
+        probe.let_go();
         assert_eq!(raw.hear("long").await["type"], "call.responded");
         stopping.await.unwrap();
     })

@@ -13,10 +13,13 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use crate::harness::{ann, eventually, limited};
+use crate::harness::{LONG, ann, eventually, limited, stopped};
 use crate::operations::{Add, AddInput, Count, CountInput, Probe, Wait, WaitInput, registry};
 use crate::proxy::Proxy;
 use crate::websocket::{config, hub as bare_hub};
+
+/// A peer that is silent for three of them is given up: enough for one that has to wait for a processor.
+const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// A hub that serves the test operations.
 struct Served {
@@ -29,7 +32,7 @@ async fn serve() -> Served {
     let probe = Arc::new(Probe::default());
     let hub = Hub::new(CallHandler::new(registry(&probe)).with_max_running(500))
         .with_max_message(256 << 10)
-        .with_heartbeat(Duration::from_millis(300))
+        .with_heartbeat(HEARTBEAT)
         .with_authenticator(|request| async move {
             match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
                 Some("Bearer ann") => Ok(ops_runtime::call::PeerAuth::authenticated(ann())),
@@ -356,7 +359,7 @@ async fn a_worker_that_minds_no_window() {
 /// A client behind a network that can be disturbed.
 async fn behind_proxy(served: &Served, config: WebSocketConfig) -> (Proxy, WebSocketClient) {
     let proxy = Proxy::start(served.server.address()).await;
-    let config = config.with_heartbeat(Duration::from_millis(300));
+    let config = config.with_heartbeat(HEARTBEAT);
     let client = WebSocketClient::connect(&format!("ws://{}/", proxy.address()), config).await.unwrap();
     (proxy, client)
 }
@@ -453,11 +456,11 @@ async fn a_hub_that_stops() {
         let served = serve().await;
         let (proxy, client) = behind_proxy(&served, config("ann")).await;
         let remote = client.remote();
-        let input = WaitInput { key: "last".to_owned(), milliseconds: 700 };
+        let input = WaitInput { key: "last".to_owned(), milliseconds: LONG };
         let calling = remote.clone();
         let call = tokio::spawn(async move { calling.execute::<Wait>(input).await.unwrap().data });
         eventually("it runs", || served.probe.alive() == 1).await;
-        served.server.stop().await;
+        stopped(&served.probe, served.server.stop()).await;
         assert_eq!(call.await.unwrap(), "last");
         eventually("the connection is closed", || !client.is_connected()).await;
         // A call waits for the hub, and does not wait for ever.

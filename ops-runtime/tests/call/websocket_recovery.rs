@@ -19,6 +19,9 @@ use crate::proxy::Proxy;
 use crate::websocket::{config, hub, spoke};
 use crate::websocket_faults::{Raw, spec};
 
+/// How long a client waits for what does not come; enough for what does, on a busy machine.
+const SOON: Duration = Duration::from_secs(3);
+
 fn handler() -> CallHandler {
     CallHandler::new(registry(&Default::default()))
 }
@@ -69,7 +72,7 @@ async fn a_subscription_ends_if_its_spoke_does_not_come() {
         let (before, after) = (forwarding().await, forwarding().await);
         let _spoke = spoke(&before.url(), handler()).await;
         let proxy = Proxy::start(before.address()).await;
-        let config = config("ann").with_resubscription().with_connect_timeout(Duration::from_secs(1));
+        let config = config("ann").with_resubscription().with_connect_timeout(SOON);
         let client = through(&proxy, config).await;
         let remote = client.remote();
         eventually("the operations are announced", || remote.list().len() == COUNT).await;
@@ -112,43 +115,45 @@ async fn a_call_says_why_there_is_no_connection() {
 #[tokio::test]
 async fn a_hub_that_says_nothing_does_not_count_as_one_that_refuses() {
     limited(async {
-        for closes in [true, false] {
-            let closed = Hub::new(CallHandler::new(Registry::new()))
-                .with_authenticator(|_| async { Err(axum::http::StatusCode::UNAUTHORIZED) });
-            let (server, refusing) =
-                (hub().listen("127.0.0.1:0").await.unwrap(), closed.listen("127.0.0.1:0").await.unwrap());
-            let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = silent.local_addr().unwrap();
-            let accepting = tokio::spawn(async move {
-                let mut open = Vec::new();
-                while let Ok((stream, _)) = silent.accept().await {
-                    let accepted = tokio_tungstenite::accept_async(stream).await;
-                    if !closes {
-                        open.push(accepted);
-                    }
-                }
-            });
-            let proxy = Proxy::start(server.address()).await;
-            let client = through(&proxy, config("ann").with_connect_timeout(Duration::from_secs(1))).await;
-            proxy.redirect(refusing.address());
-            proxy.cut();
-            eventually("the connection is lost", || !client.is_connected()).await;
-            let error = client.remote().call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
-            assert_eq!(*error.code(), ErrorCode::AccessDenied, "{error}");
-            proxy.redirect(address);
-            for n in 0.. {
-                let error = client.remote().call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
-                if *error.code() == ErrorCode::Aborted {
-                    let why = "there is no connection to the hub: the hub did not say what it serves";
-                    assert_eq!(error.message(), why);
-                    break;
-                }
-                assert!(n < 30, "it is still said that the hub refuses: {error}");
-            }
-            accepting.abort();
-        }
+        tokio::join!(from_refusal_to_silence(true), from_refusal_to_silence(false));
     })
     .await;
+}
+
+/// Leads a client to a hub that refuses, and then to one that says nothing, and perhaps closes the connection.
+async fn from_refusal_to_silence(closes: bool) {
+    let closed = Hub::new(CallHandler::new(Registry::new()))
+        .with_authenticator(|_| async { Err(axum::http::StatusCode::UNAUTHORIZED) });
+    let (server, refusing) = (hub().listen("127.0.0.1:0").await.unwrap(), closed.listen("127.0.0.1:0").await.unwrap());
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let accepting = tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = silent.accept().await {
+            let accepted = tokio_tungstenite::accept_async(stream).await;
+            if !closes {
+                open.push(accepted);
+            }
+        }
+    });
+    let proxy = Proxy::start(server.address()).await;
+    let client = through(&proxy, config("ann").with_connect_timeout(SOON)).await;
+    proxy.redirect(refusing.address());
+    proxy.cut();
+    eventually("the connection is lost", || !client.is_connected()).await;
+    let error = client.remote().call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::AccessDenied, "{error}");
+    proxy.redirect(address);
+    for n in 0.. {
+        let error = client.remote().call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
+        if *error.code() == ErrorCode::Aborted {
+            let why = "there is no connection to the hub: the hub did not say what it serves";
+            assert_eq!(error.message(), why);
+            break;
+        }
+        assert!(n < 30, "it is still said that the hub refuses: {error}");
+    }
+    accepting.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -211,6 +216,38 @@ async fn a_spec_that_can_not_be_read_is_left_out() {
         raw.say(r#"{"type":"link.announce","payload":{"add":7}}"#).await;
         eventually("it is logged", || log.with("link.announce").iter().any(|line| line.contains("a list of specs")))
             .await;
+    })
+    .await;
+}
+
+/// A spoke without requests can go on with another hub at once. One that serves stays as long as others may need it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_stops_keeps_no_idle_spoke() {
+    limited(async {
+        let hub = Hub::new(handler()).with_anonymous_serving();
+        let server = hub.listen("127.0.0.1:0").await.unwrap();
+        let mut busy = Raw::connect(&server.url(), "busy").await;
+        let mut serving = Raw::connect(&server.url(), "serving").await;
+        let mut idle = Raw::connect(&server.url(), "idle").await;
+        busy.request("long", "test.wait", json!({ "key": "k", "milliseconds": 600_000 })).await;
+        serving.say(json!({ "type": "link.announce", "payload": { "add": [spec("op", "query")] } })).await;
+        let remote = hub.remote();
+        eventually("all are there", || hub.peers().len() == 3 && hub.running() == 1 && remote.list().len() == 1).await;
+        let stopping = tokio::spawn(server.stop());
+        for raw in [&mut serving, &mut busy, &mut idle] {
+            raw.hear_type("link.drain").await;
+            raw.say(json!({ "type": "link.drained", "payload": {} })).await;
+        }
+        assert_eq!(idle.closed().await, Some(1000));
+        let calling = remote.clone();
+        let call = tokio::spawn(async move { calling.call("raw.op", json!({})).await });
+        serving.hear_type("call.requested").await;
+        call.abort();
+        assert!(!stopping.is_finished());
+        busy.say(json!({ "type": "call.aborted", "id": "long", "payload": { "requestId": "long" } })).await;
+        assert_eq!(busy.closed().await, Some(1000));
+        assert_eq!(serving.closed().await, Some(1000));
+        stopping.await.unwrap();
     })
     .await;
 }

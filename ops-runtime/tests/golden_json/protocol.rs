@@ -133,8 +133,17 @@ fn frames_both_ways() {
 fn what_is_no_frame() {
     use ops_runtime::call::Frame;
 
-    for newer in [r#"{"type":"link.sing","payload":{}}"#, r#"{"payload":{"a":1},"id":"x","type":"call.paused"}"#] {
-        assert_eq!(Frame::decode(newer).unwrap(), None);
+    // A newer version may give all members but the type another form.
+    let long = format!(r#"{{"type":"link.sing","id":"{}","payload":{{}}}}"#, "i".repeat(1_025));
+    for newer in [
+        r#"{"type":"link.sing","payload":{}}"#,
+        r#"{"payload":{"a":1},"id":"x","type":"call.paused"}"#,
+        r#"{"type":"link.sing"}"#,
+        r#"{"type":"link.sing","id":7,"payload":[]}"#,
+        r#"{"id":{},"type":"link.sing"}"#,
+        &long,
+    ] {
+        assert_eq!(Frame::decode(newer).unwrap(), None, "{newer}");
     }
     let malformed = [
         ("", None, None),
@@ -142,6 +151,8 @@ fn what_is_no_frame() {
         ("{", None, None),
         (r#"{"id":"r1"}"#, None, Some("r1")),
         (r#"{"type":"call.aborted","id":"r1"}"#, Some("call.aborted"), Some("r1")),
+        (r#"{"type":"call.aborted","id":7}"#, Some("call.aborted"), None),
+        (r#"{"type":"link.sing","payload":{"#, None, None),
         (r#"{"type":"call.requested","id":"r1","payload":{"requestId":"r1"}}"#, Some("call.requested"), Some("r1")),
         (r#"{"payload":{"requestId":7},"type":"call.aborted","id":"r1"}"#, Some("call.aborted"), Some("r1")),
         (r#"{"type":"call.aborted","id":"r1","payload":{"requestId":"r2"}}"#, Some("call.aborted"), Some("r1")),
@@ -196,4 +207,41 @@ fn details_of_errors_are_exact() {
     let text = json!({ "type": "call.error", "id": "1", "payload": payload }).to_string();
     let frame = Frame::decode(&text).unwrap().unwrap();
     assert!(frame.encode().unwrap().contains(&json!(floats).to_string()));
+}
+
+/// What goes with the data of a message is read as values, so its number has a limit, whatever is beside it.
+#[cfg(feature = "registry")]
+#[test]
+fn what_goes_with_the_data_has_a_limit() {
+    use ops_runtime::call::Frame;
+
+    let list = |values: usize| format!("[{}0]", "0,".repeat(values));
+    let requested = |more: String| {
+        let head = r#"{"type":"call.requested","id":"1","payload":{"requestId":"1","operationId":"a.b""#;
+        format!("{head},{more}}}}}")
+    };
+    let (many, half) = (list(400_001), list(200_001));
+    let meta = r#""meta":{"source":"local","operationId":"a.b","timestamp":1}"#;
+    for allowed in [
+        requested(format!(r#""input":{many},"metadata":{{"m":{half}}}"#)),
+        requested(format!(r#""input":{many},"output":5"#)),
+        format!(
+            r#"{{"type":"call.responded","id":"1","payload":{{"requestId":"1","output":{{"data":{many},{meta}}}}}}}"#
+        ),
+    ] {
+        assert!(Frame::decode(&allowed).unwrap().is_some(), "{}", &allowed[..100]);
+    }
+    for refused in [
+        requested(format!(r#""input":1,"metadata":{{"m":{many}}}"#)),
+        // Another member that is no part of a request.
+        requested(format!(r#""output":5,"input":1,"metadata":{{"m":{many}}}"#)),
+        // Parts that come twice.
+        requested(format!(r#""input":1,"metadata":{{"m":{many}}},"metadata":{{}}"#)),
+        requested(format!(r#""input":1,"metadata":{{"m":{half}}},"metadata":{{"m":{half}}}"#)),
+        format!(r#"{{"type":"call.aborted","payload":{{"requestId":"1","metadata":{many}}},"id":"1","payload":{{}}}}"#),
+    ] {
+        let error = Frame::decode(&refused).unwrap_err();
+        assert!(error.message.starts_with("more than 400000 values go with the data"), "{error}");
+        assert_eq!(error.request_id.as_deref(), Some("1"));
+    }
 }

@@ -97,6 +97,12 @@ impl Liveness {
         self.seen().iter().filter(|(_, seen)| runs(seen)).map(|(number, _)| RequestId::of(*number)).collect()
     }
 
+    /// Takes all requests as just reported, for a time in which no report could be read.
+    pub(crate) fn pardon(&self) {
+        let now = Instant::now();
+        self.seen().values_mut().for_each(|seen| seen.at = now);
+    }
+
     /// The pending requests that no worker has reported for that long.
     pub(crate) fn silent(&self, pending: &PendingRequests, after: Duration) -> Vec<RequestId> {
         // Locked first: a request may be sent after the others were listed, and its worker may have reported it

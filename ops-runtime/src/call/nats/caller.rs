@@ -3,7 +3,7 @@
 mod parts;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::{HeaderMap, Message, StatusCode, Subscriber};
 use futures_util::StreamExt;
@@ -221,13 +221,19 @@ fn announced(message: &Message) -> Option<Announcement> {
 /// Gives up workers and requests that have been silent for too long.
 async fn watch(shared: Arc<Shared>) {
     let (connection, mut up) = (&shared.connection, shared.connection.up.clone());
-    let mut beat = tokio::time::interval(connection.pace.heartbeat);
+    let pace = connection.pace;
+    let mut beat = tokio::time::interval(pace.heartbeat);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut was_up = true;
+    let (mut was_up, mut looked) = (true, Instant::now());
     loop {
         tokio::select! {
             _ = beat.tick() => {}
             changed = up.changed() => if changed.is_err() { return },
+        }
+        // If this program itself stood still, what has arrived meanwhile is read before anything is judged.
+        if std::mem::replace(&mut looked, Instant::now()).elapsed() >= pace.heartbeat + pace.lost_after / 2 {
+            shared.workers.pardon();
+            shared.liveness.pardon();
         }
         let is_up = *up.borrow_and_update();
         if is_up && !was_up {

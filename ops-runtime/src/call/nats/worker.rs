@@ -302,6 +302,8 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
     while let Some(message) = messages.next().await {
         let caller = subject::parse_control(prefix, &message.subject).map(|(.., caller)| caller);
         match (caller, message.status) {
+            // Nothing else shows whether such a caller is there, and an inbox of one request does not come back.
+            (Some(caller), Some(_)) if !subject::listens(caller) => shared.callers.forget(caller),
             (Some(caller), Some(_)) => shared.callers.unreachable(caller, shared.connection.pace.lost_after),
             (None | Some("discover"), None) => {
                 if let Some(asker) = message.reply {

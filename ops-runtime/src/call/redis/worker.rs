@@ -188,16 +188,15 @@ impl Drop for RedisWorker {
             return;
         }
         self.shared.stop.cancel();
+        if let Some(taking) = &self.taking {
+            taking.abort();
+        }
         // Its last frames are still sent if there is a runtime, and by the same writer: numbers of another writer would
         // be taken for repetitions.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (shared, writing) = (self.shared.clone(), self.writing.take());
+            let (shared, taking, writing) = (self.shared.clone(), self.taking.take(), self.writing.take());
             runtime.spawn(async move {
-                let last = async {
-                    let _ = shared.leave().await;
-                    shared.outbox.flushed().await;
-                };
-                let _ = tokio::time::timeout(shared.config.pace().lost_after, last).await;
+                let _ = tokio::time::timeout(shared.config.pace().lost_after, shared.end(taking)).await;
                 drop(writing);
             });
         }

@@ -16,7 +16,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tokio_util::sync::CancellationToken;
 
 use super::WebSocketConfig;
-use super::config::bearer;
+use super::config::{MAX_MESSAGE, bearer};
 use super::connection::{Connection, Parts, Stage};
 use super::driver;
 use super::io::Gauge;
@@ -75,7 +75,7 @@ impl WebSocketClient {
             if let Some(mistake) = &config.mistake {
                 return Err(mistake.clone());
             }
-            let outbox = Outbox::new(config.max_message);
+            let outbox = Outbox::new(MAX_MESSAGE);
             let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
             let pending =
                 if config.resubscribes { PendingRequests::resubscribing(link) } else { PendingRequests::new(link) };
@@ -263,13 +263,9 @@ impl Inner {
                     let interrupted = self.pending.reopen();
                     self.trouble.clear();
                     self.up.send_replace(true);
-                    let mut stage = connection.stage();
-                    let leaves = std::pin::pin!(async {
-                        let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
-                    });
-                    select(std::pin::pin!(self.repeat(interrupted)), leaves).await;
+                    select(std::pin::pin!(self.repeat(interrupted)), std::pin::pin!(connection.leaves())).await;
                 }
-                let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
+                connection.leaves().await;
                 self.up.send_replace(false);
                 connection.quiesce().await;
                 std::future::pending::<()>().await;

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::announcing::Announcing;
+use super::config::MAX_MESSAGE;
 use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
 use crate::call::budget::Share;
@@ -26,9 +28,7 @@ pub(super) enum Stage {
     Opening,
     /// Both sides have announced their operations.
     Open,
-    /// The peer is stopping and has asked for no more requests.
-    Draining,
-    /// The peer has sent its last request.
+    /// The peer has sent its last request. It may still take some.
     Drained,
     Closed,
 }
@@ -58,6 +58,8 @@ pub(super) struct Connection {
     /// Number of malformed messages.
     faults: AtomicUsize,
     stage: watch::Sender<Stage>,
+    /// Cancelled when the peer is stopping, and has asked for no more requests.
+    leaving: CancellationToken,
 }
 
 /// The parts of a connection.
@@ -98,11 +100,14 @@ impl Connection {
             told: AtomicBool::new(false),
             faults: AtomicUsize::new(0),
             stage: watch::Sender::new(Stage::Opening),
+            leaving: CancellationToken::new(),
         }
     }
 
     /// Begins: announces the operations of this side.
     pub(super) fn open(&self) {
+        // The limit of a peer that announces none, whatever the peer of an earlier connection has announced.
+        self.outbox.set_limit(MAX_MESSAGE);
         self.outbox.open(self.share.clone());
         self.announcing.open(&self.outbox, || self.served(), self.own_limit);
     }
@@ -188,7 +193,9 @@ impl Connection {
             Frame::Drain => {
                 self.directory.withdraw(&self.pending);
                 self.forget();
-                self.advance(Stage::Draining);
+                // It announces nothing more: who waits for that goes on, and sees that it leaves.
+                self.advance(Stage::Open);
+                self.leaving.cancel();
             }
             Frame::Drained => self.advance(Stage::Drained),
             // A lost connection is noticed without it.
@@ -295,9 +302,19 @@ impl Connection {
         self.share.keep(0);
     }
 
+    /// Returns when the peer is stopping, and wants no more requests.
+    pub(super) async fn leaves(&self) {
+        self.leaving.cancelled().await;
+    }
+
     /// Number of running requests of the peer.
     pub(super) fn running(&self) -> usize {
         self.session.as_ref().map_or(0, Session::running)
+    }
+
+    /// True if the peer serves operations, or runs requests of this side.
+    pub(super) fn is_needed(&self) -> bool {
+        self.heard().specs().next().is_some() || self.pending.pending_count() > 0
     }
 
     /// Responds to a peer that wants no more requests, when the last has been sent.
@@ -315,8 +332,6 @@ impl Connection {
         let drained = stage.wait_for(|stage| *stage >= Stage::Drained);
         let _ = tokio::time::timeout(timeout, drained).await;
         if let Some(session) = &self.session {
-            // A peer that goes on sending requests must not delay the end.
-            session.refuse_more();
             session.drain().await;
         }
     }
@@ -324,8 +339,9 @@ impl Connection {
     /// The connection is lost: the peer's requests end. What happens to requests of this side is decided by the caller
     /// of this function.
     pub(super) fn close(&self) {
-        self.outbox.close();
+        // Calls that wait for room go on when the outbox closes, and ask the directory for another peer.
         self.directory.withdraw(&self.pending);
+        self.outbox.close();
         self.forget();
         if let Some(session) = &self.session {
             session.close();

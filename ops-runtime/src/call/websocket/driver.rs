@@ -1,7 +1,8 @@
 //! Reads and writes the messages of a connection in one task.
 //!
-//! Reading and writing do not wait for each other, so two peers that both send much do not block each other. Queued
-//! messages are written together.
+//! Reading and writing do not wait for each other, except that a peer that does not read is hardly read. Two peers that
+//! both have much to send each take the other for such a peer, and go on as each still reads a little. Queued messages
+//! are written together.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -33,6 +34,17 @@ const PART: usize = 256 << 10;
 /// How long a peer that has reached its limit is not read: its next frames may be those that release memory.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// How long a peer that does not read is not read: it may wait for the same of us, and then one of both must go on.
+const STALL: Duration = Duration::from_secs(1);
+
+/// By how many bytes the queue may grow while such a peer is read, before it is not read again. What a healthy peer sends
+/// then is mostly responses, to which nothing is queued.
+const GROWTH: usize = 256 << 10;
+
+/// How often the queue may grow so while such a peer is read, before it is read only when it has read. Counted in times, not
+/// in bytes: responses to earlier requests may add many bytes at once.
+const GROWTHS: usize = 32;
+
 /// Moves the messages of a connection until it ends; returns why it ended.
 pub(super) async fn drive(
     socket: &mut impl Socket,
@@ -50,6 +62,7 @@ pub(super) async fn drive(
         heard: Instant::now(),
         blocked: false,
         pause: None,
+        stall: None,
         heartbeat,
         beat: Box::pin(tokio::time::sleep(heartbeat)),
     };
@@ -95,8 +108,39 @@ struct Driver<'a, S> {
     blocked: bool,
     /// Until when the peer is not read because it has reached its limit.
     pause: Option<Pin<Box<Sleep>>>,
+    /// Of a peer that does not read. Then what it sends does not count as a sign of life, only that it reads does.
+    stall: Option<Stall>,
     heartbeat: Duration,
     beat: Pin<Box<Sleep>>,
+}
+
+/// How a peer that does not read is read: nothing for a while, then until the queue has grown, and so on, but not for ever.
+struct Stall {
+    pause: Pin<Box<Sleep>>,
+    /// From how many queued bytes on the next pause begins; `None` during a pause.
+    most: Option<usize>,
+    /// After how many more pauses it is read.
+    left: usize,
+}
+
+impl Stall {
+    fn new() -> Self {
+        Self { pause: Box::pin(tokio::time::sleep(STALL)), most: None, left: GROWTHS }
+    }
+
+    /// True if the peer is read now, with so many bytes queued for it; if not, the task is woken after the pause, unless it
+    /// was the last.
+    fn may_read(&mut self, queued: usize, task: &mut Task<'_>) -> bool {
+        if self.most.is_some_and(|most| queued >= most) {
+            self.pause.as_mut().reset(Instant::now() + STALL);
+            self.most = None;
+        }
+        if self.most.is_none() && self.left > 0 && self.pause.as_mut().poll(task).is_ready() {
+            self.left -= 1;
+            self.most = Some(queued.saturating_add(GROWTH));
+        }
+        self.most.is_some()
+    }
 }
 
 impl<S: Socket> Driver<'_, S> {
@@ -134,10 +178,14 @@ impl<S: Socket> Driver<'_, S> {
     /// True if the peer is read now; if not, the task is woken when that may have changed.
     fn may_read(&mut self, task: &mut Task<'_>) -> bool {
         let (share, outbox) = (&self.connection.share, &self.connection.outbox);
-        // A peer that does not read is not read: its responses would only pile up.
-        if outbox.is_stalled() {
-            share.wake_reader(task.waker());
-            return !outbox.is_stalled();
+        // A peer that does not read is hardly read: its responses would only pile up.
+        if let Some(queued) = outbox.stalled() {
+            if !self.stall.get_or_insert_with(Stall::new).may_read(queued, task) {
+                share.wake_reader(task.waker());
+                return outbox.stalled().is_none();
+            }
+        } else {
+            self.stall = None;
         }
         if !share.is_spent() {
             self.pause = None;
@@ -147,8 +195,10 @@ impl<S: Socket> Driver<'_, S> {
         if pause.as_mut().poll(task).is_ready() {
             return true;
         }
-        // We did not read, so the peer was not silent.
-        self.heard = Instant::now();
+        if self.stall.is_none() {
+            // We did not read, so the peer was not silent.
+            self.heard = Instant::now();
+        }
         share.wake_reader(task.waker());
         !share.is_spent()
     }
@@ -156,7 +206,9 @@ impl<S: Socket> Driver<'_, S> {
     /// Reads one message; `Some` if the connection has ended.
     fn read(&mut self, task: &mut Task<'_>, bytes: &mut usize) -> Poll<Option<End>> {
         let message = ready!(self.socket.poll_receive(task));
-        self.heard = Instant::now();
+        if self.stall.is_none() {
+            self.heard = Instant::now();
+        }
         match &message {
             Some(Ok(Incoming::Heartbeat(bytes))) => self.connection.gauge.pass(*bytes),
             _ => self.connection.gauge.settle(),
@@ -274,5 +326,28 @@ impl<S: Socket> Driver<'_, S> {
             self.beat.as_mut().reset(Instant::now() + self.heartbeat);
         }
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// What is queued for a peer has a limit, though the peer goes on sending, and reads a little.
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_too_little_is_no_longer_read() {
+        const ANSWER: usize = 4 << 10;
+        let mut task = Task::from_waker(Waker::noop());
+        let (mut stall, begun) = (Stall::new(), 8_usize << 20);
+        let mut queued = begun;
+        for _ in 0..1_000 {
+            while stall.may_read(queued, &mut task) {
+                queued += ANSWER;
+            }
+            tokio::time::advance(STALL * 2).await;
+        }
+        assert_eq!(queued, begun + GROWTHS * GROWTH);
     }
 }

@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 pub use self::spokes::Peer;
 use self::spokes::{Registered, Shared, Spokes};
 use super::config::{HEARTBEAT, MAX_MESSAGE};
-use super::connection::{Connection, Parts, Stage};
+use super::connection::{Connection, Parts};
 use super::driver;
 use super::handshake;
 use super::io::{Gauge, Gauged};
@@ -280,7 +280,7 @@ impl Hub {
         let stream = Gauged::new(stream, gauge.clone());
         let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(settings)).await;
         let _counted = Counted::new(&self.shared.company);
-        let outbox = Outbox::new(self.max_message);
+        let outbox = Outbox::new(MAX_MESSAGE);
         let pending = PendingRequests::new(Arc::new(ToPeer(outbox.clone())));
         let identity = auth.identity.clone();
         let connection = Arc::new(Connection::new(Parts {
@@ -296,7 +296,8 @@ impl Hub {
             company: self.shared.company.clone(),
         }));
         let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        let peer = Peer { connection: connection.clone(), identity };
+        let stop = self.shared.stop.child_token();
+        let peer = Peer { connection: connection.clone(), identity, stop: stop.clone() };
         let registered = Registered { shared: self.shared.clone(), id };
         self.shared.peers().insert(id, peer);
         // Before the spoke is told of the operations, so that no change in between is missed.
@@ -307,8 +308,7 @@ impl Hub {
             Some(End { why: "the hub stops".to_owned(), code: 1001 })
         } else {
             let watching = std::pin::pin!(self.watch(&connection, changes));
-            let stop = self.shared.stop.cancelled();
-            let driving = std::pin::pin!(driver::drive(&mut socket, &connection, self.heartbeat, stop));
+            let driving = std::pin::pin!(driver::drive(&mut socket, &connection, self.heartbeat, stop.cancelled()));
             let killed = std::pin::pin!(self.shared.kill.cancelled());
             let evicted = std::pin::pin!(share.evicted().cancelled());
             match select(select(driving, watching), select(killed, evicted)).await {
@@ -327,9 +327,8 @@ impl Hub {
 
     /// Does the work of a connection beside reading and writing.
     async fn watch(&self, connection: &Connection, mut changes: watch::Receiver<()>) {
-        let mut stage = connection.stage();
         let draining = std::pin::pin!(async {
-            let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
+            connection.leaves().await;
             connection.quiesce().await;
             std::future::pending::<()>().await;
         });
@@ -374,11 +373,21 @@ impl Hub {
 
     /// Accepts no more connections and requests, finishes the running requests, and closes all connections when the
     /// responses have been sent: within 10 s, since a spoke may not read.
+    ///
+    /// The connection of a spoke is closed when its own requests have ended, so that it can go on with another hub. Those of
+    /// spokes that serve operations are closed last: requests of other spokes may need these operations.
+    ///
+    /// Until the hub ends, a spoke that reconnects to it is refused with the status 503. Such a spoke is back up to 10 s after
+    /// the next hub at that address ([`WebSocketConfig::with_backoff`](super::WebSocketConfig::with_backoff)).
     pub async fn stop(&self) {
         self.shared.draining.store(true, Ordering::SeqCst);
-        let peers = self.peers();
-        join_all(peers.iter().map(|peer| peer.connection.drain(PATIENCE))).await;
-        drop(peers);
+        join_all(self.peers().into_iter().map(|peer| async move {
+            peer.connection.drain(PATIENCE).await;
+            if !peer.connection.is_needed() {
+                peer.stop.cancel();
+            }
+        }))
+        .await;
         self.shared.stop.cancel();
         self.shared.running.close();
         if tokio::time::timeout(PATIENCE, self.shared.running.wait()).await.is_err() {

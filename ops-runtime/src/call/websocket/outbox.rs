@@ -14,7 +14,7 @@ use crate::{BoxFuture, CallError};
 /// Number of queued bytes from which the queue has no room for another item or request.
 const FULL: usize = 1 << 20;
 
-/// Number of queued bytes from which a peer that does not read is not read either.
+/// Number of queued bytes from which a peer that does not read is hardly read either.
 const STALLED: usize = 8 << 20;
 
 /// A message of up to so many bytes is always queued, since it may report a refusal.
@@ -161,11 +161,11 @@ impl Outbox {
         }
     }
 
-    /// True if the peer reads so little that it should not be read.
-    pub(super) fn is_stalled(&self) -> bool {
+    /// Number of queued bytes, if the peer reads so little that it should not be read.
+    pub(super) fn stalled(&self) -> Option<usize> {
         let queue = self.queue();
         let is_refused = || queue.share.as_ref().is_some_and(|share| share.refused().is_some());
-        queue.bytes >= STALLED || (queue.bytes >= FLOOR && is_refused())
+        (queue.bytes >= STALLED || (queue.bytes >= FLOOR && is_refused())).then_some(queue.bytes)
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -5,11 +5,8 @@ use std::time::Duration;
 use ops_runtime::registry::CancelToken;
 use ops_runtime::{CallOptions, ErrorCode};
 
-use crate::harness::{Harness, Set, Working, eventually};
+use crate::harness::{Harness, LONG, Set, Working, eventually, stopped};
 use crate::operations::{About, AboutInput, Outer, OuterInput, Wait, WaitInput};
-
-/// Longer than any case takes.
-const LONG: u64 = 600_000;
 
 fn long() -> WaitInput {
     WaitInput { key: "long".to_owned(), milliseconds: LONG }
@@ -74,12 +71,12 @@ pub(crate) async fn a_worker_that_stops_finishes<H: Harness>() {
     let calls: Vec<_> = (0..20)
         .map(|n| {
             let remote = remote.clone();
-            let input = WaitInput { key: n.to_string(), milliseconds: 700 };
+            let input = WaitInput { key: n.to_string(), milliseconds: LONG };
             tokio::spawn(async move { remote.execute::<Wait>(input).await })
         })
         .collect();
     eventually("all handlers run", || probe.alive() == 20).await;
-    worker.stop().await;
+    stopped(&probe, worker.stop()).await;
     for (n, call) in calls.into_iter().enumerate() {
         assert_eq!(call.await.unwrap().unwrap().data, n.to_string());
     }

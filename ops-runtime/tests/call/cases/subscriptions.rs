@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::call::CallHandler;
 use ops_runtime::registry::{CancelToken, EnvelopeStream};
-use ops_runtime::{CallError, CallOptions, ErrorCode, ResponseEnvelope};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, CallOptions, ErrorCode, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Set, Working, eventually};
@@ -124,14 +127,7 @@ pub(crate) async fn errors_among_the_items_and_an_abort<H: Harness>() {
         drop(items);
         set.settled().await;
     }
-    // An item that failed and one too many: the idle timeout is the end, after both.
-    let options = CallOptions::new().with_idle_timeout(Duration::from_millis(400));
-    let input = ScriptInput { items: vec![None, Some(1)], pauses: false, stays: true };
-    let items = seen(set.remote.subscribe_with::<Script>(input, options).await.unwrap()).await;
-    let codes: Vec<_> = items.iter().map(|item| item["code"].as_str().unwrap_or("OK")).collect();
-    assert_eq!(codes, ["OUT_OF_STOCK", "OK", "TIMEOUT"]);
-    set.settled().await;
-    // And a worker that goes away after one.
+    // And a worker that goes away after an item that failed and one too many.
     let Set { harness, worker, remote, .. } = set;
     let input = ScriptInput { items: vec![None, Some(1)], pauses: true, stays: true };
     let mut items = remote.subscribe::<Script>(input).await.unwrap();
@@ -187,20 +183,33 @@ pub(crate) async fn nobody_reads<H: Harness>() {
 
 pub(crate) async fn silent_ones_time_out<H: Harness>() {
     let set = Set::<H>::start().await;
-    let options = CallOptions::new().with_idle_timeout(Duration::from_millis(400));
-    let input = SilentAfterInput { items: 3 };
-    let items = set.remote.subscribe_with::<SilentAfter>(input, options).await.unwrap();
-    let mut items: Vec<_> = items.collect().await;
-    let error = items.pop().unwrap().unwrap_err();
-    assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
-    assert_eq!(error.details()["idleTimeout"], 400);
-    assert_eq!(items.len(), 3);
-    set.settled().await;
+    // Each item comes within that time, on a busy machine, too.
+    let idle = || CallOptions::new().with_idle_timeout(Duration::from_secs(3));
+    let silent = async {
+        let input = SilentAfterInput { items: 3 };
+        let items = set.remote.subscribe_with::<SilentAfter>(input, idle()).await.unwrap();
+        let mut items: Vec<_> = items.collect().await;
+        let error = items.pop().unwrap().unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
+        assert_eq!(error.details()["idleTimeout"], 3_000);
+        assert_eq!(items.len(), 3);
+    };
+    // An item that failed and one too many: the idle timeout is the end, after both.
+    let among_errors = async {
+        let input = ScriptInput { items: vec![None, Some(1)], pauses: false, stays: true };
+        let items = seen(set.remote.subscribe_with::<Script>(input, idle()).await.unwrap()).await;
+        let codes: Vec<_> = items.iter().map(|item| item["code"].as_str().unwrap_or("OK")).collect();
+        assert_eq!(codes, ["OUT_OF_STOCK", "OK", "TIMEOUT"]);
+    };
     // A deadline is of the subscription as a whole.
-    let options = CallOptions::new().with_timeout(Duration::from_millis(400));
-    let items = set.remote.subscribe_with::<SilentAfter>(SilentAfterInput { items: 1 }, options).await.unwrap();
-    let error = items.collect::<Vec<_>>().await.pop().unwrap().unwrap_err();
-    assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
+    let with_deadline = async {
+        let options = CallOptions::new().with_timeout(Duration::from_millis(400));
+        let input = SilentAfterInput { items: 1 };
+        let items = set.remote.subscribe_with::<SilentAfter>(input, options).await.unwrap();
+        let error = items.collect::<Vec<_>>().await.pop().unwrap().unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
+    };
+    tokio::join!(silent, among_errors, with_deadline);
     set.settled().await;
 }
 
@@ -255,4 +264,35 @@ pub(crate) async fn with_a_window_of_nothing<H: Harness>() {
     let items = remote.subscribe::<Count>(CountInput { to: 200 }).await.unwrap();
     assert!(items.map(|item| item.unwrap().data).collect::<Vec<_>>().await.into_iter().eq(0..200));
     set.settled().await;
+}
+
+/// An item that is too large for the transport is an error, and what is after it comes, however small the window is.
+pub(crate) async fn items_that_are_too_large<H: Harness>() {
+    let harness = H::start().await;
+    let registry = Registry::new();
+    let spec = OperationSpec::new(OperationKind::Subscription, "sized", "texts").unwrap();
+    let handler = Handler::dynamic_stream(|input: Value, _| async move {
+        let sizes: Vec<usize> = serde_json::from_value(input).unwrap();
+        Ok(stream::iter(sizes).map(|bytes| Ok(json!("x".repeat(bytes)))))
+    });
+    registry.register(Registration::new(spec, handler)).unwrap();
+    let worker = harness.worker(CallHandler::new(registry)).await;
+    let remote = harness.caller().await;
+    eventually("it is announced", || remote.list().len() == 1).await;
+    let limit = remote.info().max_message;
+    let large = limit.unwrap_or(1 << 20) + 1;
+    let sizes = [large, 1, 2, large, large, 3, 4];
+    for remote in [remote.clone().with_window(1), remote.clone()] {
+        let items = remote.stream("sized.texts", json!(sizes)).await.unwrap();
+        let items: Vec<_> = items.collect().await;
+        assert_eq!(items.len(), sizes.len());
+        for (item, bytes) in items.into_iter().zip(sizes) {
+            match (item, limit) {
+                (Err(error), Some(limit)) if bytes == large => assert_eq!(error.details()["limit"], limit, "{error:?}"),
+                (item, _) => assert_eq!(item.unwrap().data.as_str().unwrap().len(), bytes),
+            }
+        }
+    }
+    eventually("no request is pending", || remote.pending_count() == 0).await;
+    eventually("no task is left", || worker.running() == 0).await;
 }

@@ -6,10 +6,10 @@ use serde_core::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Vis
 use serde_json::value::RawValue;
 
 use super::{Announced, Aside, Credit, Ended, Failed, Kind, MAX_VALUES, Responded, Running, Specs, values_in};
+use crate::CallError;
 use crate::call::event::cut;
 use crate::call::{Announcement, CallEvent, Frame, Malformed, RequestId};
 use crate::model::json::fields;
-use crate::{CallError, Text};
 
 impl<'de> Deserialize<'de> for Frame {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
@@ -180,41 +180,56 @@ impl From<Announced> for Frame {
 /// True if the parts of a message beside its data have too many values to be read: unlike data, they do not stay text.
 #[cold]
 fn is_top_heavy(text: &str) -> bool {
-    #[derive(Default)]
-    struct Output {
-        meta: Option<Box<RawValue>>,
-        warnings: Option<Box<RawValue>>,
+    let mut values = 0;
+    Within::Message.count(text, &mut values);
+    values > MAX_VALUES
+}
+
+/// The objects of a message in which parts are read as values.
+#[derive(Clone, Copy)]
+enum Within {
+    Message,
+    Payload,
+    Output,
+}
+
+impl Within {
+    /// Counts the values in those parts of an object. A part that comes twice is read twice, so it counts twice. What comes
+    /// after an error is not read, so it does not count.
+    fn count(self, text: &str, values: &mut usize) {
+        let _ = serde_json::Deserializer::from_str(text).deserialize_map(Count { within: self, values });
     }
-    fields!(Output {
-        "meta" => meta: some,
-        "warnings" => warnings: some,
-    });
-    #[derive(Default)]
-    struct Payload {
-        metadata: Option<Box<RawValue>>,
-        identity: Option<Box<RawValue>>,
-        ids: Option<Box<RawValue>>,
-        remove: Option<Box<RawValue>>,
-        output: Option<Output>,
+}
+
+struct Count<'c> {
+    within: Within,
+    values: &'c mut usize,
+}
+
+impl<'de> Visitor<'de> for Count<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
     }
-    fields!(Payload {
-        "metadata" => metadata: some,
-        "identity" => identity: some,
-        "requestIds" => ids: some,
-        "remove" => remove: some,
-        "output" => output: some,
-    });
-    struct Outline {
-        payload: Option<Payload>,
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            match (self.within, &*name) {
+                (Within::Message, "payload") => {
+                    Within::Payload.count(map.next_value::<&RawValue>()?.get(), self.values)
+                }
+                (Within::Payload, "output") => Within::Output.count(map.next_value::<&RawValue>()?.get(), self.values),
+                (Within::Payload, "metadata" | "identity" | "requestIds" | "remove")
+                | (Within::Output, "meta" | "warnings") => {
+                    let part = map.next_value::<&RawValue>()?;
+                    *self.values = self.values.saturating_add(values_in(part.get()));
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
     }
-    fields!(Outline {
-        "payload" => payload: some,
-    });
-    let Ok(Outline { payload: Some(payload) }) = serde_json::from_str(text) else { return false };
-    let Payload { metadata, identity, ids, remove, output } = payload;
-    let Output { meta, warnings } = output.unwrap_or_default();
-    let parts = [metadata, identity, ids, remove, meta, warnings];
-    parts.into_iter().flatten().any(|part| values_in(part.get()) > MAX_VALUES)
 }
 
 impl Frame {
@@ -225,13 +240,21 @@ impl Frame {
     /// # Errors
     /// If the text is malformed; the error has the request that it is about, if that can be read.
     pub fn decode(text: &str) -> Result<Option<Self>, Malformed> {
-        if text.len() > MAX_VALUES && values_in(text) > MAX_VALUES && is_top_heavy(text) {
-            let message = format!("more than {MAX_VALUES} values go with the data of the message");
-            return Err(Malformed { message, ..malformed(text, &de::Error::custom("")) });
-        }
-        match serde_json::from_str(text) {
+        let read = if text.len() > MAX_VALUES && values_in(text) > MAX_VALUES && is_top_heavy(text) {
+            Err(de::Error::custom(format_args!("more than {MAX_VALUES} values go with the data of the message")))
+        } else {
+            serde_json::from_str::<Message>(text)
+        };
+        match read {
             Ok(Message(frame)) => Ok(frame),
-            Err(error) => Err(malformed(text, &error)),
+            Err(error) => {
+                let malformed = malformed(text, &error);
+                match malformed.kind.as_deref().map(Kind::named) {
+                    // A newer version may give all other members another form.
+                    Some(Kind::Unknown) => Ok(None),
+                    _ => Err(malformed),
+                }
+            }
         }
     }
 }
@@ -239,10 +262,10 @@ impl Frame {
 /// What can be read of a malformed message: enough to fail the request that it is about.
 #[cold]
 fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
-    /// The head of a frame whose payload may be anything.
+    /// The head of a frame whose payload may be anything, and so may its id.
     struct Head {
         kind: Option<String>,
-        id: Option<Text>,
+        id: Option<Box<RawValue>>,
     }
     fields!(Head {
         "type" => kind: some,
@@ -252,7 +275,7 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     Malformed {
         kind: head.kind.map(cut),
         // An id that is too long is not repeated.
-        request_id: head.id.filter(|id| id.len() <= RequestId::LONGEST).map(|id| RequestId::from(&*id)),
+        request_id: head.id.and_then(|id| serde_json::from_str(id.get()).ok()),
         message: cut(error.to_string()),
     }
 }

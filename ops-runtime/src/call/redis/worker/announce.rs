@@ -4,13 +4,22 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use redis::{RedisResult, Value, pipe};
+use redis::streams::StreamInfoConsumersReply;
+use redis::{RedisResult, Value, cmd, pipe};
+use tokio_util::task::AbortOnDropHandle;
 
-use super::Shared;
+use super::{LEASES, Shared};
 use crate::call::Announcement;
 use crate::call::redis::connection::may_pass;
 use crate::call::redis::keys::{FROM, GROUP};
 use crate::{OperationSpec, Text};
+
+/// How long a consumer that is given nothing is left in its group, in multiples of the time that keys last: five minutes by
+/// default.
+const IDLE: u32 = 5;
+
+/// How many consumers are removed at a time.
+const REMOVED: usize = 1_000;
 
 impl Shared {
     /// Announces what has changed, or all operations.
@@ -145,6 +154,43 @@ impl Shared {
             return Ok(());
         }
         self.line.each::<Value>(&mut commands).await.map(drop)
+    }
+
+    /// Ends a worker that was dropped, when its last frames are written.
+    pub(super) async fn end(&self, taking: Option<AbortOnDropHandle<()>>) {
+        let _ = self.leave().await;
+        self.outbox.flushed().await;
+        if let Some(taking) = taking {
+            // It was aborted. A request that it is still given would be lost with the consumer.
+            let _ = taking.await;
+        }
+        let _ = self.leave_groups().await;
+    }
+
+    /// Removes the consumers of workers that crashed from one of the streams, each in its turn.
+    ///
+    /// A worker that is there is made a consumer again when it is given a request. A request that it is given just before its
+    /// consumer is removed runs as well, since the server has sent it already.
+    pub(super) async fn remove_lost_consumers(&self, turn: u64) -> RedisResult<()> {
+        let Some(stream) = self.stream_of(turn) else { return Ok(()) };
+        let all = cmd("XINFO").arg("CONSUMERS").arg(&stream).arg(GROUP).take();
+        let all: StreamInfoConsumersReply = self.line.command(&all).await?;
+        let least = (self.config.pace().lost_after * LEASES * IDLE).as_millis();
+        let lost = all.consumers.iter().filter(|consumer| consumer.pending == 0 && consumer.idle as u128 >= least);
+        let mut commands = pipe();
+        for consumer in lost.take(REMOVED) {
+            commands.cmd("XGROUP").arg("DELCONSUMER").arg(&stream).arg(GROUP).arg(&consumer.name);
+        }
+        if commands.is_empty() {
+            return Ok(());
+        }
+        self.line.each::<Value>(&mut commands).await.map(drop)
+    }
+
+    fn stream_of(&self, turn: u64) -> Option<String> {
+        let streams = self.streams.borrow();
+        let at = turn.checked_rem(streams.len() as u64)?;
+        streams.get(usize::try_from(at).ok()?).cloned()
     }
 
     fn served(&self) -> Vec<Arc<OperationSpec>> {

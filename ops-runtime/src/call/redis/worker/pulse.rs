@@ -9,12 +9,19 @@ use super::{Shared, lock, now};
 use crate::call::Announcement;
 use crate::call::broker::FIRST_WORD;
 use crate::call::redis::connection::refused;
+use crate::model::random;
+
+/// Once in so many heartbeats, the consumers of lost workers are looked for, in one stream: the server lists all consumers
+/// of a stream at once, and there may be many.
+const LOOKING: u64 = 60;
 
 /// Sends heartbeats, and reports running requests.
 pub(super) async fn pulse(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(FIRST_WORD.min(shared.config.pace.heartbeat));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut beat = tokio::time::Instant::now();
+    // Not from zero, so that workers that began together look at different streams.
+    let mut beats = random::number();
     loop {
         tick.tick().await;
         let all = beat <= tokio::time::Instant::now();
@@ -22,7 +29,8 @@ pub(super) async fn pulse(shared: Arc<Shared>) {
         shared.look_for_unread().await;
         if all {
             beat = tokio::time::Instant::now() + shared.config.pace.heartbeat;
-            match shared.beat().await {
+            beats = beats.wrapping_add(1);
+            match shared.beat(beats).await {
                 Ok(()) => shared.trouble.clear(),
                 Err(error) => {
                     shared.trouble.note("the server can't be told that the worker is there", refused(&error));
@@ -33,7 +41,7 @@ pub(super) async fn pulse(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    async fn beat(&self) -> RedisResult<()> {
+    async fn beat(&self, beats: u64) -> RedisResult<()> {
         let _one = self.announcing.lock().await;
         let keys = &self.config.keys;
         if self.stop.is_cancelled() {
@@ -63,7 +71,14 @@ impl Shared {
         if kept.contains(&false) || self.untold.load(Ordering::Relaxed) {
             self.publish(Announcement::new(), true).await?;
         }
-        self.take_over().await
+        self.take_over().await?;
+        // The server may forbid it, and nothing else depends on it.
+        if beats.is_multiple_of(LOOKING)
+            && let Err(error) = self.remove_lost_consumers(beats / LOOKING).await
+        {
+            tracing::debug!(error = error.category(), "consumers of lost workers can't be removed");
+        }
+        Ok(())
     }
 
     /// Deletes the streams of callers that do not read.

@@ -57,6 +57,8 @@ impl Drop for Registered {
 pub struct Peer {
     pub(super) connection: Arc<Connection>,
     pub(super) identity: Option<Arc<Identity>>,
+    /// Ends the connection when everything has been sent; also cancelled by that of all connections.
+    pub(super) stop: CancellationToken,
 }
 
 impl Peer {
