@@ -118,6 +118,9 @@ fn body(rest: &[&mut Field]) -> Option<Body> {
 }
 
 /// A list without items is not written in a query or a header, so that one that is not there is empty.
+///
+/// As a default of the type, this also holds for calls by id. For other types that can be empty, which are not known
+/// here, the HTTP server does it when it reads a request (`left_out` in `serve/read.rs`).
 fn left_out_if_empty(field: &mut Field) {
     let is_list = types::arguments_of(&field.ty, "Vec").is_some();
     if is_list && field.default.is_none() && !field.has_serde_default() {

@@ -148,12 +148,14 @@
 //!   has no finite values anyhow.
 //! - **The names of the last variants** are free: `_ => Unknown`, if the document has an `Other` of its own.
 
+mod begun;
 mod buffer;
 mod decode;
 mod finite;
 #[doc(hidden)]
 pub mod glue;
 pub(crate) mod json;
+mod key;
 mod maps;
 mod names;
 mod pointer;
@@ -181,10 +183,10 @@ pub use tagged::Tagged;
 #[cfg(feature = "registry")]
 pub(crate) use try_variants::strictly;
 pub use untagged::{Kind, Shape, Untagged};
-#[cfg(feature = "registry")]
-pub(crate) use variant::scoped as with_variant;
 #[cfg(all(test, feature = "http"))]
 pub(crate) use variant::take as take_variant;
+#[cfg(feature = "registry")]
+pub(crate) use variant::{attempt, scoped as with_variant};
 
 /// Everything that printed impls of [`Record`] name, for one glob import.
 pub mod prelude {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use ops_runtime::access::{AccessControl, Identity};
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, PayloadStream, Registration, Reply};
 use ops_runtime::binding::HttpBinding;
@@ -41,6 +41,9 @@ operation!(Bounded: i64 => i64, Call, OperationSpec::query("math.bounded")
 operation!(Failing: Value => i64, Call, OperationSpec::query("math.failing")
     .with_errors(const { &[ErrorDefinition::new("NotFound").with_http_status(404)] }));
 operation!(Slow: Value => i64, Call, OperationSpec::query("math.slow").with_timeout(Duration::from_millis(20)));
+
+#[path = "registry/subscription_timeouts.rs"]
+mod subscription_timeouts;
 
 fn double() -> Registration {
     Registration::call::<Double, _, _>(|n, _| async move { Ok(Reply::Value(2 * n)) })
@@ -544,74 +547,6 @@ async fn a_subscription_gives_an_envelope_an_item() {
     assert_eq!(items[1].as_ref().unwrap().data, json!(1));
     let wrong = registry.call("math.count", json!(2)).await.unwrap_err();
     assert!(wrong.message().contains("subscribe"), "{wrong}");
-}
-
-#[tokio::test]
-async fn a_subscription_ends_at_its_deadline() {
-    let registry = Registry::new();
-    registry
-        .register(Registration::subscription::<Count, _, _, _>(|_, _| async {
-            Ok(futures_util::stream::repeat(1).map(|i| Ok(Reply::Value(i))))
-        }))
-        .unwrap();
-    let options = CallOptions::new().with_timeout(Duration::from_millis(20));
-    let mut stream = registry.subscribe_with::<Count>(1_u32, options).await.unwrap();
-    let mut last = None;
-    while let Some(item) = stream.next().await {
-        last = Some(item);
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(last.unwrap().unwrap_err().code(), &ErrorCode::Timeout);
-}
-
-operation!(Forwarded: u32 => u32, Subscribe, OperationSpec::subscription("math.forwarded")
-    .with_timeout(Duration::from_secs(1)));
-
-#[tokio::test]
-async fn a_subscription_gives_its_own_timeout_to_none_that_it_opens() {
-    let registry = Registry::new();
-    registry
-        .register(Registration::subscription::<Count, _, _, _>(|to, _| async move {
-            Ok(futures_util::stream::iter(1..=to).then(|n| async move {
-                tokio::time::sleep(Duration::from_millis(150)).await;
-                Ok(Reply::Value(n))
-            }))
-        }))
-        .unwrap();
-    registry
-        .register(Registration::subscription::<Forwarded, _, _, _>(|to, context: Context| async move {
-            let items = context.env().subscribe::<Count>(to).await?;
-            Ok(items.map(|item| item.map(Reply::Envelope)))
-        }))
-        .unwrap();
-    let by_type = registry.subscribe::<Forwarded>(10_u32).await.unwrap().collect::<Vec<_>>();
-    let by_id = registry.stream("math.forwarded", json!(10)).await.unwrap().collect::<Vec<_>>();
-    let (by_type, by_id) = tokio::join!(by_type, by_id);
-    let by_type: Vec<_> = by_type.into_iter().map(|item| item.unwrap().data).collect();
-    assert_eq!(by_type, Vec::from_iter(1..=10));
-    assert_eq!(
-        by_id.into_iter().map(|item| item.unwrap().data).collect::<Vec<_>>(),
-        Vec::from_iter((1..=10).map(Value::from))
-    );
-}
-
-#[tokio::test]
-async fn an_idle_timeout_does_not_count_while_no_item_is_waited_for() {
-    let registry = Registry::new();
-    registry
-        .register(Registration::subscription::<Count, _, _, _>(|_, _| async {
-            Ok(futures_util::stream::pending::<Result<Reply<u32>, _>>())
-        }))
-        .unwrap();
-    let options = CallOptions::new().with_idle_timeout(Duration::from_millis(100));
-    let mut stream = registry.subscribe_with::<Count>(1_u32, options).await.unwrap();
-    assert!(stream.next().now_or_never().is_none());
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    // The first that comes back to it waits as long as any other.
-    let began = Instant::now();
-    let error = stream.next().await.unwrap().unwrap_err();
-    assert_eq!(error.code(), &ErrorCode::Timeout);
-    assert!(began.elapsed() >= Duration::from_millis(100), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

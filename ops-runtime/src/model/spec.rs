@@ -74,7 +74,8 @@ pub struct OperationSpec {
     pub binding: Binding,
     /// The definitions that `input`, `output` and the errors' schemas refer to.
     pub definitions: Definitions,
-    /// The time limit of a call, from when its handler first waits; for a subscription, until its first item.
+    /// The time limit of a call, from when its handler first waits. For a subscription, it limits the opening and then,
+    /// with what is left, how long a reader waits for the first item.
     pub timeout: Option<Duration>,
     pub(crate) retry: Option<SpecRetry>,
     /// True if callers should stop using it.

@@ -5,13 +5,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::slice;
 
-use serde_core::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
+use serde_core::de::value::MapAccessDeserializer;
 use serde_core::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
 };
 use serde_core::forward_to_deserialize_any;
 
 use super::decode::below;
+use super::key::Key;
 use super::names::Literal;
 
 /// A JSON value.
@@ -29,10 +30,6 @@ pub(super) enum Buffer<'de> {
     List(Vec<Buffer<'de>>),
     Map(Vec<(Key<'de>, Buffer<'de>)>),
 }
-
-/// The name of a property.
-#[derive(Debug, Clone)]
-pub(super) struct Key<'de>(pub(super) Cow<'de, str>);
 
 impl<'de> Buffer<'de> {
     /// Returns the scalar that a literal may be compared with.
@@ -149,45 +146,6 @@ impl<'de> Visitor<'de> for BufferVisitor {
             entries.push(entry);
         }
         Ok(Buffer::Map(entries))
-    }
-}
-
-impl<'de> Key<'de> {
-    /// Hands the key to a reader of keys.
-    #[inline]
-    pub(super) fn read<K: DeserializeSeed<'de>, E: Error>(&self, seed: K) -> Result<K::Value, E> {
-        match &self.0 {
-            Cow::Borrowed(key) => seed.deserialize(BorrowedStrDeserializer::new(key)),
-            Cow::Owned(key) => seed.deserialize(StrDeserializer::new(key)),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_str(KeyVisitor)
-    }
-}
-
-struct KeyVisitor;
-
-impl<'de> Visitor<'de> for KeyVisitor {
-    type Value = Key<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a property name")
-    }
-
-    fn visit_str<E: Error>(self, key: &str) -> Result<Key<'de>, E> {
-        Ok(Key(Cow::Owned(key.to_owned())))
-    }
-
-    fn visit_borrowed_str<E: Error>(self, key: &'de str) -> Result<Key<'de>, E> {
-        Ok(Key(Cow::Borrowed(key)))
-    }
-
-    fn visit_string<E: Error>(self, key: String) -> Result<Key<'de>, E> {
-        Ok(Key(Cow::Owned(key)))
     }
 }
 

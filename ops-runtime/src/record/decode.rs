@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::finite::Finite;
 use super::json::{Cursor, Fault};
-use super::pointer;
+use super::{pointer, variant};
 
 /// The characters of a message that are kept.
 const MESSAGE: usize = 500;
@@ -78,7 +78,7 @@ pub fn parse(text: &[u8]) -> Result<Value, DecodeError> {
 ///
 /// When `value` is not a `T`.
 pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
-    T::deserialize(value).or_else(|error| {
+    variant::attempt(|| T::deserialize(value)).or_else(|error| {
         // A value has no positions to find the pointer by; its text has.
         match serde_json::to_vec(value) {
             Ok(text) => from_slice(&text),

@@ -11,9 +11,11 @@ use serde_core::ser::SerializeMap;
 use serde_core::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::buffer::{Buffer, Key};
+use super::begun::Begun;
+use super::buffer::Buffer;
 use super::decode::below;
 use super::json::AHEAD;
+use super::key::Key;
 use super::names::Scalar;
 use super::reader::{Tags, declares};
 use super::slots::Slots;
@@ -99,7 +101,7 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
     ///
     /// When the object is not a `T`.
     pub fn read_own<T: DeserializeOwned>(self) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(self.chain(true, None)))
+        T::deserialize(Begun(MapAccessDeserializer::new(self.chain(true, None))))
     }
 
     /// Reads the object as the variant `T` of objects whose tag is not known, unless that would lose a tag.

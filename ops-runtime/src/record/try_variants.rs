@@ -6,7 +6,7 @@ use serde_core::de::Error;
 
 use super::buffer::Buffer;
 use super::reader::short;
-use super::untagged::{Kind, Untagged, candidates};
+use super::untagged::{Kind, Untagged, candidates, takes_anything};
 
 /// The work that any value may cost, in units of [`Buffer::work`].
 const WORK: usize = 100_000;
@@ -88,6 +88,21 @@ pub(super) fn read<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Res
 pub(super) fn among<U: Untagged, E: Error>(variants: &[usize], kind: Kind, value: &Buffer<'_>) -> Result<U, E> {
     let mut candidates = candidates::<U>(kind, value);
     candidates.retain(|(_, variant)| variants.contains(variant));
+    first(candidates, value)
+}
+
+/// Reads a buffered value as the first variant that takes it and declares something of it: a property of an object, or the
+/// kind of any other value.
+///
+/// # Errors
+///
+/// When none does: the error of the likeliest one.
+pub(super) fn declaring<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Result<U, E> {
+    let mut candidates = candidates::<U>(kind, value);
+    candidates.retain(|(declared, variant)| match kind {
+        Kind::Object => *declared > 0,
+        _ => !takes_anything::<U>(*variant),
+    });
     first(candidates, value)
 }
 

@@ -8,6 +8,7 @@ use serde_core::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde_core::de::{self, Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_core::ser::Serializer;
 
+use super::begun::Begun;
 use super::buffer::Buffer;
 use super::reader::short;
 use super::try_variants;
@@ -116,6 +117,11 @@ fn only<U: Untagged>(kind: Kind) -> Option<usize> {
     if variants.next().is_none() { first } else { None }
 }
 
+/// True if a variant takes values of any kind.
+pub(super) fn takes_anything<U: Untagged>(variant: usize) -> bool {
+    U::SHAPES.get(variant).is_some_and(|shapes| shapes.iter().any(|shape| shape.kind == Kind::Any))
+}
+
 /// Returns the variants that take values of the kind `kind`.
 fn variants<U: Untagged>(kind: Kind) -> impl Iterator<Item = usize> {
     let takes = move |shapes: &&[Shape]| shapes.iter().any(|shape| shape.takes(kind));
@@ -150,14 +156,16 @@ pub fn read_untagged<'de, U: Untagged, D: Deserializer<'de>>(d: D) -> Result<U, 
     }
 }
 
-/// Reads a union of which a few variants are left by what is known from outside; if it is none of these, by its shape.
+/// Reads a union of which a few variants are left by what is known from outside; if it is none of these, as another one that
+/// declares something of the value: one that takes anything would hide that a property is missing or wrong.
 fn read_told<'de, U: Untagged, D: Deserializer<'de>>(variants: &[usize], d: D) -> Result<U, D::Error> {
     let value = Buffer::deserialize(d)?;
-    let by_shape = || value.reader().deserialize_any(UntaggedVisitor(PhantomData));
-    if let [only] = variants {
-        return U::read(*only, value.reader()).or_else(|_: D::Error| by_shape());
-    }
-    try_variants::among(variants, Kind::of(&value), &value).or_else(|_: D::Error| by_shape())
+    let kind = Kind::of(&value);
+    let told: Result<U, D::Error> = match variants {
+        [only] => U::read(*only, value.reader()),
+        _ => try_variants::among(variants, kind, &value),
+    };
+    told.or_else(|error| try_variants::declaring(kind, &value).map_err(|_: D::Error| error))
 }
 
 /// Writes an untagged union; the body of the `Serialize` that [`untagged!`](crate::__generated::untagged!) writes.
@@ -234,7 +242,7 @@ impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<U, A::Error> {
-        let d = SeqAccessDeserializer::new(seq);
+        let d = Begun(SeqAccessDeserializer::new(seq));
         match only::<U>(Kind::Array) {
             Some(variant) => U::read(variant, d),
             None => try_variants::read(Kind::Array, &Buffer::deserialize(d)?),
@@ -242,10 +250,50 @@ impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<U, A::Error> {
-        let d = MapAccessDeserializer::new(map);
+        let d = Begun(MapAccessDeserializer::new(map));
         match only::<U>(Kind::Object) {
             Some(variant) => U::read(variant, d),
             None => try_variants::read(Kind::Object, &Buffer::deserialize(d)?),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::record::from_value;
+
+    #[derive(Debug, PartialEq)]
+    enum Output {
+        Flags(BTreeMap<String, bool>),
+        Later(BTreeMap<String, i64>),
+        Accepted(Value),
+    }
+
+    crate::__untagged!(Output {
+        Object["is_new"] => Flags,
+        Object[; "wait"] => Later,
+        Any => Accepted
+    } by [[0], [1], [2]]);
+
+    #[test]
+    fn a_success_with_a_fault_is_not_read_as_another_one() {
+        let read = |success: Option<u16>, value: &Value| variant::scoped(success, || from_value::<Output>(value));
+        let (new, wait) = (json!({ "is_new": true }), json!({ "wait": 1 }));
+        assert_eq!(read(Some(0), &new).unwrap(), Output::Flags([("is_new".to_owned(), true)].into()));
+        assert_eq!(read(Some(2), &new).unwrap(), Output::Accepted(new));
+        // What another one declares may be that one.
+        assert_eq!(read(Some(0), &wait).unwrap(), Output::Later([("wait".to_owned(), 1)].into()));
+        for fault in [json!({ "is_new": 1 }), json!({ "x": 1 })] {
+            let error = read(Some(0), &fault).unwrap_err();
+            assert!(error.message.contains("expected a boolean"), "{fault}: {error:?}");
+        }
+        assert!(read(Some(0), &json!("x")).is_err());
+        // Without a status, any value will do.
+        assert_eq!(read(None, &json!("x")).unwrap(), Output::Accepted(json!("x")));
     }
 }

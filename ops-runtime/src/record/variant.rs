@@ -25,6 +25,14 @@ pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
     decode()
 }
 
+/// Runs one attempt at a decoding: the position that it takes is there again for the next attempt.
+pub(crate) fn attempt<T>(decode: impl FnOnce() -> T) -> T {
+    let variant = VARIANT.get();
+    let decoded = decode();
+    VARIANT.set(variant);
+    decoded
+}
+
 /// Takes the position; only the union of the operation's successes asks for it.
 pub(crate) fn take() -> Option<u16> {
     VARIANT.take()
@@ -40,5 +48,13 @@ mod tests {
         scoped(Some(2), || ());
         assert_eq!(take(), None);
         assert_eq!(scoped(None, take), None);
+    }
+
+    #[test]
+    fn each_attempt_is_told() {
+        let twice = || (attempt(|| (attempt(take), take(), take())), take(), take());
+        assert_eq!(scoped(Some(2), twice), ((Some(2), Some(2), None), Some(2), None));
+        assert_eq!(take(), None);
+        assert_eq!(attempt(take), None);
     }
 }

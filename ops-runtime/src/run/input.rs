@@ -77,7 +77,8 @@ pub(crate) fn read_text<T: DeserializeOwned>(text: &str) -> Result<T, DecodeErro
 
 /// Reads a value: an input, or an output whose schema allows `2.0` where its type is an integer.
 pub(crate) fn read_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
-    record::from_value(value).or_else(|error| again(Some(value.clone()), error))
+    // Both attempts know which success the status selected.
+    record::attempt(|| record::from_value(value)).or_else(|error| again(Some(value.clone()), error))
 }
 
 /// Reads an input again with its whole numbers as integers; the first error stays if there are none or that does not

@@ -20,7 +20,8 @@ pub(crate) fn meta(meta: &mut ResponseMeta) {
 /// Of the error of a response, the status is shown, and the body if it is the operation's own and declared for that
 /// status. An operation of another server reports nothing itself, so a failure on the way is only logged. The failure
 /// of a function is shown as it is: peers are usually programs of the same owner, unlike the clients of a server
-/// (`public`).
+/// (`public`). The text of a tool that the function called is only logged. Otherwise a peer that serves the function to
+/// clients would show them the text, because it cannot know that it is not the function's own.
 pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
     if error.own_status().is_some() {
         return error;
@@ -37,6 +38,12 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
         tracing::warn!(operation = spec.id.as_ref(), request, %error, "an operation of another server failed");
         let message = format!("the operation failed; the worker's log says more of request {request}");
         return CallError::new(error.code().clone(), message);
+    }
+    if is_of_another_tool(&error, spec) {
+        tracing::warn!(operation = spec.id.as_ref(), request, %error, "a tool that an operation called failed");
+        let message =
+            format!("a tool that the operation called failed; the worker's log says more of request {request}");
+        return CallError::new(ErrorCode::ToolError, message);
     }
     // An error with a code of the operation's own is meant for callers.
     let may_be_foreign = failed || *error.code() == ErrorCode::ValidationError;
@@ -84,8 +91,25 @@ pub(crate) fn public(
             let message = format!("the operation failed; the server's log says more of request {request}");
             CallError::new(error.code().clone(), message)
         }
+        ErrorCode::ToolError if is_of_another_tool(&error, spec) => {
+            tracing::error!(operation = spec.id.as_ref(), %request, %error, "a tool that a served operation called failed");
+            let message = match expose {
+                true => error.message().to_owned(),
+                false => {
+                    format!("a tool that the operation called failed; the server's log says more of request {request}")
+                }
+            };
+            CallError::new(ErrorCode::ToolError, message)
+        }
         _ => error.without_response(),
     }
+}
+
+/// True if not the operation itself is the tool that failed, but one that its handler called.
+///
+/// A tool of another server passes on what it says of its own failure. What a function called is not for its callers.
+fn is_of_another_tool(error: &CallError, spec: &OperationSpec) -> bool {
+    *error.code() == ErrorCode::ToolError && error.operation().is_some_and(|operation| operation != spec.id)
 }
 
 #[cfg(test)]
@@ -112,6 +136,25 @@ mod tests {
             let shown = error(boxed.into(), &own, "1");
             let body = if operation == "a.b" { json!("secret") } else { Value::Null };
             assert_eq!((&shown.details()["body"], &shown.details()["headers"]), (&body, &Value::Null), "{operation}");
+        }
+        // Nor the text of another server's tool; that of a tool that is called itself is meant for its callers.
+        let said = "connect postgres://10.0.0.7 refused";
+        for (operation, is_shown) in [("far.away", false), ("a.b", true)] {
+            let failed = || CallError::new(ErrorCode::ToolError, said).with_operation(operation);
+            let shown = error(failed(), &spec, "1");
+            assert_eq!((*shown.code() == ErrorCode::ToolError, shown.message() == said), (true, is_shown), "{shown}");
+            #[cfg(any(feature = "http-server", feature = "mcp-server"))]
+            for (expose, is_shown) in [(false, is_shown), (true, true)] {
+                let meta = crate::envelope::McpMeta::default();
+                let request = crate::model::request_id::RequestId::from("1");
+                let shown = public(failed().with_mcp_meta(meta), &spec, &request, expose);
+                assert_eq!(
+                    (*shown.code() == ErrorCode::ToolError, shown.message() == said),
+                    (true, is_shown),
+                    "{shown}"
+                );
+                assert_eq!(shown.mcp_meta().is_some(), operation == "a.b", "{shown}");
+            }
         }
         let own = error(CallError::new("TAKEN", "told").with_details(json!({ "by": "ann" })), &spec, "1");
         assert_eq!((own.message(), own.details()), ("told", &json!({ "by": "ann" })));

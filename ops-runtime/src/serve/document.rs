@@ -22,7 +22,7 @@ use self::response::{FAILURE, Given, IMPLIED};
 pub(super) use self::security::Security;
 use crate::run::registry::Entry;
 use crate::serve::problem::PROBLEM;
-use crate::serve::tag;
+use crate::serve::{read, tag};
 use crate::{HttpBinding, OperationKind, OperationSpec, Text};
 
 /// Characters of a name that are escaped in a path.
@@ -235,7 +235,8 @@ impl Writer<'_> {
         let Some(spec) = given.stream.or(given.plain) else { return };
         let binding = spec.http().unwrap_or(binding);
         let (schema, scope) = self.components.scope(&spec.input, spec);
-        let input = Input::new(schema, scope);
+        let left_out = read::left_out(spec, binding).into_iter().map(|(name, _)| name);
+        let input = Input::new(schema, scope).with_left_out(left_out);
         let needs = |own: &crate::HttpParameter| switch::needs(given, own);
         let mut parameters = request::parameters(binding, &input, &needs, &mut self.components);
         for (own, parameter) in binding.parameters.iter().zip(&mut parameters) {

@@ -57,6 +57,8 @@ pub(super) struct Shapes {
     bodies: Vec<Shape>,
     /// The plan for reading the parameters as text, if possible.
     plan: Option<Plan>,
+    /// The properties that are empty if a request has nothing of them.
+    left_out: Vec<(String, Value)>,
 }
 
 impl Shapes {
@@ -73,12 +75,32 @@ impl Shapes {
         };
         let bodies = binding.bodies.iter().map(of_body).collect();
         let plan = Plan::of(binding, &input, names);
-        Self { input, bodies, plan }
+        let left_out = left_out_of(spec, binding, &input);
+        Self { input, bodies, plan, left_out }
     }
 
     fn of(&self, parameter: &HttpParameter) -> Shape {
         self.input.property(&parameter.property)
     }
+}
+
+/// The required lists and objects of a function that may be left out of a request, with the empty value of each.
+///
+/// An empty list or object is not written in a query, a header or a cookie, and such a type can be empty. An operation of
+/// a document says itself what it requires.
+pub(super) fn left_out(spec: &OperationSpec, binding: &HttpBinding) -> Vec<(String, Value)> {
+    left_out_of(spec, binding, &Shape::of_input(spec))
+}
+
+fn left_out_of(spec: &OperationSpec, binding: &HttpBinding, input: &Shape) -> Vec<(String, Value)> {
+    if !spec.input.is_made() {
+        return Vec::new();
+    }
+    let may_be = |own: &&HttpParameter| {
+        own.location != ParameterLocation::Path && own.fixed.is_none() && input.requires(&own.property)
+    };
+    let empty = |own: &HttpParameter| Some((own.property.to_string(), input.property(&own.property).empty()?));
+    binding.parameters.iter().filter(may_be).filter_map(empty).collect()
 }
 
 /// A request for an operation, matched by its path.
@@ -233,6 +255,11 @@ impl Reading {
         reading.query(request);
         reading.headers(request);
         reading.cookies(request);
+        for (name, empty) in &request.shapes.left_out {
+            if !reading.members.contains_key(name) {
+                reading.members.insert(name.clone(), empty.clone());
+            }
+        }
         reading
     }
 

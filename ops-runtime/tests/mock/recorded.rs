@@ -164,6 +164,55 @@ async fn the_status_of_a_recorded_response_selects_its_success() {
     }
 }
 
+/// A number of pets that is there, or one that has been made.
+#[derive(Debug, Clone, PartialEq)]
+enum Tally {
+    Found(Counted),
+    Made(Counted),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Counted {
+    count: i32,
+}
+
+ops_runtime::__generated::untagged!(Tally { Object["count"] => Found, Object["count"] => Made } by [[0], [1]]);
+
+struct Recount;
+
+impl Operation for Recount {
+    type Input = Value;
+    type Output = Tally;
+    const SPEC: &'static OperationSpec =
+        &OperationSpec::mutation("pets.recount").with_http(HttpBinding::new("PUT", "/count").with_responses(
+            const {
+                &[
+                    HttpResponse::new(StatusRange::Exact(200), "application/json").with_variant(0),
+                    HttpResponse::new(StatusRange::Exact(201), "application/json").with_variant(1),
+                ]
+            },
+        ));
+}
+
+impl Call for Recount {}
+
+/// A whole number that is written with a fraction is read again, as an integer, and still as the success of the status.
+#[tokio::test]
+async fn the_status_selects_the_success_of_every_attempt() {
+    let path = file("attempts.jsonl");
+    let real = MockCaller::new().on_envelope::<Recount>(|_, _| {
+        let made = Tally::Made(Counted { count: 2 });
+        Ok(ResponseEnvelope::http(made, HttpMeta::new(201, "application/json")))
+    });
+    let recorder = Recorder::create(real, &path).unwrap();
+    let given = recorder.execute::<Recount>(json!({})).await.unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches(r#""count":2"#).count(), 1, "{text}");
+    fs::write(&path, text.replace(r#""count":2"#, r#""count":2.0"#)).unwrap();
+    let mock = MockCaller::playback(&path).unwrap();
+    assert_eq!(mock.execute::<Recount>(json!({})).await.unwrap().data, given.data);
+}
+
 trait Numbers {
     fn on_sequence_of_numbers(self) -> Self;
 }
@@ -210,6 +259,21 @@ impl Operation for Halve {
 }
 
 impl Call for Halve {}
+
+/// Inputs are compared as JSON: `2` is `2.0`.
+#[tokio::test]
+async fn a_number_that_is_written_otherwise_is_the_same_input() {
+    let path = file("equal.jsonl");
+    let halve = |numbers: Vec<f64>| Ok(numbers.into_iter().map(|number| number / 2.0).collect());
+    let recorder = Recorder::create(MockCaller::new().on::<Halve>(halve), &path).unwrap();
+    recorder.call("math.halve", json!([2, 0.5])).await.unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("[2,0.5]"), "{text}");
+    let mock = MockCaller::playback(&path).unwrap();
+    assert_eq!(mock.execute::<Halve>(vec![2.0, 0.5]).await.unwrap().data, [1.0, 0.25]);
+    let error = mock.execute::<Halve>(vec![2.0, 1.0]).await.unwrap_err();
+    assert!(error.message().ends_with(": the nearest has `0.5` instead of `1.0` at `/1`"), "{error}");
+}
 
 #[tokio::test]
 async fn numbers_that_json_has_not_are_errors() {

@@ -21,13 +21,13 @@ fn round<T: DeserializeOwned + Serialize + PartialEq + Debug>(read: &Value, writ
 }
 
 #[track_caller]
-fn same<T: DeserializeOwned + Serialize + PartialEq + Debug>(json: &Value) -> T {
+pub(super) fn same<T: DeserializeOwned + Serialize + PartialEq + Debug>(json: &Value) -> T {
     round(json, json)
 }
 
 /// Checks that text and value fail alike, and returns the pointer and the message.
 #[track_caller]
-fn fails<T: DeserializeOwned + Debug>(json: &Value) -> (String, String) {
+pub(super) fn fails<T: DeserializeOwned + Debug>(json: &Value) -> (String, String) {
     let error = from_str::<T>(&serde_json::to_string_pretty(json).unwrap()).unwrap_err();
     assert_eq!(error, from_value::<T>(json).unwrap_err());
     (error.pointer, error.message)

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::line::{Answer, Line};
 use crate::model::text::readable;
+use crate::normalise::equal;
 use crate::{CallError, pointer};
 
 /// How many differences to the nearest call are listed.
@@ -58,7 +59,7 @@ impl Tape {
     /// If there is none; the error has the differences to the nearest call.
     pub(super) fn answer(&self, id: &str, input: &Value) -> Result<Answer, CallError> {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |call: &Recorded| call.input == *input;
+        let fits = |call: &Recorded| equal(&call.input, input);
         let next = calls.iter().position(|call| fits(call) && !call.was_played);
         let at = next.or_else(|| calls.iter().rposition(fits));
         if let Some(call) = at.and_then(|at| calls.get_mut(at)) {
@@ -114,7 +115,7 @@ fn compare(
                 each(&at.to_string(), recorded.get(at), found.get(at));
             }
         }
-        (recorded, found) if recorded == found => {}
+        (Some(recorded), Some(found)) if equal(recorded, found) => {}
         (recorded, found) => {
             let shown = |value: Option<&Value>| {
                 value.map_or_else(|| "nothing".to_owned(), |value| format!("`{}`", readable(&value.to_string(), 60)))

@@ -51,14 +51,9 @@ impl Limits {
     pub(crate) fn of_subscription(context: &mut Context) -> (Self, SubscriptionLimits) {
         let first_item = context.timeout.take().and_then(deadline_after);
         let context = &*context;
-        let limits = |deadline| Self { deadline, timeout: None, ..Self::of(context) };
-        let until_first = limits(earlier(context.deadline, first_item));
-        let rest = SubscriptionLimits {
-            limits: limits(earlier(context.deadline, first_item)),
-            then: context.deadline,
-            idle: context.extra.as_ref().and_then(|extra| extra.idle_timeout).map(Idle::new),
-        };
-        (until_first, rest)
+        let opening = Self { deadline: earlier(context.deadline, first_item), ..Self::of(context) };
+        let idle = context.extra.as_ref().and_then(|extra| extra.idle_timeout);
+        (opening, SubscriptionLimits { limits: Self::of(context), first_item, idle })
     }
 
     /// An error if the call was cancelled, or its deadline has passed, before it began; true if that may happen yet.
@@ -112,66 +107,63 @@ impl Waiting {
     }
 }
 
-/// The limits of a subscription's items: those of the first, and the deadline of the others.
+/// The limits of a subscription's items.
 pub(crate) struct SubscriptionLimits {
+    /// What ends the subscription as a whole: the caller's deadline and token.
     limits: Limits,
-    then: Option<Instant>,
-    idle: Option<Idle>,
-}
-
-impl SubscriptionLimits {
-    /// Removes the operation's own timeout, which a subscription has until its first item.
-    fn lift_timeout(&mut self) {
-        if self.limits.deadline != self.then {
-            self.limits.deadline = self.then;
-            self.limits.waiting = None;
-        }
-    }
+    /// When the operation's own timeout ends while the subscription is opened. What is left then is for the first item.
+    first_item: Option<Instant>,
+    idle: Option<Duration>,
 }
 
 /// Ends a subscription whose reader waits too long for an item. It does not count while no item is asked for.
-struct Idle {
+struct Wait {
     timeout: Duration,
+    error: fn(Duration) -> CallError,
     timer: Option<Pin<Box<Sleep>>>,
     /// True if a reader waits, so that the timer counts.
     armed: bool,
 }
 
-impl Idle {
-    fn new(timeout: Duration) -> Self {
-        Self { timeout, timer: None, armed: false }
+impl Wait {
+    fn new(timeout: Duration, error: fn(Duration) -> CallError) -> Self {
+        Self { timeout, error, timer: None, armed: false }
     }
 
     /// Waits while there is no item.
     fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
         if !self.armed {
-            // A time too far away to be represented means no limit.
-            let Some(deadline) = deadline_after(self.timeout) else { return Poll::Pending };
+            // By tokio's clock, as below: a test may have paused it, and it is then ahead of the system's. A time too
+            // far away to be represented means no limit.
+            let Some(deadline) = tokio::time::Instant::now().checked_add(self.timeout) else { return Poll::Pending };
             match &mut self.timer {
-                Some(timer) => timer.as_mut().reset(deadline.into()),
+                Some(timer) => timer.as_mut().reset(deadline),
                 None if tokio::runtime::Handle::try_current().is_err() => {
-                    return Poll::Ready(CallError::execution("an idle timeout needs a tokio runtime"));
+                    return Poll::Ready(CallError::execution("the timeout of an item needs a tokio runtime"));
                 }
-                None => self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into()))),
+                None => self.timer = Some(Box::pin(tokio::time::sleep_until(deadline))),
             }
             self.armed = true;
         }
         let Some(timer) = &mut self.timer else { return Poll::Pending };
-        ready!(timer.as_mut().poll(task));
+        // Checked before it is polled: a stream that uses up tokio's budget would keep the timer from firing.
+        if tokio::time::Instant::now() < timer.deadline() {
+            ready!(timer.as_mut().poll(task));
+        }
         // A reader that waits is polled when the timer fires. One that polls later has done something else, and waits
         // from now.
         let late = tokio::time::Instant::now().saturating_duration_since(timer.deadline());
         if late <= (self.timeout / 4).max(LATE) {
-            return Poll::Ready(self.silent());
+            return Poll::Ready((self.error)(self.timeout));
         }
         self.armed = false;
         self.poll(task)
     }
+}
 
-    fn silent(&self) -> CallError {
-        let message = format!("the subscription stayed silent for {:?}", self.timeout);
-        CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": millis(self.timeout) }))
-    }
+fn silent(timeout: Duration) -> CallError {
+    let message = format!("the subscription stayed silent for {timeout:?}");
+    CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": millis(timeout) }))
 }
 
 pub(crate) fn timed_out() -> CallError {
@@ -265,15 +257,25 @@ fn drop_guarded<T>(work: Option<T>) {
 }
 
 /// A handler's stream under its limits: the caller's deadline applies to the stream as a whole, the operation's own
-/// timeout to its first item.
+/// timeout to the time that its reader waits for the first item.
 pub(crate) struct StreamGuard<T> {
     work: Option<BoxStream<'static, Result<T, CallError>>>,
-    limits: SubscriptionLimits,
+    limits: Limits,
+    /// What is left of the operation's own timeout, until the first item.
+    first_item: Option<Wait>,
+    idle: Option<Wait>,
 }
 
 impl<T> StreamGuard<T> {
     pub(crate) fn new(work: BoxStream<'static, Result<T, CallError>>, limits: SubscriptionLimits) -> Self {
-        Self { work: Some(work), limits }
+        let SubscriptionLimits { limits, first_item, idle } = limits;
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        Self {
+            work: Some(work),
+            limits,
+            first_item: first_item.map(|deadline| Wait::new(left(deadline), |_| timed_out())),
+            idle: idle.map(|timeout| Wait::new(timeout, silent)),
+        }
     }
 }
 
@@ -281,25 +283,29 @@ impl<T> Stream for StreamGuard<T> {
     type Item = Result<T, CallError>;
 
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        let Some(work) = &mut this.work else { return Poll::Ready(None) };
-        let SubscriptionLimits { limits, idle, .. } = &mut this.limits;
-        // The limits come first: a stream that always has an item ready must end, too.
-        let polled = catch_unwind(AssertUnwindSafe(|| match limits.poll(task) {
-            Poll::Ready(error) => Poll::Ready(Some(Err(error))),
-            Poll::Pending => match (work.as_mut().poll_next(task), idle) {
-                (Poll::Pending, Some(idle)) => idle.poll(task).map(|error| Some(Err(error))),
-                (polled, idle) => {
-                    if let Some(idle) = idle {
-                        idle.armed = false;
-                    }
-                    polled.map(|item| item.map(Ok))
+        let Self { work, limits, first_item, idle } = &mut *self;
+        let Some(stream) = work else { return Poll::Ready(None) };
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            // The limits come first: a stream that always has an item ready must end, too.
+            if let Poll::Ready(error) = limits.poll(task) {
+                return Poll::Ready(Some(Err(error)));
+            }
+            if let Poll::Ready(item) = stream.as_mut().poll_next(task) {
+                return Poll::Ready(item.map(Ok));
+            }
+            for wait in [&mut *first_item, &mut *idle].into_iter().flatten() {
+                if let Poll::Ready(error) = wait.poll(task) {
+                    return Poll::Ready(Some(Err(error)));
                 }
-            },
+            }
+            Poll::Pending
         }));
         let end = match polled {
             Ok(Poll::Ready(Some(Ok(item)))) => {
-                this.limits.lift_timeout();
+                *first_item = None;
+                if let Some(idle) = idle {
+                    idle.armed = false;
+                }
                 return Poll::Ready(Some(item));
             }
             Ok(Poll::Ready(Some(Err(error)))) => Some(error),
@@ -307,7 +313,7 @@ impl<T> Stream for StreamGuard<T> {
             Ok(Poll::Pending) => return Poll::Pending,
             Err(panic) => Some(panicked(&*panic)),
         };
-        drop_guarded(this.work.take());
+        drop_guarded(work.take());
         Poll::Ready(end.map(Err))
     }
 }

@@ -10,11 +10,17 @@ use crate::{HttpBinding, HttpBody, HttpParameter, Literal, ParameterLocation, Pa
 pub(super) struct Input {
     schema: Value,
     scope: Scope,
+    /// The required properties that may be left out of a request: they are empty then.
+    left_out: Vec<String>,
 }
 
 impl Input {
     pub(super) fn new(schema: Value, scope: Scope) -> Self {
-        Self { schema: Components::resolved(schema, &scope), scope }
+        Self { schema: Components::resolved(schema, &scope), scope, left_out: Vec::new() }
+    }
+
+    pub(super) fn with_left_out(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self { left_out: names.into_iter().collect(), ..self }
     }
 
     fn property(&self, name: &str) -> Option<&Value> {
@@ -76,7 +82,8 @@ fn parameter(own: &HttpParameter, input: &Input, needs: bool, components: &mut C
     };
     let mut schema = components.schema(&schema, &input.scope);
     lift(&mut schema, "description", &mut out);
-    if own.location == ParameterLocation::Path || needs || own.fixed.is_none() && input.requires(&own.property) {
+    let is_required = input.requires(&own.property) && !input.left_out.iter().any(|name| *name == own.property);
+    if own.location == ParameterLocation::Path || needs || own.fixed.is_none() && is_required {
         out.insert("required".into(), true.into());
     }
     lift(&mut schema, "deprecated", &mut out);

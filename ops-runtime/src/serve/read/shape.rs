@@ -202,6 +202,24 @@ impl Shape {
         required.flatten().any(|required| required == name)
     }
 
+    /// The empty value of a schema that takes only lists or only objects, if it takes that.
+    pub(crate) fn empty(&self) -> Option<Value> {
+        let parts = &self.0.parts;
+        let asks = |names: &[&str]| {
+            let is_nothing = |value: &Value| value.as_u64() == Some(0) || value.as_array().is_some_and(Vec::is_empty);
+            parts.iter().any(|part| names.iter().any(|name| part.get(*name).is_some_and(|value| !is_nothing(value))))
+        };
+        // Of one with more parts, some are unknown.
+        if parts.len() >= MAX_PARTS || asks(&["const", "enum", "not"]) {
+            return None;
+        }
+        match self.0.types {
+            Types::ARRAY if !asks(&["minItems", "contains"]) => Some(Value::Array(Vec::new())),
+            Types::OBJECT if !asks(&["minProperties", "required"]) => Some(Value::Object(Map::new())),
+            _ => None,
+        }
+    }
+
     /// The value of a text: a boolean or a number if it may be one, JSON if it may be a list or an object, and
     /// otherwise the text itself. If it may be text, too, only the exact form of JSON is read as another type.
     pub(crate) fn scalar(&self, text: String) -> Value {
@@ -324,6 +342,28 @@ mod tests {
         ];
         for (schema, text, expected) in table {
             assert_eq!(read(schema.clone(), text), expected, "{schema} {text}");
+        }
+    }
+
+    #[test]
+    fn lists_and_objects_that_may_be_empty() {
+        let options = json!({ "properties": { "a": { "type": ["string", "null"] } } });
+        let table = [
+            (json!({ "type": "array", "uniqueItems": true }), Some(json!([]))),
+            (json!({ "type": "array", "minItems": 0 }), Some(json!([]))),
+            (json!({ "type": "array", "minItems": 1 }), None),
+            (json!({ "type": ["array", "null"] }), None),
+            (json!({ "$ref": "#/$defs/Options", "$defs": { "Options": options } }), Some(json!({}))),
+            (json!({ "type": "object", "additionalProperties": { "type": "integer" } }), Some(json!({}))),
+            (json!({ "type": "object", "required": ["a"] }), None),
+            (json!({ "oneOf": [{ "type": "object" }, { "type": "object", "required": ["a"] }] }), None),
+            (json!({ "oneOf": [{ "type": "object" }, { "type": "array" }] }), None),
+            (json!({ "enum": [["a"]] }), None),
+            (json!({ "type": "string" }), None),
+            (json!(true), None),
+        ];
+        for (schema, expected) in table {
+            assert_eq!(Shape::of_value(&schema, &Definitions::EMPTY).empty(), expected, "{schema}");
         }
     }
 
