@@ -70,6 +70,9 @@ fn schemas_become_types() {
         (json!({ "oneOf": [pet] }), "Pet"),
         (json!({ "oneOf": [pet, { "type": "null" }] }), "Option<Pet>"),
         (json!({ "anyOf": [pet, pet] }), "Pet"),
+        (json!({ "anyOf": [pet, {}] }), "OpOutput"),
+        (json!({ "oneOf": [{ "title": "Ok", "$ref": "#/$defs/Pet" }, { "title": "Accepted" }] }), "OpOutput"),
+        (json!({ "type": "array", "items": { "anyOf": [pet, true] } }), "Vec<OpOutputItem>"),
         (json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }), "OpOutput"),
         (json!({ "anyOf": [{ "type": "string", "format": "uri" }, { "type": "string" }] }), "String"),
         (json!({ "type": "string", "anyOf": [{ "maxLength": 1 }, { "pattern": "x" }] }), "String"),
@@ -244,6 +247,45 @@ fn tagged(property: &str, variants: &[&str]) -> Value {
     let mapping: serde_json::Map<String, Value> =
         variants.iter().map(|name| (name.to_lowercase(), target(name).into())).collect();
     json!({ "oneOf": list, "discriminator": { "propertyName": property, "mapping": mapping } })
+}
+
+/// The keys of a mapping are texts, whatever the property is.
+#[test]
+fn tags_that_are_no_texts_are_those_of_the_variants() {
+    let to = |name: &str| format!("#/$defs/{name}");
+    let variant = |own: &str, kind: &Value, required: &Value| {
+        let properties = json!({ "petType": kind, own: {} });
+        json!({ "type": "object", "properties": properties, "required": required })
+    };
+    let is = |value: Value| json!({ "const": value });
+    let of = |values: Value| json!({ "type": "integer", "enum": values });
+    for (keys, [cat, dog], required, expected) in [
+        (["1", "2"], [is(json!(1)), is(json!(2))], json!(["petType"]), ["1 => Cat,", "2 => Dog,"]),
+        // A server that has a default for the property does not require it.
+        (["1", "2"], [is(json!(1)), is(json!(2))], json!([]), ["1 => Cat,", "2 => Dog,"]),
+        (["True", "False"], [is(json!(true)), is(json!(false))], json!([]), ["true => Cat,", "false => Dog,"]),
+        // Both have the property of a common base.
+        (["1", "2"], [of(json!([1, 2])), of(json!([1, 2]))], json!(["petType"]), ["1 => Cat,", "2 => Dog,"]),
+        // Keys that spell no value of the property.
+        (["x", "y"], [of(json!([1])), of(json!([2]))], json!(["petType"]), ["1 => Cat,", "2 => Dog,"]),
+        // Of texts, the mapping counts.
+        (["x", "y"], [is(json!("a")), is(json!("b"))], json!(["petType"]), ["\"x\" => X,", "\"y\" => Y,"]),
+    ] {
+        let mapping: serde_json::Map<String, Value> =
+            keys.iter().zip(["Cat", "Dog"]).map(|(key, name)| ((*key).to_owned(), to(name).into())).collect();
+        let list = [json!({ "$ref": to("Cat") }), json!({ "$ref": to("Dog") })];
+        let union = json!({ "oneOf": list, "discriminator": { "propertyName": "petType", "mapping": mapping } });
+        let definitions = vec![
+            ("Cat", variant("lives", &cat, &required)),
+            ("Dog", variant("barks", &dog, &required)),
+            ("Pet", union),
+        ];
+        let source = generate(definitions, json!({ "$ref": "#/$defs/Pet" })).source;
+        let (_, table) =
+            source.split_once("ops::tagged!(super::Pet[\"petType\"] {").unwrap_or_else(|| panic!("{source}"));
+        let lines: Vec<&str> = table.lines().map(str::trim).skip(1).take(2).collect();
+        assert_eq!(lines, expected, "{keys:?}");
+    }
 }
 
 /// Else a variant that has a few properties more would be taken for the likelier one, and lose the others.

@@ -194,6 +194,87 @@ fn definitions_that_mean_the_same_are_one() {
     );
 }
 
+/// A mapping that leads nowhere, or a reference that was not converted, is the same in each tool.
+#[test]
+fn definitions_with_broken_references_are_one() {
+    let tools = ["first", "second", "third"].map(|name| {
+        let mapping = json!({ "cat": "Cat", "dog": "#/components/schemas/Dog" });
+        let tag = json!({ "propertyName": "kind", "mapping": mapping });
+        let pet = json!({ "anyOf": [{ "$ref": "#/$defs/Cat" }, { "type": "string" }], "discriminator": tag });
+        let properties = json!({ "pet": { "$ref": "#/$defs/Pet" } });
+        let definitions = json!({ "Cat": { "type": "object" }, "Pet": pet });
+        json!({ "name": name, "inputSchema": { "type": "object", "properties": properties, "$defs": definitions } })
+    });
+    let (api, _) = read(&json!(tools));
+    let mut names: Vec<_> = definitions(&api).into_iter().map(|(name, _)| name).collect();
+    names.sort();
+    assert_eq!(names, ["Cat", "Pet"]);
+}
+
+/// A server may paste the schema of a class, with its definitions, into a property.
+#[test]
+fn definitions_inside_of_properties_are_those_of_their_tool() {
+    let tool = |name: &str, op: Value| {
+        let condition = json!({ "properties": { "op": { "$ref": "#/$defs/Op" } } });
+        let filter = json!({ "$ref": "#/$defs/Cond", "$defs": { "Cond": condition, "Op": op } });
+        json!({ "name": name, "inputSchema": { "type": "object", "properties": { "filter": filter } } })
+    };
+    let (words, number) = (json!({ "enum": ["eq", "ne"] }), json!({ "type": "integer" }));
+    let (api, diagnostics) = read(&json!([tool("first", words.clone()), tool("second", number.clone())]));
+    assert_eq!(diagnostics, Vec::<String>::new());
+    let condition = |op: &str| json!({ "properties": { "op": { "$ref": format!("#/$defs/{op}") } } });
+    assert_eq!(
+        definitions(&api),
+        [("Cond", condition("Op")), ("Op", words), ("second_Cond", condition("second_Op")), ("second_Op", number),]
+            .map(|(name, schema)| (name.to_owned(), schema))
+    );
+    let filter = |at: usize| api.operations[at].input.to_value().unwrap()["properties"]["filter"].clone();
+    assert_eq!(
+        [filter(0), filter(1)],
+        ["Cond", "second_Cond"].map(|name| json!({ "$ref": format!("#/$defs/{name}") }))
+    );
+}
+
+/// The author of one tool has no say about the arguments of another.
+#[test]
+fn no_reference_leads_into_another_tool() {
+    let tool = |name: &str, definitions: Value| {
+        let properties = json!({
+            "to": { "$ref": "address.json" },
+            "all": { "$ref": "https://example.com/all" },
+            "pet": { "oneOf": [{ "$ref": "#/$defs/Cat" }], "discriminator": { "propertyName": "kind", "mapping": { "dog": "Dog" } } },
+        });
+        let mut schema = json!({ "type": "object", "properties": properties, "$defs": definitions });
+        schema["$defs"]["Cat"] = json!({ "type": "object" });
+        json!({ "name": name, "inputSchema": schema })
+    };
+    let address = |kind: &str| json!({ "address": { "$id": "address.json", "type": kind } });
+    let mut first = tool("first", address("object"));
+    first["inputSchema"]["$self"] = json!("https://example.com/all");
+    first["inputSchema"]["components"] = json!({ "schemas": { "Dog": { "type": "object" } } });
+    let (api, told) = read(&json!([first, tool("second", address("string")), tool("third", json!({}))]));
+    let input = |at: usize| api.operations[at].input.to_value().unwrap().into_owned();
+    let properties = |at: usize| {
+        let mut schema = input(at);
+        // A schema that refers to itself as a whole is a definition.
+        if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/")) {
+            schema = api.definitions.get(name).unwrap().schema.to_value().unwrap().into_owned();
+        }
+        schema["properties"].take()
+    };
+    let kind = |at: usize| {
+        let reference = properties(at)["to"]["$ref"].as_str().unwrap().strip_prefix("#/$defs/").unwrap().to_owned();
+        api.definitions.get(&reference).unwrap().schema.to_value().unwrap()["type"].clone()
+    };
+    assert_eq!([kind(0), kind(1)], ["object", "string"]);
+    assert_eq!(properties(2)["to"], json!({}));
+    for at in [1, 2] {
+        assert_eq!(properties(at)["all"], json!({}));
+        assert_eq!(properties(at)["pet"]["discriminator"], json!({ "propertyName": "kind" }));
+    }
+    assert!(told.iter().all(|told| !told.starts_with("/0/")) && told.len() == 5, "{told:?}");
+}
+
 #[test]
 fn schemas_that_hold_themselves() {
     let tree = json!({ "type": "object", "properties": { "children": { "type": "array", "items": { "$ref": "#" } } } });

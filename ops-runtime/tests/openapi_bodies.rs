@@ -272,6 +272,28 @@ fn examples_of_responses() {
 }
 
 #[test]
+fn an_example_in_another_file_is_told() {
+    let to = |reference: &str| json!({ "$ref": reference });
+    let examples = json!({ "a": to("other.json#/ok"), "b": to("#/components/examples/here") });
+    let content = json!({ "application/json": { "schema": {}, "examples": examples } });
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": { "version": "1" },
+        "paths": { "/": { "get": { "operationId": "x", "responses": { "200": { "content": content } } } } },
+        "components": { "examples": { "here": { "value": 7 } } },
+    });
+    let source = std::collections::BTreeMap::from([("api.json".to_owned(), document.to_string())]);
+    let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new().with_examples()).unwrap();
+    assert_eq!(api.operations[0].output.to_value().unwrap()["examples"], json!([7]));
+    let [told] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
+    assert_eq!(told.message, "`other.json#/ok` is no example in this document");
+    assert_eq!(told.pointer, "/paths/~1/get/responses/200/content/application~1json/examples/a");
+    // Without examples, nothing is missing.
+    let (_, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
+    assert_eq!(diagnostics, []);
+}
+
+#[test]
 fn lines_are_streams() {
     let line = json!({ "$ref": "#/components/schemas/Line" });
     let list = json!({ "type": "array", "items": line });

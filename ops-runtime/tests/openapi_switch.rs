@@ -126,6 +126,22 @@ fn what_only_streams_sends_the_one_value() {
 }
 
 #[test]
+fn nothing_requires_what_the_operation_sends_itself() {
+    let properties = json!({ "stream": { "type": "boolean" }, "stream_options": {}, "n": {} });
+    for (dependent, expected) in [
+        (json!({ "stream_options": ["stream"] }), json!(null)),
+        (json!({ "stream_options": ["n", "stream"], "stream": ["n"] }), json!({ "stream_options": ["n"] })),
+        (json!({ "n": [], "stream_options": ["n"] }), json!({ "n": [], "stream_options": ["n"] })),
+    ] {
+        let schema = json!({ "type": "object", "properties": properties, "dependentRequired": dependent });
+        let (api, _) = read_as("3.1.0", &chat(&schema), &json!({}), &json!({}));
+        for name in ["chat", "chat_stream"] {
+            assert_eq!(body(&api, name)["dependentRequired"], expected, "{name} {dependent}");
+        }
+    }
+}
+
+#[test]
 fn definitions_keep_their_names_unless_something_else_needs_them() {
     let schemas = json!({
         "Base": { "type": "object", "properties": { "Stream": { "type": "boolean" }, "a": {} } },

@@ -164,6 +164,8 @@ impl Lowering<'_> {
     }
 
     /// The tags by a `discriminator`: from its mapping, else as a member requires, else the name of the definition.
+    ///
+    /// A mapping has texts as keys, so a member tells the tags itself if they are of another type.
     fn declared_tags(&mut self, discriminator: &Object, members: &[Member]) -> Option<(String, Vec<Vec<Value>>)> {
         let property = discriminator.get("propertyName").and_then(Value::as_str)?;
         let mapping = discriminator.get("mapping").and_then(Value::as_object);
@@ -177,8 +179,14 @@ impl Lowering<'_> {
         for member in members {
             let name = member.reference.as_deref().map(last_segment);
             let mut own: Vec<Value> = name.and_then(|name| mapped.get(name)).cloned().unwrap_or_default();
+            let view = member.view.clone();
+            if let Some(constants) = view.clone().and_then(|view| self.tags_of(&view, property, Demand::Optional, 0))
+                && !constants.iter().all(Value::is_string)
+            {
+                own = spelled(&own, constants);
+            }
             if own.is_empty() {
-                own = member.view.clone().and_then(|view| self.tags_of(&view, property, 0)).unwrap_or_default();
+                own = view.and_then(|view| self.tags_of(&view, property, Demand::Required, 0)).unwrap_or_default();
             }
             if own.is_empty() {
                 own = vec![name?.into()];
@@ -195,7 +203,7 @@ impl Lowering<'_> {
         for property in self.constant_properties(&first, 0) {
             let mut tags: Vec<Vec<Value>> = Vec::new();
             for member in members {
-                match member.view.clone().and_then(|view| self.tags_of(&view, &property, 0)) {
+                match member.view.clone().and_then(|view| self.tags_of(&view, &property, Demand::Required, 0)) {
                     Some(own) => tags.push(own),
                     None => break,
                 }
@@ -213,7 +221,7 @@ impl Lowering<'_> {
         }
         let properties = view.get("properties").and_then(Value::as_object);
         let names: Vec<String> = properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect();
-        names.into_iter().filter(|name| self.tags_of(view, name, depth).is_some()).collect()
+        names.into_iter().filter(|name| self.tags_of(view, name, Demand::Required, depth).is_some()).collect()
     }
 
     fn first_of_union(&mut self, view: &Object, depth: usize) -> Option<Rc<Object>> {
@@ -224,8 +232,8 @@ impl Lowering<'_> {
         self.view_of_schema(members.iter().find(|member| !is_null(member) && !is_constraint(member))?)
     }
 
-    /// The required values of an object's property, if they are few scalars.
-    fn tags_of(&mut self, view: &Object, property: &str, depth: usize) -> Option<Vec<Value>> {
+    /// The only values of an object's property, if they are few scalars.
+    fn tags_of(&mut self, view: &Object, property: &str, demand: Demand, depth: usize) -> Option<Vec<Value>> {
         if !self.spend(1) {
             return None;
         }
@@ -238,19 +246,24 @@ impl Lowering<'_> {
             let mut tags = Vec::new();
             for member in members {
                 let inner = self.view_of_schema(member)?;
-                tags.extend(self.tags_of(&inner, property, depth + 1)?);
+                tags.extend(self.tags_of(&inner, property, demand, depth + 1)?);
             }
             return Some(tags);
         }
-        let required = view.get("required").and_then(Value::as_array)?;
+        let required = match (demand, view.get("required").and_then(Value::as_array)) {
+            (Demand::Required, required) => Some(required?),
+            (Demand::Optional, _) => None,
+        };
         if !is_object(view) {
             return None;
         }
         let schema = view.get("properties")?.get(property)?;
         let view = self.view_of_schema(schema)?;
-        if !view.contains_key("const") && !view.contains_key("enum")
-            || !self.spend(required.len() / 64)
-            || !required.iter().any(|name| name == property)
+        if !view.contains_key("const") && !view.contains_key("enum") {
+            return None;
+        }
+        if let Some(required) = required
+            && !(self.spend(required.len() / 64) && required.iter().any(|name| name == property))
         {
             return None;
         }
@@ -265,6 +278,24 @@ impl Lowering<'_> {
         let scalar = |tag: &Value| tag.is_string() || tag.is_boolean() || tag.is_i64();
         (!tags.is_empty() && tags.iter().all(scalar)).then_some(tags)
     }
+}
+
+/// What is asked of a property besides its values.
+#[derive(Clone, Copy)]
+enum Demand {
+    /// The object must require it.
+    Required,
+    /// It may be optional, as a discriminator names it.
+    Optional,
+}
+
+/// Those of a member's constants that the keys of a mapping spell; all of them if the keys spell none.
+fn spelled(keys: &[Value], constants: Vec<Value>) -> Vec<Value> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    // Python writes `True`.
+    let keys: HashSet<String> = keys.iter().map(|key| text(key).to_lowercase()).collect();
+    let is_spelled = |constant: &Value| keys.contains(&text(constant).to_lowercase());
+    if constants.iter().any(is_spelled) { constants.into_iter().filter(is_spelled).collect() } else { constants }
 }
 
 /// The members of a list, those that are only unions replaced by the members of those unions.

@@ -117,8 +117,9 @@ impl Lowering<'_> {
             }
             match inner? {
                 ("$ref", reference) => return Some((reference.as_str()?.to_owned(), nullable)),
-                (_, Value::Array(members)) => {
-                    let mut meant = members.iter().filter(|member| !is_empty(member));
+                (key, Value::Array(members)) => {
+                    // In a union, a member that says nothing accepts any value.
+                    let mut meant = members.iter().filter(|member| key != "allOf" || !is_empty(member));
                     match (meant.next(), meant.next()) {
                         (Some(Value::Object(only)), None) => schema = only,
                         _ => return None,

@@ -81,6 +81,7 @@ pub(crate) mod standalone;
 mod swagger;
 mod switch;
 mod text;
+mod variants;
 mod version;
 mod webhook;
 mod yaml;

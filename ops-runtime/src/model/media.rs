@@ -70,13 +70,15 @@ impl Media {
         let (kind, sub) = essence.split_once('/').unwrap_or((&essence, ""));
         match (kind, sub) {
             ("text", "event-stream") => Self::Events,
-            ("application", "json-seq" | "geo+json-seq") => Self::Sequence,
+            ("application", "json-seq") => Self::Sequence,
             _ if LINES.contains(&essence.as_str()) => Self::Lines,
             // A range is not specific; endpoints nearly always mean JSON by it.
             ("application" | "*", "*") | ("application" | "text", "json") | ("application", "x-json") => Self::Json,
             ("application", "x-www-form-urlencoded") => Self::Form,
             ("", _) | (_, "") => Self::Other,
             ("multipart", _) => Self::Multipart,
+            // The suffix means that the body is such a sequence (RFC 8091).
+            (_, sub) if sub.ends_with("+json-seq") => Self::Sequence,
             (_, sub) if sub.ends_with("+json") => Self::Json,
             (_, sub) if sub.ends_with("+xml") || sub.ends_with("+yaml") => Self::Text,
             ("text", _) => Self::Text,
@@ -202,6 +204,8 @@ mod tests {
             ("application/x-ndjson", Media::Lines),
             ("application/stream+json", Media::Lines),
             ("application/json-seq", Media::Sequence),
+            ("application/geo+json-seq", Media::Sequence),
+            ("application/qlog+json-seq; charset=utf-8", Media::Sequence),
             ("multipart/form-data", Media::Multipart),
             ("multipart/mixed; boundary=x", Media::Multipart),
             ("text/json", Media::Json),

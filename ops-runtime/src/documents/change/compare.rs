@@ -107,6 +107,39 @@ impl<'a> Comparer<'a> {
         std::mem::replace(&mut self.found, outer)
     }
 
+    /// A property that an old and a new schema both have, in the words of the old one. It and its items are what they refer to,
+    /// apart from `null`.
+    pub(in crate::documents) fn property(&self, old: &Value, new: &Value, name: &str) -> Option<Value> {
+        resolve(self.new, new).get("properties")?.get(name)?;
+        let old = resolve(self.old, old);
+        let mut property = self.not_null(old.get("properties")?.get(name)?);
+        if let Some(items) = property.get_mut("items") {
+            *items = self.not_null(items);
+        }
+        Some(property)
+    }
+
+    /// What an old schema refers to, without the `null` that it may be, too.
+    fn not_null(&self, schema: &Value) -> Value {
+        let mut schema = resolve(self.old, schema).into_owned();
+        for union in ["anyOf", "oneOf"] {
+            let variants = schema.get(union).and_then(Value::as_array).into_iter().flatten();
+            let mut others = variants.filter(|variant| variant.get("type").is_none_or(|kind| kind != "null"));
+            if let (Some(one), None) = (others.next(), others.next()) {
+                return resolve(self.old, one).into_owned();
+            }
+        }
+        if let Some(kind) = schema.get_mut("type")
+            && let Some(kinds) = kind.as_array_mut()
+        {
+            kinds.retain(|kind| kind != "null");
+            if let ([_], Some(one)) = (kinds.as_slice(), kinds.first().cloned()) {
+                *kind = one;
+            }
+        }
+        schema
+    }
+
     /// What a pair of definitions gives, and their names.
     pub(in crate::documents) fn pair(&mut self, pair: usize) -> (&str, &str, &[Entry]) {
         self.ensure(pair);

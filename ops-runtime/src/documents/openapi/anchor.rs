@@ -19,16 +19,20 @@ type Trail = Path<'static>;
 #[derive(Default)]
 pub(super) struct Anchors {
     anchors: BTreeMap<(usize, String), Trail>,
+    /// Those in schemas with an `$id`, by that: each such schema may have an anchor of the same name.
+    scoped: BTreeMap<(usize, Rc<str>, String), Trail>,
     /// The places with this dynamic anchor, and how many have it.
     dynamic: BTreeMap<(usize, String), (Trail, usize)>,
-    ids: BTreeMap<String, (usize, Trail)>,
+    ids: BTreeMap<(usize, String), Trail>,
+    /// The first document with an `$id`, for references from others; empty if no document may refer to another.
+    first: BTreeMap<String, usize>,
     /// The names that documents give themselves.
     own: BTreeMap<usize, String>,
 }
 
 impl Anchors {
-    /// The named places of these documents, in their order.
-    pub(super) fn of<'v>(documents: impl Iterator<Item = &'v Value>) -> Self {
+    /// The named places of these documents, in their order; `are_apart` is true if no document may refer to another.
+    pub(super) fn of<'v>(documents: impl Iterator<Item = &'v Value>, are_apart: bool) -> Self {
         let mut anchors = Self::default();
         for (number, value) in documents.enumerate() {
             let own = value.get("$self").or_else(|| value.get("$id")).and_then(Value::as_str);
@@ -38,8 +42,8 @@ impl Anchors {
             // An explicit stack: the value may be nested deeper than the thread's stack allows.
             let mut stack = vec![(value, Trail::default(), None)];
             while let Some((value, at, around)) = stack.pop() {
-                anchors.note(number, value, &at, around.as_deref());
-                let base = anchors.base(number, around, value);
+                let base = anchors.base(number, around.clone(), value);
+                anchors.note(number, value, &at, around.as_deref(), base.as_ref());
                 match value {
                     Value::Object(map) => {
                         let name = |key: &String| at.child(Token::Name(Cow::Owned(key.clone())), 0);
@@ -53,14 +57,23 @@ impl Anchors {
                 }
             }
         }
+        if !are_apart {
+            for (document, id) in anchors.ids.keys() {
+                anchors.first.entry(id.clone()).or_insert(*document);
+            }
+        }
         anchors
     }
 
-    fn note(&mut self, document: usize, value: &Value, at: &Trail, around: Option<&str>) {
+    fn note(&mut self, document: usize, value: &Value, at: &Trail, around: Option<&str>, base: Option<&Rc<str>>) {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         for key in ["$anchor", "$dynamicAnchor"] {
             if let Some(name) = text(key) {
                 self.anchors.entry((document, name.to_owned())).or_insert_with(|| at.clone());
+                if let Some(base) = base {
+                    let key = (document, Rc::clone(base), name.to_owned());
+                    self.scoped.entry(key).or_insert_with(|| at.clone());
+                }
             }
         }
         if let Some(name) = text("$dynamicAnchor") {
@@ -74,7 +87,7 @@ impl Anchors {
                 None => {
                     let based = self.based(document, around, id);
                     for id in [based, self.absolute(document, id.trim_end_matches('#'))] {
-                        self.ids.entry(id).or_insert_with(|| (document, at.clone()));
+                        self.ids.entry((document, id)).or_insert_with(|| at.clone());
                     }
                 }
             }
@@ -108,15 +121,24 @@ impl Anchors {
         self.anchors.get(&(document, name.to_owned()))
     }
 
+    /// The place with this anchor in the schema with this `$id` in full.
+    pub(super) fn anchor_in(&self, document: usize, base: &str, name: &str) -> Option<&Trail> {
+        self.scoped.get(&(document, base.into(), name.to_owned()))
+    }
+
     /// The place with this dynamic anchor, if no other place has it.
     pub(super) fn dynamic(&self, document: usize, name: &str) -> Option<(usize, &Trail)> {
         let (trail, count) = self.dynamic.get(&(document, name.to_owned()))?;
         (*count == 1).then_some((document, trail))
     }
 
-    /// The place with this `$id`, written as the document does or in full.
+    /// The place with this `$id`, written as the document does or in full: in the document itself, or else in another.
     pub(super) fn identified(&self, document: usize, id: &str) -> Option<(usize, &Trail)> {
-        let found = self.ids.get(id).or_else(|| self.ids.get(&self.absolute(document, id)))?;
-        Some((found.0, &found.1))
+        let names = [id.to_owned(), self.absolute(document, id)];
+        let within = |document: usize| {
+            let trail = names.iter().find_map(|name| self.ids.get(&(document, name.clone())))?;
+            Some((document, trail))
+        };
+        within(document).or_else(|| within(*names.iter().find_map(|name| self.first.get(name))?))
     }
 }

@@ -99,7 +99,8 @@ impl<'a> Reader<'a> {
             }
             (Media::Bytes | Media::Other | Media::Multipart, _) => bytes(),
         };
-        match (self.example(content).filter(|_| matches!(side, Side::Response)), schema) {
+        let example = if matches!(side, Side::Response) { self.example(content) } else { None };
+        match (example, schema) {
             (Some(example), Value::Object(mut schema)) => {
                 schema.insert("examples".to_owned(), json!([example]));
                 Value::Object(schema)
@@ -122,7 +123,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The first example of a body, if examples are kept. It goes before those of the schema.
-    fn example(&self, content: &Content<'a>) -> Option<&'a Value> {
+    fn example(&mut self, content: &Content<'a>) -> Option<&'a Value> {
         if !self.examples {
             return None;
         }
@@ -134,8 +135,13 @@ impl<'a> Reader<'a> {
                 return own.map(|node| node.value);
             }
             examples.members().find_map(|(_, example)| {
-                let example = self.documents.resolve(example).ok()?;
-                Some(example.get("value").or_else(|| example.get("dataValue"))?.value)
+                let Ok(found) = self.documents.resolve(example.clone()) else {
+                    let message =
+                        format!("`{}` is no example in this document", short(example.text("$ref").unwrap_or("")));
+                    self.warn(&example, message, "it was left out: examples in other files are not read");
+                    return None;
+                };
+                Some(found.get("value").or_else(|| found.get("dataValue"))?.value)
             })
         };
         let found = content.node.get("example").map(|node| node.value).or_else(of_several);
@@ -314,7 +320,7 @@ fn is_of(node: &Node<'_>, kind: &str) -> bool {
     match node.value.get("type") {
         Some(Value::String(own)) => own == kind,
         Some(Value::Array(kinds)) => {
-            kinds.iter().any(|own| own == kind) && kinds.iter().all(|own| own == kind || own == "null")
+            kinds.iter().any(|own| own == kind) && kinds.iter().all(|own| own == kind || own == "null" || own.is_null())
         }
         _ => false,
     }

@@ -10,6 +10,7 @@
 //! properties belong to responses only, `writeOnly` ones to requests only.
 
 mod binding;
+mod field;
 mod response;
 mod security;
 

@@ -95,7 +95,8 @@ impl<'a> Reader<'a> {
     fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
         let mut component = format!("#{}", self.version.schemas());
         pointer::push(&mut component, text);
-        let found = self.documents.find(0, &component).or_else(|_| self.documents.find(at.document, &component));
+        let main = self.documents.main_of(at.document);
+        let found = self.documents.find(main, &component).or_else(|_| self.documents.find(at.document, &component));
         found.or_else(|_| self.target(at, text))
     }
 }

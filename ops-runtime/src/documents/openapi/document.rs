@@ -74,6 +74,8 @@ type Known = Result<usize, Arc<str>>;
 #[derive(Default)]
 pub(in crate::documents) struct Documents<'v> {
     list: Vec<Document<'v>>,
+    /// True if each document is a description of its own, so that none refers to another.
+    are_apart: bool,
     /// The documents, by location.
     locations: BTreeMap<String, Known>,
     /// The documents that the relative references of a document mean, by its number and the reference.
@@ -165,7 +167,7 @@ impl<'v> Documents<'v> {
     /// Independent values; references are followed within one.
     pub(super) fn of_all(values: impl Iterator<Item = &'v Value>) -> Self {
         let list = values.map(|value| Document { location: None, text: None, value: Cow::Borrowed(value) });
-        Self { list: list.collect(), ..Self::default() }
+        Self { list: list.collect(), are_apart: true, ..Self::default() }
     }
 
     /// Reads a document and all that it refers to, directly or not.
@@ -256,6 +258,11 @@ impl<'v> Documents<'v> {
     /// The document of that number; the root is number 0.
     pub(super) fn get(&self, number: usize) -> Option<&Document<'v>> {
         self.list.get(number)
+    }
+
+    /// The document whose names count in a document: the root of the description.
+    pub(super) fn main_of(&self, document: usize) -> usize {
+        if self.are_apart { document } else { 0 }
     }
 
     /// The whole root document.

@@ -1,4 +1,4 @@
-//! Values of an `enum` that contradict the schema's own `type`: taken literally, it would accept nothing.
+//! Values of an `enum` or a `const` that contradict the schema's own `type`: taken literally, it would accept nothing.
 
 use serde_json::{Map, Value, json};
 
@@ -18,37 +18,16 @@ const GIVEN: [(&str, &str); 4] =
 
 impl<'a> Reader<'a> {
     /// Reads an `enum` as it is meant: numbers and booleans of a string are text, text of a number is the number that it spells,
-    /// and the values of a list are those of its items.
+    /// and the values of a list are those of its items. A `const` is read as an `enum` of one value.
     pub(super) fn enumeration(&mut self, at: &Node<'a>, out: &mut Map<String, Value>) {
+        let kind = only_type(out.get("type")).map(str::to_owned);
+        if let (Some(node), Some(value)) = (at.get("const"), out.get_mut("const")) {
+            self.mean(&node, "const", kind.as_deref(), std::slice::from_mut(value));
+        }
         let Some(node) = at.get("enum") else { return };
         self.words_of_values(at, &node, out);
-        let kind = only_type(out.get("type")).map(str::to_owned);
         let Some(Value::Array(values)) = out.get_mut("enum") else { return };
         match kind.as_deref() {
-            Some("string") => {
-                let mut changed = false;
-                for value in values.iter_mut().filter(|value| value.is_number() || value.is_boolean()) {
-                    // YAML reads `1` and `on` as other types.
-                    *value = Value::String(value.to_string());
-                    changed = true;
-                }
-                if changed {
-                    self.warn(&node, "`enum` of a string holds other values than text", "they are taken as text");
-                }
-            }
-            Some(kind @ ("integer" | "number" | "boolean")) => {
-                let mut changed = false;
-                for value in values.iter_mut() {
-                    if let Some(meant) = value.as_str().and_then(|text| scalar(text, kind)) {
-                        *value = meant;
-                        changed = true;
-                    }
-                }
-                if changed {
-                    let message = format!("`enum` of the type `{kind}` holds text");
-                    self.warn(&node, message, "it is taken for what it spells");
-                }
-            }
             Some("array") if !values.is_empty() && !values.iter().any(Value::is_array) => {
                 let items = out.entry("items").or_insert_with(|| json!({})).as_object();
                 let takes =
@@ -65,12 +44,38 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
-            _ => {}
+            kind => self.mean(&node, "enum", kind, values),
         }
     }
-}
 
-impl<'a> Reader<'a> {
+    /// Makes the values of a keyword those of the type that are meant.
+    fn mean(&mut self, node: &Node<'a>, keyword: &str, kind: Option<&str>, values: &mut [Value]) {
+        let mut changed = false;
+        for value in values {
+            let meant = match (kind, &*value) {
+                // YAML reads `1` and `on` as other types.
+                (Some("string"), Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
+                (Some(kind @ ("integer" | "number" | "boolean")), Value::String(text)) => scalar(text, kind),
+                _ => None,
+            };
+            if let Some(meant) = meant {
+                *value = meant;
+                changed = true;
+            }
+        }
+        match kind {
+            _ if !changed => {}
+            Some("string") => {
+                let message = format!("`{keyword}` of a string holds other values than text");
+                self.warn(node, message, "they are taken as text");
+            }
+            kind => {
+                let message = format!("`{keyword}` of the type `{}` holds text", kind.unwrap_or_default());
+                self.warn(node, message, "it is taken for what it spells");
+            }
+        }
+    }
+
     /// Keeps the names and descriptions of the values of an `enum`, each if there is one for every value.
     fn words_of_values(&mut self, at: &Node<'a>, values: &Node<'a>, out: &mut Map<String, Value>) {
         let Some(values) = values.value.as_array().filter(|_| out.contains_key("enum")) else { return };

@@ -60,6 +60,8 @@ impl ReadOptions {
     }
 
     /// Keeps the examples of schemas, and those of responses as examples of their schemas: for mock servers.
+    ///
+    /// An example that is in a file of its own is left out, with a warning.
     #[must_use]
     pub fn with_examples(mut self) -> Self {
         self.examples = true;

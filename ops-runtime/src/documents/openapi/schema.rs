@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The schema at a place, `level` levels of JSON below the top of the output.
-    fn rewrite(&mut self, at: &Node<'a>, level: usize) -> Value {
+    pub(super) fn rewrite(&mut self, at: &Node<'a>, level: usize) -> Value {
         let map = match at.value {
             Value::Object(map) => map,
             Value::Bool(accepts) => return Value::Bool(*accepts),
@@ -110,16 +110,16 @@ impl<'a> Reader<'a> {
     pub(super) fn target(&self, at: &Node<'a>, reference: &str) -> Result<Node<'a>, String> {
         let by_id = if self.version >= Version::V31 { self.documents.find_by_id(at, reference) } else { None };
         let found = by_id.map_or_else(|| self.documents.find(at.document, reference), Ok);
-        // A schema that was once a document may have definitions inside.
-        let found = found.or_else(|error| match reference.strip_prefix("#/") {
-            Some(rest) if rest.starts_with("$defs/") || rest.starts_with("definitions/") => {
-                let pointer = percent_decoded(reference.get(1..).unwrap_or_default());
-                let way = self.documents.way(at.document, &at.path);
-                let around = way.into_iter().rev().skip(1);
-                let mut found = around.filter_map(|node| self.documents.walk(node, &pointer, &mut MAX_HOPS.clone()));
-                found.next().ok_or(error)
+        // A schema that was once a document may have definitions inside, or beside its reference.
+        let found = found.or_else(|error| {
+            if !may_lead_around(reference) {
+                return Err(error);
             }
-            _ => Err(error),
+            let pointer = percent_decoded(reference.get(1..).unwrap_or_default());
+            let way = self.documents.way(at.document, &at.path);
+            let mut found =
+                way.into_iter().rev().filter_map(|node| self.documents.walk(node, &pointer, &mut MAX_HOPS.clone()));
+            found.next().ok_or(error)
         })?;
         if found.value.is_object() || found.value.is_boolean() {
             return Ok(found);
@@ -170,7 +170,8 @@ impl<'a> Reader<'a> {
                 });
                 (key, parts.collect())
             }
-            ("anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
+            ("anyOf" | "oneOf", Value::Array(_)) => (key, self.variants(&inner, level + 1)),
+            ("prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
             ("items", Value::Array(_)) => {
                 if let Some(rest) = at.get("additionalItems") {
                     out.insert("items".into(), self.rewrite(&rest, level));
@@ -342,18 +343,36 @@ impl<'a> Reader<'a> {
             Value::Array(names) => names.iter().collect(),
             name => vec![name],
         };
-        let known: Vec<&Value> =
-            names.iter().copied().filter(|n| n.as_str().is_some_and(|n| TYPES.contains(&n))).collect();
+        let mut known = Vec::new();
+        let mut holds_null = false;
+        for name in &names {
+            match name {
+                Value::String(text) if TYPES.contains(&text.as_str()) => known.push((*name).clone()),
+                // In a list, nothing else can be meant.
+                Value::Null if node.value.is_array() => {
+                    holds_null = true;
+                    known.push("null".into());
+                }
+                _ => {}
+            }
+        }
         if known.len() < names.len() {
             let message = format!("`{}` is not a type of JSON", short(&node.value.to_string()));
             self.warn(node, message, "that type was left out");
+        } else if holds_null {
+            self.note_null(node);
         }
-        match known.as_slice() {
-            [] => None,
-            [one] => Some((*one).clone()),
-            several => Some(several.iter().copied().cloned().collect()),
+        match known.len() {
+            0 => None,
+            1 => known.pop(),
+            _ => Some(Value::Array(known)),
         }
     }
+}
+
+/// True if a reference that is not found from the root is looked up in the schemas around it.
+pub(super) fn may_lead_around(reference: &str) -> bool {
+    reference.starts_with("#/$defs/") || reference.starts_with("#/definitions/")
 }
 
 /// The format of text that encodes bytes, by the keywords of JSON Schema.

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::document::{Documents, Node};
 use super::pointer::reference_to;
 use super::reader::Reader;
+use super::schema::may_lead_around;
 use super::text::{LONGEST, cut, word};
 use super::version::Version;
 use crate::{Definition, Diagnostic};
@@ -20,6 +21,9 @@ use crate::{Definition, Diagnostic};
 /// How many values of any list are visited to find equal definitions, and how many more for each byte of the list.
 /// Beyond that, no definitions are shared.
 const BUDGET: (usize, usize) = (1_000_000, 2);
+
+/// How many definitions of one name and content are compared with the next one. They differ only in what they refer to.
+const CANDIDATES: usize = 32;
 
 /// A schema that stands on its own.
 pub(crate) struct Standalone<'v> {
@@ -89,7 +93,7 @@ impl<'a> Reader<'a> {
         let (owner, whole) = shared.owners.get(node.document).cloned().unwrap_or_default();
         let wish = if node.path.is_empty() { word(cut(&whole, LONGEST)) } else { wish.to_owned() };
         let known = shared.known.entry((wish.clone(), digest(node.value))).or_default();
-        let mut candidates = known.iter().take_while(|_| shared.budget > 0).collect::<Vec<_>>().into_iter();
+        let mut candidates = known.iter().take(CANDIDATES);
         let same = candidates.find(|(other, _)| is_same(self, other, node, &mut shared.budget));
         let found = match same {
             Some((_, name)) => (name.clone(), false),
@@ -149,7 +153,8 @@ fn is_same<'a>(reader: &Reader<'a>, a: &Node<'a>, b: &Node<'a>, budget: &mut usi
             let find = |node: &Node<'a>| reader.documents.find(node.document, reference);
             match (find(&a), find(&b)) {
                 (Ok(a), Ok(b)) => pairs.push((a, b)),
-                (Err(_), Err(_)) => {}
+                // One that is not in the root may be around the reference, and differ.
+                (Err(_), Err(_)) if !may_lead_around(reference) => {}
                 _ => return false,
             }
         }

@@ -2,13 +2,15 @@
 //!
 //! This works on the schemas as they are written in specs, once all definitions are known.
 
+mod marks;
 mod narrow;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use self::narrow::{Found, Key, Narrower, Table, marks, rename};
+use self::marks::{Key, marks, rename};
+use self::narrow::{Found, Narrower, Table};
 use super::reader::{Reader, Streaming};
 use super::text::short;
 use crate::model::media::Media;
@@ -115,17 +117,17 @@ impl<'a> Reader<'a> {
             let errors = spec.errors.iter().map(|error| &error.schema);
             for schema in [&spec.input, &spec.output].into_iter().chain(errors) {
                 if let Ok(value) = schema.to_value() {
-                    narrow::references(&value, &mut queue);
+                    marks::references(&value, &mut queue);
                 }
             }
         }
-        forms.values().for_each(|schema| narrow::references(schema, &mut queue));
+        forms.values().for_each(|schema| marks::references(schema, &mut queue));
         while let Some(name) = queue.pop() {
             kept.remove(name.as_str());
             if needed.insert(name.clone())
                 && let Some(schema) = table.get(name.as_str())
             {
-                narrow::references(schema, &mut queue);
+                marks::references(schema, &mut queue);
             }
         }
         let mut names: BTreeMap<Key, String> = BTreeMap::new();
@@ -161,7 +163,7 @@ fn sends(spec: &OperationSpec, name: &str) -> String {
 /// The definitions that a result and a stream need in different forms.
 fn differing(forms: &BTreeMap<Key, Value>) -> BTreeSet<&str> {
     let mut differing: BTreeSet<&str> = BTreeSet::new();
-    let on = |value: &Value| value.to_string().replace(narrow::OFF, narrow::ON);
+    let on = |value: &Value| value.to_string().replace(marks::OFF, marks::ON);
     let mut properties: BTreeMap<&str, &str> = BTreeMap::new();
     for (key, schema) in forms {
         // A name stands for one form: two properties of one definition make two forms.

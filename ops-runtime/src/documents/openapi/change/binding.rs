@@ -150,9 +150,11 @@ impl Comparison<'_> {
             (true, false) => self.tell(Part::Request, "body", &at, "it is not required any more", false),
             _ => {}
         }
+        let schemas =
+            old_http.schema_of_body(old_first, &old_input).zip(new_http.schema_of_body(new_first, &new_input));
         for body in old_http.bodies.iter() {
             match new_http.bodies.iter().find(|new| essence(&new.content_type) == essence(&body.content_type)) {
-                Some(new) => self.fields(body, new, &at),
+                Some(new) => self.both_bodies(body, new, schemas.as_ref(), &at),
                 None if new_http.bodies.iter().any(|new| covers(&new.content_type, &body.content_type)) => {}
                 None => {
                     let message = format!("`{}` is not taken any more", body.content_type);
@@ -165,22 +167,14 @@ impl Comparison<'_> {
                 self.tell(Part::Request, "body", &at, &format!("`{}` is taken now", body.content_type), false);
             }
         }
-        let old = old_http.schema_of_body(old_first, &old_input);
-        if let (Some(old), Some(new)) = (old, new_http.schema_of_body(new_first, &new_input)) {
-            self.schemas(Place::Body, &old, &new, "body", &at);
+        if let Some((old, new)) = &schemas {
+            self.schemas(Place::Body, old, new, "body", &at);
         }
     }
 
-    /// Compares how the fields of a form or the parts of a multipart body are written.
-    fn fields(&mut self, old: &HttpBody, new: &HttpBody, at: &str) {
-        for field in old.fields.iter() {
-            let Some(found) = new.fields.iter().find(|new| new.name == field.name) else { continue };
-            if found != field {
-                let inside = format!("{at}/properties/{}", pointer::escaped(&field.name));
-                let message = "the field is written in another way now";
-                self.tell_inside(Part::Request, "body", &inside, at.len(), message, true);
-            }
-        }
+    /// Compares a body of a content type with its new version.
+    fn both_bodies(&mut self, old: &HttpBody, new: &HttpBody, schemas: Option<&(Value, Value)>, at: &str) {
+        self.fields(old, new, schemas, at);
         if old.fixed != new.fixed {
             self.tell(Part::Request, "body", at, "the operation sets other properties itself now", true);
         }
@@ -253,7 +247,7 @@ fn requires(input: &Value, name: &str) -> bool {
 }
 
 /// True if a value that stands in one piece is written alike whether it is exploded or not.
-fn is_scalar(schema: &Value, location: ParameterLocation) -> bool {
+pub(super) fn is_scalar(schema: &Value, location: ParameterLocation) -> bool {
     let kinds = ["string", "integer", "number", "boolean"];
     let is_plain = schema.get("type").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind));
     is_plain && location != ParameterLocation::QueryString

@@ -1,5 +1,6 @@
 //! Changes of documents, in a few words, and which of them break.
 
+mod fields;
 mod schemas;
 
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Following references: within a document, into others, and by the `$id`s of schemas.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -23,7 +24,8 @@ impl Documents<'_> {
     }
 
     fn anchors(&self) -> &Anchors {
-        self.anchors.get_or_init(|| Anchors::of(self.list.iter().map(|document| document.value.as_ref())))
+        let values = || self.list.iter().map(|document| document.value.as_ref());
+        self.anchors.get_or_init(|| Anchors::of(values(), self.are_apart))
     }
 
     /// Counts the bytes of a reference that is followed.
@@ -43,13 +45,28 @@ impl Documents<'_> {
 
     /// The schema whose `$id` a reference names, or a place in it.
     fn identified(&self, document: usize, file: &str, fragment: &str, hops: &mut usize) -> Option<Node<'_>> {
-        let (document, path) = self.anchors().identified(document, file)?;
-        let root = self.along(document, path)?;
+        let anchors = self.anchors();
+        let (document, path) = anchors.identified(document, file)?;
+        let way = self.way(document, path);
+        self.spend_steps(way.len()).ok()?;
         let decoded = percent_decoded(fragment);
         if fragment.is_empty() || decoded.starts_with('/') {
-            return self.walk(root, &decoded, hops);
+            return self.walk(way.last()?.clone(), &decoded, hops);
         }
-        self.along(document, self.anchors().anchor(document, &decoded)?)
+        let own = self.base_of(way).and_then(|(base, _)| anchors.anchor_in(document, &base, &decoded));
+        self.along(document, own.or_else(|| anchors.anchor(document, &decoded))?)
+    }
+
+    /// The base of the references at the end of a way, and the schema whose `$id` it is.
+    fn base_of<'a>(&self, way: Vec<Node<'a>>) -> Option<(Rc<str>, Node<'a>)> {
+        let (mut base, mut around) = (None, None);
+        for node in way {
+            if node.text("$id").is_some_and(|id| !id.starts_with('#')) {
+                base = self.anchors().base(node.document, base, node.value);
+                around = Some(node);
+            }
+        }
+        base.zip(around)
     }
 
     /// The place that a reference means within the schema around it that has an `$id` of its own: that is a document of its
@@ -59,22 +76,15 @@ impl Documents<'_> {
         if !*self.with_ids.get_or_init(with_ids).get(at.document)? {
             return None;
         }
-        let (mut base, mut around) = (None, None);
         let way = self.way(at.document, &at.path);
         self.spend_steps(way.len()).ok()?;
-        for node in way {
-            if node.text("$id").is_some_and(|id| !id.starts_with('#')) {
-                base = self.anchors().base(at.document, base, node.value);
-                around = Some(node);
-            }
-        }
-        let (base, around) = (base?, around?);
+        let (base, around) = self.base_of(way)?;
         let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let decoded = percent_decoded(fragment);
-        if !(decoded.is_empty() || decoded.starts_with('/')) {
-            return None;
-        }
         let target = if file.is_empty() { base.to_string() } else { join(&base, file) };
+        if !(decoded.is_empty() || decoded.starts_with('/')) {
+            return self.along(at.document, self.anchors().anchor_in(at.document, &target, &decoded)?);
+        }
         let root = if *target == *base {
             around
         } else {
@@ -107,10 +117,12 @@ impl Documents<'_> {
     }
 
     fn foreign(&self, document: usize, file: &str) -> Result<usize, String> {
+        let main = self.main_of(document);
+        let own = self.get(main).and_then(|main| main.value.get("$self")?.as_str());
         match self.references.get(&(document, file.to_owned())) {
             Some(Ok(number)) => Ok(*number),
             Some(Err(message)) => Err(message.to_string()),
-            None if self.root().text("$self").is_some_and(|own| own.split('#').next() == Some(file)) => Ok(0),
+            None if own.is_some_and(|own| own.split('#').next() == Some(file)) => Ok(main),
             None => Err(format!("`{}` is another document, and there is no source to read it from", short(file))),
         }
     }

@@ -4,19 +4,12 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::marks::{Key, REFERENCE};
 use super::{Switch, has_properties};
-use crate::documents::openapi::pointer;
-use crate::pointer::{DEFINITIONS, unescaped};
+use crate::pointer::unescaped;
 use crate::{HttpBinding, ParameterLocation};
-
-/// The prefix of a reference to a narrowed definition until that has its name.
-pub(super) const ON: &str = "switch:on:";
-pub(super) const OFF: &str = "switch:off:";
-
-/// The prefix of references to definitions.
-const REFERENCE: &str = DEFINITIONS;
 
 /// How deep the parts of a schema are searched.
 const MAX_DEPTH: usize = 32;
@@ -32,31 +25,6 @@ const VISITED: (usize, usize) = (4_000_000, 1_000);
 
 /// The definitions by name.
 pub(super) type Table<'t> = BTreeMap<&'t str, Cow<'t, Value>>;
-
-/// A definition that was narrowed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub(super) name: String,
-    pub(super) property: String,
-    pub(super) on: bool,
-}
-
-impl Key {
-    fn mark(&self) -> String {
-        let mut property = String::new();
-        pointer::push(&mut property, &self.property);
-        format!("{}{property}/{}", if self.on { ON } else { OFF }, self.name)
-    }
-
-    fn of_mark(text: &str) -> Option<Self> {
-        let (on, rest) = text.strip_prefix(ON).map(|rest| (true, rest)).or_else(|| {
-            let rest = text.strip_prefix(OFF)?;
-            Some((false, rest))
-        })?;
-        let (property, name) = rest.strip_prefix('/')?.split_once('/')?;
-        Some(Self { name: name.to_owned(), property: unescaped(property).into_owned(), on })
-    }
-}
 
 /// Where the boolean is.
 pub(super) struct Found {
@@ -415,6 +383,23 @@ fn remove(schema: &mut Map<String, Value>, name: &str) {
     if let Some(Value::Object(default)) = schema.get_mut("default") {
         default.shift_remove(name);
     }
+    let dependent = schema.get_mut("dependentRequired").and_then(Value::as_object_mut);
+    if let Some(dependent) = dependent.filter(|dependent| depends_on(dependent, name)) {
+        // The caller cannot send it; the operation does. What the property itself requires is optional then, also where the
+        // operation sends it: a result and a stream would need definitions of their own.
+        dependent.shift_remove(name);
+        dependent.values_mut().filter_map(Value::as_array_mut).for_each(|names| names.retain(|other| other != name));
+        dependent.retain(|_, names| *names != json!([]));
+        if dependent.is_empty() {
+            schema.shift_remove("dependentRequired");
+        }
+    }
+}
+
+/// True if a property requires others, or others require it.
+fn depends_on(dependent: &Map<String, Value>, name: &str) -> bool {
+    let requires = |names: &Value| names.as_array().is_some_and(|names| names.iter().any(|other| other == name));
+    dependent.contains_key(name) || dependent.values().any(requires)
 }
 
 /// A union with one variant left becomes that variant.
@@ -450,68 +435,4 @@ fn names<'v>(schema: &'v Value, key: &str) -> impl Iterator<Item = &'v str> + us
 
 fn folded(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-/// All texts of a schema that may be references, in `$ref` and in discriminators.
-fn each<'v>(schema: &'v Value, take: &mut dyn FnMut(&'v str)) {
-    let mut stack = vec![schema];
-    while let Some(value) = stack.pop() {
-        match value {
-            Value::Array(items) => stack.extend(items),
-            Value::Object(members) => {
-                for (key, value) in members {
-                    match (key.as_str(), value) {
-                        ("$ref" | "defaultMapping", Value::String(text)) => take(text),
-                        ("mapping", Value::Object(mapping)) => {
-                            mapping.values().filter_map(Value::as_str).for_each(&mut *take);
-                            stack.push(value);
-                        }
-                        _ => stack.push(value),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Adds the names of the original definitions that a schema refers to.
-pub(super) fn references(schema: &Value, names: &mut Vec<String>) {
-    each(schema, &mut |text| names.extend(text.strip_prefix(REFERENCE).map(|name| unescaped(name).into_owned())));
-}
-
-/// The narrowed definitions that a schema refers to.
-pub(super) fn marks(schema: &Value) -> Vec<Key> {
-    let mut found = Vec::new();
-    each(schema, &mut |text| found.extend(Key::of_mark(text)));
-    found
-}
-
-/// Replaces the marks of narrowed definitions by their names.
-pub(super) fn rename(schema: &mut Value, names: &BTreeMap<Key, String>) {
-    let named = |value: &mut Value| {
-        let name = value.as_str().and_then(Key::of_mark).and_then(|key| names.get(&key));
-        if let Some(name) = name {
-            *value = crate::documents::openapi::pointer::definition_reference(name);
-        }
-    };
-    let mut stack = vec![schema];
-    while let Some(value) = stack.pop() {
-        match value {
-            Value::Array(items) => stack.extend(items),
-            Value::Object(members) => {
-                for (key, value) in members {
-                    match (key.as_str(), value) {
-                        ("$ref" | "defaultMapping", value @ Value::String(_)) => named(value),
-                        ("mapping", Value::Object(mapping)) => {
-                            mapping.values_mut().for_each(named);
-                            stack.extend(mapping.values_mut());
-                        }
-                        (_, value) => stack.push(value),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
 }
