@@ -155,14 +155,24 @@ fn a_program_goes_on_after_its_server_was_killed() {
     // The first of two changes is agreed to beforehand.
     let arguments = [&arguments[..], &["--allow", "shop.removeThing0"]].concat();
     let code = "await ops.shop.removeThing0(); await ops.shop.removeThing1(); return 'both are gone'";
-    let waits = Host::start(&arguments, &folder).call("execute", json!({ "code": code }));
+    let mut host = Host::start(&arguments, &folder);
+    let waits = host.call("execute", json!({ "code": code }));
+    // Calls do not wait for the log. A kill before its line is written would lose the line, and say nothing of the call.
+    let log = || std::fs::read_to_string(folder.join("calls.jsonl")).unwrap_or_default();
+    let begun = std::time::Instant::now();
+    while !log().contains("\"shop.removeThing0\"") {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "the call is not in the log: {}", log());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    drop(host);
     let between =
         |start: &str, end: &str| waits.split_once(start).and_then(|(_, rest)| rest.split_once(end)).unwrap().0;
     let (program, call) = (between("\"resume\": \"", "\""), between("(key ", ")"));
-    let done =
-        Host::start(&arguments, &folder).call("execute", json!({ "code": code, "resume": program, "approve": [call] }));
+    let mut host = Host::start(&arguments, &folder);
+    let done = host.call("execute", json!({ "code": code, "resume": program, "approve": [call] }));
     assert_eq!(done, "both are gone", "{waits}");
-    let audit = std::fs::read_to_string(folder.join("calls.jsonl")).unwrap();
+    host.close();
+    let audit = log();
     let calls: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for id in ["shop.removeThing0", "shop.removeThing1"] {
         let made = calls.iter().filter(|call| call["operation"] == id && call["outcome"] == "ok");

@@ -65,6 +65,39 @@ fn json_has_all_that_there_is() {
     assert!(table.contains("...") && !table.contains("a-long-name-19"), "{table}");
 }
 
+/// A condition says nothing about the properties that it tests, and what it brings is optional.
+#[test]
+fn conditions_describe_no_property_that_is_declared() {
+    let folder = Folder::new("inspect-conditions");
+    let by_card = json!({
+        "if": { "properties": { "method": { "const": "card" } }, "required": ["method"] },
+        "then": {
+            "properties": { "number": { "type": "string" }, "method": { "description": "card" } },
+            "required": ["number", "method"],
+        },
+    });
+    let pay = json!({ "$ref": "#/components/schemas/Pay" });
+    let mut beside = by_card.clone();
+    beside["$ref"] = pay["$ref"].clone();
+    let method = json!({ "enum": ["card", "iban"], "description": "How it is paid." });
+    for (name, body) in [("parts", json!({ "allOf": [pay, by_card] })), ("beside", beside)] {
+        let content = json!({ "content": { "application/json": { "schema": body } } });
+        let put =
+            json!({ "operationId": "put", "requestBody": content, "responses": { "204": { "description": "x" } } });
+        let document = json!({ "openapi": "3.1.0", "info": { "title": "t", "version": "1" }, "paths": { "/x": { "put": put } },
+            "components": { "schemas": { "Pay": { "type": "object", "properties": { "method": method } } } } });
+        folder.write("x.json", &document.to_string());
+        let (shown, _) = folder.good(&["inspect", "x.json", "put", "--json"]);
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let properties = shown["input"]["properties"].as_array().unwrap();
+        let named = |name: &str| properties.iter().find(|property| property["name"] == name).unwrap();
+        let told = named("body.method");
+        assert_eq!(told["values"], json!(["card", "iban"]), "{name}: {told}");
+        assert_eq!(told["description"], "How it is paid.", "{name}");
+        assert_eq!([&told["required"], &named("body.number")["required"]], [false, false], "{name}");
+    }
+}
+
 #[test]
 fn documents_that_cannot_be_read_are_told_beside_an_operation() {
     let folder = Folder::new("inspect-unread");

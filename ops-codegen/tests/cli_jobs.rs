@@ -1,6 +1,6 @@
 //! `ops jobs`, on a NATS server that `tests/peers/install` installs.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const PASSWORD: &str = "s3cr3t";
 /// A server that wants a name and a password.
 struct Nats {
     child: Child,
-    port: u16,
+    url: String,
     folder: PathBuf,
 }
 
@@ -28,21 +28,28 @@ impl Nats {
     fn start() -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-jobs-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new(PROGRAM);
-        command.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--jetstream", "--store_dir"]).arg(&folder);
-        command.args(["--user", "ann", "--pass", PASSWORD]).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().expect("a NATS server: run tests/peers/install");
+        command.arg("--jetstream").arg("--store_dir").arg(&folder).args(["--user", "ann", "--pass", PASSWORD]);
+        // It chooses a port that is free, and writes its address to a file.
+        command.args(["--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"]).arg(&folder);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = child.expect("a NATS server: run tests/peers/install");
+        let file = folder.join(format!("nats-server_{}.ports", child.id()));
         let start = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let url = loop {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            // Until all of it is written, it is no JSON.
+            if let Ok(ports) = serde_json::from_str::<Value>(&text) {
+                break ports["nats"][0].as_str().unwrap().to_owned();
+            }
             assert!(start.elapsed() < Duration::from_secs(30), "it does not listen");
             std::thread::sleep(Duration::from_millis(20));
-        }
-        Self { child, port, folder }
+        };
+        Self { child, url, folder }
     }
 
     fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        self.url.clone()
     }
 
     async fn jobs(&self) -> Jobs {

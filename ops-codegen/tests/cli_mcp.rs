@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -241,18 +242,25 @@ impl Drop for Listening {
     }
 }
 
-#[test]
-fn a_server_at_a_url() {
-    let folder = folder("url");
+/// The server over HTTP, and its port; `None` if it ends at once, as it does if another program has taken the port.
+fn listening() -> Option<(Listening, u16)> {
     // A port that was free a moment ago: the server takes no other way to choose one.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = Command::new("node");
     command.args([script().as_str(), "streamableHttp"]).env("PORT", port.to_string());
     let mut server = Listening(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     let mut lines = BufReader::new(server.0.stderr.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("listening on port")), "the server ended");
+    let listens = lines.any(|line| line.unwrap().contains("listening on port"));
     std::thread::spawn(move || lines.for_each(drop));
+    // It says so in any case, just before it ends.
+    std::thread::sleep(Duration::from_millis(200));
+    (listens && server.0.try_wait().unwrap().is_none()).then_some((server, port))
+}
 
+#[test]
+fn a_server_at_a_url() {
+    let folder = folder("url");
+    let (server, port) = (0..3).find_map(|_| listening()).expect("the server ended, three times");
     let url = format!("http://127.0.0.1:{port}/mcp");
     let bearer = ["--bearer-env", "SHOP_TOKEN"];
     ops(&folder, &[["snapshot", "--url", &url, "-o", "http.json"].as_slice(), &bearer].concat()).good();
@@ -262,5 +270,20 @@ fn a_server_at_a_url() {
     assert!(table.contains("mcp_servers_everything.echo"), "{table}");
     assert!(ops(&folder, &["inspect", "--url", "nowhere"]).failed(2).contains("no URL"));
     drop(server);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_a_server_lists_cannot_control_a_terminal() {
+    let folder = folder("terminal");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/mcp/faulty.py");
+    let environment = json!({ "FAULTY": "remote", "REMOTE": "https://x.example/\u{9b}2J\u{202e}" });
+    let server = json!({ "command": "python3", "args": ["-S", script], "env": environment });
+    std::fs::write(folder.join("mcp.json"), json!({ "mcpServers": { "faulty": server } }).to_string()).unwrap();
+    let shown = ops(&folder, &["snapshot", "--config", "mcp.json"]).good();
+    assert!(shown.contains(r"https://x.example/\u009b2J\u202e") && !shown.contains('\u{9b}'), "{shown}");
+    // It is the same snapshot.
+    std::fs::write(folder.join("shown.json"), shown).unwrap();
+    ops(&folder, &["snapshot", "--config", "mcp.json", "-o", "shown.json", "--check"]).good();
     std::fs::remove_dir_all(folder).unwrap();
 }

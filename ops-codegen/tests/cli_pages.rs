@@ -166,8 +166,10 @@ fn each_command_that_needs_no_network_runs() {
 #[test]
 fn the_start_for_models_runs() {
     let folder = folder("model");
-    // A free address in place of that of the page.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    // A free address in place of that of the page, which is kept from others until the server starts.
+    let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let free = held.local_addr().unwrap().to_string();
+    let mut held = Some(held);
     let page = fs::read_to_string(root().join("docs/src/start/model.md")).unwrap().replace("127.0.0.1:4011", &free);
     let gateway = page.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
     assert!(gateway.contains(&free), "{gateway}");
@@ -177,6 +179,7 @@ fn the_start_for_models_runs() {
     let (mut servers, mut outputs) = (Vec::new(), Vec::new());
     for command in &commands {
         if command.contains(" --http ") {
+            drop(held.take());
             servers.push(Server::start(&folder, command));
             continue;
         }

@@ -47,6 +47,17 @@ fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// The whole response to a request that names the address as its host.
+#[cfg(target_os = "linux")]
+fn by_address(address: &str, request: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    let text = format!("{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    socket.write_all(text.as_bytes()).unwrap();
+    let mut response = String::new();
+    socket.read_to_string(&mut response).unwrap();
+    response
+}
+
 /// The command, until it is dropped.
 struct Served {
     child: Child,
@@ -57,8 +68,12 @@ struct Served {
 
 impl Served {
     fn start(document: &Path) -> Self {
+        Self::start_at(document, "127.0.0.1:0")
+    }
+
+    fn start_at(document: &Path, address: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
-        command.arg("serve").arg(document).args(["--mock", "--addr", "127.0.0.1:0"]);
+        command.arg("serve").arg(document).args(["--mock", "--addr", address]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut said = String::new();
@@ -171,5 +186,54 @@ fn what_cannot_be_served_says_why() {
     ] {
         let (code, text) = run(arguments);
         assert!(code == status && text.contains(part), "{arguments:?}: {code} {text}");
+    }
+}
+
+/// Each address that begins with 127 is the local host. Debian gives a machine's own name 127.0.1.1.
+#[cfg(target_os = "linux")]
+#[test]
+fn any_loopback_address_is_a_host() {
+    let document = file("shop3.yaml", DOCUMENT);
+    let served = Served::start_at(&document, "127.0.1.1:0");
+    let response = by_address(&served.address, "GET /pets/7");
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    command.arg("serve").arg(&document).args(["--mock", "--mcp", "http", "--http", "127.0.1.1:0"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let address = lines.find_map(|line| Some(line.strip_prefix("http://")?.strip_suffix("/mcp")?.to_owned()));
+    // What it tells later is read, so that it can tell it.
+    std::thread::spawn(move || lines.for_each(drop));
+    let (address, said) = (address.unwrap(), String::new());
+    let served = Served { child, address, said };
+    let response = by_address(&served.address, "GET /docs");
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+    let response = by_address(&served.address, "GET /mcp");
+    assert!(!response.starts_with("HTTP/1.1 403 "), "{response}");
+}
+
+/// Neither the path of the command nor that of a file has to be text.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_configuration_of_paths_that_are_no_text_is_refused() {
+    let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"caf\xe9");
+    let folder = file("shop4.yaml", DOCUMENT).parent().unwrap().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("shop.yaml"), DOCUMENT).unwrap();
+    let own = folder.join("ops");
+    let _ = std::fs::remove_file(&own);
+    std::fs::hard_link(env!("CARGO_BIN_EXE_ops"), &own).unwrap();
+    let root = Path::new("/");
+    for (command, here, document) in [
+        (Path::new(env!("CARGO_BIN_EXE_ops")), &*folder, PathBuf::from("shop.yaml")),
+        (&*own, root, file("shop5.yaml", DOCUMENT)),
+    ] {
+        let mut command = Command::new(command);
+        command.arg("serve").arg(document).args(["--mock", "--tools", "search", "--print-config"]).current_dir(here);
+        let output = command.output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("caf\u{fffd}") && told.contains("is not UTF-8"), "{told}");
     }
 }

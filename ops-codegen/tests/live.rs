@@ -7,6 +7,7 @@ pub mod folder;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use folder::{Folder, target};
 
@@ -82,16 +83,22 @@ fn a_snapshot_becomes_types_that_call_the_server() {
         user.env(name.to_uppercase(), line.join("\n"));
     }
 
-    // The same server once more, over HTTP, at a port that was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    // The same server once more, over HTTP, at a port that was free a moment ago. If another program has taken it, the server
+    // says that it listens, and ends.
     let [(_, line), ..] = &servers;
-    let mut serving = Command::new(&line[0]);
-    serving.args(&line[1..]).arg("streamableHttp").env("PORT", &port).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut serving = serving.spawn().unwrap();
-    let mut lines = BufReader::new(serving.stderr.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("listening on port")), "the server ended");
-    // What it says from now on is read, so that it does not wait for that.
-    std::thread::spawn(move || lines.for_each(drop));
+    let serve = || {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        let mut serving = Command::new(&line[0]);
+        serving.args(&line[1..]).arg("streamableHttp").env("PORT", &port).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut serving = serving.spawn().unwrap();
+        let mut lines = BufReader::new(serving.stderr.take().unwrap()).lines();
+        let listens = lines.any(|line| line.unwrap().contains("listening on port"));
+        // What it says from now on is read, so that it does not wait for that.
+        std::thread::spawn(move || lines.for_each(drop));
+        std::thread::sleep(Duration::from_millis(200));
+        (listens && serving.try_wait().unwrap().is_none()).then_some((serving, port))
+    };
+    let (mut serving, port) = (0..3).find_map(|_| serve()).expect("the server ended, three times");
 
     let output = user
         .args(["run", "--quiet", "--offline", "--target-dir"])

@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 pub(crate) mod caller;
 pub(crate) mod context;
+pub(crate) mod ending;
 pub(crate) mod extensions;
 pub(crate) mod fairness;
 #[cfg(any(feature = "gateway", feature = "program"))]

@@ -117,10 +117,10 @@
 //!
 //! [`HttpServerOptions`] has them, with safe defaults. Pages of other origins may not send requests unless
 //! [`HttpServer::with_origins`] allows them. A server that listens on a loopback address accepts only the names of the
-//! local host, so that no page reaches it by DNS rebinding. [`HttpServer::with_hosts`] sets other names. A
-//! [router](HttpServer::into_router) does not know where it listens, and accepts every host: set the hosts of one on a
-//! loopback address, or web pages could reach it by DNS rebinding. Markup that an operation returns, such as HTML, is
-//! shown without its scripts: serve pages of the program itself as routes beside the operations.
+//! local host and that address, so that no page reaches it by DNS rebinding. [`HttpServer::with_hosts`] sets other
+//! names. A [router](HttpServer::into_router) does not know where it listens, and accepts every host: set the hosts of
+//! one on a loopback address, or web pages could reach it by DNS rebinding. Markup that an operation returns, such as
+//! HTML, is shown without its scripts: serve pages of the program itself as routes beside the operations.
 
 #![allow(clippy::result_large_err, reason = "an error is the response that is sent")]
 

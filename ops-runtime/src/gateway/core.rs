@@ -244,6 +244,7 @@ impl Core {
     ) -> ResponseEnvelope<Payload> {
         let ResponseEnvelope { data, meta, warnings } = envelope;
         let (is_error, mut content) = match meta {
+            ResponseMeta::Mcp(meta) if meta.only_reason().is_some() => (true, self.fit(caller, data)),
             ResponseMeta::Mcp(meta) if meta.structured_content.is_none() || meta.is_error => {
                 (meta.is_error, self.fit_blocks(caller, meta.content))
             }

@@ -116,6 +116,8 @@ async fn execute(
     let name = format!("{caller:?}/{key}");
     let host = ModelHost { core: core.clone(), principal, context, view, caller, noted: Noted::default() };
     let run = Run { core, programs, source, program, host, peer, key, name };
+    // Before the user's answers are taken: a call that is refused here is repeated with them.
+    let _permit = programs.limiter.admit(&run.host.caller).await?;
     let kept = if has_waited { run.resumed(input, answered.as_ref()).await? } else { Some(run.kept()) };
     let Some(kept) = kept else {
         let message = format!(
@@ -125,7 +127,6 @@ async fn execute(
         );
         return Ok(answer(true, message));
     };
-    let _permit = programs.limiter.admit(&run.host.caller).await?;
     Ok(run.until_done(kept, has_waited).await)
 }
 

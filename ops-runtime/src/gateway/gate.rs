@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rules::Rules;
 use crate::adapter::Bodies;
+use crate::run::ending::Ending;
 use crate::run::handler::{Erased, InputForm};
 use crate::run::pipeline::{Guard, Limits, StreamGuard};
 use crate::run::registry::{Entry, WeakRegistry};
@@ -127,13 +128,15 @@ impl Gate {
     fn gated(&self, behind: &Arc<Entry>) -> Option<Arc<Entry>> {
         let handler = behind.handler.as_ref().map(|handler| {
             let (operation, rules) = (behind.clone(), self.rules.clone());
-            Handler::endpoint(Gated {
+            let gated = Handler::endpoint(Gated {
                 operation,
                 rules,
                 inner: handler.erased.clone(),
                 behind: self.behind.downgrade(),
             })
-            .keeping_time(handler.is_foreign)
+            .keeping_time(handler.is_foreign);
+            // Only the audit log asks how a call has ended.
+            if self.rules.has_audit() { gated.noting_end() } else { gated }
         });
         // The registry behind has the same spec, so it can be registered.
         self.registry.make_entry(behind.spec.clone(), handler).ok()
@@ -189,8 +192,7 @@ impl Gated {
             };
             // With the code that the caller gets.
             let answer = answer.map_err(|error| error.with_declared_code(&spec.errors));
-            passed.end(&answer);
-            answer
+            passed.end(answer, context.extension::<Ending>())
         })
     }
 }

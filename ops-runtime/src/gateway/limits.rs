@@ -27,7 +27,7 @@ const LATER: Duration = Duration::from_secs(1);
 pub struct CallerLimits {
     /// The rate at which calls may begin; `None` for no limit.
     pub rate: Option<Rate>,
-    /// Limit of calls in flight.
+    /// Limit of calls in flight. A subscription or a streamed body counts until it ends.
     pub max_in_flight: usize,
     /// Limit of calls that wait for one in flight to end.
     pub max_waiting: usize,

@@ -13,8 +13,10 @@ use super::approval::{self, Approved};
 use super::audit::{Approval, AuditEntry, AuditLog, AuditRecord, files};
 use super::caller::CallerId;
 use super::limits::{CallPermit, CallerLimits, Entered, Limiter};
+use super::size::size_of;
 use super::summary::name;
 use crate::mcp::McpPeer;
+use crate::run::ending::Ending;
 use crate::run::principal::{ByOwner, Principal};
 use crate::run::registry::Entry;
 use crate::{
@@ -85,6 +87,11 @@ impl Rules {
         Self { policy, limiter: Limiter::new(limits), audit }
     }
 
+    /// True if calls are written to an audit log.
+    pub(super) fn has_audit(&self) -> bool {
+        self.audit.is_some()
+    }
+
     /// The policy's decision for an operation.
     pub(super) fn decide(&self, spec: &OperationSpec) -> Decision {
         self.policy.decide(spec)
@@ -117,8 +124,11 @@ impl Rules {
             None => None,
             Some(log) => {
                 let entry = AuditEntry::new(context.request_id(), spec.id.clone(), spec.kind).with_caller(&caller);
-                let (input, of) = (value(input), Some(context));
-                let record = log.begin_as(entry, files::size(&input, of), || files::told(operation, &input, of))?;
+                let told = || match value(input) {
+                    Cow::Borrowed(input) => files::told(operation, input, Some(context)),
+                    Cow::Owned(input) => Cow::Owned(files::told(operation, &input, Some(context)).into_owned()),
+                };
+                let record = log.begin_as(entry, size_of_input(input, context), told)?;
                 Some(record.with_deadline(context.deadline))
             }
         };
@@ -126,7 +136,7 @@ impl Rules {
         match admitted {
             Ok(permit) => {
                 made_by.is_let.store(true, Ordering::Relaxed);
-                Ok(Passed { record, _permit: permit })
+                Ok(Passed { record, permit })
             }
             Err(error) => {
                 if let Some(record) = record {
@@ -301,26 +311,58 @@ fn value(input: &Payload) -> Cow<'_, Value> {
     }
 }
 
+/// The size of an input. A text is not parsed only to be measured, unless it has placeholders of bodies.
+fn size_of_input(input: &Payload, context: &Context) -> Option<usize> {
+    match input.text() {
+        Some(text) if !files::are_beside(context) => Some(text.len()),
+        _ => files::size(&value(input), Some(context)),
+    }
+}
+
+/// The size of a result, if it is known.
+fn size_of_output(output: &Payload) -> Option<usize> {
+    match output {
+        Payload::Value(value) => size_of(value, usize::MAX),
+        Payload::Body(body) => body.known_length().and_then(|length| usize::try_from(length).ok()),
+        text => text.text().map(<[u8]>::len),
+    }
+}
+
 /// An admitted call: it counts for its caller until this is dropped.
 pub(super) struct Passed {
     record: Option<AuditRecord>,
-    _permit: CallPermit,
+    permit: CallPermit,
 }
 
 impl Passed {
-    /// Notes how the call ended.
-    pub(super) fn end(self, answer: &Result<ResponseEnvelope<Payload>, CallError>) {
-        let Some(record) = self.record else { return };
-        match answer {
-            Ok(envelope) if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => {
-                record.finish(Err(&CallError::new("TOOL_ERROR", "the tool says that it failed")));
+    /// Notes how the call ended: a result counts once it has passed the check that follows its handler. A body that is
+    /// a stream counts for the caller until it has been read.
+    pub(super) fn end(
+        self,
+        answer: Result<ResponseEnvelope<Payload>, CallError>,
+        ending: Option<&Ending>,
+    ) -> Result<ResponseEnvelope<Payload>, CallError> {
+        let Self { record, permit } = self;
+        if let Some(record) = record {
+            match (&answer, ending) {
+                (Err(error), _) => record.finish(Err(error)),
+                (Ok(envelope), _) if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => {
+                    record.finish(Err(&CallError::new("TOOL_ERROR", "the tool says that it failed")));
+                }
+                (Ok(envelope), None) => record.finish_with(size_of_output(&envelope.data)),
+                (Ok(envelope), Some(ending)) => {
+                    let bytes = size_of_output(&envelope.data);
+                    ending.then(move |error| match error {
+                        None => record.finish_with(bytes),
+                        Some(error) => record.finish(Err(error)),
+                    });
+                }
             }
-            Ok(ResponseEnvelope { data: Payload::Body(body), .. }) => {
-                record.finish_with(body.known_length().and_then(|length| usize::try_from(length).ok()));
-            }
-            Ok(envelope) => record.finish(Ok(&value(&envelope.data))),
-            Err(error) => record.finish(Err(error)),
         }
+        if let Ok(ResponseEnvelope { data: Payload::Body(body), .. }) = &answer {
+            body.hold_until_read(permit);
+        }
+        answer
     }
 
     /// Notes that a stream has begun; the call lasts as long as the stream.

@@ -23,7 +23,8 @@ use crate::{CallError, ContentBlock, McpMeta, McpOutput, OperationSpec, Payload,
 /// ```
 ///
 /// The data are the content blocks if the result has `isError`, if the tool has no output schema, or if the structured
-/// content that the schema promises is missing; then the pipeline parses the text. If a tool without an output schema
+/// content that the schema promises is missing; then the pipeline parses the text. An error without any block has its
+/// structured content as data. If a tool without an output schema
 /// sends structured content, the pipeline returns it for calls by id, and the blocks for typed calls. A member of the
 /// wrong kind is read as far as possible: content that is not a list becomes the only block.
 ///
@@ -48,8 +49,9 @@ pub fn decode(spec: &OperationSpec, result: Value) -> Result<ResponseEnvelope<Pa
         _ => None,
     };
     let output = spec.mcp().map_or(McpOutput::Structured, |mcp| mcp.output);
-    let data = match &meta.structured_content {
-        Some(structured) if !is_error && output != McpOutput::Content => unwrapped(output, structured).clone(),
+    let data = match (&meta.structured_content, meta.only_reason()) {
+        (Some(structured), _) if !is_error && output != McpOutput::Content => unwrapped(output, structured).clone(),
+        (_, Some(reason)) => reason.clone(),
         _ => meta.content_as_json()?,
     };
     Ok(ResponseEnvelope::mcp(Payload::Value(data), meta))

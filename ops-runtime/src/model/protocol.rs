@@ -272,6 +272,11 @@ impl OperationSpec {
 }
 
 impl McpMeta {
+    /// The structured content of a failed tool whose result has no content blocks: nothing else says why it failed.
+    pub(crate) fn only_reason(&self) -> Option<&Value> {
+        self.structured_content.as_ref().filter(|reason| self.is_error && self.content.is_empty() && !reason.is_null())
+    }
+
     /// The content blocks as JSON, as they are the data of a tool without an output schema.
     pub(crate) fn content_as_json(&self) -> Result<Value, CallError> {
         serde_json::to_value(&self.content)
@@ -289,6 +294,10 @@ fn leaves_open(response: &HttpResponse) -> bool {
 
 fn tool_error(meta: McpMeta) -> CallError {
     let text: Vec<_> = meta.content.iter().filter_map(ContentBlock::as_text).collect();
-    let message = if text.is_empty() { "the tool answered with an error".to_owned() } else { text.join("\n") };
+    let message = match meta.only_reason() {
+        Some(reason) => format!("the tool answered with an error: {reason}"),
+        None if text.is_empty() => "the tool answered with an error".to_owned(),
+        None => text.join("\n"),
+    };
     CallError::new(ErrorCode::ToolError, message).with_mcp_meta(meta)
 }

@@ -269,8 +269,13 @@ impl Context {
 
     /// The same call with a value for its handler alone.
     pub(crate) fn with_own<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert_own(value);
+        self.put_own(value);
         self
+    }
+
+    /// Adds a value for the call's handler alone.
+    pub(crate) fn put_own<T: Send + Sync + 'static>(&mut self, value: T) {
+        Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert_own(value);
     }
 
     /// The context of a call that comes from outside any handler.

@@ -156,6 +156,8 @@ pub struct Handler {
     pub(crate) streams: Option<bool>,
     /// True if the code itself applies the operation's own timeout.
     pub(crate) keeps_time: bool,
+    /// True if the code notes how each call ends for its caller.
+    pub(crate) notes_end: bool,
     /// True if the code stands in for a remote operation, which checks its inputs itself.
     pub(crate) is_stand_in: bool,
     /// True if its results may contain what another server sent.
@@ -251,7 +253,7 @@ impl Handler {
     }
 
     pub(crate) fn of(erased: Arc<dyn Erased>, operation: Option<Typed>, streams: Option<bool>) -> Self {
-        Self { erased, operation, streams, keeps_time: false, is_stand_in: false, is_foreign: false }
+        Self { erased, operation, streams, keeps_time: false, notes_end: false, is_stand_in: false, is_foreign: false }
     }
 
     /// Lets the code apply the operation's own timeout, since it may have to wait before the operation begins.
@@ -259,6 +261,12 @@ impl Handler {
     #[cfg(feature = "gateway")]
     pub(crate) fn keeping_time(self, is_foreign: bool) -> Self {
         Self { keeps_time: true, is_foreign, ..self }
+    }
+
+    /// Gives the code an [`Ending`](crate::run::ending::Ending) with each call.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn noting_end(self) -> Self {
+        Self { notes_end: true, ..self }
     }
 }
 

@@ -18,6 +18,17 @@ pub(crate) struct Door {
 /// The header in which a browser tells the relation of the page to the server (Fetch Metadata, section 2.4).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
+/// The names of the local host.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The names of the local host for a server at a loopback address, which may be another one, such as `127.0.1.1`: no
+/// name of a foreign host stands for an address.
+#[cfg(feature = "http-server")]
+pub(crate) fn local_hosts(address: std::net::IpAddr) -> Vec<String> {
+    let own = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+    LOCAL.map(str::to_owned).into_iter().chain([own]).collect()
+}
+
 /// An allowed origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Page {
@@ -31,7 +42,7 @@ impl Default for Door {
     /// Only the local host.
     fn default() -> Self {
         let mut door = Self::any();
-        door.set_hosts(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
+        door.set_hosts(LOCAL.map(str::to_owned));
         door
     }
 }
@@ -182,6 +193,17 @@ mod tests {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
         door.check(&Uri::from_static("/"), &headers).is_ok()
+    }
+
+    #[cfg(feature = "http-server")]
+    #[test]
+    fn an_address_of_the_local_host() {
+        for (address, own) in [("127.0.0.1", "127.0.0.1:9"), ("::1", "[::1]:9"), ("127.0.1.1", "127.0.1.1:9")] {
+            let mut door = Door::any();
+            door.set_hosts(local_hosts(address.parse().unwrap()));
+            assert!(check(&door, own, None) && check(&door, "localhost", None), "{address}");
+            assert!(!check(&door, "127.0.0.2", None), "{address}");
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ use serde_json::value::RawValue;
 
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
+use crate::run::ending::Ending;
 use crate::run::handler::{Endpoint, Erased, InputForm, Typed, TypedCall, TypedStream};
 use crate::run::input;
 use crate::run::payload::{Payload, PayloadStream, to_text, to_value};
@@ -88,6 +89,23 @@ fn named(error: CallError, spec: &OperationSpec) -> CallError {
     error.with_operation(spec.id.clone())
 }
 
+/// Reports the check of a result to a handler that notes how calls end.
+#[inline]
+fn ended<T>(ending: Option<Ending>, checked: Result<T, CallError>) -> Result<T, CallError> {
+    let Some(ending) = ending else { return checked };
+    // Taken apart, because a reference to the whole result would cost other calls a copy of it.
+    match checked {
+        Ok(envelope) => {
+            ending.end(None);
+            Ok(envelope)
+        }
+        Err(error) => {
+            ending.end(Some(&error));
+            Err(error)
+        }
+    }
+}
+
 /// A running query or mutation: the future of its result. Dropping it cancels the call.
 // In the operation's own types, or as JSON. A future of its own and not an async fn, which would move all of it once more.
 #[must_use = "a call ends when its future is dropped"]
@@ -97,7 +115,7 @@ enum State<Op: Operation> {
     Refused(Option<CallError>),
     // With the schemas, if the policy does not rely on types.
     Typed(Guard<Reply<Op::Output>>, Option<Arc<Entry>>),
-    Erased(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy),
+    Erased(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy, Option<Ending>),
 }
 
 impl<Op: Operation> Future for Execution<Op> {
@@ -109,10 +127,11 @@ impl<Op: Operation> Future for Execution<Op> {
                 Ok(reply) => wrap::<Op>(reply, strict.as_deref()),
                 Err(error) => Err(failed(error, Op::SPEC)),
             },
-            State::Erased(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
+            State::Erased(guard, entry, policy, ending) => match ready!(Pin::new(guard).poll(task)) {
                 Ok(mut envelope) => {
                     entry.disown(&mut envelope.meta);
-                    typed::typed(entry, Op::SPEC, *policy, envelope).map_err(|error| named(error, &entry.spec))
+                    let read = typed::typed(entry, Op::SPEC, *policy, envelope);
+                    ended(ending.take(), read.map_err(|error| named(error, &entry.spec)))
                 }
                 Err(error) => Err(failed(error, &entry.spec)),
             },
@@ -147,19 +166,19 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<State<Op>, 
     let (entry, handler) = call.admit(&Op::SPEC.id, table.get_own(&Typed::of::<Op>()))?;
     entry.check_type(&Typed::of::<Op>())?;
     check_typed_input::<Op>(entry, handler, &input)?;
-    let policy = call.policy;
+    let (policy, ending) = (call.policy, call.ending(handler));
     if handler.erased.input_form() != InputForm::Value {
         let text = to_text(&input).map_err(|error| input::unwritten(&entry.spec, &input, error))?;
         let limits = call.limits();
         let start = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
-        return Ok(State::Erased(Guard::start(limits, start)?, entry.clone(), policy));
+        return Ok(State::Erased(Guard::start(limits, start)?, entry.clone(), policy, ending));
     }
     let (input, bodies) = hand_over(entry, handler, &input)?;
     if handler.erased.streams_bodies() {
         let wants_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
         call.context = call.context.with_bodies(bodies.with_output(wants_output));
     }
-    Ok(State::Erased(start_erased(call, entry, input)?, entry.clone(), policy))
+    Ok(State::Erased(start_erased(call, entry, input)?, entry.clone(), policy, ending))
 }
 
 /// Checks what the type does not: the schema's constraints, if it has any.
@@ -259,12 +278,9 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
     let entry = call.context.registry.table().get(id).cloned().ok_or_else(|| not_found(id, "operation not found"))?;
     let is_described_apart = entry.spec.is_local() && !is_described_by_types(&entry.spec);
     let is_trusted = |form: InputForm| form == InputForm::Either || form == InputForm::Types && !is_described_apart;
-    let (guard, checked) = start_served(call, &entry, input, is_trusted, Endpoint::call_payload)?;
+    let (guard, checked, ending) = start_served(call, &entry, input, is_trusted, Endpoint::call_payload)?;
     let envelope = answered(&entry, guard.await)?;
-    if checked {
-        return Ok(envelope);
-    }
-    output::passed_on(&entry, policy, envelope)
+    ended(ending, if checked { Ok(envelope) } else { output::passed_on(&entry, policy, envelope) })
 }
 
 /// Runs a query or a mutation for a remote caller that knows the output's schema and relies on it.
@@ -279,15 +295,9 @@ pub(crate) async fn answer(
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let policy = call.policy;
     let is_own = has_own_types(entry);
-    let (guard, checked) = start_served(call, entry, Payload::Value(input), is_own, Endpoint::call_payload)?;
+    let (guard, checked, ending) = start_served(call, entry, Payload::Value(input), is_own, Endpoint::call_payload)?;
     let envelope = answered(entry, guard.await)?;
-    if checked {
-        let ResponseEnvelope { data, meta, warnings } = envelope;
-        let mut envelope = ResponseEnvelope::new(output::parse(&meta, data)?, meta);
-        envelope.warnings = warnings;
-        return Ok(envelope);
-    }
-    output::conforming(entry, policy, envelope)
+    ended(ending, if checked { output::parsed(envelope) } else { output::conforming(entry, policy, envelope) })
 }
 
 /// Like [`answer`], for a server that sends text and bytes: what needs no check is not parsed.
@@ -301,13 +311,11 @@ pub(crate) fn answer_text(
     let policy = call.policy;
     let started = start_served(call, entry, input, has_own_types(entry), Endpoint::call_text);
     async move {
-        let (guard, checked) = started?;
+        let (guard, checked, ending) = started?;
         let envelope = answered(entry, guard.await)?;
         // Bytes have no schema.
-        if checked || matches!(envelope.data, Payload::Body(_)) {
-            return Ok(envelope);
-        }
-        output::conforming_text(entry, policy, envelope)
+        let is_whole = checked || matches!(envelope.data, Payload::Body(_));
+        ended(ending, if is_whole { Ok(envelope) } else { output::conforming_text(entry, policy, envelope) })
     }
 }
 
@@ -320,14 +328,13 @@ pub(crate) fn stored(
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Box<RawValue>>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
+    if is_as_stored(entry, policy) {
+        return output::parsed(envelope.map(Payload::Raw));
+    }
     let ResponseEnvelope { data, meta, warnings } = envelope;
     // It may have been JSON of another content type, which only text may be.
     let may_be_text = meta.has_content_type() && data.get() != "null";
     let data = Payload::Raw(data);
-    if is_as_stored(entry, policy) {
-        let data = output::parse(&meta, data)?;
-        return Ok(ResponseEnvelope { data, meta, warnings });
-    }
     let data = if may_be_text { data } else { Payload::Value(output::parse(&meta, data)?) };
     output::conforming(entry, policy, ResponseEnvelope { data, meta, warnings })
 }
@@ -365,8 +372,8 @@ type Run = fn(
     Context,
 ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
 
-/// A call that was started, and true if its output needs no check.
-type Started = (Guard<ResponseEnvelope<Payload>>, bool);
+/// A call that was started, true if its output needs no check, and what its end is reported to.
+type Started = (Guard<ResponseEnvelope<Payload>>, bool, Option<Ending>);
 
 /// Starts a call for a remote caller. A trusted endpoint checks its own input and output.
 fn start_served(
@@ -381,14 +388,15 @@ fn start_served(
     if let Payload::Value(input) = &input {
         entry.check_members(input, &call.context).map_err(|error| call.refused(entry, input, error))?;
     }
+    let ending = call.ending(handler);
     if by_type && entry.schemas.input_is_its_type() {
         let limits = call.limits();
         let start = || run(&*handler.erased, &entry.spec, input, call.context);
-        return Ok((Guard::start(limits, start)?, true));
+        return Ok((Guard::start(limits, start)?, true, ending));
     }
     let input = with_json_bodies(handler, input::value(&entry.spec, input)?, &call.context)?;
     entry.check_input(&input, &call.context).map_err(|error| call.refused(entry, &input, error))?;
-    Ok((start_erased(call, entry, input)?, false))
+    Ok((start_erased(call, entry, input)?, false, ending))
 }
 
 /// Starts a subscription by its type.

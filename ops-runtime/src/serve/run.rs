@@ -1,6 +1,7 @@
 //! Running the server, as a router or with a listener of its own, and its shutdown.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +19,7 @@ use super::layers::Layers;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::routes::Cache;
-use crate::run::host_check::Door;
+use crate::run::host_check::{Door, local_hosts};
 use crate::run::listen;
 use crate::{BoxFuture, CancelToken};
 
@@ -135,8 +136,9 @@ impl HttpServer {
     /// If the listener cannot accept connections any more.
     pub fn serve_listener(mut self, listener: TcpListener) -> BoxFuture<'static, io::Result<()>> {
         Box::pin(async move {
-            if self.hosts.is_none() && listener.local_addr().is_ok_and(|address| address.ip().is_loopback()) {
-                self = self.with_hosts(["localhost", "127.0.0.1", "[::1]"]);
+            let local = listener.local_addr().ok().map(|address| address.ip()).filter(IpAddr::is_loopback);
+            if let Some(address) = local.filter(|_| self.hosts.is_none()) {
+                self = self.with_hosts(local_hosts(address));
             }
             let limits = listen::Limits {
                 max_connections: self.options.max_connections,

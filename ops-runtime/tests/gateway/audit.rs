@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use ops_runtime::access::Identity;
-use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::gateway::{AuditEntry, AuditLog, AuditOptions, CallerLimits, Gateway, Tools};
-use ops_runtime::spec::{ErrorDefinition, OperationSpec};
-use ops_runtime::{CallError, CallOptions, Registry};
+use ops_runtime::spec::{ErrorDefinition, OperationSpec, Schema};
+use ops_runtime::{CallError, CallOptions, Context, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};
@@ -83,6 +84,57 @@ async fn an_outcome_is_the_code_that_the_caller_gets() {
     let mut outcomes = kept.outcomes(&gateway).await;
     outcomes.sort();
     assert_eq!(outcomes, ["shop.panic TIMEOUT", "shop.wait ABORTED"]);
+}
+
+/// A server that gives the same text to every call.
+struct Gives(&'static str);
+
+impl Endpoint for Gives {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let text = Payload::Json(Bytes::from_static(self.0.as_bytes()));
+        let envelope = ResponseEnvelope::local(text, spec.id.clone());
+        Box::pin(async move { Ok(envelope) })
+    }
+}
+
+static COUNT: OperationSpec = OperationSpec::query("shop.count")
+    .with_output(Schema::text(r#"{"type":"object","required":["pets"],"properties":{"pets":{"type":"integer"}}}"#));
+
+#[tokio::test]
+async fn a_result_that_its_caller_does_not_get_is_no_ok() {
+    for (text, by_id, by_tool) in [
+        ("{ \"pets\": 7 }", "ok", "ok"),
+        (r#"{"pets":NaN}"#, "VALIDATION_ERROR", "VALIDATION_ERROR"),
+        ("[1, 2]", "VALIDATION_ERROR", "VALIDATION_ERROR"),
+        // The caller by id gets it with a warning; the tool has promised its schema.
+        (r#"{"pets":"seven"}"#, "ok", "VALIDATION_ERROR"),
+    ] {
+        let (shop, kept) = (Shop::new(), Kept::default());
+        shop.registry.register(Registration::new(&COUNT, Handler::endpoint(Gives(text)))).unwrap();
+        let gateway = shop.gateway().with_tools(Tools::All).with_audit(kept.log()).build().await.unwrap();
+        let called = gateway.registry().call("shop.count", json!({})).await;
+        assert_eq!(called.is_ok(), by_id == "ok", "{text}: {called:?}");
+        assert_eq!(kept.outcomes(&gateway).await, [format!("shop.count {by_id}")], "{text}");
+        let answer = owner(&gateway).await.call("shop_count", json!({})).await;
+        assert_eq!(answer["isError"] == true, by_tool != "ok", "{text}: {answer}");
+        assert_eq!(kept.outcomes(&gateway).await, [format!("shop.count {by_tool}")], "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_has_the_size_with_which_it_came() {
+    let (shop, kept) = (Shop::new(), Kept::default());
+    let text = "{ \"pets\": 7 }";
+    shop.registry.register(Registration::new(&COUNT, Handler::endpoint(Gives(text)))).unwrap();
+    let gateway = shop.gateway().with_audit(kept.log()).build().await.unwrap();
+    gateway.registry().call("shop.count", json!({})).await.unwrap();
+    gateway.flush().await;
+    assert_eq!(kept.0.lock().unwrap()[0]["outputBytes"], text.len());
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
-//! Files in the audit log: what is known of them, and never what is in them.
+//! Files: what the audit log says of them, which is never what is in them, and how long they count.
+
+use std::time::Duration;
 
 use futures_util::stream;
 use ops_runtime::adapter::{Bodies, BoxFuture, Endpoint, Handler, Payload, Registration};
-use ops_runtime::gateway::{AuditInputs, AuditLog, AuditOptions, Gateway};
+use ops_runtime::gateway::{AuditInputs, AuditLog, AuditOptions, CallerLimits, Gateway};
 use ops_runtime::spec::{OperationSpec, Schema};
 use ops_runtime::{Body, Call, CallError, Context, Operation, Registry, ResponseEnvelope};
 use serde::{Deserialize, Serialize};
@@ -86,4 +88,26 @@ async fn files_are_told_by_their_facts() {
     // A text that is not base64 stands for its own bytes.
     let told = json!({ "name": "bob", "file": { "bytes": 4 }, "more": [{ "bytes": 800 }, { "bytes": 10 }] });
     assert_eq!((&lines[1]["input"], &lines[1]["inputBytes"]), (&told, &json!(input.to_string().len())), "{text}");
+}
+
+#[tokio::test]
+async fn a_download_is_in_flight_until_it_has_been_read() {
+    let registry = Registry::new();
+    registry.register(Registration::new(Keep::SPEC, Handler::endpoint(Kept))).unwrap();
+    let limits = CallerLimits::new().with_max_in_flight(1).with_max_waiting(0, Duration::ZERO);
+    let gateway = Gateway::builder().with_registry(registry).with_limits(limits).build().await.unwrap();
+    let download = || {
+        let file = Body::stream(stream::iter([Ok("he".into()), Ok("llo".into())]));
+        gateway.registry().execute::<Keep>(KeepInput { name: "ann".to_owned(), file, more: Vec::new() })
+    };
+    for is_read in [true, false] {
+        let body = download().await.unwrap().data;
+        assert_eq!(download().await.unwrap_err().code().as_str(), "TOO_MANY_REQUESTS");
+        if is_read {
+            assert_eq!(body.bytes(1024).await.unwrap(), "hello");
+        } else {
+            drop(body);
+        }
+    }
+    download().await.unwrap();
 }

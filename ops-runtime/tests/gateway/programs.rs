@@ -73,7 +73,8 @@ async fn a_program_sees_what_is_denied() {
 
 #[tokio::test]
 async fn a_mistake_says_where() {
-    let gateway = Shop::new().gateway().with_tools(Tools::Code).build().await.unwrap();
+    let limits = Limits::new().with_cpu(Duration::from_secs(2));
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).with_program_limits(limits).build().await.unwrap();
     let mut client = owner(&gateway).await;
     for (code, told) in [
         ("return 1 +", &["The program failed: SyntaxError"][..]),

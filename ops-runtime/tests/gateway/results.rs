@@ -83,6 +83,21 @@ async fn images_beside_a_structured_result_are_shown() {
 }
 
 #[tokio::test]
+async fn a_failed_tool_that_says_why_only_by_structure_is_heard() {
+    static LOCK: OperationSpec = OperationSpec::query("shop.lock");
+    let answer = |_, _| async {
+        let mut meta = McpMeta::new(true, Vec::new());
+        meta.structured_content = Some(json!({ "code": "LOCKED" }));
+        Ok(serde_json::to_value(ResponseEnvelope::mcp(json!({ "code": "LOCKED" }), meta)).unwrap())
+    };
+    let shop = Shop::new();
+    shop.registry.register(Registration::new(&LOCK, Handler::dynamic(answer))).unwrap();
+    let gateway = shop.gateway().build().await.unwrap();
+    let result = owner(&gateway).await.call("call", json!({ "id": "shop.lock" })).await;
+    assert_eq!((texts(&result), &result["isError"]), (vec![r#"{"code":"LOCKED"}"#], &json!(true)), "{result}");
+}
+
+#[tokio::test]
 async fn resources_beside_a_structured_result_are_shown() {
     static READ: OperationSpec = OperationSpec::query("shop.readFile");
     for (size, is_cut) in [(100, false), (20_000, true)] {

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use ops_runtime::access::CallPolicy;
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::gateway::{Gateway, ResultLimits, Tools};
+use ops_runtime::gateway::{CallerLimits, Gateway, ResultLimits, Tools};
 use ops_runtime::http::HttpConfig;
 use ops_runtime::mcp::McpPeer;
 use ops_runtime::program::{Limits, MemoryStore};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, Context};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::audit::Kept;
 use crate::client::{Client, REVISIONS};
@@ -180,4 +182,42 @@ async fn an_argument_of_execute_that_says_nothing_is_none() {
         let answer = client.call("execute", arguments.clone()).await;
         assert!(texts(&answer)[0].contains(told), "{arguments}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_decision_is_taken_only_by_a_program_that_goes_on() {
+    static WAIT: OperationSpec = OperationSpec::query("shop.wait");
+    let (shop, kept) = (Shop::new(), Kept::default());
+    let (begun, end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (tells, awaits) = (begun.clone(), end.clone());
+    let wait = move |_: Value, _: Context| {
+        let (begun, end) = (tells.clone(), awaits.clone());
+        async move {
+            begun.add_permits(1);
+            drop(end.acquire().await);
+            Ok::<_, CallError>(json!("waited"))
+        }
+    };
+    shop.registry.register(Registration::new(&WAIT, Handler::dynamic(wait))).unwrap();
+    let limits = CallerLimits::new().with_max_in_flight(1).with_max_waiting(0, Duration::ZERO);
+    let gateway = shop.gateway().with_tools(Tools::Code).with_limits(limits).with_audit(kept.log());
+    let gateway = gateway.build().await.unwrap();
+    let (mut busy, mut client) = (owner(&gateway).await, owner(&gateway).await);
+    let code = "return await ops.shop.renamePet({ petId: 7, name: 'Max' })";
+    let waits = client.call("execute", json!({ "code": code })).await;
+    let (key, ask) = (part(&waits, "\"resume\": \"", '"'), part(&waits, "(key ", ')'));
+    assert_eq!(kept.outcomes(&gateway).await, ["shop.renamePet APPROVAL_NEEDED"]);
+    // Another program of the same caller runs.
+    let other = json!({ "name": "execute", "arguments": { "code": "return await ops.shop.wait({})" } });
+    let id = busy.send("tools/call", other).await;
+    begun.acquire().await.unwrap().forget();
+    let declined = json!({ "code": code, "resume": key, "decline": [ask] });
+    let refused = client.call("execute", declined.clone()).await;
+    assert!(texts(&refused)[0].contains("TOO_MANY_REQUESTS"), "{refused}");
+    assert_eq!(kept.outcomes(&gateway).await, [""; 0]);
+    end.add_permits(1);
+    busy.answer(id).await;
+    assert_eq!(kept.outcomes(&gateway).await, ["shop.wait ok"]);
+    client.call("execute", declined).await;
+    assert_eq!(kept.outcomes(&gateway).await, ["shop.renamePet ACCESS_DENIED"]);
 }

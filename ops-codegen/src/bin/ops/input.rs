@@ -18,6 +18,12 @@ const SHOWN: usize = 8;
 /// How many schemas are visited for one property; a document may have cycles.
 const LIMIT: usize = 256;
 
+/// The keywords whose members hold for all values, or for those that choose them.
+const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
+/// The keywords by which a schema declares properties, or has schemas that do.
+const DECLARING: [&str; 8] = ["properties", "$ref", "allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"];
+
 /// Adds `NAME=VALUE` pairs to an input; `schema` is whole, with its `$defs`.
 ///
 /// # Errors
@@ -165,19 +171,45 @@ fn split<'a>(path: &'a str, schemas: &[&Value]) -> (&'a str, Option<&'a str>) {
     (name, rest.strip_prefix('.'))
 }
 
-/// All schemas for a value: references followed, and the members of `allOf`, `anyOf` and `oneOf`.
+/// All schemas for a value: those of [`unconditional`], and behind them those that hold under conditions.
 pub(crate) fn views<'a>(open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
-    joined(open, root, &["allOf", "anyOf", "oneOf"])
+    joined(open, root, &ALTERNATIVES, conditional)
+}
+
+/// The schemas for a value that depend on no condition: references followed, and the members of `allOf`, `anyOf` and
+/// `oneOf`.
+pub(crate) fn unconditional<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
+    joined(vec![schema], root, &ALTERNATIVES, |_| Vec::new())
 }
 
 /// The schemas that a value has to match, all of them: references followed, and the members of `allOf`.
 pub(crate) fn parts<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
-    joined(vec![schema], root, &["allOf"])
+    joined(vec![schema], root, &["allOf"], |_| Vec::new())
 }
 
-fn joined<'a>(mut open: Vec<&'a Value>, root: &'a Value, keywords: &[&str]) -> Vec<&'a Value> {
-    let mut seen: Vec<&Value> = Vec::new();
-    while let Some(schema) = open.pop() {
+/// The schemas that hold for some values only, if they can declare properties. `if` only tests what is declared
+/// elsewhere.
+fn conditional(schema: &Value) -> Vec<&Value> {
+    let branches = ["then", "else"].into_iter().filter_map(|keyword| schema.get(keyword));
+    let dependent = schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    branches.chain(dependent).filter(|branch| can_declare(branch)).collect()
+}
+
+/// True if a schema may declare properties, itself or by the schemas in it.
+fn can_declare(schema: &Value) -> bool {
+    DECLARING.into_iter().any(|keyword| schema.get(keyword).is_some())
+}
+
+/// The schemas themselves, those to which they refer, and the members of their `keywords`; behind all of them, those that
+/// `later` gives for one of them.
+fn joined<'a>(
+    mut open: Vec<&'a Value>,
+    root: &'a Value,
+    keywords: &[&str],
+    later: fn(&'a Value) -> Vec<&'a Value>,
+) -> Vec<&'a Value> {
+    let (mut seen, mut last): (Vec<&Value>, Vec<&Value>) = (Vec::new(), Vec::new());
+    while let Some(schema) = open.pop().or_else(|| last.pop()) {
         if seen.len() >= LIMIT || seen.iter().any(|other| std::ptr::eq(*other, schema)) {
             continue;
         }
@@ -185,8 +217,9 @@ fn joined<'a>(mut open: Vec<&'a Value>, root: &'a Value, keywords: &[&str]) -> V
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
         open.extend(target.and_then(|pointer| root.pointer(pointer)));
         for keyword in keywords {
-            open.extend(schema.get(keyword).and_then(Value::as_array).into_iter().flatten());
+            open.extend(schema.get(*keyword).and_then(Value::as_array).into_iter().flatten());
         }
+        last.extend(later(schema));
     }
     seen
 }

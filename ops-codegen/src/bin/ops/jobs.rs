@@ -115,14 +115,17 @@ impl Server {
 
     /// The URLs without the credentials in them.
     fn shown(&self) -> String {
-        let shown = self.urls.split(',').map(|url| match url.rsplit_once('@') {
-            Some((before, host)) => {
-                format!("{}{host}", before.split_inclusive("//").next().filter(|s| s.ends_with("//")).unwrap_or(""))
-            }
-            None => url.to_owned(),
-        });
-        shown.collect::<Vec<_>>().join(",")
+        without_credentials(&self.urls)
     }
+}
+
+/// URLs without credentials: `..` stands for all that is before the last `@`, except the first scheme. A password that
+/// is written wrong may have commas and `://`, so no part before that `@` is known to be a host.
+fn without_credentials(urls: &str) -> String {
+    let Some((before, hosts)) = urls.rsplit_once('@') else { return urls.to_owned() };
+    let schemes = ["nats://", "tls://", "ws://", "wss://"];
+    let scheme = schemes.into_iter().find(|scheme| before.starts_with(scheme)).unwrap_or_default();
+    format!("{scheme}..@{hosts}")
 }
 
 /// The text of a file of credentials.
@@ -308,7 +311,7 @@ fn id_of(text: &str) -> Result<JobId, Failure> {
 }
 
 fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+    crate::report::json(&format!("{value:#}\n")).into_owned()
 }
 
 /// Columns of cells, the first row above them.
@@ -323,4 +326,31 @@ fn table(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_password_is_shown() {
+        for (urls, shown) in [
+            ("nats://127.0.0.1:4222", "nats://127.0.0.1:4222"),
+            ("nats://a:4222,b:4222", "nats://a:4222,b:4222"),
+            ("nats://ann:pass@a:4222,tls://b:4222", "nats://..@a:4222,tls://b:4222"),
+            ("nats://a,nats://ann:pass@b", "nats://..@b"),
+            ("tls://ann:pa,ss@host:4222", "tls://..@host:4222"),
+            ("nats://ann:p//a,s@s@host", "nats://..@host"),
+            ("nats://ann:pa://ss@host", "nats://..@host"),
+            ("ann:pa,ss@host", "..@host"),
+            ("ann:pa://ss@host", "..@host"),
+        ] {
+            assert_eq!(without_credentials(urls), shown);
+        }
+    }
+
+    #[test]
+    fn json_cannot_control_a_terminal() {
+        assert_eq!(pretty(&json!(["\u{9b}2J"])), "[\n  \"\\u009b2J\"\n]\n");
+    }
 }

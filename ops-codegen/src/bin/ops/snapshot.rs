@@ -14,7 +14,7 @@ use crate::arguments::SnapshotArguments;
 use crate::failure::Failure;
 use crate::modules::runtime;
 use crate::progress::Progress;
-use crate::report::{Reporter, clean, print};
+use crate::report::{Reporter, clean, json, print};
 use crate::server::Server;
 
 pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
@@ -30,7 +30,8 @@ pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
         let taken = runtime.block_on(server.snapshot(arguments.timeout));
         drop(progress);
         let done = taken.and_then(|snapshot| match &target {
-            None => print(&snapshot.to_string()),
+            // The same values, whose texts cannot control a terminal.
+            None => print(&json(&snapshot.to_string())),
             Some(path) if arguments.check => check(path, &snapshot),
             Some(path) => write(path, &snapshot),
         });

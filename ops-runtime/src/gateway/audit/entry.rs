@@ -26,9 +26,11 @@ pub struct AuditEntry {
     pub outcome: String,
     /// How long the call took.
     pub duration: Duration,
-    /// The size of the input as JSON, in bytes. Files beside it are included if their sizes are known.
+    /// The size of the input as JSON, in bytes: that of its text, if it came as text. Files beside it are included if
+    /// their sizes are known.
     pub input_bytes: Option<usize>,
-    /// The size of the result as JSON, or that of a file, in bytes; `None` for an error, or if unknown.
+    /// The size of the result as JSON, or that of a file, in bytes; `None` for an error, or if unknown. That of a text,
+    /// such as a response, is its size as it came.
     pub output_bytes: Option<usize>,
     /// The outcome of asking for approval; `None` if it was not required.
     pub approval: Option<Approval>,

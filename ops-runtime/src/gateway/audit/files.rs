@@ -47,6 +47,11 @@ pub(in crate::gateway) fn told<'v>(entry: &Entry, input: &'v Value, context: Opt
     Cow::Owned(told)
 }
 
+/// True if bodies are passed beside the JSON of an input.
+pub(in crate::gateway) fn are_beside(context: &Context) -> bool {
+    bodies(Some(context)).is_some()
+}
+
 fn bodies(context: Option<&Context>) -> Option<&Bodies> {
     context?.extension::<Bodies>().filter(|bodies| !bodies.is_empty())
 }

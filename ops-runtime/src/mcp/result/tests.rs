@@ -30,6 +30,9 @@ fn where_the_data_stands() {
             json!({ "content": [text("no")], "structuredContent": { "why": 1 }, "isError": true }),
             json!([text("no")]),
         ),
+        (Content, json!({ "content": [], "structuredContent": { "why": 1 }, "isError": true }), json!({ "why": 1 })),
+        (Wrapped, json!({ "structuredContent": { "result": 1 }, "isError": true }), json!({ "result": 1 })),
+        (Structured, json!({ "content": [], "structuredContent": null, "isError": true }), json!([])),
         // Content that is no list is the only block.
         (Content, json!({ "content": "plain" }), json!([text("plain")])),
         (Content, json!({ "content": text("one") }), json!([text("one")])),

@@ -90,9 +90,10 @@ pub(super) fn error_text(error: &CallError) -> String {
 
 /// The result of a failed call: the part of the error that the caller may see, as text and for programs.
 pub(super) fn failure(error: &CallError) -> CallToolResult {
-    // The content of another server's failed tool is passed on.
-    let content = error.mcp_meta().map(|meta| meta.content.iter().map(block).collect());
-    let mut result = CallToolResult::error(content.unwrap_or_else(|| vec![Block::text(error_text(error))]));
+    // The content of another server's failed tool is passed on; without any, the error's own text says why.
+    let content: Vec<Block> = error.mcp_meta().into_iter().flat_map(|meta| &meta.content).map(block).collect();
+    let content = if content.is_empty() { vec![Block::text(error_text(error))] } else { content };
+    let mut result = CallToolResult::error(content);
     note(&mut result, "ops/error", serde_json::to_value(error).unwrap_or_default());
     result
 }

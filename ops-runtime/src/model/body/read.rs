@@ -124,6 +124,21 @@ impl Body {
         }
     }
 
+    /// Keeps a value until a stream has been read or is dropped; that of another body is dropped at once.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn hold_until_read(&self, held: impl Send + 'static) {
+        let Content::Stream(shared) = &self.content else { return };
+        let mut stream = shared.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pieces) = stream.take() {
+            let mut held = Some(held);
+            let end = stream::poll_fn(move |_| {
+                drop(held.take());
+                Poll::Ready(None)
+            });
+            *stream = Some(Box::pin(pieces.chain(end)));
+        }
+    }
+
     /// True if the body is a stream, which can be read once.
     pub fn is_stream(&self) -> bool {
         matches!(self.content, Content::Stream(_))

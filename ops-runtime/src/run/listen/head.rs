@@ -240,8 +240,8 @@ mod tests {
     #[tokio::test]
     async fn a_late_head_wakes_the_connection() {
         let watch = Watch::new(Duration::from_millis(80)).unwrap();
-        let (requests, other) = (watch.connection(), watch.connection());
         let began = Instant::now();
+        let (requests, other) = (watch.connection(), watch.connection());
         let _request = other.begin();
         poll_fn(|task| requests.poll_late(task)).await;
         assert!(began.elapsed() >= Duration::from_millis(80));

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::guard::Guard;
 use super::invocation::Invocation;
-use super::{EnvelopeStream, failed, named, open, output, start_erased, with_json_bodies};
+use super::{EnvelopeStream, ended, failed, named, open, output, start_erased, with_json_bodies};
 use crate::model::body::handover::Bodies;
+use crate::run::ending::Ending;
 use crate::run::payload::Payload;
 use crate::run::registry::{Entry, Exact};
 use crate::{CallError, OutputPolicy, ResponseEnvelope};
@@ -22,7 +23,7 @@ pub struct CallFuture(State);
 
 enum State {
     Refused(Option<CallError>),
-    Running(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy),
+    Running(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy, Option<Ending>),
 }
 
 impl Future for CallFuture {
@@ -30,10 +31,11 @@ impl Future for CallFuture {
 
     fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
         Poll::Ready(match &mut self.get_mut().0 {
-            State::Running(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
+            State::Running(guard, entry, policy, ending) => match ready!(Pin::new(guard).poll(task)) {
                 Ok(mut envelope) => {
                     entry.disown(&mut envelope.meta);
-                    output::dynamic(entry, *policy, envelope).map_err(|error| named(error, &entry.spec))
+                    let checked = output::dynamic(entry, *policy, envelope);
+                    ended(ending.take(), checked.map_err(|error| named(error, &entry.spec)))
                 }
                 Err(error) => Err(failed(error, &entry.spec)),
             },
@@ -73,7 +75,8 @@ fn start(mut call: Invocation, id: &str, mut input: Value) -> Result<State, Call
     }
     let checked = entry.check_input(&input, &call.context).and_then(|()| entry.check_members(&input, &call.context));
     checked.map_err(|error| call.refused(entry, &input, error))?;
-    Ok(State::Running(start_erased(call, entry, input)?, entry.clone(), policy))
+    let ending = call.ending(handler);
+    Ok(State::Running(start_erased(call, entry, input)?, entry.clone(), policy, ending))
 }
 
 /// Checks an input as [`call`] does, without the call. Members that the operation would pass over are wrong: whoever is asked about

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::guard::Limits;
 use crate::model::nearest::{nearest, question};
+use crate::run::ending::Ending;
 use crate::run::registry::Entry;
 use crate::{CallError, CallOptions, Context, ErrorCode, Handler, Identity, OutputPolicy, Registry};
 
@@ -62,6 +63,21 @@ impl Invocation {
         }
         self.context.timeout = entry.timeout();
         Ok((entry, handler))
+    }
+
+    /// What the check of the call's result is reported to, if the handler notes how calls end.
+    #[inline]
+    pub(super) fn ending(&mut self, handler: &Handler) -> Option<Ending> {
+        handler.notes_end.then(|| self.noted())
+    }
+
+    /// Gives the handler what it adds to. A function of its own, so that the code of other calls stays small.
+    #[cold]
+    #[inline(never)]
+    fn noted(&mut self) -> Ending {
+        let ending = Ending::default();
+        self.context.put_own(ending.clone());
+        ending
     }
 
     /// Reports a refused call to the operation's handler.

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum, ValueHint, value_parser};
 use ops_runtime::registry::OutputPolicy;
 
 use super::{Choice, InspectArguments, Rules};
+use crate::server::{is_config, is_tools};
 
 pub(super) const RUN: &str = "\
 The program is the body of an async function: `return await ops.shop.showPet({ petId: 7 })`. It has
@@ -130,7 +131,10 @@ impl CallArguments {
         let Self { spec, operation, server, credentials, .. } = self;
         // Else they are of a call, not of what is read to show the operation.
         let credentials = if server.is_given() { credentials.given } else { Credentials::default() };
-        InspectArguments { spec: Some(spec), operation, choice: Choice::default(), server, credentials, json: false }
+        // What follows the tool of a server is its input; only a snapshot of the server stands before the tool.
+        let is_tool = server.is_given() && !is_config(&spec) && (operation.is_none() || !is_tools(&spec));
+        let (spec, operation) = if is_tool { (None, Some(spec)) } else { (Some(spec), operation) };
+        InspectArguments { spec, operation, choice: Choice::default(), server, credentials, json: false }
     }
 }
 

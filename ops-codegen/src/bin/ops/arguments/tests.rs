@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
 
-use super::Arguments;
+use super::{Arguments, Command};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -76,6 +76,33 @@ fn words(command: &str) -> Vec<String> {
     }
     words.extend((!word.is_empty()).then_some(word));
     words
+}
+
+#[test]
+fn the_help_of_a_tool_is_that_of_the_first_name() {
+    let folder = std::env::temp_dir().join(format!("ops-help-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let snapshot = folder.join("tools.json");
+    std::fs::write(&snapshot, r#"{"tools":[{"name":"search","inputSchema":{"type":"object"}}]}"#).unwrap();
+    let (folder_name, snapshot_name) = (folder.to_str().unwrap(), snapshot.to_str().unwrap());
+    let url = "https://x.example/mcp";
+    for (words, spec, operation) in [
+        (&["--url", url, "search", "query=cats"][..], None, "search"),
+        (&["search", "query=cats", "--", "npx", "server"], None, "search"),
+        (&["--url", url, "search"], None, "search"),
+        // A tool that has the name of a folder.
+        (&["--url", url, folder_name], None, folder_name),
+        (&["--url", url, snapshot_name, "search", "query=cats"], Some(snapshot_name), "search"),
+        (&["shop.yaml", "showPet", "petId=7"], Some("shop.yaml"), "showPet"),
+    ] {
+        let Command::Call(call) = Arguments::try_parse_from([&["ops", "call"][..], words].concat()).unwrap().command
+        else {
+            panic!("{words:?}");
+        };
+        let shown = call.into_inspect();
+        assert_eq!((shown.spec.as_deref(), shown.operation.as_deref()), (spec, Some(operation)), "{words:?}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// The page of the book with all options; `UPDATE_GOLDEN=1` writes it.

@@ -153,7 +153,6 @@ fn is_text(content_type: &str) -> bool {
     let others = [
         "csv",
         "ecmascript",
-        "geo+json-seq",
         "graphql",
         "javascript",
         "jose",
@@ -168,7 +167,7 @@ fn is_text(content_type: &str) -> bool {
         "xml",
     ];
     let own = sub.strip_prefix("x-").unwrap_or(sub);
-    let is_suffix = |suffix: &str| ["json", "xml", "yaml"].contains(&suffix);
+    let is_suffix = |suffix: &str| ["json", "json-seq", "xml", "yaml"].contains(&suffix);
     kind == "text"
         || kind == "application" && (formats.contains(&own) || others.contains(&sub))
         || sub.rsplit_once('+').is_some_and(|(_, suffix)| is_suffix(suffix))
@@ -187,6 +186,7 @@ mod tests {
             ("application/x-yaml; charset=utf-8", &[], false),
             ("application/x-ndjson", &[], false),
             ("application/json-seq", &[], false),
+            ("application/qlog+json-seq", &[], false),
             ("image/svg+xml", &[], false),
             ("image/png", &["text/plain"], true),
             ("text/plain", &["image/png"], true),

@@ -45,6 +45,19 @@ fn values_are_read_as_their_schema_says() {
 }
 
 #[test]
+fn what_holds_under_a_condition_is_read_by_its_schema() {
+    let schema = json!({
+        "properties": { "method": { "type": "string" } },
+        "if": { "properties": { "method": { "const": "card" } } },
+        "then": { "properties": { "number": { "type": "string" } } },
+        "dependentSchemas": { "number": { "properties": { "month": { "type": "string" } } } },
+    });
+    let mut input = Value::Null;
+    add(&mut input, &["method=card", "number=4111", "month=7"].map(str::to_owned), &schema).unwrap();
+    assert_eq!(input, json!({ "method": "card", "number": "4111", "month": "7" }));
+}
+
+#[test]
 fn a_text_is_a_value_or_an_item() {
     let integers = json!({ "type": "array", "items": { "type": "integer" } });
     let schema = json!({ "properties": {

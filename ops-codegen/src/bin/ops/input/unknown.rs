@@ -3,7 +3,7 @@
 use ops_runtime::nearest::{nearest, question};
 use serde_json::{Map, Value};
 
-use super::{has_kind, views};
+use super::{can_declare, has_kind, views};
 
 /// How many names are shown if none is similar to the given one.
 const SHOWN: usize = 8;
@@ -70,8 +70,7 @@ fn declares(schema: &Value) -> bool {
 fn is_open(schema: &Value) -> bool {
     let more = |key: &str| schema.get(key).is_some_and(|more| more == true || more.is_object());
     let says = |key: &str| schema.get(key).is_some();
-    let is_free = has_kind(schema, "object")
-        && !["properties", "additionalProperties", "allOf", "anyOf", "oneOf", "$ref"].into_iter().any(says);
+    let is_free = has_kind(schema, "object") && !can_declare(schema) && !says("additionalProperties");
     *schema == Value::Bool(true) || more("additionalProperties") || says("patternProperties") || is_free
 }
 
@@ -131,6 +130,23 @@ mod tests {
                 "free": { "type": "object", "properties": { "a": {} }, "additionalProperties": true },
                 "any": {},
                 "either": { "oneOf": [{ "properties": { "left": {} } }, { "properties": { "right": {} } }] },
+                "when": {
+                    "type": "object",
+                    "properties": { "method": { "enum": ["card", "iban"] } },
+                    "if": { "properties": { "method": { "const": "card" } } },
+                    "then": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
+                    "else": {
+                        "type": "object",
+                        "if": { "required": ["country"] },
+                        "then": { "properties": { "iban": { "type": "string" } } },
+                        "else": { "type": "object", "required": ["method"] },
+                    },
+                    "dependentSchemas": {
+                        "iban": { "properties": { "holder": { "type": "string" } } },
+                        "number": { "additionalProperties": true },
+                        "method": true,
+                    },
+                },
                 "loose": { "anyOf": [{ "properties": { "left": {} } }, { "type": "object" }] },
             },
             "$defs": {
@@ -155,6 +171,7 @@ mod tests {
                 "unknown argument `body.more.list.nam`: did you mean `body.more.list.name`?",
             ),
             (json!({ "either": { "lift": 1 } }), "unknown argument `either.lift`: did you mean `either.left`?"),
+            (json!({ "when": { "nmber": 1 } }), "unknown argument `when.nmber`: did you mean `when.number`?"),
             (
                 json!({ "body": { "zzz": 1 }, "petid": 1 }),
                 "unknown argument `body.zzz`: `body` has `body.more`, `body.list`, `body.name`\n\
@@ -173,6 +190,7 @@ mod tests {
             json!({ "petId": 7, "body": { "name": "x", "more": { "more": { "name": "y" } } } }),
             json!({ "labels": { "x": "y" }, "free": { "b": 1 }, "any": { "x": { "y": 1 } }, "loose": { "z": 1 } }),
             json!({ "either": { "left": 1, "right": 2 }, "filter.name": "x" }),
+            json!({ "when": { "method": "card", "number": "4", "iban": "x", "holder": "y" } }),
             json!(7),
         ] {
             assert_eq!(told_of(input.clone(), false), "", "{input}");

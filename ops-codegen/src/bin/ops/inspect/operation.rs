@@ -13,7 +13,7 @@ use super::example;
 use crate::arguments::InspectArguments;
 use crate::failure::Failure;
 use crate::find::find;
-use crate::input::{parts, views};
+use crate::input::{parts, unconditional, views};
 use crate::report::{clean, line};
 use crate::summary;
 
@@ -94,11 +94,13 @@ fn properties(spec: &OperationSpec, input: &Value, described: &Described) -> Vec
 fn of_body(name: &str, schema: &Value, root: &Value) -> Vec<Property> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     let required = required(schema, root);
-    for view in views(vec![schema], root).into_iter().filter(|view| view.get("properties").is_some()) {
+    // The views behind them hold under conditions: what these require is optional.
+    let unconditional = unconditional(schema, root).len();
+    for (at, view) in views(vec![schema], root).into_iter().enumerate() {
         for (inner, schema) in view.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let is_sent = schema.get("readOnly") != Some(&Value::Bool(true));
             if is_sent && seen.insert(inner) {
-                let is_required = required.contains(inner.as_str()) || requires(view, inner);
+                let is_required = required.contains(inner.as_str()) || at < unconditional && requires(view, inner);
                 found.push(property(format!("{name}.{inner}"), String::new(), schema, root, is_required));
             }
         }

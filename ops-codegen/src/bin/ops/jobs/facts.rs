@@ -8,7 +8,7 @@ use ops_runtime::durable::record::{DeadLetter, Ended, FailedAttempt, JobRecord, 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::report::line;
+use crate::report::{self, line};
 
 /// The most characters of an error in a table.
 const ERROR: usize = 72;
@@ -179,7 +179,7 @@ impl Facts {
             match value {
                 Value::String(value) => text.push_str(&format!("{name:widest$}  {}\n", line(&value))),
                 Value::Object(_) | Value::Array(_) => {
-                    let indented = format!("{value:#}").replace('\n', "\n    ");
+                    let indented = report::json(&format!("{value:#}")).replace('\n', "\n    ");
                     text.push_str(&format!("{name}\n    {indented}\n"));
                 }
                 value => text.push_str(&format!("{name:widest$}  {value}\n")),
@@ -243,6 +243,16 @@ mod tests {
             assert_eq!(rfc3339(millis), expected);
         }
         assert!(rfc3339(u64::MAX).ends_with('Z'));
+    }
+
+    #[test]
+    fn what_a_caller_sends_cannot_control_a_terminal() {
+        let id: JobId = "mail.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+        for told in ["\"\u{9b}31m\"", "[\"\u{9b}31m\"]", "{\"a\":\"\u{9b}31m\"}", "{\"\u{9b}31m\":1}"] {
+            let result = RawValue::from_string(told.to_owned()).unwrap();
+            let text = Facts { result: Some(result), ..Facts::unknown(id.clone()) }.text();
+            assert!(text.contains("31m") && !text.contains('\u{9b}'), "{text:?}");
+        }
     }
 
     #[test]

@@ -39,14 +39,9 @@ pub(super) fn print(arguments: &ServeArguments, is_mock_server: bool) -> Result<
     }
     let unknown = |error: std::io::Error| Failure::Failed(format!("the path of this command is unknown: {error}"));
     let command = std::env::current_exe().map_err(unknown)?;
-    let arguments: Result<Vec<String>, OsString> = std::env::args_os().skip(1).map(OsString::into_string).collect();
-    let arguments = arguments.map_err(|argument| {
-        let argument = argument.display();
-        Failure::Usage(format!(
-            "`{argument}` is not UTF-8, as the text of a configuration has to be: name it otherwise"
-        ))
-    })?;
-    let arguments = absolute(arguments.into_iter().filter(|argument| argument != "--print-config"));
+    let command = text(command.into_os_string())?;
+    let arguments = std::env::args_os().skip(1).map(text).collect::<Result<Vec<_>, _>>()?;
+    let arguments = absolute(arguments.into_iter().filter(|argument| argument != "--print-config"))?;
     let server = json!({ "command": command, "args": arguments });
     let config = json!({ "mcpServers": { "ops": server } });
     let mut stdout = std::io::stdout().lock();
@@ -57,8 +52,20 @@ fn is_url(text: &str) -> bool {
     text.contains("://")
 }
 
-/// The arguments with absolute paths. The value of an option is a path only if the option says so.
-fn absolute(arguments: impl Iterator<Item = String>) -> Vec<String> {
+/// The text of an argument or a path.
+fn text(name: OsString) -> Result<String, Failure> {
+    name.into_string().map_err(|name| {
+        let name = name.display();
+        Failure::Usage(format!("`{name}` is not UTF-8, as the text of a configuration has to be: name it otherwise"))
+    })
+}
+
+/// The arguments with absolute paths. The value of an option is a path only if the option says so; behind `--` there are no
+/// options.
+///
+/// # Errors
+/// If the path of the working folder is no text.
+fn absolute(arguments: impl Iterator<Item = String>) -> Result<Vec<String>, Failure> {
     let serve = ServeArguments::augment_args(clap::Command::new("serve"));
     let is_path = |hint: ValueHint| matches!(hint, ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath);
     let of = |name: &str| {
@@ -68,19 +75,24 @@ fn absolute(arguments: impl Iterator<Item = String>) -> Vec<String> {
             .find(names)
             .map(|option| (option.get_action().takes_values(), is_path(option.get_value_hint())))
     };
-    let absolute = |text: String| match std::path::absolute(&text) {
-        Ok(path) if !is_url(&text) => path.to_string_lossy().into_owned(),
-        _ => text,
+    let absolute = |name: String| match std::path::absolute(&name) {
+        Ok(path) if !is_url(&name) => text(path.into_os_string()),
+        _ => Ok(name),
     };
     // The first is the name of the subcommand. What the next one is, if an option has said so.
-    let (mut next, mut all) = (Some(false), Vec::new());
+    let (mut next, mut has_ended, mut all) = (Some(false), false, Vec::new());
     for argument in arguments {
         let made = match (next.take(), argument.strip_prefix("--")) {
-            (Some(true), _) => absolute(argument),
+            (Some(true), _) => absolute(argument)?,
             (Some(false), _) => argument,
+            (None, Some("")) if !has_ended => {
+                has_ended = true;
+                argument
+            }
+            (None, _) if has_ended => absolute(argument)?,
             (None, Some(option)) => match option.split_once('=') {
                 Some((name, value)) if of(name).is_some_and(|(_, is_path)| is_path) => {
-                    format!("--{name}={}", absolute(value.to_owned()))
+                    format!("--{name}={}", absolute(value.to_owned())?)
                 }
                 Some(_) => argument,
                 None => {
@@ -89,9 +101,24 @@ fn absolute(arguments: impl Iterator<Item = String>) -> Vec<String> {
                     argument
                 }
             },
-            (None, None) => absolute(argument),
+            (None, None) => absolute(argument)?,
         };
         all.push(made);
     }
-    all
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behind_two_hyphens_all_is_a_path() {
+        let here = std::env::current_dir().unwrap();
+        let given = "serve --mock a.yaml --tools search -- b.yaml --audit https://x.example/c";
+        let made = absolute(given.split(' ').map(str::to_owned)).ok().unwrap();
+        let path = |name: &str| here.join(name).to_str().unwrap().to_owned();
+        let (first, second, third) = (path("a.yaml"), path("b.yaml"), path("--audit"));
+        assert_eq!(made[2..], [&*first, "--tools", "search", "--", &*second, &*third, "https://x.example/c"]);
+    }
 }

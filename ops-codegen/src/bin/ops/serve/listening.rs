@@ -1,6 +1,7 @@
 //! Where `ops serve` accepts calls: standard input, an address, or both; and its shutdown.
 
 use std::io::{self, Write};
+use std::net::IpAddr;
 
 use axum::Router;
 use ops_runtime::access::Identity;
@@ -99,12 +100,9 @@ impl Listening {
         if let Some(callers) = &self.callers {
             server = server.with_authenticator(callers.clone());
         }
-        let hosts: Vec<&str> = match self.hosts.as_slice() {
-            [] if is_local => LOCAL.to_vec(),
-            named => named.iter().map(String::as_str).collect(),
-        };
+        let hosts = if self.hosts.is_empty() && is_local { local_hosts(local.ip()) } else { self.hosts.clone() };
         if !hosts.is_empty() {
-            server = server.with_hosts(hosts.iter().copied());
+            server = server.with_hosts(hosts.iter().map(String::as_str));
         }
         if self.has_mcp {
             let _ = writeln!(anstream::stderr().lock(), "http://{local}/mcp");
@@ -114,15 +112,24 @@ impl Listening {
     }
 
     /// The server with the MCP server at `/mcp`.
-    fn with_mcp(&self, gateway: &Gateway, server: HttpServer, hosts: &[&str], stop: &CancelToken) -> HttpServer {
+    fn with_mcp(&self, gateway: &Gateway, server: HttpServer, hosts: &[String], stop: &CancelToken) -> HttpServer {
         let mut service = gateway.mcp_service().with_origins(&self.origins).with_cancel(stop.clone());
         // The names of the server are unknown; but all callers have to authenticate.
-        service = if hosts.is_empty() { service.with_any_host() } else { service.with_hosts(hosts.iter().copied()) };
+        service = match hosts {
+            [] => service.with_any_host(),
+            hosts => service.with_hosts(hosts.iter().map(String::as_str)),
+        };
         if let Some(callers) = self.callers.clone() {
             service = service.with_authenticator(move |request| callers.find(request));
         }
         server.with_routes(Router::new().route_service("/mcp", service))
     }
+}
+
+/// The names of the local host, and the loopback address at which the server listens: `127.0.1.1` is one, too.
+fn local_hosts(address: IpAddr) -> Vec<String> {
+    let own = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+    LOCAL.map(str::to_owned).into_iter().chain([own]).collect()
 }
 
 fn stopped(error: io::Error) -> Failure {

@@ -1,0 +1,29 @@
+//! How a call ends for its caller, told to a handler that notes it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::CallError;
+
+/// What is done when a result has been checked: without an error, or with the one that the caller gets instead.
+type Then = Box<dyn FnOnce(Option<&CallError>) + Send>;
+
+/// An extension of a call whose handler notes how it ends. Results are checked after the handler has returned them, and
+/// one that fails the check is an error for the caller.
+#[derive(Clone, Default)]
+pub(crate) struct Ending(Arc<Mutex<Vec<Then>>>);
+
+impl Ending {
+    /// Adds what is done when the result of the call has been checked. It is dropped if the call is dropped before.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn then(&self, then: impl FnOnce(Option<&CallError>) + Send + 'static) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(then));
+    }
+
+    /// The result has been checked.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end(self, error: Option<&CallError>) {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        all.into_iter().for_each(|then| then(error));
+    }
+}
