@@ -1,6 +1,8 @@
 //! The generic serde of generated types, through types as a generator prints them.
 #![allow(unreachable_pub, dead_code)]
 
+#[path = "record/foreign.rs"]
+mod foreign;
 #[path = "record/hostile.rs"]
 mod hostile;
 #[path = "record/shadow.rs"]

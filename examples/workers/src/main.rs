@@ -75,9 +75,12 @@ impl Broker {
             _ => command.args(["--addr", "127.0.0.1", "--port", &port]),
         };
         let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        let child =
+        let mut child =
             quiet.spawn().map_err(|error| format!("no broker ({error}): run tests/peers/install, or give --url"))?;
         while tokio::net::TcpStream::connect(format!("127.0.0.1:{port}")).await.is_err() {
+            if let Some(status) = child.try_wait()? {
+                return Err(format!("the broker has ended ({status}): start it yourself, and give --url").into());
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok((Self { transport: transport.to_owned(), url: format!("{transport}://127.0.0.1:{port}") }, child))
@@ -107,9 +110,13 @@ async fn call(broker: Broker) -> Result<(), Box<dyn Error>> {
     };
     let mut workers = [start()?, start()?, start()?];
     let remote = broker.remote().await?;
-    while remote.list().is_empty() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let announced = async {
+        while remote.list().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(60), announced).await;
+    waited.map_err(|_| "no worker has announced its operations within 60 s")?;
     tokio::time::sleep(Duration::from_millis(500)).await;
 
     let resize = |width| {

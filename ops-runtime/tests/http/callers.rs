@@ -389,15 +389,18 @@ async fn tokens_expire_and_are_exchanged_again() {
         *sts.says.lock().unwrap() = Some((200, answer));
     };
     let client = client(HttpConfig::new().with_base_url(&url).with_auth(exchange(&url)));
+    answer("long", json!(3_600));
+    assert_eq!(auth(&client, "t.x", by("hush-bob")).await.unwrap(), "Bearer long");
+    // A token that was just fetched is used, however soon it expires.
     answer("a", json!(0.2));
+    assert_eq!(auth(&client, "t.x", by("hush-bob")).await.unwrap(), "Bearer long");
     assert_eq!(auth(&client, "t.x", by("hush-ann")).await.unwrap(), "Bearer a");
     answer("b", Value::Null);
-    assert_eq!(auth(&client, "t.x", by("hush-ann")).await.unwrap(), "Bearer a");
     tokio::time::sleep(Duration::from_millis(250)).await;
     // Without a lifetime it is kept for minutes.
     assert_eq!(auth(&client, "t.x", by("hush-ann")).await.unwrap(), "Bearer b");
     assert_eq!(auth(&client, "t.x", by("hush-ann")).await.unwrap(), "Bearer b");
-    assert_eq!(sts.asked(), 2);
+    assert_eq!(sts.asked(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,7 +14,7 @@ use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{Body, Call, CallError, CallOptions, Operation};
 use serde_json::{Value, json};
 
-use crate::server::{Server, get_of, serve, spec};
+use crate::server::{Server, closed_port, get_of, serve, spec};
 
 fn get(name: &str) -> ops_runtime::spec::OperationSpec {
     spec(OperationKind::Query, name, get_of(format!("/{name}")))
@@ -54,7 +54,7 @@ async fn a_server_that_never_answers() {
     let options = CallOptions::new().with_timeout(Duration::from_millis(80));
     let error = client.call_with("t.silent", json!({}), options).await.unwrap_err();
     assert_eq!(error.code().as_str(), "TIMEOUT");
-    assert!(start.elapsed() < Duration::from_secs(2));
+    assert!(start.elapsed() < Duration::from_secs(60));
 }
 
 #[tokio::test]
@@ -80,10 +80,8 @@ async fn a_response_without_end() {
 
 #[tokio::test]
 async fn nobody_there() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let (_closed, address) = closed_port();
     let url = format!("http://{address}/?secret=hush");
-    drop(listener);
     let error = call(HttpConfig::new().with_base_url(url), "x").await.unwrap_err();
     assert_eq!(error.code().as_str(), "EXECUTION_ERROR");
     let told = format!("the request to http://{address} failed: ");
@@ -197,17 +195,17 @@ impl Call for Download {}
 
 #[tokio::test]
 async fn a_download_may_take_longer_than_a_call_but_not_be_silent() {
-    // Three pieces, and then silence.
+    // Three pieces, and then silence. Together they take longer than the call may.
     let pieces = || async {
         let pieces = stream::iter(0..3).then(|_| async {
-            tokio::time::sleep(Duration::from_millis(60)).await;
+            tokio::time::sleep(Duration::from_millis(700)).await;
             Ok::<_, std::io::Error>(Bytes::from_static(b"x"))
         });
         axum::body::Body::from_stream(pieces.chain(stream::pending()))
     };
     let url = serve(Router::new().route("/pieces", axum::routing::get(pieces))).await;
-    let config = HttpConfig::new().with_base_url(url).with_timeout(Duration::from_millis(100));
-    let client = HttpClient::new(config.with_idle_timeout(Duration::from_millis(300))).unwrap();
+    let config = HttpConfig::new().with_base_url(url).with_timeout(Duration::from_secs(2));
+    let client = HttpClient::new(config.with_idle_timeout(Duration::from_secs(2))).unwrap();
     let body = client.execute::<Download>(json!({})).await.unwrap().data;
     let start = Instant::now();
     let mut pieces = body.into_stream();
@@ -220,7 +218,7 @@ async fn a_download_may_take_longer_than_a_call_but_not_be_silent() {
     };
     assert_eq!(read, 3);
     assert!(error.to_string().contains("raise `with_idle_timeout`"), "{error}");
-    assert!(start.elapsed() > Duration::from_millis(300) && start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() > Duration::from_secs(2) && start.elapsed() < Duration::from_secs(60));
 }
 
 #[tokio::test]
@@ -330,7 +328,7 @@ async fn a_short_call_keeps_the_status_of_an_error_that_drips() {
         (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "7")], axum::body::Body::from_stream(drips))
     };
     let url = serve(Router::new().route("/x", axum::routing::get(drip))).await;
-    let config = HttpConfig::new().with_base_url(url).with_timeout(Duration::from_secs(3));
+    let config = HttpConfig::new().with_base_url(url).with_timeout(Duration::from_secs(5));
     let client = HttpClient::new(config).unwrap();
     client.add([spec(OperationKind::Query, "x", get_of("/x"))]).unwrap();
     let error = client.call("t.x", json!({})).await.unwrap_err();

@@ -10,7 +10,7 @@ use ops_runtime::{CallError, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use crate::script::{Script, ok, unavailable};
-use crate::server::{Server, get_of, spec};
+use crate::server::{Server, closed_port, get_of, spec};
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
@@ -120,10 +120,8 @@ async fn errors_say_how_often_a_request_was_sent_again() {
     let error = call(noting(&url, &seen), get_of("/x"), json!({})).await.unwrap_err();
     assert_eq!((&error.details()["statusCode"], &error.details()["retries"]), (&json!(503), &json!(2)));
 
-    // Nobody listens there.
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
+    let (_closed, address) = closed_port();
+    let url = format!("http://{address}");
     seen.lock().unwrap().clear();
     let error = call(noting(&url, &seen), get_of("/x"), json!({})).await.unwrap_err();
     assert_eq!(error.details(), &json!({ "retries": 2 }), "{error}");

@@ -19,9 +19,10 @@ use ops_runtime::registry::Execute;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{Call, CallOptions, Operation, ResponseEnvelope};
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 
 use crate::script::{Script, ok, unavailable};
-use crate::server::{get_of, serve, spec};
+use crate::server::{closed_port, get_of, serve, spec};
 
 fn later() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]).into_response()
@@ -103,12 +104,10 @@ async fn the_server_says_when() {
 
 #[tokio::test]
 async fn a_connection_that_cannot_be_made_is_tried_again() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let (socket, address) = closed_port();
     let late = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(60)).await;
-        let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+        let listener = socket.listen(128).unwrap();
         axum::serve(listener, Router::new().fallback(any(|| async { "here" }))).await
     });
     let retry = Retry::new().with_first_delay(Duration::from_millis(200)).with_max_retries(20);
@@ -120,11 +119,13 @@ async fn a_connection_that_cannot_be_made_is_tried_again() {
 #[tokio::test]
 async fn only_so_many_requests_are_under_way() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let counts = (now.clone(), most.clone());
+    let shared = (now.clone(), most.clone(), Arc::new(Barrier::new(3)));
     let app = Router::new().fallback(any(move || {
-        let (now, most) = counts.clone();
+        let (now, most, met) = shared.clone();
         async move {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            // Each waits for two others, and then for a fourth, which must not come.
+            met.wait().await;
             tokio::time::sleep(Duration::from_millis(10)).await;
             now.fetch_sub(1, Ordering::SeqCst);
         }
@@ -132,8 +133,9 @@ async fn only_so_many_requests_are_under_way() {
     let config = HttpConfig::new().with_base_url(serve(app).await).with_max_in_flight(3);
     let client = HttpClient::new(config).unwrap();
     client.add([spec(OperationKind::Query, "x", get_of("/x"))]).unwrap();
-    let calls = (0..12).map(|_| client.call("t.x", json!({})));
-    assert!(futures_util::future::join_all(calls).await.iter().all(Result::is_ok));
+    let calls = futures_util::future::join_all((0..12).map(|_| client.call("t.x", json!({}))));
+    let calls = tokio::time::timeout(Duration::from_secs(60), calls).await.unwrap();
+    assert!(calls.iter().all(Result::is_ok));
     assert_eq!(most.load(Ordering::SeqCst), 3);
 }
 

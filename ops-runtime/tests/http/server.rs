@@ -15,6 +15,7 @@ use futures_util::{StreamExt, stream};
 use ops_runtime::binding::HttpBinding;
 use ops_runtime::spec::{OperationKind, OperationSpec, Text};
 use serde_json::json;
+use tokio::net::TcpSocket;
 use tokio::sync::Notify;
 
 /// A server on a port of its own.
@@ -69,6 +70,14 @@ pub(crate) async fn serve(app: Router) -> String {
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await });
     url
+}
+
+/// A socket that has a port, but does not listen: connections to its address are refused, and no other socket gets it.
+pub(crate) fn closed_port() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 /// An operation `t.name` that is bound to a path of the server.
@@ -143,7 +152,7 @@ async fn endless(gone: Arc<Notify>) -> Response {
     let events = stream::iter(0_u64..).then(move |n| {
         let _guard = &guard;
         async move {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            tokio::time::sleep(Duration::from_millis(16)).await;
             Ok::<_, Infallible>(Bytes::from(format!("data: {n}\n\n")))
         }
     });

@@ -16,6 +16,7 @@ mod functions;
 mod hostile;
 #[cfg(feature = "jwt")]
 mod jwt;
+mod left_out;
 mod made;
 mod metrics;
 mod passed_on;

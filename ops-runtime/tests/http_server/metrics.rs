@@ -90,7 +90,7 @@ async fn streams_and_clients_that_go_away() {
     ))
     .await;
     let until = async |series: &str, expected: f64| {
-        for _ in 0..200 {
+        for _ in 0..2_000 {
             if value(&lines(&server).await, series) == Some(expected) {
                 return;
             }

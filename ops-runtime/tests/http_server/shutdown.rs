@@ -12,13 +12,17 @@ use ops_runtime::registry::CancelToken;
 use ops_runtime::serve::{HttpServer, HttpServerOptions};
 use ops_runtime::{Registry, operation};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use crate::fixture::{Server, registry, serve};
 
+/// Told when `slow` has begun.
+static BEGUN: Notify = Notify::const_new();
+
 #[operation(namespace = "t", http = "GET /slow")]
 async fn slow() -> String {
+    BEGUN.notify_one();
     tokio::time::sleep(Duration::from_millis(300)).await;
     "done".to_owned()
 }
@@ -38,7 +42,7 @@ async fn a_future_begins_the_shutdown() {
     let running = tokio::spawn(server.serve_listener(listener));
     let client = Server { address, stop: CancelToken::new(), running: None };
     let asked = tokio::spawn(async move { client.get("/slow").await });
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    timeout(Duration::from_secs(20), BEGUN.notified()).await.unwrap();
     end.send(()).unwrap();
     timeout(Duration::from_secs(10), running).await.unwrap().unwrap().unwrap();
     assert_eq!(asked.await.unwrap().body, "\"done\"");
@@ -72,15 +76,18 @@ async fn layers_are_around_all_and_the_limits_stay() {
             response
         })
     };
-    let routes = Router::new().route("/own", get(async || "own"));
-    let options = HttpServerOptions::new().with_head_timeout(Duration::from_millis(200));
-    let server = HttpServer::new(registry()).with_options(options).with_routes(routes);
-    let server = serve(server.with_layer(mark("a")).with_layer(mark("b")).with_layer(refuse)).await;
+    let with_layers = |options: HttpServerOptions| {
+        let routes = Router::new().route("/own", get(async || "own"));
+        let server = HttpServer::new(registry()).with_options(options).with_routes(routes);
+        serve(server.with_layer(mark("a")).with_layer(mark("b")).with_layer(refuse.clone()))
+    };
+    let server = with_layers(HttpServerOptions::new()).await;
     for path in ["/own", "/healthz", "/operations/math/add?input=%7B%22a%22:1%7D", "/nothing"] {
         let answer = server.get(path).await;
         assert_eq!(answer.header("x-order"), Some("ab"), "{path}: {answer:?}");
         assert_eq!(server.send(&format!("GET {path}"), &["x-refuse: 1"], "").await.status, 429, "{path}");
     }
     // A head that does not come ends its connection.
+    let server = with_layers(HttpServerOptions::new().with_head_timeout(Duration::from_millis(200))).await;
     assert_eq!(server.text(b"GET / HTTP/1.1\r\n").await, "");
 }

@@ -1,5 +1,6 @@
 //! Subscriptions: events, lines, failures in the middle, and the end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -11,6 +12,7 @@ use ops_runtime::{HttpClient, HttpConfig, Registry};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 use crate::fixture::{Server, registry, serve};
 
@@ -109,16 +111,22 @@ async fn silence_is_filled_and_a_shutdown_ends_streams() {
 async fn a_shutdown_waits_for_requests_in_flight() {
     static SLOW: OperationSpec = OperationSpec::query("t.slow");
     let registry = Registry::new();
-    let slow = Handler::dynamic(|_: Value, _| async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        Ok(json!("done"))
+    let begun = Arc::new(Notify::new());
+    let told = begun.clone();
+    let slow = Handler::dynamic(move |_: Value, _| {
+        let begun = told.clone();
+        async move {
+            begun.notify_one();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            Ok(json!("done"))
+        }
     });
     registry.register(Registration::new(&SLOW, slow)).unwrap();
     let mut server = serve(HttpServer::new(registry)).await;
     let running = server.running.take().unwrap();
     let stop = server.stop.clone();
     let (answer, ended) = tokio::join!(server.get("/operations/t/slow"), async move {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::timeout(Duration::from_secs(20), begun.notified()).await.unwrap();
         stop.cancel();
         tokio::time::timeout(Duration::from_secs(10), running).await.unwrap().unwrap()
     });

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -390,18 +390,26 @@ async fn an_answer_that_is_accepted_late_holds_up_nothing_else() {
         let client = client.clone();
         async move { work(&client).await }
     });
-    let seen = async |what: &str| {
-        while server.count(what) == 0 {
+    let seen = async |what: &str, times: usize| {
+        let mut pauses = 0;
+        while server.count(what) < times {
             sleep(Duration::from_millis(10)).await;
+            pauses += 1;
         }
+        pauses
     };
-    timeout(LONG, seen("response")).await.expect("an answer to the question");
-    let begun = Instant::now();
+    timeout(LONG, seen("response", 1)).await.expect("an answer to the question");
     // The caller of another call goes away.
     server.then(Fault::Silence);
-    timeout(Duration::from_millis(200), work(&client)).await.unwrap_err();
-    timeout(LONG, seen("notifications/cancelled")).await.expect("the server is told");
-    assert!(begun.elapsed() < SLOW / 2, "{:?}", begun.elapsed());
+    let other = tokio::spawn({
+        let client = client.clone();
+        async move { work(&client).await }
+    });
+    let called = timeout(LONG, seen("tools/call", 2)).await.expect("another call");
+    other.abort();
+    let told = timeout(LONG, seen("notifications/cancelled", 1)).await.expect("the server is told");
+    // In each pause, all that runs here has its turn, on a busy machine, too. What is held up takes far more of them.
+    assert!(called + told < 250, "{called} and {told} pauses");
     assert_eq!(asked.await.unwrap().unwrap(), "asked");
     client.close().await;
 }
@@ -452,7 +460,7 @@ async fn a_server_that_does_not_answer_what_it_does_not_know_is_an_old_one() {
 #[tokio::test]
 async fn an_answer_has_limits_of_time_and_size() {
     let (server, url) = Server::start().await;
-    let limits = McpServerConfig::http(url).with_timeout(Duration::from_millis(300)).with_max_message(1 << 20);
+    let limits = McpServerConfig::http(url).with_timeout(Duration::from_secs(3)).with_max_message(1 << 20);
     let client = connect(limits).await;
     server.then(Fault::Silence);
     assert_eq!(work(&client).await.unwrap_err().code(), &ErrorCode::Timeout);

@@ -15,10 +15,11 @@ use ops_runtime::CallError;
 use ops_runtime::adapter::BoxFuture;
 use ops_runtime::http::{HttpEngine, RequestBody, Secret};
 use ops_runtime::mcp::{McpClient, McpClients, McpConfig, McpOAuth, McpServerConfig, TokenStore};
+use ops_runtime::registry::CancelToken;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use crate::peers::connect;
+use crate::peers::{connect, free_port};
 
 /// An MCP server that is its own authorization server.
 #[derive(Clone, Default)]
@@ -47,8 +48,8 @@ pub(crate) struct Oddities {
     pub(crate) is_public: bool,
     /// Each refresh token is good once.
     pub(crate) rotates: bool,
-    /// How long it takes to send tokens, which are good meanwhile.
-    pub(crate) tokens_late: Option<Duration>,
+    /// It sends no tokens, which are good meanwhile, before this is cancelled.
+    pub(crate) holds_tokens: Option<CancelToken>,
     /// It pings during calls, and demands another scope for the responses.
     pub(crate) pings: bool,
     /// Its tools change with the first call, after which the token is good no more.
@@ -86,9 +87,9 @@ async fn serve(
     body: Bytes,
 ) -> Response<Body> {
     let answer = answer(&server, &method, &uri, &headers, &body);
-    let late = server.oddities.lock().unwrap().tokens_late.filter(|_| uri.path() == "/token");
-    if let Some(late) = late {
-        tokio::time::sleep(late).await;
+    let held = server.oddities.lock().unwrap().holds_tokens.clone().filter(|_| uri.path() == "/token");
+    if let Some(held) = held {
+        held.cancelled().await;
     }
     answer
 }
@@ -276,8 +277,8 @@ async fn open(client: &McpClient) -> Result<Value, CallError> {
 async fn tokens_are_got_kept_and_renewed() {
     let server = Server::start().await;
     let store = Drawer::default();
-    // A port that was free a moment ago: the redirect URL has to name one.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // The redirect URL has to name a port.
+    let port = free_port();
     let asked = Arc::new(Mutex::new(0));
     let counted = asked.clone();
     let oauth = McpOAuth::new(format!("http://127.0.0.1:{port}/callback"))
@@ -309,15 +310,15 @@ async fn tokens_are_got_kept_and_renewed() {
 #[tokio::test]
 async fn the_user_is_asked_for_one_server_after_the_other() {
     let servers = [Server::start().await, Server::start().await];
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     // Each time, the user takes more than half of the time there is.
     let oauth = McpOAuth::new(format!("http://127.0.0.1:{port}/callback"))
         .with_client_name("the test")
-        .with_user_timeout(Duration::from_millis(1_300))
+        .with_user_timeout(Duration::from_secs(5))
         .with_loopback(|url| {
             let url = url.to_owned();
             tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_millis(700)).await;
+                tokio::time::sleep(Duration::from_millis(2_750)).await;
                 browse(url).await;
             });
         });

@@ -1,7 +1,9 @@
 //! The servers that `tests/peers/install` installs.
 
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use ops_runtime::mcp::{McpClient, McpServerConfig};
@@ -11,6 +13,18 @@ use tokio::time::timeout;
 
 /// Longer than anything takes, for tests that would otherwise hang.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A port that is free, and that is not one of those which the system gives to whoever asks for any.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = 20_000 + u16::try_from((std::process::id() + next) % 10_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
 
 fn peers() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers"))
@@ -40,8 +54,8 @@ pub(crate) async fn connect(config: McpServerConfig) -> McpClient {
 
 /// The server `everything` over streamable HTTP, for as long as the process is kept.
 pub(crate) async fn everything_over_http() -> (Child, McpServerConfig) {
-    // A port that was free a moment ago: the server takes no other way to choose one.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // The server takes no other way to choose a port.
+    let port = free_port();
     let mut command = Command::new("node");
     command.args([script("server-everything").as_str(), "streamableHttp"]).env("PORT", port.to_string());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();

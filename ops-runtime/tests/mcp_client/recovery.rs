@@ -24,16 +24,19 @@ fn runtime() -> Runtime {
 #[test]
 fn a_recovery_that_ends_with_its_runtime_is_begun_again() {
     let (first, second, third) = (runtime(), runtime(), runtime());
-    let starts = std::env::temp_dir().join(format!("ops-mcp-starts-{}", std::process::id()));
-    let client = first.block_on(connect(after(&format!("touch '{}'; sleep 1", starts.display()))));
+    let [starts, held] =
+        ["starts", "held"].map(|name| std::env::temp_dir().join(format!("ops-mcp-{name}-{}", std::process::id())));
+    let script = format!("touch '{}'; while test -e '{}'; do sleep 0.1; done", starts.display(), held.display());
+    let client = first.block_on(connect(after(&script)));
     std::fs::remove_file(&starts).unwrap();
+    std::fs::write(&held, "").unwrap();
     // The connection ends with its runtime.
     drop(first);
     let called = second.spawn({
         let client = client.clone();
         async move { call(&client, "pid", json!({})).await }
     });
-    // The recovery starts the server, which takes a second more.
+    // The recovery starts the server, which is held up.
     let end = Instant::now() + LONG;
     while !starts.exists() {
         assert!(Instant::now() < end, "no recovery has begun");
@@ -41,6 +44,7 @@ fn a_recovery_that_ends_with_its_runtime_is_begun_again() {
     }
     assert!(!called.is_finished());
     drop(second);
+    std::fs::remove_file(&held).unwrap();
     third.block_on(async {
         call(&client, "pid", json!({})).await.unwrap();
         client.close().await;

@@ -38,6 +38,6 @@ async fn a_task_that_takes_too_long() {
     let input = json!({ "topic": "rust" });
     let error = client.call("everything.simulate-research-query", input).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
-    assert!(error.message().contains("with_total_timeout") && begun.elapsed() < Duration::from_secs(4), "{error}");
+    assert!(error.message().contains("with_total_timeout") && begun.elapsed() < Duration::from_secs(30), "{error}");
     client.close().await;
 }

@@ -6,9 +6,11 @@ pub mod folder;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use folder::{Folder, target};
 use ops_tests_book::pages::{blocks, expand, root, source};
@@ -110,26 +112,31 @@ fn made(page: &str, name: &str, files: &[&str], documents: &[&str], address: (&s
     package.programs().join("debug").join(name)
 }
 
+/// What a program prints, which has two minutes for it.
 fn printed(program: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("timeout").arg("120").arg(program).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {}: {said}", output.status);
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// An address that is free.
-fn free() -> String {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+/// A free address, and what keeps it from others until the server that gets it is started.
+fn free() -> (TcpListener, String) {
+    let held = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = held.local_addr().unwrap().to_string();
+    (held, address)
 }
 
 #[test]
 fn call_an_api() {
-    let address = free();
+    let (held, address) = free();
     let page = "docs/src/start/api.md";
     let files = ["build.rs", "src/main.rs"];
     let program = made(page, "shop-client", &files, &["examples/quickstart/shop.yaml"], ("127.0.0.1:4010", &address));
     let build = Command::new(root().join("tests/build")).arg("quickstart").status();
     assert!(build.unwrap().success());
     let shop = target(&fs::canonicalize(root()).unwrap()).join("debug/quickstart");
+    drop(held);
     let mut shop = Running(Command::new(shop).args(["serve", &address]).stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(shop.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -184,31 +191,39 @@ fn the_readme() {
 fn run_work_across_processes() {
     let server = root().join("tests/peers/.venv/bin/nats-server");
     assert!(server.exists(), "tests/peers/install installs the NATS server");
-    let address = free();
+    let (held, address) = free();
     let program = made("docs/src/start/work.md", "parcels", &["src/main.rs"], &[], ("127.0.0.1:4222", &address));
     let store = std::env::temp_dir().join(format!("book-jobs-{}", std::process::id()));
     let (host, port) = address.split_once(':').unwrap();
     let mut nats = Command::new(server);
     nats.args(["--addr", host, "--port", port, "--jetstream", "--store_dir"]).arg(&store);
+    drop(held);
     let _nats = Running(nats.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    for _ in 0..100 {
-        if std::net::TcpStream::connect(&address).is_ok() {
-            break;
-        }
+    let begun = Instant::now();
+    while TcpStream::connect(&address).is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the NATS server does not listen at {address}");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let work = || Running(Command::new(&program).arg("work").spawn().unwrap());
-    let first = work();
+    // A worker, and the lines that it prints. All are read, so that it never waits for a reader.
+    let work = || {
+        let mut child = Command::new(&program).arg("work").stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let (sender, lines_read) = mpsc::channel();
+        std::thread::spawn(move || lines.for_each(|line| drop(sender.send(line))));
+        (Running(child), lines_read)
+    };
+    let (first, printed_by_first) = work();
     let id = printed(&program, &["submit", "12"]);
     assert_eq!(id, printed(&program, &["submit", "12"]));
     let result = printed(&program, &["result", id.trim()]);
     assert!(result.starts_with("label 12, packed by process "), "{result}");
 
-    // The worker that runs a job dies, and another one ends it.
+    // The worker that runs a job dies, and another one ends it. It dies as soon as it has begun: the job takes two seconds.
     let id = printed(&program, &["submit", "13"]);
-    std::thread::sleep(Duration::from_millis(1_000));
+    let limit = Duration::from_secs(60);
+    while printed_by_first.recv_timeout(limit).expect("the worker takes the job") != "printing label 13" {}
     drop(first);
-    let second = work();
+    let (second, _) = work();
     let result = printed(&program, &["result", id.trim()]);
     assert_eq!(result, format!("label 13, packed by process {}\n", second.0.id()));
     drop(second);

@@ -10,7 +10,9 @@ use ops_tests_hostile::floods::{Size, flood};
 #[test]
 fn a_hub_serves_honest_clients_beside_hostile_ones() {
     assert!(Command::new("nice").arg("true").status().is_ok_and(|status| status.success()), "no `nice`");
-    let size = Size { hostile: 40, honest: 5, time: Duration::from_secs(5), only: "" };
+    // Three of each attack. A hub gives up a connection for which it had no memory for ten seconds, and honest ones are no
+    // exception, so a machine that is slow must not have more to do than this.
+    let size = Size { hostile: 24, honest: 5, time: Duration::from_secs(5), only: "" };
     let report = block_on(flood::<FloodedHub>(env!("CARGO_BIN_EXE_floods"), size)).unwrap();
     let ([before, most], [heap, after]) = (report.megabytes, report.heap);
     println!(

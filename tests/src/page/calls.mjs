@@ -225,7 +225,6 @@ let envelope = registry.call("shop.listPets", serde_json::json!({
   await show(page, "till.with_tax");
   await field(page, "price").fill("50");
   await page.getByText("The same call by").click();
-  await page.waitForTimeout(300);
   const [byCurl, byRust, byOps] = await texts(page);
   assert.equal(JSON.parse(execFileSync("bash", ["-c", `${byCurl} --silent`], { encoding: "utf8" })).data, 59.5);
   assert.match(
@@ -240,7 +239,6 @@ let envelope = registry.call("shop.listPets", serde_json::json!({
   await page.getByText("Use them").click();
   await show(page, "shop.listOrders");
   await page.getByText("The same call by").click();
-  await page.waitForTimeout(300);
   const own = await texts(page);
   own.forEach((text) => assert.ok(!text.includes("t0ken") && text.includes("TOKEN"), text));
   assert.match(own[1], /\.with_auth\(Auth::bearer\(std::env::var\("TOKEN"\)\?\)\)/);
@@ -252,7 +250,8 @@ let envelope = registry.call("shop.listPets", serde_json::json!({
   await page.seal();
 }
 
+/** The texts of the same call, whose part of the page was just opened: they are then written for the form as it is. */
 async function texts(page) {
-  await page.waitForTimeout(200);
+  await page.waitForFunction(() => document.querySelector(".code pre")?.textContent.startsWith("curl "));
   return page.locator(".code pre").allTextContents();
 }

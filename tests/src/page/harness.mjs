@@ -15,8 +15,8 @@ export const AXE = peers("axe-core").source;
 /** What Chromium itself writes of a response that is a failure. */
 const STATUS = /^Failed to load resource: the server responded with a status of \d+/;
 
-/** How long anything on a page may take, in milliseconds. */
-const TIMEOUT = 15_000;
+/** How long the checks wait for anything on a page, in milliseconds. How fast it is, `speed` and `every` check. */
+const TIMEOUT = 60_000;
 
 /** What was wrong with the page that was opened last, for the report of a check that fails. */
 export const seen = { faults: [] };

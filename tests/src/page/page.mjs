@@ -145,7 +145,8 @@ export async function credentials({ browser, urls }) {
 /** A subscription is followed, stopped, and followed on from where it stopped. */
 export async function stream({ browser, urls }) {
   const page = await open(browser, `${urls.sample}/docs#till.ticks`);
-  await field(page, "milliseconds").fill("20");
+  // The page keeps 200 items. So many take 40 seconds, so the first one is there still when a busy browser stops.
+  await field(page, "milliseconds").fill("200");
   await send(page);
   await page.waitForFunction(() => document.querySelectorAll(".live li").length >= 3);
   await page.getByText("Stop", { exact: true }).click();
@@ -155,7 +156,7 @@ export async function stream({ browser, urls }) {
     seen,
     seen.map((_, at) => String(seen.length - at)),
   );
-  await page.waitForTimeout(200);
+  await page.waitForTimeout(1_000);
   assert.equal(await page.locator(".live li").count(), seen.length);
   const sent = page.waitForRequest((request) => request.headers()["last-event-id"] !== undefined);
   await page.getByText("Follow on from").click();
@@ -176,7 +177,7 @@ export async function stream({ browser, urls }) {
 }
 
 /** Names and descriptions are texts, whatever they hold, and a long or endless document is no burden. */
-export async function hostile({ browser, urls }) {
+export async function hostile({ browser, urls, room }) {
   const page = await open(browser, `${urls.hostile}/docs`);
   const hashes = await page.$$eval("#list a", (all) => all.map((anchor) => anchor.hash));
   assert.equal(hashes.length, 2);
@@ -201,7 +202,7 @@ export async function hostile({ browser, urls }) {
       );
       await page.waitForTimeout(100);
     }
-    assert.ok(Date.now() - began < 10_000, `${hash} takes ${Date.now() - began} ms`);
+    assert.ok(Date.now() - began < room * 10_000, `${hash} takes ${Date.now() - began} ms`);
     const made = await page.evaluate(() => ({
       scripts: document.querySelectorAll("script, img, iframe, svg, [onerror], [onload], [onfocus], [style]").length,
       links: [...document.querySelectorAll("a")]

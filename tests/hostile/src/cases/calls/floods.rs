@@ -1,7 +1,7 @@
 //! Peers of a hub that ask for more than they read, or say more than it can hold.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::serving::{Served, resident};
 use crate::raw::{Raw, announcement};
@@ -196,7 +196,7 @@ fn half_open(size: usize) -> Outcome {
         let honest = served.honest().await?;
         for stream in &mut streams {
             let mut rest = Vec::new();
-            let closed = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut rest)).await;
+            let closed = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut rest)).await;
             closed.map_err(|_| "a connection without a request is kept".to_owned())?.ok();
         }
         Ok(format!("{honest}; {size} connections without a request were closed"))
@@ -235,11 +235,16 @@ fn items(size: usize) -> Outcome {
             }
             std::io::Result::Ok(())
         };
-        let _ = tokio::time::timeout(Duration::from_secs(15), sending).await;
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        // It ends when the hub does not listen any more.
+        let _ = tokio::time::timeout(Duration::from_secs(60), sending).await;
+        let is_much = size > (20 << 20);
+        let until = Instant::now() + if is_much { Duration::from_secs(30) } else { Duration::from_millis(200) };
+        while remote.pending_count() > 0 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         let (pending, honest) = (remote.pending_count(), served.honest().await?);
         drop(stream);
-        if pending > 0 && size > (20 << 20) {
+        if pending > 0 && is_much {
             return Err("a worker that minds no window is still listened to".to_owned());
         }
         Ok(format!("{honest}; {pending} pending, {:.0} MB", resident()))
@@ -256,7 +261,7 @@ fn junk(size: usize) -> Outcome {
         while sent < size && raw.say(text).await.is_ok() {
             sent += text.len();
         }
-        for _ in 0..200 {
+        for _ in 0..1_500 {
             if served.hub.peers().is_empty() {
                 break;
             }

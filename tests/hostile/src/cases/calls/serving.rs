@@ -64,7 +64,7 @@ impl Served {
         self.server.address()
     }
 
-    /// An honest client, which calls an operation of the hub's; an error if that takes more than 10 s.
+    /// An honest client, which calls an operation of the hub's; an error if that takes more than 30 s.
     pub(super) async fn honest(&self) -> Outcome {
         let call = async {
             let client = WebSocketClient::connect(&self.server.url(), WebSocketConfig::new()).await?;
@@ -72,11 +72,11 @@ impl Served {
             client.stop().await;
             Ok(sum)
         };
-        match tokio::time::timeout(Duration::from_secs(10), call).await {
+        match tokio::time::timeout(Duration::from_secs(30), call).await {
             Ok(Ok(sum)) if sum == 42 => Ok("an honest call went on".to_owned()),
             Ok(Ok(sum)) => Err(format!("an honest call gave {sum}")),
             Ok(Err(error)) => Err(format!("an honest call failed: {}", ops_runtime::CallError::to_string(&error))),
-            Err(_) => Err("an honest call waits for more than 10 s".to_owned()),
+            Err(_) => Err("an honest call waits for more than 30 s".to_owned()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ops_runtime::call::CallHandler;
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
@@ -76,12 +76,17 @@ fn flapping(_: usize) -> Outcome {
             }
         });
         let config = WebSocketConfig::new().with_backoff(Duration::ZERO, Duration::from_secs(10));
+        let begun = Instant::now();
         let client = WebSocketClient::connect(&format!("ws://{address}/"), config).await.map_err(|e| e.to_string())?;
         tokio::time::sleep(Duration::from_secs(3)).await;
-        drop(client);
-        match count.load(Ordering::Relaxed) {
-            few @ 2..=20 => Ok(format!("{few} connections in 3 s")),
-            many => Err(format!("{many} connections in 3 s")),
+        // It connects again, be it later on a busy machine.
+        while count.load(Ordering::Relaxed) < 2 && begun.elapsed() < Duration::from_secs(30) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        drop(client);
+        let (count, seconds) = (count.load(Ordering::Relaxed) as u64, begun.elapsed().as_secs());
+        let said = format!("{count} connections in {seconds} s");
+        // Twenty at most in three seconds.
+        if (2..=20 * seconds / 3).contains(&count) { Ok(said) } else { Err(said) }
     })
 }

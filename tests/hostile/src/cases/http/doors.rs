@@ -51,7 +51,7 @@ pub(super) fn redirected_inside(_: usize) -> Outcome {
         respond(stream, "302 Found", "location: http://169.254.169.254/latest/meta-data/iam\r\n", b"")
     });
     let config = HttpConfig::new().with_base_url(url.map_err(|error| error.to_string())?);
-    let client = HttpClient::new(config.with_timeout(Duration::from_secs(5))).map_err(|error| error.to_string())?;
+    let client = HttpClient::new(config.with_timeout(Duration::from_secs(30))).map_err(|error| error.to_string())?;
     let spec = OperationSpec::query("t.x").with_http(HttpBinding::new("GET", "/x"));
     client.add([spec]).map_err(|error| error.to_string())?;
     told(block_on(client.call("t.x", json!({}))), "with_destinations")

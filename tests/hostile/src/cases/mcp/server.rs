@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use ops_runtime::Registry;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::mcp::{McpServer, McpServerOptions};
@@ -15,6 +17,9 @@ use crate::{Outcome, block_on};
 
 /// The length of a large result: more than the system's buffers of a connection take from a server.
 const LARGE: usize = 8 << 20;
+
+/// How long an answer may take. A debug build may still be busy with what it was attacked with.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Serves `t.echo`, which gives nothing, `t.sleep`, and `t.large`, which gives a text of that length; then attacks.
 fn attacked<F: Future<Output = Outcome>>(options: McpServerOptions, attack: impl FnOnce(u16) -> F) -> Outcome {
@@ -72,7 +77,8 @@ async fn send(port: u16, headers: &str, body: &str) -> std::io::Result<TcpStream
     Ok(stream)
 }
 
-/// The answer to a request, as far as it comes in five seconds: the stream of a session's first answer does not end.
+/// The answer to a request, or what has come of it after 30 seconds. Of a stream of events, which may not end, it is what comes
+/// until the first message.
 ///
 /// It may come before the request was sent as a whole: a server that refuses a body does not read the rest of it.
 async fn post(port: u16, headers: &str, body: &str) -> std::io::Result<String> {
@@ -84,9 +90,11 @@ async fn post(port: u16, headers: &str, body: &str) -> std::io::Result<String> {
         std::future::pending::<()>().await;
     };
     let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
-    let until = tokio::time::Instant::now() + Duration::from_secs(5);
+    let until = tokio::time::Instant::now() + PATIENCE;
     let receiving = async {
-        while let Ok(read) = tokio::time::timeout_at(until, read.read(&mut buffer)).await {
+        while !is_whole(&answer)
+            && let Ok(read) = tokio::time::timeout_at(until, read.read(&mut buffer)).await
+        {
             match read {
                 Ok(0) => break,
                 Ok(read) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
@@ -103,6 +111,17 @@ async fn post(port: u16, headers: &str, body: &str) -> std::io::Result<String> {
     }
 }
 
+/// True if an answer has its whole body, or a whole message if its body is a stream of events.
+fn is_whole(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
+    match length {
+        Some(length) => answer.len() >= head.len() + 4 + length,
+        None => body.split_once("\"jsonrpc\"").is_some_and(|(_, message)| message.contains("\n\n")),
+    }
+}
+
 /// The status of an answer that refuses a request.
 fn refused(answer: std::io::Result<String>) -> Outcome {
     let answer = answer.map_err(|error| error.to_string())?;
@@ -114,11 +133,11 @@ fn status(answer: &str) -> &str {
     answer.split("\r\n").next().unwrap_or_default()
 }
 
-/// The head of an answer, as far as it comes in five seconds.
+/// The head of an answer, or what has come of it when nothing has come for 30 seconds.
 async fn head_of(stream: &mut TcpStream) -> std::io::Result<String> {
     let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        match tokio::time::timeout(Duration::from_secs(5), stream.read(&mut buffer)).await {
+        match tokio::time::timeout(PATIENCE, stream.read(&mut buffer)).await {
             Ok(Ok(read)) if read > 0 => head.extend_from_slice(buffer.get(..read).unwrap_or_default()),
             Ok(Err(error)) => return Err(error),
             _ => break,
@@ -219,16 +238,21 @@ pub(super) fn same_id(count: usize) -> Outcome {
         for _ in 0..count {
             streams.push(send(port, &headers, &call(7, "t_sleep")).await.map_err(|error| error.to_string())?);
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        let is_refused = |head: &str| head.starts_with("HTTP/1.1 400") || head.starts_with("HTTP/1.1 429");
+        let answers =
+            streams.iter_mut().map(|stream| async move { head_of(stream).await.is_ok_and(|head| is_refused(&head)) });
+        let mut answers: FuturesUnordered<_> = answers.collect();
         let mut ended = 0;
-        for stream in &mut streams {
-            let mut answer = [0; 64];
-            let read = tokio::time::timeout(Duration::from_millis(1), stream.read(&mut answer)).await;
-            let is_refused =
-                |text: &[u8]| [b"HTTP/1.1 400", b"HTTP/1.1 429"].iter().any(|status| text.starts_with(*status));
-            let refused = matches!(read, Ok(Ok(read)) if answer.get(..read).is_some_and(is_refused));
+        // Below the 30 seconds after which the one that is served ends, and makes room for another.
+        let until = tokio::time::Instant::now() + Duration::from_secs(20);
+        while ended + 1 < count
+            && let Ok(Some(refused)) = tokio::time::timeout_at(until, answers.next()).await
+        {
             ended += usize::from(refused);
         }
+        // The one that is served is not refused: its head comes, or nothing.
+        let last = tokio::time::timeout(Duration::from_millis(200), answers.next()).await;
+        ended += usize::from(last == Ok(Some(true)));
         if ended + 1 == count { Ok(format!("{ended} refused")) } else { Err(format!("{ended} of {count} refused")) }
     })
 }
@@ -264,7 +288,7 @@ pub(super) fn slow_body(_: usize) -> Outcome {
                     content-type: application/json\r\ncontent-length: 1000\r\n\r\n{";
         stream.write_all(head.as_bytes()).await.map_err(|error| error.to_string())?;
         let mut answer = [0; 1024];
-        let read = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut answer)).await;
+        let read = tokio::time::timeout(PATIENCE, stream.read(&mut answer)).await;
         let read = read.map_err(|_| "no answer")?.map_err(|error| error.to_string())?;
         let answer = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
         if answer.contains(" 408 ") { Ok(status(&answer).to_owned()) } else { Err(answer) }
@@ -280,7 +304,7 @@ pub(super) fn unread(count: usize) -> Outcome {
         let first = send(port, &headers, &call(1, "t_large")).await.map_err(|error| error.to_string())?;
         // It takes a moment to be made.
         let list = r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#;
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
         while !refused(&post(port, &headers, list).await.map_err(|error| error.to_string())?) {
             if Instant::now() > until {
                 return Err("nothing is refused though a large result waits".to_owned());
