@@ -1,0 +1,95 @@
+//! What the peers of a budget may hold.
+
+use super::*;
+
+fn budget() -> Arc<Budget> {
+    Budget::new(Limits { peer: 4 << 20, all: 8 << 20, peer_running: 10, all_running: 3 })
+}
+
+#[test]
+fn a_peer_has_a_limit_and_all_together_have_one() {
+    let budget = budget();
+    let (one, two, three) = (budget.share(), budget.share(), budget.share());
+    assert_eq!(one.take(5 << 20), Err(Spent::Peer));
+    assert_eq!((one.take(4 << 20), two.take(4 << 20)), (Ok(()), Ok(())));
+    assert_eq!(three.take(FLOOR + 1), Err(Spent::All));
+    assert_eq!(three.refused(), Some(Spent::All));
+    // Those that hold little go on.
+    assert_eq!(three.take(FLOOR), Ok(()));
+    three.give_back(1);
+    three.wake_reader(std::task::Waker::noop());
+    assert_eq!(three.refused(), None, "a reader that waits was refused nothing");
+    three.take_anyway(1);
+    one.give_back(4 << 20);
+    assert_eq!(three.take(1 << 20), Ok(()));
+    drop((one, two, three));
+    assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_peer_is_read_whatever_waits_for_it() {
+    let share = budget().share();
+    assert_eq!(share.take_ahead(3 << 20), Ok(()));
+    assert!(!share.is_spent());
+    assert_eq!(share.take_ahead(2 << 20), Err(Spent::Peer));
+    share.give_back_ahead(2 << 20);
+    assert_eq!(share.take(2 << 20), Ok(()));
+    assert!(share.is_spent());
+    assert_eq!(share.window(), FLOOR as u64);
+    assert_eq!(Budget::new(Limits { peer: 512 << 10, ..Limits::default() }).share().window(), 32 << 10);
+}
+
+#[test]
+fn whoever_holds_the_most_is_disconnected() {
+    let budget = Budget::new(Limits { peer: 8 << 20, all: 8 << 20, ..Limits::default() });
+    let shares: Vec<_> = (0..8).map(|_| budget.watched_share()).collect();
+    assert_eq!(shares[0].take(7 << 20), Ok(()));
+    std::thread::sleep(LOOK);
+    assert_eq!(shares[1].take(2 << 20), Err(Spent::All));
+    assert!(shares[0].evicted().is_cancelled() && !shares[1].evicted().is_cancelled());
+}
+
+#[test]
+fn requests_are_counted_over_all() {
+    let budget = budget();
+    let (one, two) = (budget.share(), budget.share());
+    let request = CallRequest::new("a.b", serde_json::Value::Null);
+    let held = [one.request(&request).unwrap(), one.request(&request).unwrap(), two.request(&request).unwrap()];
+    assert!(two.request(&request).is_err());
+    drop(held);
+    assert!(two.request(&request).is_ok());
+    assert_eq!((one.used(), two.used()), (0, 0));
+}
+
+#[test]
+fn each_connection_may_run_a_few_requests_whatever_the_others_do() {
+    let limits = Limits { all_running: 64 * FEW, ..Limits::default() };
+    let budget = Budget::new(limits);
+    let (greedy, modest, unknown) = (budget.watched_share(), budget.watched_share(), budget.share());
+    let request = CallRequest::new("a.b", serde_json::Value::Null);
+    let all: Vec<_> = (0..limits.all_running).map(|_| greedy.request(&request).unwrap()).collect();
+    assert!(greedy.request(&request).is_err());
+    let few: Vec<_> = (0..FEW).map(|_| modest.request(&request).unwrap()).collect();
+    assert!(modest.request(&request).is_err());
+    // Callers over a broker may be any number: each name is as good as another.
+    assert!(unknown.request(&request).is_err());
+    drop((all, few));
+    assert!(unknown.request(&request).is_ok());
+    assert_eq!(budget.running.load(Ordering::Relaxed), 0);
+    // What protects something small is kept to.
+    let budget = Budget::new(Limits { all_running: 1, ..Limits::default() });
+    let (one, two) = (budget.watched_share(), budget.watched_share());
+    let _held = one.request(&request).unwrap();
+    assert!(two.request(&request).is_err());
+}
+
+#[test]
+fn ids_of_requests_are_weighed() {
+    let request = |id: &str| {
+        let input = serde_json::value::to_raw_value(&1).unwrap();
+        CallRequest::with_id(id.into(), "a.b".into(), Payload::Raw(input))
+    };
+    let mut nested = request(&"i".repeat(1_000));
+    nested.parent_request_id = Some("p".repeat(1_000).into());
+    assert_eq!(weight(&nested) - weight(&request("")), 2_000);
+}
