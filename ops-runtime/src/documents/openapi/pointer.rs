@@ -94,6 +94,11 @@ impl Token<'_> {
 pub(super) use crate::pointer::percent_decoded;
 pub(crate) use crate::pointer::{push, tokens};
 
+/// True if a reference that is not found from the root is looked up in the schemas around it.
+pub(super) fn may_lead_around(reference: &str) -> bool {
+    reference.starts_with("#/$defs/") || reference.starts_with("#/definitions/")
+}
+
 /// The value of a `$ref` to a definition.
 pub(super) fn definition_reference(name: &str) -> Value {
     Value::String(crate::pointer::reference(name))

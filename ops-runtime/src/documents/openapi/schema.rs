@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::{MAX_HOPS, Node};
 use super::null::nullable;
-use super::pointer::{self, definition_reference, percent_decoded, reference_to};
+use super::pointer::{self, definition_reference, may_lead_around, percent_decoded, reference_to};
 use super::reader::Reader;
 use super::text::{MAX_VALUE, depth, kind, short};
 use super::version::Version;
@@ -368,11 +368,6 @@ impl<'a> Reader<'a> {
             _ => Some(Value::Array(known)),
         }
     }
-}
-
-/// True if a reference that is not found from the root is looked up in the schemas around it.
-pub(super) fn may_lead_around(reference: &str) -> bool {
-    reference.starts_with("#/$defs/") || reference.starts_with("#/definitions/")
 }
 
 /// The format of text that encodes bytes, by the keywords of JSON Schema.

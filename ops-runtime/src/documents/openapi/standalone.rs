@@ -11,9 +11,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::Value;
 
 use super::document::{Documents, Node};
-use super::pointer::reference_to;
+use super::pointer::{may_lead_around, reference_to};
 use super::reader::Reader;
-use super::schema::may_lead_around;
 use super::text::{LONGEST, cut, word};
 use super::version::Version;
 use crate::{Definition, Diagnostic};
