@@ -63,11 +63,12 @@
 //!
 //! [`HttpConfig::with_credentials_from_env`] reads them from environment variables.
 //!
-//! Errors and the log contain none of them, even if the server repeats what it was sent. `***` replaces credentials,
-//! tokens, values of configured headers and similar secrets: unchanged, percent-encoded, escaped as in JSON or HTML, or
-//! as the base64 of user and password. A secret of less than 4 bytes is not replaced, since it is part of too many
-//! words; nor is a header of less than 8 bytes whose name does not show that it is secret. The data of a success are
-//! not changed.
+//! Errors and the log contain none of them, even if the server repeats what it was sent with that call. Of other calls,
+//! the configured credentials and the client's own tokens are hidden, too; the tokens of other callers are not. `***`
+//! replaces credentials, tokens, values of configured headers and similar secrets: unchanged, percent-encoded, escaped
+//! as in JSON or HTML, or as the base64 of user and password. A secret of less than 4 bytes is not replaced, since it
+//! is part of too many words; nor is a header of less than 8 bytes whose name does not show that it is secret. The data
+//! of a success are not changed.
 //!
 //! # Options of one call
 //!

@@ -5,9 +5,10 @@
 //! modules, no timers, and a clock that advances only when it gets the results of calls. It runs in an engine of its
 //! own, in memory of its own, under [`Limits`].
 //!
-//! Values are passed as JSON. Whole numbers of 64 bits are exact: those beyond 2^53 are `BigInt`s in a program. A value
-//! that cannot be JSON, such as `NaN` or a `Map`, is an error of the call or of the program. A caught error becomes an
-//! object with its name, message, code and details.
+//! Values are passed as JSON. Whole numbers of 64 bits are exact: those beyond 2^53 are `BigInt`s in a program. A call
+//! with one of them as a number, which JavaScript has rounded, is an error. A value that cannot be JSON, such as `NaN` or
+//! a `Map`, is an error of the call or of the program. A caught error becomes an object with its name, message, code and
+//! details.
 //!
 //! ```
 //! # #[cfg(feature = "macros")] mod example {

@@ -136,21 +136,18 @@ impl Core {
         done.map_err(|error| CallError::execution(format!("the operations could not be read: {error}")))
     }
 
-    /// The explanation of a mistaken call, for which other operations are looked at. It counts like a call of its
-    /// caller, unless the rules have let the mistaken call pass, and so have counted it.
+    /// The explanation of a mistaken call. It counts among the calls in flight of its caller, and if `too_soon` says so
+    /// for their rate.
     ///
     /// # Errors
     /// A `TOO_MANY_REQUESTS` beyond the limits of the caller, or if the runtime is shutting down.
     async fn explain(
         self: &Arc<Self>,
         caller: &CallerId,
-        is_counted: bool,
+        too_soon: TooSoon,
         work: impl FnOnce(&Self, &View) -> String + Send + 'static,
     ) -> Result<String, CallError> {
-        let permit = match is_counted {
-            true => None,
-            false => Some(self.gate.rules().enter(caller, TooSoon::Refused).await?.admit().await?),
-        };
+        let permit = self.gate.rules().enter(caller, too_soon).await?.admit().await?;
         let view = self.view().await?;
         let turn = self.explaining.clone().acquire_owned().await;
         let explaining = self.aside(move |core| {
@@ -181,7 +178,8 @@ impl Core {
         let Some(entry) = entry else {
             let (principal, id) = (principal.clone(), id.to_owned());
             let work = move |core: &Self, view: &View| find::unknown(&core.gate, view, &principal, &id);
-            let said = self.explain(caller, false, work).await;
+            // A search for the words of the id counts like any other.
+            let said = self.explain(caller, TooSoon::Refused, work).await;
             return answer(true, said.unwrap_or_else(|error| error.to_string()));
         };
         let made_by = MadeBy::new(caller);
@@ -215,8 +213,7 @@ impl Core {
                 // An error of the input, not of a response.
                 let is_refused = *error.code() == ErrorCode::ValidationError && error.details().get("raw").is_none();
                 let error = self.public(principal, error, &entry.spec, &request);
-                let said =
-                    if is_refused { self.refused(caller, made_by.is_made(), &entry, &error).await } else { None };
+                let said = if is_refused { self.refused(caller, &entry, &error).await } else { None };
                 said.map_or_else(|| self.failure(caller, &error), |said| answer(true, said))
             }
         }
@@ -359,17 +356,11 @@ impl Core {
         answer(false, text)
     }
 
-    /// The explanation of a refused input. `None` if its caller has had too many.
-    async fn refused(
-        self: &Arc<Self>,
-        caller: &CallerId,
-        is_counted: bool,
-        entry: &Arc<Entry>,
-        error: &CallError,
-    ) -> Option<String> {
+    /// The explanation of a refused input. `None` if its caller has too many calls in flight.
+    async fn refused(self: &Arc<Self>, caller: &CallerId, entry: &Arc<Entry>, error: &CallError) -> Option<String> {
         let (entry, error) = (entry.clone(), error.clone());
         let work = move |core: &Self, view: &View| find::refused(&core.gate, view, &entry.spec, &error);
-        self.explain(caller, is_counted, work).await.ok()
+        self.explain(caller, TooSoon::Begins, work).await.ok()
     }
 
     /// A failed result, with its details.

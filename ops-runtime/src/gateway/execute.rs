@@ -26,10 +26,10 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
     .with_description(
         "Runs a JavaScript program, the body of an async function, and gives what it returns. It has \
          `ops.<namespace>.<operation>(input)` for each operation, as `describe` shows them: each gives the data itself, and \
-         throws an Error with `code`, `message` and `details`. Whole numbers beyond 2^53 are BigInts. Also `search(words)`, \
-         `describe(id, detail)` and `console.log`. No network, no files, no timers. Call in parallel by `Promise.all`, and return \
-         only what you need. A call that changes something may stop the program until the user agrees. A result that is too \
-         long is cut; its last line says how to read on.",
+         throws an Error with `code`, `message` and `details`. Whole numbers beyond 2^53 are BigInts, \
+         also in inputs: `9007199254740993n`. Also `search(words)`, `describe(id, detail)` and `console.log`. No network, no \
+         files, no timers. Call in parallel by `Promise.all`, and return only what you need. A call that changes something may \
+         stop the program until the user agrees. A result that is too long is cut; its last line says how to read on.",
     )
     .with_input(Schema::text(
         r#"{"type":"object","additionalProperties":false,"properties":{
@@ -95,6 +95,9 @@ async fn execute(
         } else {
             Err(wrong("`read` stands alone: run `code` by itself"))
         };
+    }
+    if !has_code(input) && input.contains_key("resume") {
+        return Err(wrong("`code` is missing: with `resume`, send the same code again"));
     }
     let source = text_of(input, "code")?;
     let view = core.view().await?;

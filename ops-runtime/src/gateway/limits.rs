@@ -237,15 +237,15 @@ impl Limiter {
     /// A `TOO_MANY_REQUESTS` beyond the limits. Its message and its details, `{ "retryAfter": 0.25 }`, say after how
     /// many seconds to retry. An HTTP server responds with 429 and `Retry-After`.
     pub async fn admit(&self, caller: &CallerId) -> Result<CallPermit, CallError> {
-        self.enter(caller)?.admit().await
+        self.enter(caller, true)?.admit().await
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a call into the table: it counts for the rate of its caller, and among the waiting calls.
-    pub(super) fn enter(&self, caller: &CallerId) -> Result<Entered, CallError> {
+    /// Enters a call into the table: it counts among the waiting calls, and if `has_rate` for the rate of its caller.
+    pub(super) fn enter(&self, caller: &CallerId, has_rate: bool) -> Result<Entered, CallError> {
         let limits = &self.0.limits;
         let (key, now) = (self.0.hasher.hash_one(caller), Instant::now());
         let in_flight = limits.max_in_flight.clamp(1, Semaphore::MAX_PERMITS);
@@ -265,7 +265,7 @@ impl Limiter {
         });
         let (mut reasons, mut wait) = (Vec::new(), Duration::ZERO);
         let mut full = state.full;
-        if let Some(rate) = limits.rate {
+        if let Some(rate) = limits.rate.filter(|_| has_rate) {
             let soonest = state.full.checked_sub(rate.tolerance()).unwrap_or(now);
             if soonest > now {
                 wait = soonest - now;

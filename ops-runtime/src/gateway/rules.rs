@@ -33,6 +33,8 @@ pub(super) enum TooSoon {
     Refused,
     /// It waits: it is an approved call, or one of a program, which cannot retry.
     Waits,
+    /// It begins, and does not count for the rate: it explains a call that was not made.
+    Begins,
 }
 
 /// The rules for calls.
@@ -204,7 +206,7 @@ impl Rules {
     pub(super) async fn enter(&self, caller: &CallerId, too_soon: TooSoon) -> Result<Entered, CallError> {
         let until = Instant::now() + PATIENCE;
         loop {
-            match self.limiter.enter(caller) {
+            match self.limiter.enter(caller, too_soon != TooSoon::Begins) {
                 Err(error) if too_soon == TooSoon::Waits => {
                     let seconds = error.details().get("retryAfter").and_then(Value::as_f64).unwrap_or(1.0);
                     let then =

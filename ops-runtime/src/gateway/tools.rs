@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use super::core::{Core, READ_ON};
 use super::find;
 use super::rules::{MadeBy, TooSoon, caller_of};
+use super::summary::name;
 use super::tool_result::{answer, drop_unsaid, text_of, wrong};
+use crate::model::nearest::{nearest, question};
 use crate::model::separators::separators;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::principal::Principal;
@@ -44,13 +46,14 @@ static DESCRIBE: OperationSpec = OperationSpec::query("gateway.describe")
             "detail":{"enum":["short","whole",null],"default":"short"}}}"#,
     ));
 
+// Its schema is open: what stands beside `input` gets an error that says where it goes.
 static CALL: OperationSpec = OperationSpec::mutation("gateway.call")
     .with_description(
         "Calls an operation. A result that is too long is cut; its last line says how to read on. A call that changes \
          something may have to be agreed to first.",
     )
     .with_input(Schema::text(
-        r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{
+        r#"{"type":"object","required":["id"],"properties":{
             "id":{"type":"string","description":"The operation, as `search` names it"},
             "input":{"description":"Its input, as `describe` shows it: all that the operation takes stands in here"},
             "approval":{"type":["string","null"],"description":"The key of a call that waited, once the user has agreed to it"}}}"#,
@@ -202,6 +205,9 @@ async fn call(
     context: &Context,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
     let id = text_of(&input, "id")?.to_owned();
+    if let Some(error) = beside_input(&input) {
+        return Err(error);
+    }
     let argument = match input.remove("input") {
         // Models also write the input as a string.
         Some(Value::String(text)) => read_text(core, principal, &id, text, context),
@@ -211,6 +217,21 @@ async fn call(
     };
     let approval = input.get("approval").and_then(Value::as_str);
     Ok(core.call_for_model(principal, &id, argument, approval, context, CallOptions::default()).await)
+}
+
+/// The error of arguments that `call` does not take: models put what the operation takes beside `input`, or call it
+/// otherwise.
+fn beside_input(arguments: &Map<String, Value>) -> Option<CallError> {
+    let other = arguments.keys().find(|argument| !["id", "input", "approval"].contains(&argument.as_str()))?;
+    let meant = match other.as_str() {
+        "arguments" | "args" | "parameters" | "params" => vec!["input"],
+        other => nearest(other, ["approval", "input"], 1),
+    };
+    let help = match meant.is_empty() {
+        true => ": what the operation takes goes into `input`".to_owned(),
+        false => question(&meant),
+    };
+    Some(wrong(format!("`call` has no `{}`{help}", name(other))))
 }
 
 /// Approximate limit of the values in a string that is read as JSON: the limits of a request count its values, but not

@@ -201,7 +201,7 @@ impl Remote {
         let plan = plan.for_caller(token, request.uri(), &settings)?;
         let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
         let trace = settings.trace_context.then(|| Trace::of(context));
-        let carried = Carried::new(settings.clone(), plan, options.headers);
+        let carried = Carried::new(&self.0, plan, options.headers);
         let retry = options.retry.unwrap_or_else(|| settings.retry.clone());
         let is_repeatable = is_repeatable(&request, retry.as_ref().is_some_and(|retry| retry.repeats(spec)));
         let label = Label::of(spec);

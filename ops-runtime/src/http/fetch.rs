@@ -85,7 +85,7 @@ async fn fetch(checked: &Checked, url: &str, reach: Reach, limit: usize) -> Resu
     let own: HeaderMap = own.map(|own| own.to_header()).transpose()?.flatten().into_iter().collect();
     let is_home = settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url));
     let plan = if is_home { checked.credentials.of_documents() } else { Plan::default() };
-    let carried = Carried::new(settings.clone(), plan, own);
+    let carried = Carried::new(checked, plan, own);
     let fetched = fetch_with(&carried, url, is_home, reach, limit).await;
     fetched.map_err(|error| carried.error(error))
 }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
 
-use super::auth::{Applied, Plan};
+use super::auth::{Applied, Credentials, Plan};
+use super::config::Checked;
 use super::settings::Settings;
 use crate::CallError;
 use crate::model::secrets::{KeepsSecrets, Kept, Secrets};
@@ -19,6 +20,8 @@ const KEPT: usize = 32;
 /// It is kept with the response in the meta of the result, so that an error that is made from it later can be redacted.
 pub(super) struct Carried {
     pub(super) settings: Arc<Settings>,
+    /// All credentials of the client: a server can also repeat those that it got with other calls.
+    credentials: Arc<Credentials>,
     pub(super) plan: Plan,
     /// The headers that the call itself set, which take precedence over all others.
     pub(super) own: HeaderMap,
@@ -29,8 +32,9 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    pub(super) fn new(settings: Arc<Settings>, plan: Plan, own: HeaderMap) -> Arc<Self> {
-        Arc::new(Self { settings, plan, own, applied: Mutex::default(), hooked: Mutex::default() })
+    pub(super) fn new(checked: &Checked, plan: Plan, own: HeaderMap) -> Arc<Self> {
+        let (settings, credentials) = (checked.settings.clone(), checked.credentials.clone());
+        Arc::new(Self { settings, credentials, plan, own, applied: Mutex::default(), hooked: Mutex::default() })
     }
 
     /// Fetches the required tokens; `rejected` are the credentials that the server has just rejected.
@@ -74,6 +78,7 @@ impl Carried {
 impl KeepsSecrets for Carried {
     fn collect(&self, secrets: &mut Secrets) {
         self.plan.collect(secrets);
+        self.credentials.collect(secrets);
         self.settings.base_url.iter().for_each(|url| secrets.add_url(url.as_str()));
         lock(&self.applied).iter().for_each(|applied| applied.collect(secrets));
         let hooked = lock(&self.hooked);
@@ -104,14 +109,13 @@ mod tests {
 
     use super::*;
     use crate::http::HttpConfig;
-    use crate::http::config::Checked;
     use crate::http::fake::{Fake, respond};
 
     #[test]
     fn what_is_kept_of_many_connections_is_bounded() {
         let config = HttpConfig::new().with_service(Fake(|_| respond(200, &[], b"")));
-        let settings = Checked::new(config).unwrap().settings;
-        let carried = Carried::new(settings, Plan::default(), HeaderMap::new());
+        let checked = Checked::new(config).unwrap();
+        let carried = Carried::new(&checked, Plan::default(), HeaderMap::new());
         let signed = |number: usize| {
             let value = HeaderValue::from_str(&format!("signature-{number:03}")).unwrap();
             HeaderMap::from_iter([(http::header::AUTHORIZATION, value)])

@@ -8,7 +8,7 @@
   const Failed = Error;
   const { apply, defineProperty, deleteProperty } = Reflect;
   const { freeze, create, keys } = Object;
-  const { isFinite } = Number;
+  const { isFinite, isInteger, isSafeInteger } = Number;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
   const { get: valueOf, set: setValue } = WeakMap.prototype;
@@ -45,6 +45,9 @@
   // with a mark before them on the way.
   let mark;
   const LEAST = -(2n ** 63n), MOST = 2n ** 64n;
+  const has64Bits = (number) => LEAST <= number && number < MOST;
+  // A whole number that may have lost its last digits before it got here, and that a BigInt can say.
+  const isRounded = (number) => isInteger(number) && !isSafeInteger(number) && has64Bits(number);
   let ours = 0;
   // What programs make JSON of by themselves has the digits as text.
   defineProperty(BigInt.prototype, 'toJSON', {
@@ -71,25 +74,35 @@
     return typeof value.next === 'function' ? ['an iterator', 'use Array.from(..)'] : undefined;
   };
 
+  // The name of what a call is given.
+  const INPUT = 'the input';
+
   // The JSON of a value. What has none is an error that says what and where.
   const json = (value, name, lenient) => {
     const around = [];
-    const none = (kind, key, help) => {
+    const none = (kind, key, help, why = 'which has no JSON') => {
       if (lenient) return `[${kind}]`;
       const path = around.map((one) => one.key).concat([key]).filter((part) => part !== '').join('.');
-      throw new TypeError(`${name} has ${kind}${path ? ` at \`${path}\`` : ''}, which has no JSON: ${help}`);
+      throw new TypeError(`${name} has ${kind}${path ? ` at \`${path}\`` : ''}, ${why}: ${help}`);
     };
     const visit = function (key, member) {
       while (around.length && around[around.length - 1].value !== this) around.pop();
       switch (typeof member) {
         // Half of a surrogate pair is no text in JSON.
         case 'string': return member.toWellFormed();
-        case 'number': return isFinite(member) ? member : none(`${member}`, key, 'use null or a string');
+        case 'number':
+          if (!isFinite(member)) return none(`${member}`, key, 'use null or a string');
+          // It would be another id than the one that the program says.
+          if (name === INPUT && isRounded(member)) {
+            const help = 'write it as a BigInt, such as 9007199254740993n, or BigInt(..) of a computed one';
+            return none('a whole number beyond 2^53', key, help, 'which JavaScript rounds');
+          }
+          return member;
         case 'function': return none('a function', key, 'call it, or leave it out');
         case 'symbol': return none('a symbol', key, 'use a string');
         case 'bigint':
           if (lenient) return `${member}n`;
-          return LEAST <= member && member < MOST ? `${mark}${member}` : none('a BigInt beyond 64 bits', key, 'use String(..)');
+          return has64Bits(member) ? `${mark}${member}` : none('a BigInt beyond 64 bits', key, 'use String(..)');
         case 'object': {
           if (member === null) return member;
           if (around.some((one) => one.of === member)) return none('a cycle', key, 'leave it out');
@@ -157,7 +170,7 @@
   let calls = 0;
 
   const call = (namespace, name, value) => {
-    const text = json(value === undefined ? {} : value, 'the input');
+    const text = json(value === undefined ? {} : value, INPUT);
     const { stack } = new Error();
     return new Promise((resolve, reject) => {
       const number = calls++;

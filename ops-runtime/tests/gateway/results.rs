@@ -59,6 +59,7 @@ async fn a_long_result_of_a_program_is_read_in_parts() {
         (json!({ "read": { "cursor": "x" } }), "no result has this cursor"),
         (json!({ "read": { "cursor": "x" }, "code": "return 1" }), "`read` stands alone"),
         (json!({}), "`code` has to be a text"),
+        (json!({ "resume": "x", "approve": ["y"] }), "send the same code again"),
     ] {
         let wrong = client.call("execute", arguments.clone()).await;
         assert!(texts(&wrong)[0].contains(told), "{arguments}: {wrong}");

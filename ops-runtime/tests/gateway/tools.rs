@@ -82,7 +82,7 @@ async fn a_text_is_read_unless_the_operation_takes_it() {
 async fn a_mistake_says_how_to_go_on() {
     let gateway = Shop::new().gateway().build().await.unwrap();
     let mut client = owner(&gateway).await;
-    let cases: [(&str, Value, &[&str]); 7] = [
+    let cases: [(&str, Value, &[&str]); 10] = [
         // Two faults at once: what is missing, and what is wrong.
         (
             "call",
@@ -94,6 +94,18 @@ async fn a_mistake_says_how_to_go_on() {
             json!({ "id": "shop.showPet", "input": { "petId": 0 } }),
             &["VALIDATION_ERROR", "/petId", "petId: number"],
         ),
+        // What goes into `input`, and what is called so.
+        (
+            "call",
+            json!({ "id": "shop.showPet", "petId": 7 }),
+            &["VALIDATION_ERROR: `call` has no `petId`: what the operation takes goes into `input`"],
+        ),
+        (
+            "call",
+            json!({ "id": "shop.showPet", "arguments": { "petId": 7 } }),
+            &["`call` has no `arguments`: did you mean `input`?"],
+        ),
+        ("call", json!({ "id": "shop.showPet", "input": {}, "approve": "x" }), &["did you mean `approval`?"]),
         ("call", json!({ "id": "shop.shwPet", "input": {} }), &["no operation `shop.shwPet`", "`shop.showPet`"]),
         ("call", json!({ "id": "shop.showPet", "input": { "petId": 8 } }), &["NO_PET: there is no such pet"]),
         (

@@ -60,6 +60,23 @@ async fn an_error_keeps_all_but_the_secrets() {
 }
 
 #[tokio::test]
+async fn a_key_is_hidden_where_it_was_not_sent() {
+    async fn refuse(request: Request) -> Response {
+        assert_eq!(header(&request, "x-api-key"), "");
+        (StatusCode::FORBIDDEN, "not for k3y-of-ann, nor for t0k3n-of-ann").into_response()
+    }
+    let url = serve(Router::new().route("/x", get(refuse))).await;
+    let config = HttpConfig::new().with_base_url(url).with_auth(Auth::bearer("t0k3n-of-ann"));
+    let client = HttpClient::new(config.with_credentials("key", Auth::api_key("k3y-of-ann"))).unwrap();
+    let mut binding = get_of("/x");
+    // The operation needs no credentials.
+    binding.security = vec![SecurityRequirement::default()].into();
+    client.add([spec(OperationKind::Query, "x", binding)]).unwrap();
+    let error = client.call("t.x", json!({})).await.unwrap_err();
+    assert_eq!(error.details()["body"], "not for ***, nor for ***");
+}
+
+#[tokio::test]
 async fn the_errors_of_a_stream_hold_none() {
     let url = serve(Router::new().route("/x", get(stream))).await;
     let config = HttpConfig::new().with_base_url(url).with_auth(Auth::bearer("t0k3n-of-ann"));

@@ -23,6 +23,13 @@ async fn values_go_in_and_out_as_json() {
             json!({ "b": [null], "c": "1970-01-01T00:00:00.000Z" }),
         ),
         ("return -0", json!(0)),
+        // Only what a call is given must not be rounded, and beyond 64 bits there is no other way to write it.
+        (
+            "const [a, b] = await ops.t.echo([1e20, 2 ** 53 - 1]); return [a, b, 2 ** 60]",
+            json!([1e20, 9_007_199_254_740_991_u64, 1_152_921_504_606_847_000_u64]),
+        ),
+        ("return await ops.t.echo(2 ** 60).catch((error) => error.name)", json!("TypeError")),
+        ("return await ops.t.echo(BigInt(2 ** 60))", json!(1_152_921_504_606_846_976_u64)),
         ("return { ['a\\ud800\\\\ud800']: 1 }", json!({ "a\u{fffd}\\ud800": 1 })),
         ("return '\\ud800'", json!("\u{fffd}")),
         ("const [a, b] = await Promise.all([ops.t.echo(1), ops.t.echo(2)]); return a + b", json!(3)),
@@ -203,6 +210,19 @@ async fn errors_say_what_and_where() {
             None,
         ),
         ("return [0 / 0]", Reason::Thrown, "TypeError: the result has NaN at `0`, which has no JSON", None),
+        (
+            "await ops.t.echo({ a: [{ id: 9007199254740993 }] })",
+            Reason::Thrown,
+            "TypeError: the input has a whole number beyond 2^53 at `a.0.id`, which JavaScript rounds: write it as a BigInt, \
+             such as 9007199254740993n",
+            Some(1),
+        ),
+        (
+            "await ops.t.echo(-(2 ** 63))",
+            Reason::Thrown,
+            "TypeError: the input has a whole number beyond 2^53, which",
+            Some(1),
+        ),
         ("await ops.t.echo({ price: 1 / 0 })", Reason::Thrown, "TypeError: the input has Infinity at `price`", Some(1)),
         ("return new Map().values()", Reason::Thrown, "TypeError: the result has an iterator, which has no JSON", None),
         ("return { r: /a/ }", Reason::Thrown, "TypeError: the result has a regular expression at `r`", None),

@@ -176,6 +176,12 @@ impl Tokens {
         }
     }
 
+    /// Adds the tokens that are there.
+    pub(super) fn collect(&self, secrets: &mut Secrets) {
+        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.values().for_each(|slot| slot.collect(secrets));
+    }
+
     fn slot(&self, url: &Url, scopes: &str) -> Slot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.entry((url.to_string(), scopes.to_owned())).or_default().clone()

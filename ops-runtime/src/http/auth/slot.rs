@@ -12,6 +12,7 @@ use tracing::Instrument;
 
 use super::secret::Secret;
 use super::token::TIMEOUT;
+use crate::model::secrets::Secrets;
 use crate::{BoxFuture, CallError};
 
 /// How long a request for a token is waited for: a little longer than it may take, so that its own error comes first.
@@ -114,6 +115,11 @@ impl Slot {
         if state.token.as_ref().is_some_and(|token| token.value == *rejected) {
             state.token = None;
         }
+    }
+
+    /// Adds the token that is here.
+    pub(super) fn collect(&self, secrets: &mut Secrets) {
+        lock(&self.0).token.iter().for_each(|token| secrets.add(token.value.expose()));
     }
 
     fn begin(&self, number: u64, fetch: impl Future<Output = Result<Token, CallError>> + Send + 'static) -> Fetching {

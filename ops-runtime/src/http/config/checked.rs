@@ -20,7 +20,7 @@ use crate::http::settings::Settings;
 /// A configuration that was checked.
 pub(in crate::http) struct Checked {
     pub(in crate::http) settings: Arc<Settings>,
-    pub(in crate::http) credentials: Credentials,
+    pub(in crate::http) credentials: Arc<Credentials>,
 }
 
 impl Checked {
@@ -57,7 +57,7 @@ impl Checked {
             Some(engine) => engine,
             None => Arc::new(Custom(Mutex::new(HttpEngine::connecting(&connecting)?))),
         };
-        let credentials = Credentials::new(auth, config.credentials, config.environment)?;
+        let credentials = Arc::new(Credentials::new(auth, config.credentials, config.environment)?);
         let settings = Settings {
             // In the form of the reader of documents.
             namespace: config.namespace.map(|name| name.replace('.', "_")).filter(|name| !name.is_empty()),

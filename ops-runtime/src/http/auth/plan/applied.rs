@@ -1,15 +1,34 @@
 //! Credentials in a request.
 
+use std::sync::PoisonError;
+
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use percent_encoding::utf8_percent_encode;
 use url::Url;
 
+use super::{Credentials, Source};
 use crate::CallError;
 use crate::http::auth::Secret;
 use crate::http::auth::secret::sensitive;
 use crate::http::style::COMPONENT;
 use crate::model::secrets::Secrets;
+
+impl Credentials {
+    /// Adds all secrets of the client, with the tokens that it has at present.
+    pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named.values().map(|named| &named.source);
+        self.default.iter().chain(named).chain(found.values()).for_each(|source| source.collect(secrets));
+    }
+}
+
+impl Source {
+    fn collect(&self, secrets: &mut Secrets) {
+        self.auth.collect(secrets);
+        self.tokens.collect(secrets);
+    }
+}
 
 /// Credentials that are ready to be put into a request.
 #[derive(Default)]
