@@ -49,6 +49,8 @@ fn values_that_would_be_lost_or_rounded() {
     fails(&["addPet", "--input", r#"{"body":{"name":"Rex"}}"#, r#"body={"id":3}"#], &[would_replace]);
     let rounded = "`petId`: `123456789012345678901` has more than 64 bits, so it would be rounded";
     fails(&["showPet", "petId=123456789012345678901"], &[rounded]);
+    let rounded = "the input: `123456789012345678901` has more than 64 bits, so it would be rounded";
+    fails(&["showPet", "--input", r#"{"petId":123456789012345678901}"#], &[rounded]);
     // Two faults at once are both told.
     let long = "body.id=123456789012345678901";
     fails(&["addPet", long, r#"body={"id":1}"#, "body.name=Rex", "nmae=x"], &["`body.id`: ", "argument `nmae`"]);
@@ -231,6 +233,7 @@ async fn serve() -> String {
     let router = Router::new()
         .route("/photo", get(photo).put(count).post(count))
         .route("/any", get(photo))
+        .route("/ping", get(|| async { StatusCode::NO_CONTENT }))
         .route("/pets", post(problem))
         .route("/pets/{id}", get(pet));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -273,6 +276,11 @@ async fn errors_and_policies_of_calls() {
     assert!(status == 1 && stdout.is_empty(), "a result that does not match is no mistake of the command: {stderr}");
     assert!(stderr.contains("shop.showPet: ") && stderr.contains("/id") && stderr.contains(r#""id": "2""#), "{stderr}");
     assert_eq!(run(&["showPet", "petId=1", "--policy", "lenient"]).0, 2);
+    folder.write("marked.json", "\u{feff}{\"petId\":1}");
+    let (status, _, stderr) = run(&["showPet", "--input", "@marked.json", "-o", "pet.json"]);
+    assert!(status == 0 && stderr.contains("`pet.json` has the answer as JSON, in "), "{stderr}");
+    let (status, _, stderr) = run(&["ping", "-o", "ping.json"]);
+    assert_eq!((status, &*stderr), (0, "note: `ping.json` has `null`, because the answer has no data\n"));
     assert_eq!(run(&["showPet", "petId=x"]).0, 2);
 }
 
@@ -357,7 +365,7 @@ async fn a_call_that_fails_leaves_its_file_alone() {
     }
     for file in ["round.png", "lost.png", "none/x.png", "."] {
         let line = ["call", "photos.yaml", "show", "-o", file, "--base-url", &url];
-        folder.fails(2, &line, &[&format!("`{file}` cannot be written")]);
+        folder.fails(1, &line, &[&format!("`{file}` cannot be written")]);
     }
     let (status, _, stderr) = folder.ops(&["call", "photos.yaml", "show", "-o", "far.png", "--base-url", &url]);
     assert!(status == 0 && at("far.png").is_symlink() && at("link.png").is_symlink(), "{stderr}");

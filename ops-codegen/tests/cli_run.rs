@@ -162,6 +162,63 @@ fn a_journal_is_one_of_its_documents_and_servers() {
 }
 
 #[test]
+fn a_failed_run_says_what_it_has_changed() {
+    let shop = Shop::start("changed");
+    let failing = "await ops.shop.removePet({ petId: 7 }); await ops.shop.removePet({ petid: 8 });";
+    std::fs::write(shop.folder.join("script.js"), failing).unwrap();
+    let arguments = ["--journal", "journal", "--allow", "*"];
+    let output = shop.run(&arguments);
+    let stderr = text(&output.stderr);
+    let changed = "note: in this run, the program called what changes something, and what was done stays done: \
+                   `shop.removePet` (1)\n";
+    assert!(output.status.code() == Some(1) && stderr.contains(changed), "{stderr}");
+    assert_eq!(shop.seen(), ["DELETE /pets/7"]);
+
+    // Another program does not go on from there, and is not told to make the call again.
+    std::fs::write(shop.folder.join("script.js"), failing.replace("petid", "petId")).unwrap();
+    let output = shop.run(&arguments);
+    let stderr = text(&output.stderr);
+    let kept = "note: `journal` has calls that may have changed something, and they stay made: `shop.removePet` (1)\n";
+    assert!(output.status.code() == Some(1) && stderr.contains(kept), "{stderr}");
+    assert!(stderr.contains("what was made stays made") && !stderr.contains("without it"), "{stderr}");
+    assert!(shop.seen().is_empty());
+}
+
+#[test]
+fn answers_that_do_not_fit_are_reported() {
+    let shop = Shop::start("misfit");
+    let document = std::fs::read_to_string(shop.folder.join("shop.yaml")).unwrap();
+    let other = "schema: { type: object, properties: { path: { type: integer } } }";
+    std::fs::write(shop.folder.join("shop.yaml"), document.replacen("schema: { type: object }", other, 1)).unwrap();
+    let output = shop.run(&["--allow", "*"]);
+    let warning = "warning: an answer of `shop.pets/show`: /path was string, not integer\n";
+    assert!(output.status.success() && text(&output.stderr).starts_with(warning), "{}", text(&output.stderr));
+
+    // Of many, the first ones are shown, and the number of the rest.
+    let many = "for (let n = 0; n < 25; n++) await ops.shop.pets_show({ petId: n });";
+    std::fs::write(shop.folder.join("script.js"), many).unwrap();
+    let stderr = text(&shop.run(&[]).stderr);
+    assert_eq!(stderr.matches(warning).count(), 20, "{stderr}");
+    assert!(stderr.ends_with("warning: there are 5 more warnings about answers\n"), "{stderr}");
+}
+
+#[test]
+fn an_input_is_exact_or_refused() {
+    let shop = Shop::start("input");
+    std::fs::write(shop.folder.join("script.js"), "return input.id").unwrap();
+    let run = |input: &str| {
+        let arguments = ["run", "script.js", "--spec", "shop.yaml", "--input", input];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.args(arguments).current_dir(&shop.folder).stdin(Stdio::null()).output().unwrap()
+    };
+    let output = run(r#"{"id":123456789012345678901}"#);
+    let stderr = text(&output.stderr);
+    let rounded = "error: the input: `123456789012345678901` has more than 64 bits, so it would be rounded";
+    assert!(output.status.code() == Some(2) && stderr.starts_with(rounded), "{stderr}");
+    assert_eq!(text(&run("\u{feff}{\"id\":7}").stdout), "7\n");
+}
+
+#[test]
 fn a_number_that_was_computed_is_asked_about_once() {
     let shop = Shop::start("number");
     let document = std::fs::read_to_string(shop.folder.join("shop.yaml")).unwrap();

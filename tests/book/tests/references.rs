@@ -81,7 +81,7 @@ fn crates(package: &str, feature: &str) -> usize {
 }
 
 /// The codes that are not standard: the feature that gives each, and when.
-const CODES: [(&str, &str, &str); 8] = [
+const CODES: [(&str, &str, &str); 9] = [
     ("APPROVAL_NEEDED", "gateway", "The call needs the user's consent, and nobody can be asked."),
     ("JOB_CANCELLED", "durable", "The job was cancelled."),
     ("JOB_NOT_FOUND", "durable", "There is no job with this id: it never was, or its retention has ended."),
@@ -89,6 +89,11 @@ const CODES: [(&str, &str, &str); 8] = [
     ("NOT_CONNECTED", "gateway", "The MCP server of the operation cannot be reached; the message says why."),
     ("NOT_DESCRIBED", "registry", "A mock was asked for a status that the document does not describe."),
     ("NOT_IMPLEMENTED", "http-server", "A server made by `with_partial_server` has no handler for the operation."),
+    (
+        "OUTCOME_UNKNOWN",
+        "program",
+        "The process ended during this call of a program, so it may have been carried out: find out before it is made again.",
+    ),
     ("TOO_MANY_REQUESTS", "gateway", "The caller has used up its limit; the message says when to try again."),
 ];
 
@@ -156,7 +161,7 @@ fn errors() {
 /// True if a text is the code of an error where it stands: a const, or the argument of one.
 fn is_code_there(body: &str, code: &str) -> bool {
     let quoted = format!("\"{code}\"");
-    ["CallError::new(", "ErrorCode::of(", "ErrorCode::from(", "Self::new(", ": &str = "].iter().any(|start| {
+    ["CallError::new(", "ErrorCode::of(", "ErrorCode::from(", "Self::new(", "error(", ": &str = "].iter().any(|start| {
         body.contains(&format!("{start}{quoted}")) || body.contains(&format!("{start}\n                {quoted}"))
     })
 }

@@ -21,9 +21,16 @@ const OPTIONS: &[(&str, &str)] = &[
 /// The advice if two documents have one namespace.
 pub(crate) const OF_ONE_NAMESPACE: &str = ": give one of them a namespace of its own";
 
+/// The advice if a program cannot go on with its journal.
+const ANEW: &str =
+    ": what was made stays made, so look at it before you run the program from its start, with an empty folder";
+
 /// Other advice, and its text for users of any command.
-const WORDS: &[(&str, &str)] =
-    &[(OF_ONE_NAMESPACE, ": generate them one by one with `--namespace`, or name both in `ops.toml`")];
+const WORDS: &[(&str, &str)] = &[
+    (OF_ONE_NAMESPACE, ": generate them one by one with `--namespace`, or name both in `ops.toml`"),
+    (": run the program from its start, without it", ANEW),
+    (". Run it from its start, without the journal", ANEW),
+];
 
 /// The beginnings of advice about methods without an option.
 const LEADS: &[(&str, &str)] = &[(": raise `with_", "`"), (": allow it by `with_", "`"), (" (`Limits::with_", ")")];
@@ -94,6 +101,12 @@ mod tests {
             ("none", "a: raise `with_timeout`", "a"),
         ] {
             assert_eq!(of_command(command, message), said);
+        }
+        // Not to make again what was made.
+        for message in
+            ["x: run the program from its start, without it", "x. Run it from its start, without the journal"]
+        {
+            assert_eq!(of_command("run", message), format!("x{ANEW}"));
         }
     }
 }

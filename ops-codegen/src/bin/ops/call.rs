@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 
 use futures_util::StreamExt;
 use ops_runtime::adapter::Registration;
+use ops_runtime::envelope::Warning;
 use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
 use ops_runtime::{CallError, CallOptions, HttpConfig, Registry, ResponseEnvelope};
 use serde_json::Value;
@@ -20,6 +21,7 @@ mod failed;
 mod save;
 mod tool;
 
+pub(crate) use self::failed::is_of_output;
 use self::failed::{failed, message};
 
 pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
@@ -166,10 +168,13 @@ fn print(envelope: ResponseEnvelope<Value>, arguments: &CallArguments, pretty: b
 }
 
 fn tell_warnings(envelope: &ResponseEnvelope<Value>) {
-    for warning in &envelope.warnings {
-        let place = if warning.pointer.is_empty() { "the data" } else { &warning.pointer };
-        tell("warning", &format!("{place} was {}, not {}", warning.found, warning.expected));
-    }
+    envelope.warnings.iter().for_each(|warning| tell("warning", &told(warning)));
+}
+
+/// A warning about a result, in words.
+pub(crate) fn told(warning: &Warning) -> String {
+    let place = if warning.pointer.is_empty() { "the data" } else { &warning.pointer };
+    format!("{place} was {}, not {}", warning.found, warning.expected)
 }
 
 /// The data, if they are text.
@@ -217,9 +222,7 @@ fn input(arguments: &CallArguments, values: &[String], spec: &OperationSpec) -> 
         },
     };
     let mut input = match given {
-        Some(text) => {
-            serde_json::from_str(&text).map_err(|error| Failure::Usage(format!("the input is not JSON: {error}")))?
-        }
+        Some(text) => crate::input::whole(&text).map_err(Failure::Usage)?,
         None => Value::Object(serde_json::Map::new()),
     };
     let schema = spec.input_schema();

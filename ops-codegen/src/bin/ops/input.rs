@@ -46,6 +46,20 @@ pub(crate) fn add(input: &mut Value, pairs: &[String], schema: &Value) -> Result
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
+/// The value of a text that is the whole input.
+///
+/// # Errors
+/// If it is not JSON, or if a number in it would become another one.
+pub(crate) fn whole(text: &str) -> Result<Value, String> {
+    // Some editors begin a file with this mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let value = serde_json::from_str(text).map_err(|error| format!("the input is not JSON: {error}"))?;
+    match rounded(text) {
+        Some(number) => Err(format!("the input: {}", would_be_rounded(number))),
+        None => Ok(value),
+    }
+}
+
 /// Sets the value at a path. Of a list, a text is one more item; all else has one value.
 fn set(
     target: &mut Value,
@@ -280,10 +294,8 @@ fn parse(text: &str, kinds: &[&str]) -> Result<Value, String> {
         };
         if kinds.is_empty() || kinds.iter().any(fits) {
             return match rounded {
-                None => Ok(value),
-                Some(number) => {
-                    Err(format!("`{number}` has more than 64 bits, so it would be rounded: add `.0` if that will do"))
-                }
+                None => Ok(as_integer(value, kinds)),
+                Some(number) => Err(would_be_rounded(number)),
             };
         }
     }
@@ -297,6 +309,21 @@ fn parse(text: &str, kinds: &[&str]) -> Result<Value, String> {
         }
     });
     Err(format!("the schema asks for {}, and `{text}` is none", named.join(" or ")))
+}
+
+/// A number such as `1e3` or `-0` as an integer, if only integers are accepted: some servers refuse `1000.0` there.
+fn as_integer(value: Value, kinds: &[&str]) -> Value {
+    if !value.is_f64() || !kinds.contains(&"integer") || kinds.contains(&"number") {
+        return value;
+    }
+    let whole = value.as_f64().filter(|number| number.fract() == 0.0);
+    // A number that has too many digits for an integer stays as it is.
+    whole.and_then(|number| format!("{number:.0}").parse::<i64>().ok()).map_or(value, Value::from)
+}
+
+/// What is wrong with a whole number that has more than 64 bits.
+fn would_be_rounded(number: &str) -> String {
+    format!("`{number}` has more than 64 bits, so it would be rounded: add `.0` if that will do")
 }
 
 /// The first whole number in a JSON text that has more than 64 bits, so that it is read as another one.

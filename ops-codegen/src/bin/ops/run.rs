@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ops_runtime::access::{CallPolicy, Decision};
 use ops_runtime::adapter::BoxFuture;
 use ops_runtime::adapter::Registration;
 use ops_runtime::program::{
-    Ask, CallerHost, FolderStore, Functions, Host, JournalStore, Limits, MemoryStore, Outcome, Program, Report,
+    Ask, CallerHost, FolderStore, Functions, Host, JournalStore, Limits, MemoryStore, Outcome, Program, Reason, Report,
     Sandbox, StoredJournal,
 };
 use ops_runtime::spec::OperationSpec;
@@ -27,6 +26,10 @@ use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
 use crate::report::{clean, label};
 use crate::stream::read_stdin;
+
+mod watched;
+
+use self::watched::{Notes, Watched, kept_changes, listed};
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let mut unreadable = 0;
@@ -48,7 +51,8 @@ fn run_with(arguments: &RunArguments, unreadable: &mut usize) -> Result<(), Fail
     let program = Program::new(program, functions(&specs));
     let program = program.with_input(input(arguments)?).with_place(place(arguments, &specs));
     let policy = arguments.rules.add_to(CallPolicy::new());
-    let host = CallerHost::new(registry.clone(), &specs, &policy);
+    let notes = Arc::<Notes>::default();
+    let host = CallerHost::new(Watched::new(registry.clone(), &specs, notes.clone()), &specs, &policy);
     let host = host.with_check(move |id, input| registry.check_input(id, input));
     let time = Duration::from_secs(arguments.timeout);
     let sandbox = Sandbox::new(Limits::new().with_time(time).with_cpu(time));
@@ -56,13 +60,19 @@ fn run_with(arguments: &RunArguments, unreadable: &mut usize) -> Result<(), Fail
         let host = DryRun::new(host, &specs)?;
         let report = runtime()?.block_on(sandbox.run(&program, &host));
         tell_logs(&report, 0);
+        notes.tell_rest();
         return finish(report);
     }
     let store: Box<dyn JournalStore> = match &arguments.journal {
         Some(folder) => Box::new(FolderStore::new(folder)),
         None => Box::new(MemoryStore::new()),
     };
-    runtime()?.block_on(drive(arguments, &sandbox, &program, &host, &*store))
+    let ended = runtime()?.block_on(drive(arguments, &sandbox, &program, &host, &*store));
+    notes.tell_rest();
+    if !matches!(ended, Ok(()) | Err(Failure::Gone)) {
+        notes.tell_changed();
+    }
+    ended
 }
 
 /// Runs the program, and asks where it asks, until it ends.
@@ -82,6 +92,7 @@ async fn drive(
         told = told.max(report.logs.len());
         let Outcome::Waiting(waiting) = report.outcome else {
             let is_done = matches!(report.outcome, Outcome::Done(_));
+            let differs = matches!(&report.outcome, Outcome::Failed(failed) if failed.reason == Reason::Differs);
             let finished = finish(report);
             // Until its result has arrived, a run that is repeated for it makes no call again.
             if is_done && matches!(finished, Ok(()) | Err(Failure::Gone)) {
@@ -89,12 +100,20 @@ async fn drive(
                 store.remove(name).await.map_err(stays)?;
             } else if let Some(folder) = &arguments.journal {
                 let folder = folder.display();
-                tell(
-                    "note",
-                    &format!(
-                        "`{folder}` keeps the calls that were made, for the same command to go on: without it, they are made again"
-                    ),
-                );
+                let message = if differs {
+                    match kept_changes(store, name, host).await.map(|calls| listed(&calls)) {
+                        None => format!("`{folder}` cannot be read"),
+                        Some(None) => format!("no call in `{folder}` changed something"),
+                        Some(Some(calls)) => {
+                            format!("`{folder}` has calls that may have changed something, and they stay made: {calls}")
+                        }
+                    }
+                } else {
+                    format!(
+                        "`{folder}` keeps the calls that were made: the same command goes on from there, and without this folder it makes them again"
+                    )
+                };
+                tell("note", &message);
             }
             return finished;
         };
@@ -192,7 +211,7 @@ fn program(arguments: &RunArguments) -> Result<String, Failure> {
 
 fn input(arguments: &RunArguments) -> Result<Value, Failure> {
     let Some(text) = &arguments.input else { return Ok(Value::Null) };
-    serde_json::from_str(text).map_err(|error| Failure::Usage(format!("the input is not JSON: {error}")))
+    crate::input::whole(text).map_err(Failure::Usage)
 }
 
 /// Registers the operations of all documents.
@@ -272,14 +291,14 @@ fn functions(specs: &[OperationSpec]) -> Functions {
 
 /// Runs queries and reads streams, and answers all else with examples.
 struct DryRun {
-    host: CallerHost<Registry>,
+    host: CallerHost<Watched>,
     examples: Registry,
     /// So that lines are whole.
     output: Mutex<()>,
 }
 
 impl DryRun {
-    fn new(host: CallerHost<Registry>, specs: &[OperationSpec]) -> Result<Self, Failure> {
+    fn new(host: CallerHost<Watched>, specs: &[OperationSpec]) -> Result<Self, Failure> {
         let examples = Registry::new();
         let registered = examples.register_all(specs.iter().cloned().map(mock::examples));
         registered.map_err(|error| Failure::Failed(error.to_string()))?;

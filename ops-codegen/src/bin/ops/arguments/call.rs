@@ -171,7 +171,8 @@ pub(crate) struct RunArguments {
 /// What to do with a result that does not match its schema.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Policy {
-    /// Repair it if nothing has to be made up, with a warning for each repair
+    /// Repair it if nothing has to be made up, and keep each other value that does not match, with warnings; the exit
+    /// status is 0
     Repair,
     /// Make it fit, with a warning for each value that was made up
     Cast,

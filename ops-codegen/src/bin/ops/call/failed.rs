@@ -27,7 +27,7 @@ pub(super) fn failed(error: &CallError) -> Failure {
 }
 
 /// True if a result, and not an input, does not match its schema.
-fn is_of_output(error: &CallError) -> bool {
+pub(crate) fn is_of_output(error: &CallError) -> bool {
     let has = |key: &str| error.details().get(key).is_some();
     has("raw") || has("value") || error.message().starts_with("the output")
 }

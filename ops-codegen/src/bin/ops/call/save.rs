@@ -57,7 +57,7 @@ fn probe(file: &Path) -> Probe {
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> Failure {
-    Failure::Usage(format!("`{}` cannot be written: {error}", file.display()))
+    Failure::Failed(format!("`{}` cannot be written: {error}", file.display()))
 }
 
 /// Writes the data to a file, or to standard output for `-`.
@@ -65,16 +65,20 @@ pub(super) fn save(envelope: ResponseEnvelope<Value>, spec: &OperationSpec, file
     tell_warnings(&envelope);
     let bytes = bytes(&envelope, spec);
     let is_binary = bytes.is_some();
-    let content = match bytes {
-        Some(bytes) => bytes,
-        None => match text_of(&envelope) {
-            Some(text) => text.into_bytes(),
-            None => format!("{:#}\n", envelope.data).into_bytes(),
-        },
+    let (content, is_json) = match bytes.or_else(|| text_of(&envelope).map(String::into_bytes)) {
+        Some(content) => (content, false),
+        None => (format!("{:#}\n", envelope.data).into_bytes(), true),
     };
     if file != Path::new("-") {
         std::fs::write(file, &content).map_err(|error| unwritable(file, &error))?;
-        tell("note", &format!("`{}` has the {} bytes of the answer", file.display(), content.len()));
+        let (file, size) = (file.display(), content.len());
+        let note = match (&envelope.data, is_json) {
+            (_, false) => format!("`{file}` has the {size} bytes of the answer"),
+            (Value::Null, true) => format!("`{file}` has `null`, because the answer has no data"),
+            // The server may have written it without line breaks.
+            (_, true) => format!("`{file}` has the answer as JSON, in {size} bytes"),
+        };
+        tell("note", &note);
         return Ok(());
     }
     let mut stdout = io::stdout().lock();

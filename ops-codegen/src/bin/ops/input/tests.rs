@@ -175,6 +175,13 @@ fn a_whole_number_is_itself_or_none() {
         ("18446744073709551615", &["integer"][..], "18446744073709551615"),
         ("-9223372036854775808", &["integer"], "-9223372036854775808"),
         ("-0", &["number"], "-0.0"),
+        ("-0", &["integer"], "0"),
+        ("1e3", &["null", "integer"], "1000"),
+        ("-2.0", &["integer"], "-2"),
+        ("1e18", &["integer"], "1000000000000000000"),
+        ("1e3", &["number"], "1000.0"),
+        ("1e3", &["integer", "number"], "1000.0"),
+        ("1e3", &[], "1000.0"),
         ("1e30", &["number"], "1e+30"),
         ("100000000000000000000.0", &["integer"], "1e+20"),
         (r#"{"a":"\\\"123456789012345678901"}"#, &["object"], r#"{"a":"\\\"123456789012345678901"}"#),
@@ -183,6 +190,18 @@ fn a_whole_number_is_itself_or_none() {
     }
     // What is a text anyway stays as it is.
     assert!(of(&format!("[{long}]"), &["string"]).is_ok());
+}
+
+#[test]
+fn a_whole_input_is_read_as_it_is_or_refused() {
+    assert_eq!(whole("\u{feff}{\"a\":1}"), Ok(json!({ "a": 1 })));
+    assert_eq!(whole(r#"{"a":"123456789012345678901"}"#), Ok(json!({ "a": "123456789012345678901" })));
+    let told = whole(r#"{"a":[{"b":123456789012345678901}]}"#).unwrap_err();
+    assert_eq!(
+        told,
+        "the input: `123456789012345678901` has more than 64 bits, so it would be rounded: add `.0` if that will do"
+    );
+    assert!(whole("{").unwrap_err().starts_with("the input is not JSON: "));
 }
 
 #[test]

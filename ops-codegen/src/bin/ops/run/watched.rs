@@ -1,0 +1,174 @@
+//! The caller of a program's operations, which notes what the user should know about the calls.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::StreamExt;
+use ops_runtime::envelope::Warning;
+use ops_runtime::program::{Host, JournalStore};
+use ops_runtime::registry::EnvelopeStream;
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{Call, CallError, CallOptions, Caller, ErrorCode, Registry, ResponseEnvelope, Subscribe};
+use serde_json::Value;
+
+use super::tell;
+use crate::call::{is_of_output, told};
+
+/// How many warnings about answers are printed.
+const TOLD: usize = 20;
+
+/// What the user should know about the calls of a run.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// The operations that may have changed something, each with the number of calls.
+    changed: Mutex<BTreeMap<String, usize>>,
+    /// The number of warnings about answers.
+    warnings: AtomicUsize,
+}
+
+impl Notes {
+    fn with_changed(&self, act: impl FnOnce(&mut BTreeMap<String, usize>)) {
+        act(&mut self.changed.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Prints the warnings about an answer, unless there were too many already.
+    fn warn(&self, id: &str, warnings: &[Warning]) {
+        let before = self.warnings.fetch_add(warnings.len(), Ordering::Relaxed);
+        for warning in warnings.iter().take(TOLD.saturating_sub(before)) {
+            tell("warning", &format!("an answer of `{id}`: {}", told(warning)));
+        }
+    }
+
+    /// Prints how many warnings were not printed.
+    pub(super) fn tell_rest(&self) {
+        let rest = self.warnings.load(Ordering::Relaxed).saturating_sub(TOLD);
+        if rest > 0 {
+            tell("warning", &format!("there are {rest} more warnings about answers"));
+        }
+    }
+
+    /// Prints which calls of a failed run may have changed something.
+    pub(super) fn tell_changed(&self) {
+        self.with_changed(|changed| {
+            if let Some(calls) = listed(changed) {
+                let message = "in this run, the program called what changes something, and what was done stays done";
+                tell("note", &format!("{message}: {calls}"));
+            }
+        });
+    }
+}
+
+/// Operations with the numbers of their calls; `None` if there are none.
+pub(super) fn listed(calls: &BTreeMap<String, usize>) -> Option<String> {
+    let all: Vec<String> = calls.iter().map(|(id, count)| format!("`{id}` ({count})")).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// The calls of a journal that may have changed something; `None` if it cannot be read.
+pub(super) async fn kept_changes(
+    store: &dyn JournalStore,
+    name: &str,
+    host: &dyn Host,
+) -> Option<BTreeMap<String, usize>> {
+    let json = store.load(name).await.ok()??.to_json().ok()?;
+    let journal: Value = serde_json::from_str(&json).ok()?;
+    let mut changed: BTreeMap<String, usize> = BTreeMap::new();
+    for call in journal.get("calls").and_then(Value::as_array).into_iter().flatten() {
+        let word = |key: &str| call.get(key).and_then(Value::as_str);
+        if let (Some(id), Some("started")) = (word("id"), word("state"))
+            && !host.is_query(id)
+            && !call.pointer("/answer/error").is_some_and(was_refused)
+        {
+            *changed.entry(id.to_owned()).or_default() += 1;
+        }
+    }
+    Some(changed)
+}
+
+/// True if the call of an error in a journal was not made.
+fn was_refused(error: &Value) -> bool {
+    let word = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let details = error.get("details").cloned().unwrap_or_default();
+    is_refused(&CallError::new(ErrorCode::from(word("code")), word("message")).with_details(details))
+}
+
+/// A registry whose calls are noted.
+pub(super) struct Watched {
+    registry: Registry,
+    /// The operations that change something.
+    mutations: HashSet<String>,
+    notes: Arc<Notes>,
+}
+
+impl Watched {
+    pub(super) fn new(registry: Registry, specs: &[OperationSpec], notes: Arc<Notes>) -> Self {
+        let mutations = specs.iter().filter(|spec| spec.kind == OperationKind::Mutation);
+        Self { registry, mutations: mutations.map(|spec| spec.id.to_string()).collect(), notes }
+    }
+}
+
+impl Caller for Watched {
+    async fn execute_with<Op: Call>(
+        &self,
+        input: impl Into<Op::Input> + Send,
+        options: CallOptions,
+    ) -> Result<ResponseEnvelope<Op::Output>, CallError> {
+        self.registry.execute_with::<Op>(input, options).await
+    }
+
+    async fn subscribe_with<Op: Subscribe>(
+        &self,
+        input: impl Into<Op::Input> + Send,
+        options: CallOptions,
+    ) -> Result<EnvelopeStream<Op::Output>, CallError> {
+        self.registry.subscribe_with::<Op>(input, options).await
+    }
+
+    async fn call_with(
+        &self,
+        id: &str,
+        input: Value,
+        options: CallOptions,
+    ) -> Result<ResponseEnvelope<Value>, CallError> {
+        let is_mutation = self.mutations.contains(id);
+        if is_mutation {
+            // Before the call: it may have been carried out even if its result is not awaited.
+            self.notes.with_changed(|changed| *changed.entry(id.to_owned()).or_default() += 1);
+        }
+        let result = self.registry.call_with(id, input, options).await;
+        match &result {
+            Ok(envelope) => self.notes.warn(id, &envelope.warnings),
+            Err(error) if is_mutation && is_refused(error) => self.notes.with_changed(|changed| {
+                if let Some(count) = changed.get_mut(id) {
+                    *count -= 1;
+                }
+                changed.retain(|_, count| *count > 0);
+            }),
+            Err(_) => {}
+        }
+        result
+    }
+
+    async fn stream_with(
+        &self,
+        id: &str,
+        input: Value,
+        options: CallOptions,
+    ) -> Result<EnvelopeStream<Value>, CallError> {
+        let stream = self.registry.stream_with(id, input, options).await?;
+        let (id, notes) = (id.to_owned(), self.notes.clone());
+        let noted = stream.inspect(move |item| {
+            if let Ok(envelope) = item {
+                notes.warn(&id, &envelope.warnings);
+            }
+        });
+        Ok(noted.boxed())
+    }
+}
+
+/// True if a call was not made, because its input is invalid. An error with a status is an answer to a call.
+fn is_refused(error: &CallError) -> bool {
+    let has_status = error.details().get("statusCode").is_some();
+    *error.code() == ErrorCode::ValidationError && !has_status && !is_of_output(error)
+}
