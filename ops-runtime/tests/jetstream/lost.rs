@@ -33,7 +33,8 @@ async fn last(context: &async_nats::jetstream::Context, id: &JobId) -> StreamMes
     stream.get_last_raw_message_by_subject(&format!("ops.queue.{id}.>")).await.unwrap()
 }
 
-/// Who gives a job back when its lease is over takes it from nobody, and what it says of its attempts is not kept.
+/// A worker whose lease is over gives its job back: the worker that has the job now keeps it, and the first one's record of
+/// its attempts is not stored.
 #[tokio::test]
 async fn what_is_given_back_too_late() {
     let servers = Servers::start(1, "always").await;

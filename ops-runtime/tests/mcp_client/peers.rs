@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// Longer than anything takes, for tests that would otherwise hang.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// A port that is free, and that is not one of those which the system gives to whoever asks for any.
+/// A free port outside the range from which the system hands out ports, so that no other test gets it by chance.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {

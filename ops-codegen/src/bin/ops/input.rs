@@ -201,8 +201,8 @@ pub(crate) fn parts<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
     joined(vec![schema], root, &["allOf"], |_| Vec::new())
 }
 
-/// The schemas that hold for some values only, if they can declare properties. `if` only tests what is declared
-/// elsewhere.
+/// The schemas that hold under a condition, if they can declare properties: `then`, `else` and dependent schemas. An `if`
+/// is not among them: it tests properties that other schemas declare.
 fn conditional(schema: &Value) -> Vec<&Value> {
     let branches = ["then", "else"].into_iter().filter_map(|keyword| schema.get(keyword));
     let dependent = schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(Map::values);
