@@ -10,7 +10,7 @@ use ops_runtime::adapter::{Registration, Reply};
 use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::normalise::{CompiledSchema, Reading};
 use ops_runtime::spec::{OperationSpec, Schema};
-use ops_runtime::{Call, Operation, Registry};
+use ops_runtime::{Call, CallOptions, Operation, Registry};
 
 struct Add;
 
@@ -60,6 +60,12 @@ fn one_allocation<Op: Call<Input = (i64, i64), Output = i64>>() {
     assert_eq!(run(registry.execute::<Op>((1, 2))).unwrap().data, 3);
     let counted = allocation_counter::measure(|| {
         assert_eq!(run(registry.execute::<Op>((1, 2))).unwrap().data, 3);
+    });
+    assert_eq!(counted.count_total, 1, "{}", Op::SPEC.id);
+    // A deadline that no handler waits for needs no timer.
+    let counted = allocation_counter::measure(|| {
+        let options = CallOptions::new().with_timeout(Duration::from_secs(1));
+        assert_eq!(run(registry.execute_with::<Op>((1, 2), options)).unwrap().data, 3);
     });
     assert_eq!(counted.count_total, 1, "{}", Op::SPEC.id);
 }

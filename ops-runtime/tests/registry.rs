@@ -42,6 +42,8 @@ operation!(Failing: Value => i64, Call, OperationSpec::query("math.failing")
     .with_errors(const { &[ErrorDefinition::new("NotFound").with_http_status(404)] }));
 operation!(Slow: Value => i64, Call, OperationSpec::query("math.slow").with_timeout(Duration::from_millis(20)));
 
+#[path = "registry/panics.rs"]
+mod panics;
 #[path = "registry/subscription_timeouts.rs"]
 mod subscription_timeouts;
 
@@ -79,9 +81,7 @@ async fn unit_is_null() {
 async fn an_envelope_of_the_handler_passes() {
     let registry = Registry::new();
     let own = || ResponseEnvelope::http(3, ops_runtime::envelope::HttpMeta::new(201, "application/json"));
-    registry
-        .register(Registration::call::<Double, _, _>(move |_, _| async move { Ok(Reply::Envelope(own())) }))
-        .unwrap();
+    registry.register(Registration::call::<Double, _, _>(move |_, _| async move { Ok(own().into()) })).unwrap();
     assert_eq!(registry.execute::<Double>(0).await.unwrap(), own());
     assert_eq!(registry.call("math.double", json!(0)).await.unwrap(), own().map(Value::from));
 
@@ -411,23 +411,6 @@ async fn calls_through_another_caller_inherit() {
         .with_metadata("tenant", "t-7");
     let seen = registry.execute_with::<Outer>(json!({}), options).await.unwrap().data;
     assert_eq!(seen, json!([1, 1, "ACCESS_DENIED", "ACCESS_DENIED"]));
-}
-
-#[tokio::test]
-async fn a_panic_fails_the_call_alone() {
-    let registry = registry();
-    registry.register(Registration::call::<Failing, _, _>(|_, _| async { panic!("boom") })).unwrap();
-    let error = registry.execute::<Failing>(json!({})).await.unwrap_err();
-    assert_eq!(error.code(), &ErrorCode::UnknownError);
-    assert!(!error.to_string().contains("boom"));
-    assert_eq!(registry.execute::<Double>(2).await.unwrap().data, 4);
-    registry
-        .replace(Registration::new(
-            Failing::SPEC,
-            Handler::dynamic(|_, _| -> std::future::Ready<Result<Value, CallError>> { panic!("early") }),
-        ))
-        .unwrap();
-    assert_eq!(registry.call("math.failing", json!({})).await.unwrap_err().code(), &ErrorCode::UnknownError);
 }
 
 #[tokio::test]

@@ -67,12 +67,12 @@ pub fn result<T, E: OperationError>(result: Result<T, E>) -> Result<Reply<T>, Ca
 
 /// The reply of a handler that makes its own envelope.
 pub fn envelope<T>(envelope: ResponseEnvelope<T>) -> Result<Reply<T>, CallError> {
-    Ok(Reply::Envelope(envelope))
+    Ok(envelope.into())
 }
 
 /// The reply of a handler that makes its own envelope or gives an error.
 pub fn result_envelope<T, E: OperationError>(result: Result<ResponseEnvelope<T>, E>) -> Result<Reply<T>, CallError> {
-    result.map(Reply::Envelope).map_err(E::into_call_error)
+    result.map(Reply::from).map_err(E::into_call_error)
 }
 
 /// The stream of a subscription that may fail before it begins.

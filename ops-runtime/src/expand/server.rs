@@ -33,7 +33,7 @@ where
         async move {
             let output = future.await?;
             Ok(match success::<Op>(variant(&output)) {
-                Some(meta) => Reply::Envelope(ResponseEnvelope::http(output, meta)),
+                Some(meta) => ResponseEnvelope::http(output, meta).into(),
                 None => Reply::Value(output),
             })
         }

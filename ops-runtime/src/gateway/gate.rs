@@ -164,7 +164,7 @@ impl Gated {
     fn context(&self, mut context: Context) -> Result<Context, CallError> {
         context.registry = self.behind.upgrade().ok_or_else(|| CallError::execution("the gateway has ended"))?;
         // Time before the operation begins, such as for the user's answer, counts only for the caller's deadline.
-        context.timeout = self.operation.timeout();
+        context.timeout = self.operation.timeout;
         Ok(context)
     }
 

@@ -153,6 +153,7 @@ impl ResponseMeta {
 }
 
 impl From<LocalMeta> for ResponseMeta {
+    #[inline]
     fn from(meta: LocalMeta) -> Self {
         Self::Local(meta)
     }

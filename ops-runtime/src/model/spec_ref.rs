@@ -25,6 +25,8 @@ pub enum SpecRef {
 impl Deref for SpecRef {
     type Target = OperationSpec;
 
+    // Inlined, since every call reads its spec.
+    #[inline]
     fn deref(&self) -> &OperationSpec {
         match self {
             Self::Static(spec) => spec,

@@ -24,11 +24,11 @@ use futures_core::Stream;
 use futures_util::StreamExt;
 use serde_json::Value;
 
-use crate::model::body::handover::{self, Bodies};
+use crate::model::body::handover::Bodies;
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::input;
-use crate::run::payload::{Payload, PayloadStream, Reply, to_bytes, to_text, to_value};
-use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, SpecRef, Subscribe};
+use crate::run::payload::{Payload, PayloadStream, Reply};
+use crate::{Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, SpecRef, Subscribe};
 
 /// The code of an operation that the server does not implement.
 pub(crate) const NOT_IMPLEMENTED: &str = "NOT_IMPLEMENTED";
@@ -179,38 +179,12 @@ impl Typed {
     }
 }
 
-/// An endpoint, or one of the typed handlers below.
+/// An endpoint, or one of the handlers of this process.
 pub(crate) trait Erased: Endpoint + Any {}
 
 impl<T: Endpoint + Any> Erased for T {}
 
 impl Handler {
-    /// A handler of a query or a mutation that takes and returns the operation's types.
-    pub fn typed<Op, F, Fut>(run: F) -> Self
-    where
-        Op: Call,
-        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
-    {
-        let run = Box::new(move |input, context| -> BoxFuture<'static, _> { Box::pin(run(input, context)) });
-        Self::of(Arc::new(TypedCall::<Op>(run)), Some(Typed::of::<Op>()), Some(false))
-    }
-
-    /// A handler of a subscription that takes and returns the operation's types.
-    pub fn typed_stream<Op, F, Fut, S>(run: F) -> Self
-    where
-        Op: Subscribe,
-        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<S, CallError>> + Send + 'static,
-        S: Stream<Item = Result<Reply<Op::Output>, CallError>> + Send + 'static,
-    {
-        let run = Box::new(move |input, context| -> BoxFuture<'static, _> {
-            let future = run(input, context);
-            Box::pin(async move { Ok(Box::pin(future.await?) as BoxStream<'static, _>) })
-        });
-        Self::of(Arc::new(TypedStream::<Op>(run)), Some(Typed::of::<Op>()), Some(true))
-    }
-
     /// A handler of a query or a mutation that takes and returns any JSON.
     ///
     /// A value that is an envelope ([`is_response_envelope`](crate::is_response_envelope)) is returned as an envelope.
@@ -348,100 +322,9 @@ impl<T: Into<Registration>> IntoRegistration for T {
 
 type Run<I, O> = Box<dyn Fn(I, Context) -> BoxFuture<'static, Result<O, CallError>> + Send + Sync>;
 
-pub(crate) struct TypedCall<Op: Operation>(pub(crate) Run<Op::Input, Reply<Op::Output>>);
-
-/// The items of a typed subscription.
-type ReplyStream<T> = BoxStream<'static, Result<Reply<T>, CallError>>;
-
-pub(crate) struct TypedStream<Op: Operation>(pub(crate) Run<Op::Input, ReplyStream<Op::Output>>);
-
 struct DynamicCall(Run<Value, Value>);
 
 struct DynamicStream(Run<Value, BoxStream<'static, Result<Value, CallError>>>);
-
-impl<Op: Operation> Endpoint for TypedCall<Op> {
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        input: Value,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        self.run(spec, &Payload::Value(input), context, encode)
-    }
-
-    fn input_form(&self) -> InputForm {
-        InputForm::Types
-    }
-
-    fn takes_bodies(&self, input: &Value, bodies: &Bodies) -> bool {
-        let (read, has_all) = handover::resolving(bodies, || input::read_value::<Op::Input>(input));
-        read.is_ok() && has_all
-    }
-
-    fn call_payload(
-        &self,
-        spec: &OperationSpec,
-        input: Payload,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        // The result has the form of the input.
-        let encode = if matches!(input, Payload::Value(_)) { encode } else { encode_text };
-        self.run(spec, &input, context, encode)
-    }
-
-    fn call_text(
-        &self,
-        spec: &OperationSpec,
-        input: Payload,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        self.run(spec, &input, context, encode_bytes)
-    }
-}
-
-/// How a result is written as JSON.
-type Encode<T> = fn(Reply<T>, crate::Text) -> Result<ResponseEnvelope<Payload>, CallError>;
-
-impl<Op: Operation> TypedCall<Op> {
-    fn run(
-        &self,
-        spec: &OperationSpec,
-        input: &Payload,
-        context: Context,
-        encode: Encode<Op::Output>,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        let read = || input::read::<Op::Input>(input);
-        let bodies = context.extension::<Bodies>();
-        let encode = if bodies.is_some_and(Bodies::wants_output) { encode_body } else { encode };
-        let read = bodies.map_or_else(read, |bodies| handover::resolving(bodies, read).0);
-        match read {
-            Ok(input) => {
-                let (future, id) = ((self.0)(input, context), spec.id.clone());
-                Box::pin(async move { encode(future.await?, id) })
-            }
-            Err(error) => Box::pin(ready(Err(input::invalid(Op::SPEC, &error)))),
-        }
-    }
-}
-
-impl<Op: Operation> Endpoint for TypedStream<Op> {
-    fn subscribe(
-        &self,
-        spec: &OperationSpec,
-        input: Value,
-        context: Context,
-    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        match input::read_value::<Op::Input>(&input) {
-            Ok(input) => {
-                let (future, id) = ((self.0)(input, context), spec.id.clone());
-                Box::pin(async move {
-                    Ok(future.await?.map(move |item| encode(item?, id.clone())).boxed() as PayloadStream)
-                })
-            }
-            Err(error) => Box::pin(ready(Err(input::invalid(Op::SPEC, &error)))),
-        }
-    }
-}
 
 impl Endpoint for DynamicCall {
     fn call(
@@ -467,51 +350,6 @@ impl Endpoint for DynamicStream {
             async move { Ok(future.await?.map(move |item| Ok(detect(item?, id.clone()))).boxed() as PayloadStream) },
         )
     }
-}
-
-/// What a handler returned, as JSON in an envelope: the handler's own, if it returned one.
-#[inline]
-fn enveloped<T>(
-    reply: Reply<T>,
-    id: crate::Text,
-    write: impl FnOnce(&T) -> Result<Payload, CallError>,
-) -> Result<ResponseEnvelope<Payload>, CallError> {
-    match reply {
-        Reply::Value(data) => Ok(ResponseEnvelope::local(write(&data)?, id)),
-        Reply::Envelope(envelope) => envelope.try_map(|data| write(&data)),
-    }
-}
-
-/// A result as a JSON value.
-fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
-    enveloped(reply, id, |data| Ok(Payload::Value(to_value(data)?)))
-}
-
-/// A result as JSON text.
-fn encode_text<T: serde_core::Serialize>(
-    reply: Reply<T>,
-    id: crate::Text,
-) -> Result<ResponseEnvelope<Payload>, CallError> {
-    enveloped(reply, id, |data| Ok(Payload::Raw(to_text(data)?)))
-}
-
-/// A result as the bytes of JSON text, for a server that sends them.
-fn encode_bytes<T: serde_core::Serialize>(
-    reply: Reply<T>,
-    id: crate::Text,
-) -> Result<ResponseEnvelope<Payload>, CallError> {
-    enveloped(reply, id, |data| Ok(Payload::Json(to_bytes(data)?)))
-}
-
-/// A result whose data are sent unchanged if they are a body, and otherwise as the bytes of JSON text.
-fn encode_body<T: serde_core::Serialize + 'static>(
-    reply: Reply<T>,
-    id: crate::Text,
-) -> Result<ResponseEnvelope<Payload>, CallError> {
-    enveloped(reply, id, |data| match (data as &dyn Any).downcast_ref::<Body>() {
-        Some(body) => Ok(Payload::Body(body.clone())),
-        None => Ok(Payload::Json(to_bytes(data)?)),
-    })
 }
 
 /// Detects if a value is an envelope, or data to be wrapped.

@@ -126,7 +126,7 @@ impl MockCaller {
         self,
         answer: impl Fn(Op::Input, &Context) -> Result<ResponseEnvelope<Op::Output>, CallError> + Send + Sync + 'static,
     ) -> Self {
-        self.on_reply::<Op>(move |input, context| answer(input, context).map(Reply::Envelope))
+        self.on_reply::<Op>(move |input, context| answer(input, context).map(Reply::from))
     }
 
     /// Sets the results of an operation's calls, in order; one more call is an error.

@@ -24,7 +24,14 @@ pub enum Reply<T> {
     /// Plain data, to be wrapped.
     Value(T),
     /// An envelope, which is returned unchanged.
-    Envelope(ResponseEnvelope<T>),
+    // Boxed, so that plain data are not moved together with room for an envelope.
+    Envelope(Box<ResponseEnvelope<T>>),
+}
+
+impl<T> From<ResponseEnvelope<T>> for Reply<T> {
+    fn from(envelope: ResponseEnvelope<T>) -> Self {
+        Self::Envelope(Box::new(envelope))
+    }
 }
 
 /// The data of a result before it is read into a type.

@@ -3,13 +3,17 @@
 //! The typed functions are thin; what they share is not generic, so that an operation costs little compile time.
 
 mod by_id;
+mod failure;
 mod guard;
 mod invocation;
+mod local;
 mod misfit;
 mod output;
 mod typed;
 
 use std::any::{Any, TypeId};
+use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll, ready};
@@ -26,15 +30,19 @@ use serde_json::value::RawValue;
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::ending::Ending;
-use crate::run::handler::{Endpoint, Erased, InputForm, Typed, TypedCall, TypedStream};
+use crate::run::handler::{Endpoint, Erased, InputForm, Typed};
 use crate::run::input;
 use crate::run::payload::{Payload, PayloadStream, to_text, to_value};
 use crate::run::registry::Entry;
 use crate::{
-    Body, Call, CallError, Context, Handler, Operation, OperationSpec, OutputPolicy, Reply, ResponseEnvelope, Subscribe,
+    Body, Call, CallError, Context, Handler, Operation, OperationSpec, OutputPolicy, ResponseEnvelope, Subscribe,
 };
 #[cfg(feature = "webhooks")]
 use crate::{SpecRef, run::schemas::DefinitionCache};
+
+use failure::{failed, named};
+use guard::{Boxed, begin};
+use local::{Answer, TypedCall, TypedStream, wrap};
 
 pub use by_id::CallFuture;
 pub(crate) use by_id::{call, check_input, stream};
@@ -62,12 +70,6 @@ pub type EnvelopeStream<T> = BoxStream<'static, Result<ResponseEnvelope<T>, Call
 /// A subscription that is being opened: the future of its stream.
 pub type Opening<Op> = BoxFuture<'static, Result<EnvelopeStream<<Op as Operation>::Output>, CallError>>;
 
-/// The error of a handler, with its operation and the code that the operation declares for it.
-#[cold]
-fn failed(error: CallError, spec: &OperationSpec) -> CallError {
-    named(error.with_declared_code(&spec.errors), spec)
-}
-
 /// The result of a handler, as it returns it: what came from another server stays marked as that server's.
 #[inline]
 fn answered(
@@ -81,12 +83,6 @@ fn answered(
         }
         Err(error) => Err(failed(error, &entry.spec)),
     }
-}
-
-/// The error of a call, with its operation.
-#[cold]
-fn named(error: CallError, spec: &OperationSpec) -> CallError {
-    error.with_operation(spec.id.clone())
 }
 
 /// Reports the check of a result to a handler that notes how calls end.
@@ -107,78 +103,105 @@ fn ended<T>(ending: Option<Ending>, checked: Result<T, CallError>) -> Result<T, 
 }
 
 /// A running query or mutation: the future of its result. Dropping it cancels the call.
-// In the operation's own types, or as JSON. A future of its own and not an async fn, which would move all of it once more.
+// Boxed, with the handler's own future and its limits: one allocation, and nothing to move.
 #[must_use = "a call ends when its future is dropped"]
-pub struct Execution<Op: Operation>(State<Op>);
-
-enum State<Op: Operation> {
-    Refused(Option<CallError>),
-    // With the schemas, if the policy does not rely on types.
-    Typed(Guard<Reply<Op::Output>>, Option<Arc<Entry>>),
-    Erased(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy, Option<Ending>),
-}
+pub struct Execution<Op: Operation>(Answer<Op>);
 
 impl<Op: Operation> Future for Execution<Op> {
     type Output = Result<ResponseEnvelope<Op::Output>, CallError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
-        let envelope = match &mut self.get_mut().0 {
-            State::Typed(guard, strict) => match ready!(Pin::new(guard).poll(task)) {
-                Ok(reply) => wrap::<Op>(reply, strict.as_deref()),
-                Err(error) => Err(failed(error, Op::SPEC)),
-            },
-            State::Erased(guard, entry, policy, ending) => match ready!(Pin::new(guard).poll(task)) {
-                Ok(mut envelope) => {
-                    entry.disown(&mut envelope.meta);
-                    let read = typed::typed(entry, Op::SPEC, *policy, envelope);
-                    ended(ending.take(), read.map_err(|error| named(error, &entry.spec)))
-                }
-                Err(error) => Err(failed(error, &entry.spec)),
-            },
-            State::Refused(error) => {
-                let over = || CallError::execution("the call is over");
-                Err(named(error.take().unwrap_or_else(over), Op::SPEC))
-            }
-        };
-        Poll::Ready(envelope)
+        self.get_mut().0.as_mut().poll(task)
     }
 }
 
-/// Runs a query or a mutation by its type. The call is admitted and its handler's future made at once, so that it need
-/// not be moved again; an `async fn` does nothing until it is polled. Inlined into the caller, which would otherwise
-/// write the call to memory only for it to be read at once.
+/// Runs a query or a mutation by its type. The call is admitted and its handler's future made at once; an `async fn`
+/// would do nothing until it is polled. Inlined into the caller, which would otherwise write the call to memory only for
+/// it to be read at once.
 #[inline(always)]
 pub(crate) fn execute<Op: Call>(call: Result<Invocation, CallError>, input: Op::Input) -> Execution<Op> {
-    Execution(call.and_then(|call| start::<Op>(call, input)).unwrap_or_else(|error| State::Refused(Some(error))))
+    Execution(match call {
+        Ok(call) => start::<Op>(call, input).unwrap_or_else(failing::<Op>),
+        Err(error) => failing::<Op>(error),
+    })
+}
+
+/// The future of a call that has failed before it began.
+#[cold]
+#[inline(never)]
+fn failing<Op: Operation>(error: CallError) -> Answer<Op> {
+    let mut error = Some(named(error, Op::SPEC));
+    // Not an async block, which panics if it is polled once more.
+    Box::pin(poll_fn(move |_| {
+        Poll::Ready(Err(error.take().unwrap_or_else(|| named(CallError::execution("the call is over"), Op::SPEC))))
+    }))
 }
 
 #[inline(always)]
-fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<State<Op>, CallError> {
+fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Answer<Op>, CallError> {
     let table = call.context.registry.table();
     if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
         let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
         if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
             check_typed_input::<Op>(entry, handler, &input)?;
             let (limits, strict) = (call.limits(), call.strict(entry));
-            return Ok(State::Typed(Guard::start(limits, || (typed.0)(input, call.context))?, strict));
+            return begin(limits, |limits| typed.0.run(input, call.context, limits, strict));
         }
     }
-    let (entry, handler) = call.admit(&Op::SPEC.id, table.get_own(&Typed::of::<Op>()))?;
+    let entry = table.get_own(&Typed::of::<Op>()).cloned();
+    drop(table);
+    start_elsewhere::<Op>(call, entry, input)
+}
+
+/// Starts a call by type that code without these types runs: a client, or code that takes any JSON.
+#[inline(never)]
+fn start_elsewhere<Op: Call>(
+    mut call: Invocation,
+    entry: Option<Arc<Entry>>,
+    input: Op::Input,
+) -> Result<Answer<Op>, CallError> {
+    let (entry, handler) = call.admit(&Op::SPEC.id, entry.as_ref())?;
     entry.check_type(&Typed::of::<Op>())?;
     check_typed_input::<Op>(entry, handler, &input)?;
     let (policy, ending) = (call.policy, call.ending(handler));
-    if handler.erased.input_form() != InputForm::Value {
+    let guard = if handler.erased.input_form() == InputForm::Value {
+        let (input, bodies) = hand_over(entry, handler, &input)?;
+        if handler.erased.streams_bodies() {
+            let wants_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
+            call.context = call.context.with_bodies(bodies.with_output(wants_output));
+        }
+        start_erased(call, entry, input)?
+    } else {
         let text = to_text(&input).map_err(|error| input::unwritten(&entry.spec, &input, error))?;
-        let limits = call.limits();
-        let start = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
-        return Ok(State::Erased(Guard::start(limits, start)?, entry.clone(), policy, ending));
+        Guard::start(call.limits(), || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context))?
+    };
+    Ok(Box::pin(Elsewhere::<Op> { guard, entry: entry.clone(), policy, ending, operation: PhantomData }))
+}
+
+/// A call that [`start_elsewhere`] has started, whose result is read into the operation's type.
+struct Elsewhere<Op> {
+    guard: Boxed<ResponseEnvelope<Payload>>,
+    entry: Arc<Entry>,
+    policy: OutputPolicy,
+    ending: Option<Ending>,
+    operation: PhantomData<fn() -> Op>,
+}
+
+impl<Op: Operation> Future for Elsewhere<Op> {
+    type Output = Result<ResponseEnvelope<Op::Output>, CallError>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        let Self { guard, entry, policy, ending, .. } = self.get_mut();
+        Poll::Ready(match ready!(Pin::new(guard).poll(task)) {
+            Ok(mut envelope) => {
+                entry.disown(&mut envelope.meta);
+                let read = typed::typed(entry, Op::SPEC, *policy, envelope);
+                ended(ending.take(), read.map_err(|error| named(error, &entry.spec)))
+            }
+            Err(error) => Err(failed(error, &entry.spec)),
+        })
     }
-    let (input, bodies) = hand_over(entry, handler, &input)?;
-    if handler.erased.streams_bodies() {
-        let wants_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
-        call.context = call.context.with_bodies(bodies.with_output(wants_output));
-    }
-    Ok(State::Erased(start_erased(call, entry, input)?, entry.clone(), policy, ending))
 }
 
 /// Checks what the type does not: the schema's constraints, if it has any.
@@ -223,7 +246,7 @@ fn start_erased(
     call: Invocation,
     entry: &Entry,
     mut input: Value,
-) -> Result<Guard<ResponseEnvelope<Payload>>, CallError> {
+) -> Result<Boxed<ResponseEnvelope<Payload>>, CallError> {
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
     prepare(entry, handler, &mut input);
     Guard::start(call.limits(), || handler.erased.call(&entry.spec, input, call.context))
@@ -234,37 +257,6 @@ fn start_erased(
 fn prepare(entry: &Entry, handler: &Handler, input: &mut Value) {
     if handler.is_remote() {
         entry.schemas.remove_read_only(&entry.spec, input);
-    }
-}
-
-/// Wraps the result of a handler of this process; its type stands for its schema, unless `strict` requires a check.
-fn wrap<Op: Operation>(
-    reply: Reply<Op::Output>,
-    strict: Option<&Entry>,
-) -> Result<ResponseEnvelope<Op::Output>, CallError> {
-    let envelope = match reply {
-        Reply::Value(data) => ResponseEnvelope::local(data, Op::SPEC.id.clone()),
-        Reply::Envelope(envelope) => envelope,
-    };
-    match strict {
-        Some(entry) => checked_strictly(entry, Op::SPEC, envelope),
-        None => Ok(envelope),
-    }
-}
-
-/// An answer of this process that its schema allows. Bodies in it are not read: bytes have no schema, and a stream is read once.
-#[cold]
-#[inline(never)]
-fn checked_strictly<T: Serialize>(
-    entry: &Entry,
-    spec: &OperationSpec,
-    envelope: ResponseEnvelope<T>,
-) -> Result<ResponseEnvelope<T>, CallError> {
-    let (value, bodies) = handover::scoped(|| to_value(&envelope.data));
-    let checked = value.and_then(|value| output::check_strictly(entry, &envelope.meta, &value, &bodies));
-    match checked {
-        Ok(()) => Ok(envelope),
-        Err(error) => Err(named(error, spec)),
     }
 }
 
@@ -373,7 +365,7 @@ type Run = fn(
 ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
 
 /// A call that was started, true if its output needs no check, and what its end is reported to.
-type Started = (Guard<ResponseEnvelope<Payload>>, bool, Option<Ending>);
+type Started = (Boxed<ResponseEnvelope<Payload>>, bool, Option<Ending>);
 
 /// Starts a call for a remote caller. A trusted endpoint checks its own input and output.
 fn start_served(

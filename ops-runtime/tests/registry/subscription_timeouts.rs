@@ -39,7 +39,7 @@ async fn a_subscription_gives_its_own_timeout_to_none_that_it_opens() {
     registry
         .register(Registration::subscription::<Forwarded, _, _, _>(|to, context: Context| async move {
             let items = context.env().subscribe::<Count>(to).await?;
-            Ok(items.map(|item| item.map(Reply::Envelope)))
+            Ok(items.map(|item| item.map(Reply::from)))
         }))
         .unwrap();
     let by_type = registry.subscribe::<Forwarded>(10_u32).await.unwrap().collect::<Vec<_>>();

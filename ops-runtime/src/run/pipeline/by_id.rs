@@ -7,9 +7,10 @@ use std::task::{Context as Task, Poll, ready};
 use futures_util::StreamExt;
 use serde_json::Value;
 
-use super::guard::Guard;
+use super::failure::{failed, named};
+use super::guard::Boxed;
 use super::invocation::Invocation;
-use super::{EnvelopeStream, ended, failed, named, open, output, start_erased, with_json_bodies};
+use super::{EnvelopeStream, ended, open, output, start_erased, with_json_bodies};
 use crate::model::body::handover::Bodies;
 use crate::run::ending::Ending;
 use crate::run::payload::Payload;
@@ -17,13 +18,13 @@ use crate::run::registry::{Entry, Exact};
 use crate::{CallError, OutputPolicy, ResponseEnvelope};
 
 /// The future of a call by id. Dropping it cancels the call.
-// Not an async fn, which would move the call and its input once more, as for `Execution`.
+// Not an async fn, which would move the call and its input once more.
 #[must_use = "a call ends when its future is dropped"]
 pub struct CallFuture(State);
 
 enum State {
     Refused(Option<CallError>),
-    Running(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy, Option<Ending>),
+    Running(Boxed<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy, Option<Ending>),
 }
 
 impl Future for CallFuture {

@@ -10,6 +10,7 @@ use std::task::{Context as Task, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
+use pin_project_lite::pin_project;
 use serde_json::json;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
@@ -23,13 +24,13 @@ use crate::{CallError, CancelToken, Context, ErrorCode};
 const LATE: Duration = Duration::from_millis(20);
 
 /// What ends a call from outside; the timer and the listener are made only when the handler has to wait.
-///
-/// Small, because it is moved with the call until then.
 pub(crate) struct Limits {
     deadline: Option<Instant>,
     timeout: Option<Duration>,
     cancel: Option<CancelToken>,
     waiting: Option<Box<Waiting>>,
+    /// True until the first poll, if the call may end before it.
+    is_new: bool,
 }
 
 /// The timer and the listener of a waiting call.
@@ -42,7 +43,8 @@ impl Limits {
     #[inline]
     pub(crate) fn of(context: &Context) -> Self {
         let cancel = context.cancel_token().cloned();
-        Self { deadline: context.deadline, timeout: context.timeout, cancel, waiting: None }
+        let is_new = context.deadline.is_some() || cancel.is_some();
+        Self { deadline: context.deadline, timeout: context.timeout, cancel, waiting: None, is_new }
     }
 
     /// The limits of opening a subscription, and those of its items: the operation's own timeout continues from one to
@@ -51,19 +53,20 @@ impl Limits {
     pub(crate) fn of_subscription(context: &mut Context) -> (Self, SubscriptionLimits) {
         let first_item = context.timeout.take().and_then(deadline_after);
         let context = &*context;
-        let opening = Self { deadline: earlier(context.deadline, first_item), ..Self::of(context) };
+        let deadline = earlier(context.deadline, first_item);
+        let opening = Self { deadline, is_new: true, ..Self::of(context) };
         let idle = context.extra.as_ref().and_then(|extra| extra.idle_timeout);
         (opening, SubscriptionLimits { limits: Self::of(context), first_item, idle })
     }
 
-    /// An error if the call was cancelled, or its deadline has passed, before it began; true if that may happen yet.
+    /// An error if the call was cancelled, or its deadline has passed, before it began.
     #[inline]
-    fn check(&self) -> Result<bool, CallError> {
+    fn check(&self) -> Result<(), CallError> {
         match (&self.cancel, self.deadline) {
-            (None, None) => Ok(false),
+            (None, None) => Ok(()),
             (Some(token), _) if token.is_cancelled() => Err(aborted()),
             (_, Some(deadline)) if deadline <= Instant::now() => Err(timed_out()),
-            _ => Ok(true),
+            _ => Ok(()),
         }
     }
 
@@ -181,77 +184,92 @@ pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> CallError {
     CallError::new(ErrorCode::UnknownError, "the handler panicked")
 }
 
-/// A handler's future under its limits.
-pub(crate) struct Guard<T> {
-    work: Option<BoxFuture<'static, Result<T, CallError>>>,
-    limits: Limits,
-    /// True until the first poll, if the call may end before it.
-    is_waiting: bool,
+/// Starts a handler that takes its limits itself.
+#[inline]
+pub(crate) fn begin<R>(limits: Limits, start: impl FnOnce(Limits) -> R) -> Result<R, CallError> {
+    limits.check()?;
+    catch_unwind(AssertUnwindSafe(|| start(limits))).map_err(|panic| panicked(&*panic))
 }
 
-impl<T> Guard<T> {
-    /// Starts a handler; what it does before its first await is guarded like the rest.
-    #[inline]
-    pub(crate) fn start(
+pin_project! {
+    /// A handler's future under its limits.
+    pub(crate) struct Guard<F> {
+        // `None` when it has ended.
+        #[pin]
+        work: Option<F>,
         limits: Limits,
-        start: impl FnOnce() -> BoxFuture<'static, Result<T, CallError>>,
-    ) -> Result<Self, CallError> {
-        let is_waiting = limits.check()?;
+    }
+
+    impl<F> PinnedDrop for Guard<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            // A completed call has nothing left to drop.
+            if this.work.is_some() {
+                guarded(|| this.work.set(None));
+            }
+        }
+    }
+}
+
+/// The future of a handler that does not take the operation's types.
+pub(crate) type Boxed<T> = Guard<BoxFuture<'static, Result<T, CallError>>>;
+
+impl<F> Guard<F> {
+    #[inline]
+    pub(crate) fn new(work: F, limits: Limits) -> Self {
+        Self { work: Some(work), limits }
+    }
+
+    /// Starts a handler; what it does before its first await is guarded like the rest.
+    // Not by `begin`, which would move what the handler gets once more.
+    #[inline]
+    pub(crate) fn start(limits: Limits, start: impl FnOnce() -> F) -> Result<Self, CallError> {
+        limits.check()?;
         match catch_unwind(AssertUnwindSafe(start)) {
-            Ok(work) => Ok(Self { work: Some(work), limits, is_waiting }),
+            Ok(work) => Ok(Self::new(work, limits)),
             Err(panic) => Err(panicked(&*panic)),
         }
     }
 }
 
-impl<T> Future for Guard<T> {
+impl<T, F: Future<Output = Result<T, CallError>>> Future for Guard<F> {
     type Output = Result<T, CallError>;
 
-    fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
-        let Self { work, limits, is_waiting } = &mut *self;
+    #[inline]
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
         let mut output = None;
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            if take(is_waiting)
-                && let Err(error) = limits.check()
+            if take(&mut this.limits.is_new)
+                && let Err(error) = this.limits.check()
             {
                 output = Some(Err(error));
-                *work = None;
+                this.work.set(None);
                 return;
             }
-            let polled = match work {
-                Some(work) => work.as_mut().poll(task),
+            let polled = match this.work.as_mut().as_pin_mut() {
+                Some(work) => work.poll(task),
                 None => Poll::Ready(Err(aborted())),
             };
-            let polled = if polled.is_pending() { limits.poll(task).map(Err) } else { polled };
+            let polled = if polled.is_pending() { this.limits.poll(task).map(Err) } else { polled };
             if let Poll::Ready(ready) = polled {
                 output = Some(ready);
                 // Its locals may panic when they are dropped: here, so that nothing has to be caught twice.
-                *work = None;
+                this.work.set(None);
             }
         }));
         if let Err(panic) = polled {
             // A result from before the panic counts.
             output.get_or_insert(Err(panicked(&*panic)));
-            drop_guarded(work.take());
+            guarded(|| this.work.set(None));
         }
         output.map_or(Poll::Pending, Poll::Ready)
     }
 }
 
-impl<T> Drop for Guard<T> {
-    fn drop(&mut self) {
-        // A completed call has nothing left to drop.
-        if self.work.is_some() {
-            drop_guarded(self.work.take());
-        }
-    }
-}
-
 /// Drops a handler's future or stream, whose locals may panic when they are dropped.
-fn drop_guarded<T>(work: Option<T>) {
-    if let Some(work) = work
-        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work)))
-    {
+fn guarded(drop: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(drop)) {
         panicked(&*panic);
     }
 }
@@ -313,7 +331,7 @@ impl<T> Stream for StreamGuard<T> {
             Ok(Poll::Pending) => return Poll::Pending,
             Err(panic) => Some(panicked(&*panic)),
         };
-        drop_guarded(work.take());
+        guarded(|| *work = None);
         Poll::Ready(end.map(Err))
     }
 }
@@ -322,7 +340,7 @@ impl<T> Drop for StreamGuard<T> {
     fn drop(&mut self) {
         // A completed call has nothing left to drop.
         if self.work.is_some() {
-            drop_guarded(self.work.take());
+            guarded(|| self.work = None);
         }
     }
 }

@@ -61,7 +61,7 @@ impl Invocation {
         if self.checked {
             self.authorise(entry).map_err(|error| self.refused(entry, &Value::Null, error))?;
         }
-        self.context.timeout = entry.timeout();
+        self.context.timeout = entry.timeout;
         Ok((entry, handler))
     }
 

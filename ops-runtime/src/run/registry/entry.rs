@@ -25,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) spec: SpecRef,
     pub(crate) handler: Option<Handler>,
     pub(crate) schemas: Schemas,
+    /// The operation's own timeout; `None` if it has none, or if its handler applies it.
+    pub(crate) timeout: Option<Duration>,
     /// The differences to the specs of types that were called by this entry.
     compared: RwLock<Vec<(TypeId, Arc<[String]>)>>,
 }
@@ -41,7 +43,8 @@ impl Entry {
             return Err(RegistryError::KindMismatch { id: spec.id.clone().into_owned() });
         }
         let schemas = Schemas::new(&spec, definitions);
-        let entry = Self { spec, handler, schemas, compared: RwLock::default() };
+        let timeout = spec.timeout.filter(|_| handler.as_ref().is_none_or(|handler| !handler.keeps_time));
+        let entry = Self { spec, handler, schemas, timeout, compared: RwLock::default() };
         match entry.typed() {
             // Code for the types of one version, registered with the description of another.
             Some(own) if own.spec.id == entry.spec.id && !entry.says_nothing() && !entry.stands_for(&own) => {
@@ -51,12 +54,6 @@ impl Entry {
             }
             _ => Ok(entry),
         }
-    }
-
-    /// The operation's own timeout; `None` if it has none, or if its handler applies it.
-    #[inline]
-    pub(crate) fn timeout(&self) -> Option<Duration> {
-        self.spec.timeout.filter(|_| self.handler.as_ref().is_none_or(|handler| !handler.keeps_time))
     }
 
     /// Marks the handler's result as another server's, if it may be one.
@@ -284,6 +281,7 @@ impl Table {
 pub(crate) struct TypeIdHasher(u64);
 
 impl Hasher for TypeIdHasher {
+    #[inline]
     fn finish(&self) -> u64 {
         self.0
     }
@@ -294,6 +292,7 @@ impl Hasher for TypeIdHasher {
         }
     }
 
+    #[inline]
     fn write_u64(&mut self, hash: u64) {
         self.0 = hash;
     }
