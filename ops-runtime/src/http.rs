@@ -47,10 +47,14 @@
 //!
 //! The binding names the input property that holds the body. JSON is sent as it is, text is a string, and bytes are a
 //! [`Body`](crate::Body) or a string of base64. The fields of a form and the parts of `multipart/form-data` are the
-//! properties of an object: a list repeats the part, objects are JSON, bytes are files. If an endpoint takes several
-//! content types, the binding names a property by which the caller chooses; by default the first that fits is used.
-//! Files and streams are sent piece by piece, with a `Content-Length` if it is known: a stream of another length, and a file
-//! that becomes shorter meanwhile, are errors.
+//! properties of an object: a list repeats the field or the part, and bytes are files. In a part, an object is JSON. In a
+//! URL-encoded form, an object and a list of objects have a field for each value, with brackets (`address[street]=x`), as
+//! most servers read them. There, OpenAPI's own default is JSON: if a server expects it, its document should say
+//! `encoding: { address: { contentType: application/json } }`.
+//!
+//! If an endpoint takes several content types, the binding names a property by which the caller chooses; by default the
+//! first that fits is used. Files and streams are sent piece by piece, with a `Content-Length` if it is known: a stream of
+//! another length, and a file that becomes shorter meanwhile, are errors.
 //!
 //! # Credentials
 //!

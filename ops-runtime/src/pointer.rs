@@ -40,6 +40,13 @@ pub fn definition(reference: &str) -> Option<Cow<'_, str>> {
     Some(unescaped(name.split('/').next().unwrap_or(name)))
 }
 
+/// Returns the pointer from a definition to the target of a `$ref` that leads into it. Empty if it leads to the whole.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn within_definition(reference: &str) -> &str {
+    let path = reference.strip_prefix(DEFINITIONS).unwrap_or_default();
+    path.find('/').and_then(|at| path.get(at..)).unwrap_or_default()
+}
+
 /// Returns the `$ref` to a definition.
 pub fn reference(name: &str) -> String {
     format!("{DEFINITIONS}{}", escaped(name))

@@ -9,7 +9,7 @@ mod tests;
 use std::borrow::Cow;
 
 use base64::Engine;
-use base64::alphabet::STANDARD;
+use base64::alphabet::{Alphabet, STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use http::HeaderValue;
@@ -18,14 +18,20 @@ use serde_json::{Map, Value};
 use super::media::{Form, charset, form, is_range};
 use super::style::plain;
 use super::{RequestBody, invalid, pointer, style};
-use crate::model::media::{FORM, Media, OCTETS, covers, essence, in_charset};
+use crate::model::media::{FORM, Media, OCTETS, covers, essence, in_charset, is_utf8};
+use crate::model::parameters::parameter;
 use crate::{Bodies, Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
 /// Base64 with or without padding.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+const BASE64: GeneralPurpose = base64(&STANDARD);
+
+/// The same in the alphabet for URLs and file names (RFC 4648, section 5).
+const BASE64_URL: GeneralPurpose = base64(&URL_SAFE);
+
+const fn base64(alphabet: &Alphabet) -> GeneralPurpose {
+    let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    GeneralPurpose::new(alphabet, config)
+}
 
 /// An encoded body.
 #[derive(Debug)]
@@ -216,12 +222,19 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
         return Ok(None);
     }
     if essence.starts_with("multipart/") {
-        let (boundary, body) =
+        let multipart::Encoded { boundary, first, body } =
             multipart::encode(body, &essence, value, input)?.ok_or_else(|| unfit("an object or a list"))?;
         // A boundary in a document is ignored: the encoder chooses one.
         let own = |parameter: &&str| !parameter.is_empty() && !parameter.to_ascii_lowercase().starts_with("boundary=");
         let parameters = content_type.split(';').skip(1).map(str::trim).filter(own).map(|p| format!("; {p}"));
-        return ready(&format!("{essence}{}; boundary={boundary}", parameters.collect::<String>()), body);
+        let mut kind = format!("{essence}{}", parameters.collect::<String>());
+        // It has to name the type of its first part (RFC 2387, section 3.1).
+        if let Some(first) =
+            first.filter(|_| essence == "multipart/related" && parameter(content_type, "type").is_none())
+        {
+            kind.push_str(&format!("; type=\"{}\"", crate::model::media::essence(&first)));
+        }
+        return ready(&format!("{kind}; boundary={boundary}"), body);
     }
     match (form(&essence), value) {
         (Form::Text, value) if Media::of(&essence).is_lines() && !value.is_string() => {
@@ -231,6 +244,10 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
         _ if essence == FORM => {
             let value = input.bodies.to_json(value)?;
             let fields = value.as_object().ok_or_else(|| unfit("an object"))?;
+            // Other characters are escaped as UTF-8, which the content type must not contradict.
+            if !is_utf8(content_type) && !value.to_string().is_ascii() {
+                return Err(unfit("an object of ASCII text"));
+            }
             ready(content_type, Bytes::from(form_fields(body, fields)).into())
         }
         (Form::Text, Value::String(own)) => ready(&text_type(content_type, own), text(own)?.into()),

@@ -55,11 +55,15 @@ use serde_json::Value;
 use crate::model::body::handover;
 use crate::model::futures::BoxStream;
 use crate::model::parameters::{end_of_part, parameter};
+use crate::model::text::readable;
 use crate::run::method::Execute;
-use crate::{Call, CallError, CallOptions, Caller, ResponseEnvelope};
+use crate::{Call, CallError, CallOptions, Caller, OperationSpec, ResponseEnvelope};
 
 /// Limit of the pages of a stream of [`pages`].
 const MAX_PAGES: usize = 10_000;
+
+/// Limit of a cursor in an error, in characters.
+const MAX_SHOWN: usize = 100;
 
 impl<'c, C: Caller, Op: Call> Execute<'c, C, Op>
 where
@@ -128,11 +132,14 @@ where
     C: Caller,
     N: FnMut(&ResponseEnvelope<Op::Output>) -> Option<Op::Input> + 'a,
 {
-    let step = move |(input, mut next, count): (Option<Result<_, _>>, N, usize)| {
+    let step = move |(input, mut next, count, before): (Option<Result<_, _>>, N, usize, Option<Value>)| {
         let options = options.clone();
         async move {
             let input = match input? {
-                Ok(_) if count >= limit => Err(CallError::execution(format!("the list has more than {limit} pages"))),
+                Ok(_) if count >= limit => {
+                    let error = CallError::execution(format!("the list has more than {limit} pages"));
+                    Err(error.with_operation(Op::SPEC.id.clone()))
+                }
                 input => input,
             };
             let (asked, page) = match input {
@@ -141,12 +148,39 @@ where
             };
             let following = page.as_ref().ok().and_then(&mut next).map(|input| {
                 let again = asked.is_some() && as_json(&input) == asked;
-                if again { Err(CallError::execution("a page of the list leads to itself")) } else { Ok(input) }
+                if !again {
+                    return Ok(input);
+                }
+                let error = endless(Op::SPEC, before.as_ref(), asked.as_ref());
+                Err(match &page {
+                    // A server may repeat what it was sent, even as a cursor.
+                    Ok(page) => page.meta.told(error),
+                    Err(_) => error,
+                })
             });
-            Some((page, (following, next, count + 1)))
+            Some((page, (following, next, count + 1, asked)))
         }
     };
-    stream::unfold((Some(first), next, 0), step)
+    stream::unfold((Some(first), next, 0, None), step)
+}
+
+/// The error of a page that the next page has the input of; `before` is the input of the page before it.
+fn endless(spec: &OperationSpec, before: Option<&Value>, input: Option<&Value>) -> CallError {
+    // Only what leads to the next page is shown: other members may be secret.
+    let cursor = before
+        .zip(input.and_then(Value::as_object))
+        .and_then(|(before, members)| members.iter().find(|(name, value)| before.get(name.as_str()) != Some(*value)));
+    let message = match cursor {
+        Some((name, value)) => {
+            let name = readable(name, MAX_SHOWN);
+            // An object has other members beside it.
+            let shown = if value.is_string() || value.is_number() { format!(", {value}") } else { String::new() };
+            let shown = readable(&shown, MAX_SHOWN);
+            format!("a page of the list leads to itself: the page after it has the same `{name}`{shown}")
+        }
+        None => "a page of the list leads to itself: the input of the page after it is the same".to_owned(),
+    };
+    CallError::execution(message).with_operation(spec.id.clone())
 }
 
 /// An input as JSON, to be compared with another; bodies in it are ignored.

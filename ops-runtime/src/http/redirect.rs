@@ -3,7 +3,8 @@
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING,
     CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, COOKIE, IF_MATCH,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LOCATION, PROXY_AUTHORIZATION, RANGE, USER_AGENT,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED, LOCATION, PROXY_AUTHORIZATION,
+    RANGE, USER_AGENT,
 };
 use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use url::Url;
@@ -43,8 +44,9 @@ static HARMLESS: [HeaderName; 9] = [
 /// The headers that hold credentials by their standards.
 const CREDENTIALS: &[HeaderName] = &[AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION];
 
-/// The headers that describe the body, which go with it.
-const OF_BODY: &[HeaderName] = &[
+/// The headers that describe the body, which go with it. A server that checks a digest refuses a request without the
+/// body of that digest.
+static OF_BODY: [HeaderName; 12] = [
     CONTENT_DISPOSITION,
     CONTENT_ENCODING,
     CONTENT_LANGUAGE,
@@ -52,6 +54,11 @@ const OF_BODY: &[HeaderName] = &[
     CONTENT_LOCATION,
     CONTENT_RANGE,
     CONTENT_TYPE,
+    HeaderName::from_static("content-digest"),
+    HeaderName::from_static("content-md5"),
+    HeaderName::from_static("digest"),
+    HeaderName::from_static("repr-digest"),
+    LAST_MODIFIED,
 ];
 
 /// The conditions of a request, which are about what it changes.
@@ -234,7 +241,7 @@ fn refuse_lost(method: &Method, name: &HeaderName, to: &Url) -> Result<(), CallE
 }
 
 fn is_harmless(name: &HeaderName) -> bool {
-    let listed = [&HARMLESS[..], OF_BODY, CONDITIONS];
+    let listed = [&HARMLESS[..], &OF_BODY[..], CONDITIONS];
     listed.iter().any(|names| names.contains(name)) || is_idempotency_header(name.as_str())
 }
 

@@ -127,7 +127,23 @@ pub(super) fn cookie(parameter: &HttpParameter, value: &Value) -> Vec<String> {
     Writer { parameter, named: true, escape }.pieces(value)
 }
 
-/// The parameter for a form field without a further description.
+/// The name of a cookie: unchanged if it can be one (a token of RFC 9110, section 5.6.2), else escaped.
+pub(super) fn cookie_name(name: &str) -> Cow<'_, str> {
+    if fits_cookie(name, b"=()<>@:/[]?{}") { Cow::Borrowed(name) } else { Escape::Component.apply(name) }
+}
+
+/// The value of a cookie that holds credentials: unchanged if it can be one, else escaped.
+pub(super) fn cookie_value(value: &str) -> Cow<'_, str> {
+    if fits_cookie(value, b"") { Cow::Borrowed(value) } else { Escape::Component.apply(value) }
+}
+
+/// True if a cookie can contain a text (RFC 6265, section 4.1.1) that must not have some other characters either.
+fn fits_cookie(text: &str, others: &[u8]) -> bool {
+    text.bytes().all(|b| b.is_ascii_graphic() && !b"\",;\\".contains(&b) && !others.contains(&b))
+}
+
+/// The parameter for a form field without a further description. Objects, and lists of objects or lists, are written
+/// with brackets, as most parsers of forms read them. Documents seldom say so, though OpenAPI has JSON as the default.
 pub(super) fn form_field(name: &str, value: &Value) -> HttpParameter {
     let nested = match value {
         Value::Array(items) => items.iter().any(|item| item.is_object() || item.is_array()),
@@ -190,9 +206,13 @@ impl Writer<'_> {
         format!("{name}={value}")
     }
 
-    /// A name, in which reserved characters are never allowed.
+    /// A name, in which reserved characters are never allowed. Servers do not decode the names of cookies.
     fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        if self.escape == Escape::None { Cow::Borrowed(name) } else { Escape::Component.apply(name) }
+        match self.escape {
+            Escape::None => Cow::Borrowed(name),
+            Escape::Cookie => cookie_name(name),
+            Escape::Component | Escape::Reserved => Escape::Component.apply(name),
+        }
     }
 
     fn scalar(&self, value: &Value) -> String {

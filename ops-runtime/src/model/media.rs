@@ -123,7 +123,7 @@ pub(crate) fn charset(content_type: &str) -> Option<std::borrow::Cow<'_, str>> {
 }
 
 /// True if text of a content type is in UTF-8: the charset that it names, or names none.
-#[cfg(feature = "http-server")]
+#[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) fn is_utf8(content_type: &str) -> bool {
     use encoding_rs::{Encoding, UTF_8};
     charset(content_type).is_none_or(|label| Encoding::for_label(label.as_bytes()) == Some(UTF_8))

@@ -268,6 +268,20 @@ async fn tokens_expire() {
 }
 
 #[tokio::test]
+async fn a_client_without_a_secret_sends_its_id_only() {
+    let (login, url) = Login::start(None).await;
+    let credentials = ClientCredentials::new("id 1", "").with_token_url(format!("{url}/token")).with_scopes(["only"]);
+    let credentials = credentials.with_parameter("client_assertion", "signed");
+    for credentials in [credentials.clone(), credentials.with_secret_in_body()] {
+        let config = HttpConfig::new().with_base_url(&url).with_auth(credentials);
+        assert!(auth(&client(config, guarded(None))).await.unwrap().starts_with("Bearer t"));
+    }
+    let form = "grant_type=client_credentials&scope=only&client_assertion=signed&client_id=id+1";
+    let expected: Question = (None, form.to_owned());
+    assert_eq!(*login.asked.lock().unwrap(), [expected.clone(), expected]);
+}
+
+#[tokio::test]
 async fn the_secret_goes_to_no_stranger() {
     let (login, url) = Login::start(None).await;
     let (stranger, there) = Login::start(None).await;

@@ -28,6 +28,10 @@ fn later() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]).into_response()
 }
 
+fn half() -> Response {
+    ([("content-type", "application/json")], "{\"a\"").into_response()
+}
+
 fn in_half_a_minute() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "30")]).into_response()
 }
@@ -71,6 +75,11 @@ async fn what_may_pass_is_tried_again() {
     let (script, url) = Script::start(&[unavailable, ok]).await;
     assert!(call(&url, "GET", HttpConfig::new()).await.is_err());
     assert_eq!(script.count(), 1);
+
+    // The error of a success that cannot be read says it, too.
+    let (_script, url) = Script::start(&[unavailable, half]).await;
+    let error = call(&url, "GET", HttpConfig::new().with_retries(retry())).await.unwrap_err();
+    assert_eq!((&error.details()["statusCode"], &error.details()["retries"]), (&json!(200), &json!(1)), "{error}");
 }
 
 #[tokio::test]
@@ -401,4 +410,13 @@ async fn a_method_gives_pages() {
     assert_eq!(stuck[0].as_ref().unwrap().data, json!({ "tenant": null, "next": 2 }));
     assert!(stuck[1].as_ref().unwrap_err().message().contains("leads to itself"));
     assert_eq!(stuck.len(), 2);
+    // The error says of which list, and what leads there.
+    let again = |input: &mut Value, _: &ResponseEnvelope<Value>| {
+        input["page"] = json!(2);
+        true
+    };
+    let stuck: Vec<_> = list(json!({})).pages(again).collect().await;
+    let error = stuck[2].as_ref().unwrap_err();
+    assert_eq!((stuck.len(), error.operation()), (3, Some("t.list")));
+    assert!(error.message().ends_with("has the same `page`, 2"), "{error}");
 }

@@ -77,6 +77,19 @@ async fn a_key_is_hidden_where_it_was_not_sent() {
 }
 
 #[tokio::test]
+async fn each_pair_of_a_key_that_is_cookies_is_hidden() {
+    async fn refuse(request: Request) -> Response {
+        (StatusCode::FORBIDDEN, format!("{}: not for s3ss10n", header(&request, "cookie"))).into_response()
+    }
+    let url = serve(Router::new().route("/x", get(refuse))).await;
+    let auth = Auth::api_key("sid=s3ss10n;csrf=t0k3n").with_header("Cookie");
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url).with_auth(auth)).unwrap();
+    client.add([spec(OperationKind::Query, "x", get_of("/x"))]).unwrap();
+    let error = client.call("t.x", json!({})).await.unwrap_err();
+    assert_eq!(error.details()["body"], "***; ***: not for ***");
+}
+
+#[tokio::test]
 async fn the_errors_of_a_stream_hold_none() {
     let url = serve(Router::new().route("/x", get(stream))).await;
     let config = HttpConfig::new().with_base_url(url).with_auth(Auth::bearer("t0k3n-of-ann"));

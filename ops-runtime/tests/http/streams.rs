@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use axum::Router;
+use axum::routing::get;
 use futures_util::StreamExt;
 use ops_runtime::binding::HttpBinding;
 use ops_runtime::http::{HttpClient, HttpConfig};
@@ -9,7 +11,7 @@ use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{Operation, Subscribe};
 use serde_json::{Value, json};
 
-use crate::server::{Server, get_of, spec};
+use crate::server::{Server, get_of, serve, spec};
 
 fn client(server: &Server, timeout: Duration) -> HttpClient {
     HttpClient::new(HttpConfig::new().with_base_url(server.url()).with_timeout(timeout)).unwrap()
@@ -31,6 +33,25 @@ async fn events_cut_anywhere() {
         assert_eq!(last.data, json!({ "say": "b" }));
         assert_eq!(last.meta.as_http().unwrap().event.as_ref().unwrap().id, "1");
     }
+}
+
+#[tokio::test]
+async fn the_error_of_an_event_names_its_type() {
+    let text = "event: tick\ndata: {\"n\":1}\n\nevent: odd\ndata: {\"x\":1}\n\ndata: {\"x\":1}\n\n";
+    let url = serve(
+        Router::new().route("/mixed", get(move || async move { ([("content-type", "text/event-stream")], text) })),
+    )
+    .await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let mut spec = spec(OperationKind::Subscription, "mixed", get_of("/mixed"));
+    spec.output = Schema::text(r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#);
+    client.add([spec]).unwrap();
+    let items: Vec<_> = client.stream("t.mixed", json!({})).await.unwrap().collect().await;
+    assert_eq!((items.len(), &items[0].as_ref().unwrap().data), (3, &json!({ "n": 1 })));
+    let told = [1, 2].map(|at| items[at].as_ref().unwrap_err().message().to_owned());
+    assert!(told[0].ends_with("(in an event of the type `odd`)"), "{told:?}");
+    // Without a type of its own, there is nothing to name.
+    assert!(!told[1].contains("event"), "{told:?}");
 }
 
 struct Endless;

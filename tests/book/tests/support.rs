@@ -261,8 +261,11 @@ async fn parameter_styles() {
     text.push_str(
         "\n`content` in a parameter is written as JSON. Swagger's `collectionFormat` is one of these styles (`multi` is `form`, \
          exploded), but for `tsv`, which is read as `csv`, with a warning. `allowReserved` leaves reserved characters as they are. A dash: OpenAPI \
-         does not define the case.\n\n`null` is left out of queries, headers, cookies, forms and multipart \
-         bodies, and of lists and objects in paths: none of them has a text for it. Only JSON has.\n\nOur HTTP server reads all of \
+         does not define the case.\n\nA field of a URL-encoded form without an `encoding` is `form`, exploded; an object, and a list of \
+         objects, are written with brackets (`p%5Bx%5D=1`, `p%5B0%5D%5Bx%5D=1`), as most servers read them. A server that reads OpenAPI's \
+         default, JSON, should say `contentType: application/json` in the `encoding`. In a multipart body, objects are JSON.\n\n`null` is left out of queries, headers, cookies, forms and multipart \
+         bodies, and of lists and objects in paths: none of them has a text for it. Only JSON has. An empty list or object \
+         is left out of queries, headers and cookies, too, unless it is JSON: a filter by an empty list is no filter.\n\nOur HTTP server reads all of \
          these styles: `tests/serve` sends every operation of many documents from our client to our server. The unit tests are beside `ops-runtime/src/http/style.rs`.\n",
     );
     page("styles.md", &text);

@@ -89,7 +89,8 @@ impl TokenExchange {
         }
     }
 
-    /// Sets the id and the secret of the client, sent to the token endpoint as basic authentication.
+    /// Sets the id and the secret of the client, sent to the token endpoint as basic authentication. If the secret is
+    /// empty, only the id is sent, as the parameter `client_id`.
     #[must_use]
     pub fn with_client(mut self, id: impl Into<String>, secret: impl Into<Secret>) -> Self {
         self.client = Some(Client { id: id.into(), secret: secret.into(), in_body: false });

@@ -53,6 +53,9 @@ impl fmt::Debug for ClientCredentials {
 
 impl ClientCredentials {
     /// The id and the secret of a client, sent to the token endpoint as basic authentication.
+    ///
+    /// If the secret is empty, only the id is sent, as the parameter `client_id`: for clients that authenticate by an
+    /// assertion, which [`with_parameter`](Self::with_parameter) adds (RFC 7523), or by a TLS certificate (RFC 8705).
     pub fn new(id: impl Into<String>, secret: impl Into<Secret>) -> Self {
         Self {
             client: Client { id: id.into(), secret: secret.into(), in_body: false },

@@ -14,7 +14,6 @@ use url::Url;
 
 use super::exchange::Exchanged;
 use super::oauth::Tokens;
-use super::secret::sensitive;
 use super::source::Rejected;
 use super::{Auth, Environment, Secret, TokenRequest};
 use crate::access::CallerToken;
@@ -486,10 +485,10 @@ impl Plan {
                 },
             };
             match &step.place {
-                Place::Own => applied.headers.push((name, sensitive(&value)?)),
-                Place::Header(name) => applied.headers.push((name.clone(), sensitive(&value)?)),
+                Place::Own => applied.add_header(name, &value)?,
+                Place::Header(name) => applied.add_header(name.clone(), &value)?,
                 Place::Query(name) => applied.query.push((name.clone(), value.into())),
-                Place::Cookie(name) => applied.cookies.push((name.clone(), value.into())),
+                Place::Cookie(name) => applied.add_cookie(name, &value),
             }
             applied.tokens.push(token);
         }

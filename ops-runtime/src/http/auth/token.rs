@@ -50,7 +50,14 @@ impl Client {
     }
 
     /// Adds the id and the secret to a request for a token, in its headers or at the end of its form.
+    ///
+    /// Without a secret, only the id is added: the client authenticates by an assertion or a certificate, and no request
+    /// may use two methods (RFC 6749, section 2.3).
     fn put<'a>(&'a self, headers: &mut HeaderMap, form: &mut Form<'a>) -> Result<(), CallError> {
+        if self.secret.expose().is_empty() {
+            form.push(("client_id", self.id.as_str()));
+            return Ok(());
+        }
         if self.in_body {
             form.extend([("client_id", self.id.as_str()), ("client_secret", self.secret.expose())]);
             return Ok(());

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::{BASE64, Input, header, is_any_bytes, own_type, schema};
+use super::{BASE64, BASE64_URL, Input, header, is_any_bytes, own_type, schema};
 use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
 use crate::http::style::plain;
@@ -18,7 +18,15 @@ use crate::{Body, CallError, HttpBody, HttpField};
 
 use base64::Engine;
 
-/// The boundary and the body; `None` if the value is neither an object nor a list and the parts have no names.
+/// A multipart body, and what its content type says about it.
+pub(super) struct Encoded {
+    pub(super) boundary: String,
+    /// The content type of the first part, if it has one.
+    pub(super) first: Option<String>,
+    pub(super) body: RequestBody,
+}
+
+/// Writes the parts; `None` if the value is neither an object nor a list and the parts have no names.
 ///
 /// Lists repeat the part, objects and lists in lists are JSON, `null` is left out. Bytes (a [`Body`], or a string of
 /// base64 where the document describes bytes) are files. Another part with a style of its own is written as in a form.
@@ -27,7 +35,7 @@ pub(super) fn encode(
     essence: &str,
     value: &Value,
     input: Input<'_>,
-) -> Result<Option<(String, RequestBody)>, CallError> {
+) -> Result<Option<Encoded>, CallError> {
     let form_data = essence == "multipart/form-data";
     // Nobody must be able to guess it: in a part, it would begin others.
     let boundary = format!("ops-{}", random::key());
@@ -39,6 +47,7 @@ pub(super) fn encode(
         input,
         form_data,
         nameless: false,
+        first: None,
         bytes: HashMap::new(),
         json_texts: HashMap::new(),
     };
@@ -50,6 +59,7 @@ pub(super) fn encode(
             }
         }
         Value::Array(items) if !form_data => {
+            parts.nameless = true;
             for item in items {
                 parts.part(None, None, item)?;
             }
@@ -65,8 +75,8 @@ pub(super) fn encode(
             }
         }
     }
-    let body = parts.finish();
-    Ok(Some((boundary, body)))
+    let (first, body) = parts.finish();
+    Ok(Some(Encoded { boundary, first, body }))
 }
 
 struct Parts<'a> {
@@ -79,6 +89,8 @@ struct Parts<'a> {
     form_data: bool,
     /// True if the body is itself the part or the list of parts, not an object of parts.
     nameless: bool,
+    /// The content type of the first part, empty if it has none; `None` before the first part.
+    first: Option<String>,
     /// True for names of parts that the document describes as bytes: a list may have many parts of one name.
     bytes: HashMap<String, bool>,
     /// True for names of parts that the document describes as text that is JSON already.
@@ -143,7 +155,8 @@ impl Parts<'_> {
         let is_json = described.iter().any(|kind| form(kind) == Form::Json);
         match value {
             Value::String(text) if !is_json && self.is_bytes(name, &described) => {
-                let bytes = BASE64.decode(text).map_err(|_| {
+                // Parts may be described in either alphabet (`contentEncoding`), and bytes say nothing of it.
+                let bytes = BASE64.decode(text).or_else(|_| BASE64_URL.decode(text)).map_err(|_| {
                     let part = name.map_or_else(|| "a part".to_owned(), |name| format!("the part `{name}`"));
                     invalid(&self.pointer(name), format!("{part} is bytes, which are written from a string of base64"))
                 })?;
@@ -189,7 +202,7 @@ impl Parts<'_> {
     fn is_bytes(&mut self, name: Option<&str>, described: &[&str]) -> bool {
         let of_type = !described.is_empty() && described.iter().all(|kind| form(kind) == Form::Bytes);
         // A file may have a text type.
-        of_type || name.is_some_and(|name| self.is_described_as_bytes(name))
+        of_type || self.is_described_as_bytes(name.unwrap_or_default())
     }
 
     fn is_described_as_bytes(&mut self, name: &str) -> bool {
@@ -217,6 +230,7 @@ impl Parts<'_> {
     }
 
     fn head(&mut self, name: Option<&str>, file_name: Option<&str>, kind: Option<&str>) -> Result<(), CallError> {
+        self.first.get_or_insert_with(|| kind.unwrap_or_default().to_owned());
         self.text.extend_from_slice(b"--");
         self.text.extend_from_slice(self.boundary.as_bytes());
         self.text.extend_from_slice(b"\r\n");
@@ -245,12 +259,13 @@ impl Parts<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> RequestBody {
+    /// The content type of the first part, and the body.
+    fn finish(mut self) -> (Option<String>, RequestBody) {
         self.text.extend_from_slice(b"--");
         self.text.extend_from_slice(self.boundary.as_bytes());
         self.text.extend_from_slice(b"--\r\n");
         self.pieces.push(Piece::Bytes(Bytes::from(self.text)));
-        RequestBody::of(self.pieces)
+        (self.first.filter(|kind| !kind.is_empty()), RequestBody::of(self.pieces))
     }
 }
 

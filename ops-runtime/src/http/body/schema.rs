@@ -24,25 +24,42 @@ pub(super) fn is_json_text(spec: &OperationSpec, property: &str, name: &str) -> 
     is_part(spec, property, name, &|walker, part| walker.json_text(part, DEPTH))
 }
 
-/// True if a condition holds for the schema of the property `name` of the body.
+/// True if a condition holds for the schema of the property `name` of the body: the declared one, or else that of all
+/// other properties, unless the name may match a pattern.
 fn is_part(spec: &OperationSpec, property: &str, name: &str, holds: &dyn Fn(&Walker<'_>, &Value) -> bool) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
+    let is_declared = Walker::new(&spec.definitions).any_of_body(&input, property, &|body| own(body, name).is_some());
+    // Patterns are not evaluated here, and a text that matches one must not be taken for bytes.
+    if !is_declared && Walker::new(&spec.definitions).any_of_body(&input, property, &has_patterns) {
+        return false;
+    }
     let walker = Walker::new(&spec.definitions);
-    walker.any(&input, DEPTH, &|schema| {
-        of_body(schema, property).is_some_and(|body| {
-            walker.any(body, DEPTH, &|schema| {
-                let part = schema.get("properties").and_then(|properties| properties.get(name));
-                part.is_some_and(|part| holds(&walker, part))
-            })
-        })
+    walker.any_of_body(&input, property, &|body| match is_declared {
+        true => own(body, name).is_some_and(|part| holds(&walker, part)),
+        false => others(body).any(|part| holds(&walker, part)),
     })
+}
+
+/// The schema of a declared property.
+fn own<'s>(body: &'s Value, name: &str) -> Option<&'s Value> {
+    body.get("properties")?.get(name)
+}
+
+/// True if a schema describes properties by patterns of their names.
+fn has_patterns(body: &Value) -> bool {
+    body.get("patternProperties").and_then(Value::as_object).is_some_and(|patterns| !patterns.is_empty())
+}
+
+/// The schemas of the properties that are not declared.
+fn others(body: &Value) -> impl Iterator<Item = &Value> {
+    ["additionalProperties", "unevaluatedProperties"].into_iter().filter_map(move |keyword| body.get(keyword))
 }
 
 /// True if the document describes a body as bytes, or as a list of them.
 pub(super) fn is_all_binary(spec: &OperationSpec, property: &str) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
     let walker = Walker::new(&spec.definitions);
-    walker.any(&input, DEPTH, &|schema| of_body(schema, property).is_some_and(|body| walker.binary(body, DEPTH)))
+    walker.any_of_body(&input, property, &|body| walker.binary(body, DEPTH))
 }
 
 /// The schema of the body in that of the input: of a property, or if it has no name, of the whole.
@@ -58,6 +75,11 @@ struct Walker<'a> {
 impl<'a> Walker<'a> {
     fn new(definitions: &'a Definitions) -> Self {
         Self { definitions, room: Cell::new(ROOM) }
+    }
+
+    /// True if a condition holds for a schema of the body.
+    fn any_of_body(&self, input: &Value, property: &str, holds: &dyn Fn(&Value) -> bool) -> bool {
+        self.any(input, DEPTH, &|schema| of_body(schema, property).is_some_and(|body| self.any(body, DEPTH, holds)))
     }
 
     fn binary(&self, schema: &Value, depth: usize) -> bool {
@@ -83,10 +105,11 @@ impl<'a> Walker<'a> {
         if holds(schema) {
             return true;
         }
-        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let name = pointer::unescaped(name.strip_prefix(pointer::DEFINITIONS).unwrap_or(name));
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            let name = pointer::definition(reference).unwrap_or(reference.into());
             let definition = self.definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
-            if definition.is_some_and(|schema| self.any(&schema, depth, holds)) {
+            let target = definition.as_ref().and_then(|schema| schema.pointer(pointer::within_definition(reference)));
+            if target.is_some_and(|schema| self.any(schema, depth, holds)) {
                 return true;
             }
         }

@@ -1,6 +1,7 @@
 //! The body that is sent for a value, in each content type.
 
 mod choice;
+mod described;
 mod own_type;
 
 use futures_util::FutureExt;
@@ -113,6 +114,18 @@ fn bodies_that_can_be_written() {
             FORM,
             b"a%20b=c%26d&e=1&e=2&f%5Bg%5D=true",
         ),
+        (
+            "application/x-www-form-urlencoded; charset=ISO-8859-1",
+            json!({ "a": "b c" }),
+            "application/x-www-form-urlencoded; charset=ISO-8859-1",
+            b"a=b%20c",
+        ),
+        (
+            "application/x-www-form-urlencoded; charset=UTF-8",
+            json!({ "a": "ö" }),
+            "application/x-www-form-urlencoded; charset=UTF-8",
+            b"a=%C3%B6",
+        ),
     ];
     for (content_type, value, expected_type, expected) in table {
         let (found_type, found) = sent(&body(content_type), value);
@@ -150,6 +163,8 @@ fn bodies_that_cannot() {
         ("text/plain; charset=klingon", json!("ö"), "VALIDATION_ERROR"),
         ("text/plain; charset=utf-16", json!(5), "VALIDATION_ERROR"),
         ("application/jsonl; charset=latin1", json!(["あ"]), "VALIDATION_ERROR"),
+        ("application/x-www-form-urlencoded; charset=ISO-8859-1", json!({ "a": "ö" }), "VALIDATION_ERROR"),
+        ("application/x-www-form-urlencoded; charset=ISO-8859-1", json!({ "ö": 1 }), "VALIDATION_ERROR"),
         ("application/octet-stream", json!("not base64!"), "VALIDATION_ERROR"),
         ("application/octet-stream", json!(1), "VALIDATION_ERROR"),
         (FORM, json!("a=b"), "VALIDATION_ERROR"),

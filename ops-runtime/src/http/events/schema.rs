@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -46,22 +47,41 @@ fn either(mut variants: impl Iterator<Item = Data>) -> Data {
     if variants.all(|variant| variant == first) { first } else { Data::Any }
 }
 
-/// Visits each definition once: those of a document may refer to each other in very many ways.
+/// Visits the target of each reference once: the definitions of a document may refer to each other in very many ways.
 struct Look<'a> {
     definitions: &'a Definitions,
-    /// How definitions are read. A recursive one does not decide.
+    /// The definitions that were read, by name: many references may lead into one.
+    read: RefCell<HashMap<String, Option<Rc<Value>>>>,
+    /// How the targets of references are read. A recursive one does not decide.
     known: RefCell<HashMap<String, Data>>,
-    /// Those that were searched for a property.
+    /// The references whose targets were searched for a property.
     searched: RefCell<HashSet<String>>,
 }
 
 impl<'a> Look<'a> {
     fn new(spec: &'a OperationSpec) -> Self {
-        Self { definitions: &spec.definitions, known: RefCell::default(), searched: RefCell::default() }
+        Self {
+            definitions: &spec.definitions,
+            read: RefCell::default(),
+            known: RefCell::default(),
+            searched: RefCell::default(),
+        }
     }
 
-    fn definition(&self, name: &str) -> Option<Value> {
-        self.definitions.get(name).and_then(|definition| Some(definition.schema.to_value().ok()?.into_owned()))
+    fn definition(&self, name: &str) -> Option<Rc<Value>> {
+        if let Some(read) = self.read.borrow().get(name) {
+            return read.clone();
+        }
+        let definition = self.definitions.get(name).and_then(|definition| definition.schema.to_value().ok());
+        let definition = definition.map(|schema| Rc::new(schema.into_owned()));
+        self.read.borrow_mut().insert(name.to_owned(), definition.clone());
+        definition
+    }
+
+    /// Calls a function with the target of a reference; `None` if there is none.
+    fn target<T>(&self, reference: &str, read: impl FnOnce(&Value) -> T) -> Option<T> {
+        let definition = self.definition(&pointer::definition(reference).unwrap_or(reference.into()))?;
+        definition.pointer(pointer::within_definition(reference)).map(read)
     }
 
     /// Calls a function with the schemas of a property of a schema.
@@ -70,10 +90,11 @@ impl<'a> Look<'a> {
         if let Some(found) = schema.get("properties").and_then(|properties| properties.get(property)) {
             show(found);
         }
-        if let Some(name) = target(schema) {
-            let is_new = self.searched.borrow_mut().insert(name.clone());
-            let definition = if is_new { self.definition(&name) } else { None };
-            definition.iter().for_each(|schema| self.inside(schema, property, depth, show));
+        if let Some(reference) = reference(schema) {
+            let is_new = self.searched.borrow_mut().insert(reference.to_owned());
+            if is_new {
+                self.target(reference, |target| self.inside(target, property, depth, show));
+            }
         }
         for keyword in ["allOf", "anyOf", "oneOf"] {
             let parts = schema.get(keyword).and_then(Value::as_array);
@@ -83,8 +104,8 @@ impl<'a> Look<'a> {
 
     fn data(&self, schema: &Value, depth: usize) -> Data {
         let Some(depth) = depth.checked_sub(1) else { return Data::Any };
-        if let Some(name) = target(schema) {
-            return self.referred(name, depth);
+        if let Some(reference) = reference(schema) {
+            return self.referred(reference, depth);
         }
         let Some(schema) = schema.as_object() else { return Data::Any };
         let inner = |schema: &Value| self.data(schema, depth);
@@ -111,20 +132,19 @@ impl<'a> Look<'a> {
         if schema.contains_key("properties") || schema.contains_key("items") { Data::Json } else { Data::Any }
     }
 
-    fn referred(&self, name: String, depth: usize) -> Data {
-        let known = self.known.borrow().get(&name).copied();
+    fn referred(&self, reference: &str, depth: usize) -> Data {
+        let known = self.known.borrow().get(reference).copied();
         if let Some(known) = known {
             return known;
         }
-        self.known.borrow_mut().insert(name.clone(), Data::Any);
-        let data = self.definition(&name).map_or(Data::Any, |schema| self.data(&schema, depth));
-        self.known.borrow_mut().insert(name, data);
+        self.known.borrow_mut().insert(reference.to_owned(), Data::Any);
+        let data = self.target(reference, |target| self.data(target, depth)).unwrap_or(Data::Any);
+        self.known.borrow_mut().insert(reference.to_owned(), data);
         data
     }
 }
 
-/// The name of the definition that a schema refers to.
-fn target(schema: &Value) -> Option<String> {
-    let name = schema.get("$ref")?.as_str()?;
-    Some(pointer::unescaped(name.strip_prefix(pointer::DEFINITIONS).unwrap_or(name)).into_owned())
+/// The reference of a schema to another.
+fn reference(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()
 }

@@ -22,8 +22,11 @@ use crate::http::{HttpClient, HttpConfig, Reconnect, RequestBody};
 use crate::{CallError, Definition, Definitions, HttpBinding, OperationSpec, ResponseEnvelope, Schema};
 
 fn spec(schema: &'static str) -> OperationSpec {
-    static DEFINITIONS: &[Definition] =
-        &[Definition::new("Again", r##"{"$ref":"#/$defs/Again"}"##), Definition::new("a/b", r#"{"type":"string"}"#)];
+    static DEFINITIONS: &[Definition] = &[
+        Definition::new("Again", r##"{"$ref":"#/$defs/Again"}"##),
+        Definition::new("Whole", r#"{"properties":{"text":{"type":"string"}}}"#),
+        Definition::new("a/b", r#"{"type":"string"}"#),
+    ];
     OperationSpec::subscription("t.events")
         .with_output(Schema::text(schema))
         .with_definitions(DEFINITIONS)
@@ -51,6 +54,9 @@ fn what_a_schema_calls_for() {
         (r##"{"$ref":"#/$defs/a~1b"}"##, Data::Text),
         (r##"{"$ref":"#/$defs/Again"}"##, Data::Any),
         (r##"{"$ref":"#/$defs/Missing"}"##, Data::Any),
+        (r##"{"$ref":"#/$defs/Whole"}"##, Data::Json),
+        (r##"{"$ref":"#/$defs/Whole/properties/text"}"##, Data::Text),
+        (r##"{"$ref":"#/$defs/Whole/properties/missing"}"##, Data::Any),
     ];
     for (text, expected) in table {
         assert_eq!(schema::data(&spec(text)), expected, "{text}");

@@ -194,6 +194,17 @@ fn conditions_are_for_the_change_alone() {
 }
 
 #[test]
+fn digests_go_with_the_body() {
+    let names_of = ["accept", "content-digest", "content-md5", "digest", "last-modified", "repr-digest"];
+    let run = |redirects: &'static [(u16, &'static str)]| {
+        run_from("https://h.test/a", &names_of, Method::POST, redirects, HttpConfig::new())
+    };
+    assert_eq!(names(&run(&[(303, "/b")]).0[1]), ["accept"]);
+    assert_eq!(names(&run(&[(302, "/b")]).0[1]), ["accept"]);
+    assert_eq!(names(&run(&[(307, "/b")]).0[1]), names_of);
+}
+
+#[test]
 fn bodies_stay_where_they_belong() {
     for (status, to, goes) in [
         (307, "https://other.test/", false),

@@ -12,8 +12,8 @@ use crate::http::fake::{Fake, respond};
 use crate::http::per_call::PerCall;
 use crate::http::{Auth, HttpConfig, RequestBody};
 use crate::{
-    Binding, CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, Literal, OperationSpec, ParameterStyle,
-    ServerVariable, StatusRange,
+    Binding, CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, Literal, OperationSpec, ParameterLocation,
+    ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
 };
 
 /// No request is sent, so the service that would send it does not matter.
@@ -227,6 +227,22 @@ fn headers_cookies_and_the_order_of_authority() {
         let error = send(&binding, config(), &json!({ "X-Trace": evil })).unwrap_err();
         assert_eq!(error.details()["violations"][0]["pointer"], "/X-Trace");
         assert!(!error.to_string().contains("Evil"), "the value stays out of the message");
+    }
+}
+
+#[test]
+fn credentials_in_the_header_of_cookies_leave_the_others() {
+    let binding = path("/a").with_parameters(const { &[HttpParameter::cookie("sid"), HttpParameter::cookie("lang")] });
+    let kind = SecurityKind::ApiKey { location: ParameterLocation::Header, name: "Cookie".into() };
+    let mut guarded = binding.clone();
+    guarded.security = vec![SecurityRequirement { schemes: vec![SecurityScheme::new("key", kind)].into() }].into();
+    let by_itself = Auth::api_key("sid=1;b=2").with_header("Cookie");
+    for (binding, auth) in [(&binding, by_itself), (&guarded, Auth::api_key("sid=1; b=2"))] {
+        let custom = config().with_auth(auth).with_header("Cookie", "tenant=7");
+        let request = send(binding, custom, &json!({ "sid": "theirs", "lang": "en" })).unwrap();
+        let found: Vec<_> = request.headers().get_all("cookie").iter().collect();
+        assert_eq!(found, ["tenant=7; lang=en; sid=1; b=2"]);
+        assert!(found[0].is_sensitive());
     }
 }
 

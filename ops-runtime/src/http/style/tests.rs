@@ -103,6 +103,24 @@ fn headers_and_cookies() {
 }
 
 #[test]
+fn cookies_in_their_own_syntax_keep_their_names() {
+    for (name, expected) in [
+        ("$Version", "$Version=a+b"),
+        ("a+b", "a+b=a+b"),
+        ("user|id", "user|id=a+b"),
+        ("__Host-id", "__Host-id=a+b"),
+        // No cookie can have these.
+        ("a b", "a%20b=a+b"),
+        ("a=b;c", "a%3Db%3Bc=a+b"),
+        ("ö", "%C3%B6=a+b"),
+    ] {
+        assert_eq!(cookie(&HttpParameter::cookie(name).with_reserved(), &json!("a+b")), [expected]);
+    }
+    // In the style `form`, names are escaped, too.
+    assert_eq!(cookie(&HttpParameter::cookie("a+b"), &json!("a+b")), ["a%2Bb=a%2Bb"]);
+}
+
+#[test]
 fn what_the_standard_leaves_open() {
     let form = HttpParameter::query("c");
     let table = [

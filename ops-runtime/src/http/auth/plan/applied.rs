@@ -11,7 +11,7 @@ use super::{Credentials, Source};
 use crate::CallError;
 use crate::http::auth::Secret;
 use crate::http::auth::secret::sensitive;
-use crate::http::style::COMPONENT;
+use crate::http::style::{COMPONENT, cookie_name, cookie_value};
 use crate::model::secrets::Secrets;
 
 impl Credentials {
@@ -33,21 +33,46 @@ impl Source {
 /// Credentials that are ready to be put into a request.
 #[derive(Default)]
 pub(in crate::http) struct Applied {
-    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Those without `Cookie`, whose pairs are added to the other cookies of a request.
+    headers: Vec<(HeaderName, HeaderValue)>,
     pub(super) query: Vec<(String, Secret)>,
-    pub(super) cookies: Vec<(String, Secret)>,
+    /// Pairs such as `sid=1`, as they are sent.
+    cookies: Vec<Secret>,
     pub(super) tokens: Vec<Option<Secret>>,
 }
 
 impl Applied {
+    /// Adds credentials in a header, or those in the pairs of the header `Cookie`.
+    ///
+    /// # Errors
+    /// If the header cannot have the value.
+    pub(super) fn add_header(&mut self, name: HeaderName, value: &str) -> Result<(), CallError> {
+        if name == COOKIE {
+            let pairs = value.split(';').map(str::trim).filter(|pair| !pair.is_empty());
+            self.cookies.extend(pairs.map(Secret::from));
+        } else {
+            self.headers.push((name, sensitive(value)?));
+        }
+        Ok(())
+    }
+
+    /// Adds credentials in a cookie of that name.
+    pub(super) fn add_cookie(&mut self, name: &str, value: &str) {
+        self.cookies.push(format!("{}={}", cookie_name(name), cookie_value(value)).into());
+    }
+
     /// True if the tokens are those that were rejected before.
     pub(in crate::http) fn same_tokens(&self, other: &Self) -> bool {
         self.tokens == other.tokens
     }
 
-    /// Adds the tokens.
+    /// Adds the tokens, and the pairs of `Cookie` with their values: a server may repeat each by itself.
     pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
         self.tokens.iter().flatten().for_each(|token| secrets.add(token.expose()));
+        for pair in self.cookies.iter().map(Secret::expose) {
+            secrets.add(pair);
+            secrets.add(pair.split_once('=').map_or("", |(_, value)| value));
+        }
     }
 
     /// True if a header of this name carries one of the credentials.
@@ -65,8 +90,7 @@ impl Applied {
 
     /// True if a pair of `Cookie` carries one of the credentials.
     fn has_cookie(&self, pair: &str) -> bool {
-        let name = pair.split_once('=').map_or(pair, |(name, _)| name);
-        self.cookies.iter().any(|(own, _)| escape_cookie(own, true) == name)
+        self.cookies.iter().any(|own| name_of(own.expose()) == name_of(pair))
     }
 
     /// Puts the credentials into a request; they replace what the operation's own parameters put there.
@@ -85,9 +109,7 @@ impl Applied {
                 request.headers().get_all(COOKIE).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
             let kept = kept.flat_map(|value| value.split("; ")).filter(|pair| !self.has_cookie(pair));
             let mut pairs: Vec<_> = kept.map(str::to_owned).collect();
-            pairs.extend(self.cookies.iter().map(|(name, value)| {
-                format!("{}={}", escape_cookie(name, true), escape_cookie(value.expose(), false))
-            }));
+            pairs.extend(self.cookies.iter().map(|pair| pair.expose().to_owned()));
             request.headers_mut().insert(COOKIE, sensitive(&pairs.join("; "))?);
         }
         Ok(())
@@ -118,8 +140,7 @@ impl Applied {
     }
 }
 
-/// A cookie's name or value: unchanged if a cookie can contain it (RFC 6265, section 4.1.1), else escaped.
-fn escape_cookie(text: &str, name: bool) -> String {
-    let fits = |b: u8| b.is_ascii_graphic() && !b"\",;\\".contains(&b) && !(name && b"=()<>@:/[]?{}".contains(&b));
-    if text.bytes().all(fits) { text.to_owned() } else { utf8_percent_encode(text, COMPONENT).to_string() }
+/// The name in a pair of `Cookie`.
+fn name_of(pair: &str) -> &str {
+    pair.split_once('=').map_or(pair, |(name, _)| name)
 }

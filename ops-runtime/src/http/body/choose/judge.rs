@@ -8,6 +8,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use self::Verdict::{Refused, Taken, Unknown};
+use crate::model::keywords::certain;
 use crate::{Definitions, pointer};
 
 /// How deep references and combined schemas are followed.
@@ -190,7 +191,7 @@ impl<'a> Judge<'a> {
         let target = schema.get("$ref").map_or(Refused, |reference| {
             self.target(reference, |target| self.is_read_only(target, depth)).unwrap_or(Unknown)
         });
-        let parts = list(schema.get("allOf")).map(|part| self.is_read_only(part, depth));
+        let parts = certain(schema).map(|part| self.is_read_only(part, depth));
         parts.fold(target, Verdict::max)
     }
 
@@ -308,8 +309,7 @@ impl<'a> Judge<'a> {
     fn target<T>(&self, reference: &Value, read: impl FnOnce(&Value) -> T) -> Option<T> {
         let reference = reference.as_str()?;
         let schema = self.definition(&pointer::definition(reference).unwrap_or(reference.into()))?;
-        let within = reference.strip_prefix(pointer::DEFINITIONS).and_then(|path| path.find('/').map(|at| &path[at..]));
-        schema.pointer(within.unwrap_or_default()).map(read)
+        schema.pointer(pointer::within_definition(reference)).map(read)
     }
 
     /// The definition of that name.

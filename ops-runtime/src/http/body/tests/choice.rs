@@ -42,6 +42,12 @@ fn json_that_takes_the_value_is_preferred() {
         (properties(json!({ "id": { "$ref": "#/$defs/Id" }, "a": {} })), &ac, &id, json!({ "a": "1" })),
         (properties(json!({ "id": { "$ref": "#/$defs/Ids" }, "a": {} })), &ac, &id, json!({ "a": "1" })),
         (
+            properties(json!({ "id": { "anyOf": [{ "$ref": "#/$defs/Id" }, { "type": "null" }] }, "a": {} })),
+            &ac,
+            &id,
+            json!({ "a": "1" }),
+        ),
+        (
             json!({ "properties": { "a": {} }, "if": { "required": ["a"] }, "then": { "properties": { "b": {} } } }),
             &abc,
             &none,

@@ -1,0 +1,112 @@
+//! Parts whose schema says how they are written.
+
+use super::*;
+use crate::{Definition, Definitions};
+
+fn file() -> Value {
+    json!({ "type": "string", "format": "binary" })
+}
+
+/// The content type and the body for a value of a schema, with `B` for the boundary.
+fn parts(binding: &HttpBinding, schema: Value, value: Value) -> (String, String) {
+    let mut spec = OperationSpec::mutation("t.t");
+    let pet = json!({ "properties": { "photo": file(), "name": { "type": "string" } } });
+    spec.definitions = Definitions::new(vec![Definition::from_value("Pet", pet)]);
+    spec.input = json!({ "properties": { "body": schema } }).into();
+    let (kind, bytes) = sent_by(&spec, binding, &value);
+    let (_, boundary) = kind.rsplit_once("boundary=").unwrap();
+    let text = String::from_utf8_lossy(&bytes).replace(boundary, "B").replace("\r\n", "\n");
+    (kind.replace(boundary, "B"), text)
+}
+
+#[test]
+fn files_by_any_name() {
+    let part = |name: &str| {
+        format!(
+            "--B\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{name}\"\nContent-Type: application/octet-stream\n\nhi\n"
+        )
+    };
+    let text = |name: &str| format!("--B\nContent-Disposition: form-data; name=\"{name}\"\n\naGk=\n");
+    let note = json!({ "note": { "type": "string" } });
+    let value = json!({ "a.png": "aGk=", "note": "aGk=" });
+    for schema in [
+        json!({ "additionalProperties": file(), "properties": note }),
+        json!({ "additionalProperties": { "type": "array", "items": file() }, "properties": note }),
+        json!({ "allOf": [{ "properties": note }, { "additionalProperties": { "$ref": "#/$defs/Pet/properties/photo" } }] }),
+        json!({ "allOf": [{ "properties": note }], "unevaluatedProperties": file() }),
+        json!({ "properties": { "a.png": { "$ref": "#/$defs/Pet/properties/photo" } }, "additionalProperties": false }),
+    ] {
+        let (_, found) = parts(&body("multipart/form-data"), schema.clone(), value.clone());
+        assert_eq!(found, format!("{}{}--B--\n", part("a.png"), text("note")), "{schema}");
+    }
+    for schema in [
+        json!({ "additionalProperties": { "$ref": "#/$defs/Pet/properties/name" } }),
+        json!({ "additionalProperties": { "$ref": "#/$defs/Pet/properties/missing" } }),
+        json!({ "additionalProperties": true }),
+        // The name may match the pattern.
+        json!({ "patternProperties": { "^a": { "type": "string" } }, "additionalProperties": file() }),
+        json!({ "allOf": [{ "patternProperties": { "^a": {} } }], "unevaluatedProperties": file() }),
+    ] {
+        let (_, found) = parts(&body("multipart/form-data"), schema.clone(), json!({ "a.png": "aGk=" }));
+        assert_eq!(found, format!("{}--B--\n", text("a.png")), "{schema}");
+    }
+}
+
+#[test]
+fn files_without_names() {
+    let part = |kind: &str, text: &str| format!("--B\nContent-Type: {kind}\n\n{text}\n");
+    let one = part("application/octet-stream", "hi");
+    let object = part("application/json", r#"{"a":"aGk="}"#);
+    for (kind, schema, value, expected) in [
+        ("multipart/mixed", json!({ "type": "array", "items": file() }), json!(["aGk=", "aGk="]), one.repeat(2)),
+        (
+            "multipart/related",
+            json!({ "type": "array", "items": { "anyOf": [{ "type": "object" }, file()] } }),
+            json!([{ "a": "aGk=" }, "aGk="]),
+            format!("{object}{one}"),
+        ),
+        (
+            "multipart/mixed",
+            json!({ "type": "array", "items": { "type": "string" } }),
+            json!(["aGk="]),
+            part("text/plain; charset=utf-8", "aGk="),
+        ),
+    ] {
+        let (_, found) = parts(&body(kind), schema.clone(), value);
+        assert_eq!(found, format!("{expected}--B--\n"), "{schema}");
+    }
+    let spec = OperationSpec::mutation("t.t")
+        .with_input(json!({ "properties": { "body": { "type": "array", "items": file() } } }).into());
+    let error = run_by(&spec, &body("multipart/mixed"), &json!({ "body": ["no base64!"] })).unwrap_err();
+    assert_eq!(error.details()["violations"][0]["pointer"], "/body");
+}
+
+#[test]
+fn bytes_in_either_alphabet() {
+    const FIELDS: &[HttpField] = &[HttpField::new("icon").with_content_type("image/png, image/jpeg")];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+    let schema = json!({ "properties": { "icon": { "type": "string", "format": "byte" } } });
+    let found = ["Pz8_", "Pz8/"].map(|icon| parts(&binding, schema.clone(), json!({ "icon": icon })).1);
+    let head = "--B\nContent-Disposition: form-data; name=\"icon\"; filename=\"icon\"\nContent-Type: image/png";
+    assert_eq!(found, [(); 2].map(|()| format!("{head}\n\n???\n--B--\n")));
+    let error = run(&binding, &json!({ "body": { "icon": "_8/_" } })).unwrap_err();
+    assert_eq!(error.details()["violations"][0]["pointer"], "/body/icon");
+}
+
+#[test]
+fn related_parts_name_the_type_of_the_first() {
+    for (kind, value, expected) in [
+        ("multipart/related", json!([{ "a": 1 }, "b"]), "multipart/related; type=\"application/json\"; boundary=B"),
+        ("multipart/related", json!(["b", { "a": 1 }]), "multipart/related; type=\"text/plain\"; boundary=B"),
+        ("multipart/related", json!([]), "multipart/related; boundary=B"),
+        (
+            "multipart/related; type=\"application/xop+xml\"",
+            json!(["<a/>"]),
+            "multipart/related; type=\"application/xop+xml\"; boundary=B",
+        ),
+        ("multipart/mixed", json!([{ "a": 1 }]), "multipart/mixed; boundary=B"),
+    ] {
+        assert_eq!(parts(&body(kind), json!({}), value).0, expected);
+    }
+}
