@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use axum::body::Body;
-use http::header::WWW_AUTHENTICATE;
-use http::{HeaderMap, Response, StatusCode};
+use http::header::{VARY, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -21,12 +21,14 @@ use super::upload::Clock;
 use crate::model::media::{Form, form};
 use crate::model::request_id::RequestId;
 use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
+use crate::run::attempt::ReceivedKey;
 use crate::run::context::deadline_after;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::redact;
 use crate::run::registry::Entry;
 use crate::{
-    Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, HttpResponse, Identity, OperationKind, Payload,
+    Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, HttpResponse, Identity, OperationKind,
+    ParameterLocation, Payload, ResponseEnvelope,
 };
 
 /// The metadata key of the id of the last event that a client has received.
@@ -34,6 +36,12 @@ const LAST_EVENT_ID: &str = "lastEventId";
 
 /// The header with a client's preferences (RFC 7240), and its metadata key.
 const PREFER: &str = "prefer";
+
+/// The header by which a client has a repeated request recognised.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Limit of an idempotency key, in bytes: functions keep them.
+const MAX_KEY: usize = 255;
 
 impl Incoming<'_> {
     /// Runs an operation, and makes the response.
@@ -58,6 +66,11 @@ impl Incoming<'_> {
         self.meter.operation(&entry.spec.id);
         let is_stream = entry.spec.kind == OperationKind::Subscription;
         let work = async move {
+            if let Err(problem) = self.idempotency_key()
+                && !has_key(binding)
+            {
+                return Err(problem);
+            }
             if is_stream {
                 let input = input_value(input)?;
                 return Box::pin(self.stream(entry, binding, identity, input)).await;
@@ -74,7 +87,11 @@ impl Incoming<'_> {
                 }
                 None => pipeline::answer_text(invocation, entry, input).await,
             };
-            let mut envelope = match answered {
+            // A tool that failed has a result, too, which says why, and is not of the output's type.
+            let succeeded = answered.and_then(|ResponseEnvelope { data, meta, warnings }| {
+                Ok(ResponseEnvelope { data, meta: meta.of_success()?, warnings })
+            });
+            let mut envelope = match succeeded {
                 Ok(envelope) => envelope,
                 Err(error) => return self.failure(entry, binding, error),
             };
@@ -92,7 +109,10 @@ impl Incoming<'_> {
         };
         let answered = async move {
             let answered = work.await;
-            self.add_said(&entry.spec.id, route.is_some() && !self.accept.names(ENVELOPE), answered)
+            let is_own_form = route.is_some() && !self.accept.names(ENVELOPE);
+            let mut answered = self.add_said(&entry.spec.id, is_own_form, answered);
+            self.add_vary(&mut answered);
+            answered
         };
         answered.instrument(span)
     }
@@ -110,6 +130,18 @@ impl Incoming<'_> {
         };
         own_response::add_headers(operation, &self.response.take(), is_own_form, headers);
         answered
+    }
+
+    /// Tells caches that `Accept` chooses the response: at least, a client may ask for an envelope instead.
+    fn add_vary(&self, answered: &mut Result<Response<Body>, Problem>) {
+        // Only such responses are kept by caches.
+        if matches!(self.parts.method.as_str(), "GET" | "HEAD") {
+            let headers = match answered {
+                Ok(response) => response.headers_mut(),
+                Err(problem) => &mut problem.headers,
+            };
+            headers.append(VARY, HeaderValue::from_static("accept"));
+        }
     }
 
     async fn stream(
@@ -154,8 +186,27 @@ impl Incoming<'_> {
         let options = CallOptions { deadline, metadata, ..CallOptions::default() };
         let mut context = Context::new(registry.clone(), options, identity);
         context.request = self.number;
+        // Any other was refused, or is a part of the input.
+        if let Ok(Some(key)) = self.idempotency_key() {
+            context.put_own(ReceivedKey(key.to_owned()));
+        }
         let context = context.with_response(self.response.clone());
         Invocation { context, policy: registry.policy(), checked: true }
+    }
+
+    /// The idempotency key of the request. A key without characters is none.
+    ///
+    /// A key that no function can take is refused: its sender would assume that the request is safe to repeat.
+    fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
+        let headers = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+        let mut keys = headers.filter(|key| !key.as_bytes().trim_ascii().is_empty());
+        let Some(first) = keys.next() else { return Ok(None) };
+        let is_one = keys.all(|other| other == first);
+        let key = first.to_str().ok().map(str::trim).filter(|key| is_one && key.len() <= MAX_KEY);
+        key.map(Some).ok_or_else(|| {
+            let detail = format!("the header `Idempotency-Key` is not one key of up to {MAX_KEY} ASCII characters");
+            Problem::new(StatusCode::BAD_REQUEST, detail)
+        })
     }
 
     /// The response for a failed call.
@@ -213,6 +264,12 @@ impl Incoming<'_> {
         }
         Err(Problem::of_error(&error, &entry.spec))
     }
+}
+
+/// True if the operation has a parameter of its own for the idempotency key, whose schema says what it takes.
+fn has_key(binding: Option<&HttpBinding>) -> bool {
+    let mut parameters = binding.into_iter().flat_map(|binding| binding.parameters.iter());
+    parameters.any(|own| own.location == ParameterLocation::Header && own.name.eq_ignore_ascii_case(IDEMPOTENCY_KEY))
 }
 
 /// The metadata from the headers of a request. Most requests have few headers, so each is checked once.

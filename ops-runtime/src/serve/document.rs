@@ -113,11 +113,13 @@ pub(super) fn document(
     security: Security,
     url: &str,
 ) -> Value {
+    let (names, taken) = names(entries);
     let mut writer = Writer {
         contested,
         components: Components::default(),
         security,
-        names: names(entries),
+        names,
+        taken,
         paths: Map::new(),
         problem: String::new(),
         needs_32: false,
@@ -165,15 +167,26 @@ fn is_twin(plain: &OperationSpec, stream: &OperationSpec) -> bool {
         && stream.name().strip_prefix(plain.name()).is_some_and(|rest| rest.starts_with("_stream"))
 }
 
-/// The name of each operation in the document: its own, with the namespace before it if others have the same.
-fn names(entries: &[Arc<Entry>]) -> BTreeMap<String, String> {
+/// The name of each operation in the document, and all of these names: its own, with the namespace before it if others have
+/// the same, and then with a number if that is the name of another.
+fn names(entries: &[Arc<Entry>]) -> (BTreeMap<String, String>, BTreeSet<String>) {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     entries.iter().for_each(|entry| *count.entry(entry.spec.name()).or_default() += 1);
-    let name = |spec: &OperationSpec| match count.get(spec.name()) {
-        Some(1) | None => spec.name().to_owned(),
-        Some(_) => format!("{}_{}", spec.namespace(), spec.name()),
+    count.retain(|_, count| *count == 1);
+    let mut taken: BTreeSet<String> = count.keys().map(|name| (*name).to_owned()).collect();
+    let mut name = |spec: &OperationSpec| match count.contains_key(spec.name()) {
+        true => spec.name().to_owned(),
+        false => free(&mut taken, format!("{}_{}", spec.namespace(), spec.name())),
     };
-    entries.iter().map(|entry| (entry.spec.id.clone().into_owned(), name(&entry.spec))).collect()
+    let names = entries.iter().map(|entry| (entry.spec.id.clone().into_owned(), name(&entry.spec))).collect();
+    (names, taken)
+}
+
+/// A name that is not taken yet, and is from now on: this one, or one with a number.
+fn free(taken: &mut BTreeSet<String>, name: String) -> String {
+    let numbered = (2_usize..).map(|number| format!("{name}_{number}"));
+    let free = [name.clone()].into_iter().chain(numbered).find(|name| taken.insert(name.clone()));
+    free.unwrap_or(name)
 }
 
 struct Writer<'c> {
@@ -183,6 +196,8 @@ struct Writer<'c> {
     security: Security,
     /// The `operationId` of each operation, by its id.
     names: BTreeMap<String, String>,
+    /// All of these.
+    taken: BTreeSet<String>,
     paths: Map<String, Value>,
     /// The reference to the schema of problems.
     problem: String,
@@ -211,7 +226,9 @@ impl Writer<'_> {
             out.insert("security".into(), ways);
         }
         if bound.is_none() && spec.kind != OperationKind::Mutation {
-            self.put(path.clone(), "GET", by_get(&out));
+            let name = out.get("operationId").and_then(Value::as_str).unwrap_or_default();
+            let name = free(&mut self.taken, format!("{name}_by_get"));
+            self.put(path.clone(), "GET", by_get(&out, name));
         }
         self.put(path, &method, out);
     }
@@ -329,8 +346,8 @@ fn info(entries: &[Arc<Entry>], about: &About) -> Value {
     Value::Object(info)
 }
 
-/// The same call by id with the input in the query; it is not a separate operation.
-fn by_get(post: &Map<String, Value>) -> Map<String, Value> {
+/// The same call by id with the input in the query, under that name; it is not a separate operation.
+fn by_get(post: &Map<String, Value>, name: String) -> Map<String, Value> {
     let mut get = post.clone();
     if let Some(mut body) = get.shift_remove("requestBody") {
         let required = body.get("required").cloned().unwrap_or(false.into());
@@ -338,8 +355,7 @@ fn by_get(post: &Map<String, Value>) -> Map<String, Value> {
         let input = json!({ "name": "input", "in": "query", "required": required, "content": content });
         get.insert("parameters".into(), vec![input].into());
     }
-    let name = post.get("operationId").and_then(Value::as_str).unwrap_or_default();
-    get.insert("operationId".into(), format!("{name}_by_get").into());
+    get.insert("operationId".into(), name.into());
     get.insert(IMPLIED.into(), true.into());
     get
 }

@@ -382,7 +382,9 @@ impl Reading {
         if own.is_empty() {
             return;
         }
-        self.pairs(request, &own, &mut Pairs::cookies(&request.parts.headers));
+        // Clients send such a name as it is, if a cookie can have it.
+        let is_whole = |name: &str| own.iter().any(|own| own.allow_reserved && own.name == name);
+        self.pairs(request, &own, &mut Pairs::cookies(&request.parts.headers, is_whole));
     }
 }
 

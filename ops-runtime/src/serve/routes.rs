@@ -181,11 +181,13 @@ impl Routes {
     /// The operations for a method, a path and a query.
     pub(super) fn find<'p>(&self, method: &str, path: &'p str, query: &str) -> Found<'p> {
         let path = path.strip_prefix('/').unwrap_or(path);
-        // A request for the head is handled like one for the whole (RFC 9110, section 9.3.2).
-        for method in [method].into_iter().chain((method == "HEAD").then_some("GET")) {
-            // A caller that may not call the operation of a path must not get to one of a less specific path instead.
-            let (mut matches, mut contested) = (Vec::new(), Vec::new());
-            self.root.find(Some(path), &mut Vec::new(), &mut |node, texts| {
+        // A request for the head is handled like one for the whole (RFC 9110, section 9.3.2), unless an operation at the
+        // same path is for the head.
+        let methods = [Some(method), (method == "HEAD").then_some("GET")];
+        // A caller that may not call the operation of a path must not get to one of a less specific path instead.
+        let (mut matches, mut contested) = (Vec::new(), Vec::new());
+        self.root.find(Some(path), &mut Vec::new(), &mut |node, texts| {
+            methods.into_iter().flatten().any(|method| {
                 let fits = |route: &&Arc<Route>| route.method() == method && route.has_fixed(query);
                 // Of the matching routes, those that require most of the query are chosen.
                 let most = |routes: &[Arc<Route>]| routes.iter().filter(fits).map(|route| route.fixed.len()).max();
@@ -199,13 +201,13 @@ impl Routes {
                     matches.push(Match { route: route.clone(), path });
                 }
                 !matches.is_empty()
-            });
-            if !contested.is_empty() {
-                return Found::Contested(contested);
-            }
-            if !matches.is_empty() {
-                return Found::Matches(matches);
-            }
+            })
+        });
+        if !contested.is_empty() {
+            return Found::Contested(contested);
+        }
+        if !matches.is_empty() {
+            return Found::Matches(matches);
         }
         let mut methods: Vec<String> = Vec::new();
         self.root.find(Some(path), &mut Vec::new(), &mut |node, _| {
@@ -263,6 +265,18 @@ impl Node {
         }
         contested.extend(taken.iter().map(|route| route.entry.spec.id.clone()));
         (self.contested, self.routes) = (taken, left);
+        if let [first, others @ ..] = self.routes.as_slice()
+            && let Some(other) = others.iter().find(|other| other.names != first.names)
+        {
+            let place = |route: &Arc<Route>| route.binding().map_or("", |binding| &binding.path).to_owned();
+            tracing::warn!(
+                operation = first.entry.spec.id.as_ref(),
+                path = place(first),
+                other = other.entry.spec.id.as_ref(),
+                other_path = place(other),
+                "two operations have one path, with other names of its parameters: some tools refuse such a document; use the same names"
+            );
+        }
     }
 
     /// Visits each node that a path leads to, the most specific first, with the texts in the path, until a visit
@@ -372,6 +386,9 @@ mod tests {
                 ("GET", "no/slash"),
                 ("GET", "//twice/"),
                 ("GET", "/{b#c?d}/x/{e"),
+                ("HEAD", "/files/{name}"),
+                ("GET", "/files/index"),
+                ("GET", "/files/{name}"),
             ]),
             &[],
         );
@@ -399,6 +416,10 @@ mod tests {
             ("GET", "//twice/", "", "op11"),
             ("GET", "/1/x/%7Be", "", "op12 b#c?d=1"),
             ("GET", "/1/x/{e", "", "op12 b#c?d=1"),
+            // The head of what `GET` gives, unless an operation of the same path is for the head.
+            ("HEAD", "/files/index", "", "op14"),
+            ("HEAD", "/files/a", "", "op13 name=a"),
+            ("GET", "/files/a", "", "op15 name=a"),
         ];
         for (method, path, query, expected) in table {
             assert_eq!(found(&routes, method, path, query), expected, "{method} {path}?{query}");

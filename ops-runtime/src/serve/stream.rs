@@ -91,11 +91,14 @@ impl Framing {
         }
         // The event that a handler or another server has set.
         let own = envelope.meta.as_http().and_then(|meta| meta.event.clone());
-        let whole = |name: &str| envelope.data.get(name).filter(|_| self.is_whole).map(plain);
+        let member = |name: &str| envelope.data.get(name).filter(|_| self.is_whole);
+        // `null` stands for a field that is left out. Data may be `null`: without it, clients ignore the event.
+        let whole = |name: &str| member(name).filter(|value| !value.is_null()).map(plain);
         let id = whole("id").or_else(|| own.as_ref().map(|own| own.id.clone()).filter(|id| !id.is_empty()));
         let name = whole("event").or_else(|| own.map(|own| own.kind).filter(|kind| kind != "message"));
         let retry = whole("retry");
-        let data = if self.is_whole { whole("data").unwrap_or_default() } else { envelope.data.to_string() };
+        let data =
+            if self.is_whole { member("data").map(plain).unwrap_or_default() } else { envelope.data.to_string() };
         event(name.as_deref(), Some(id.unwrap_or_else(|| number.to_string())), retry, &data)
     }
 
@@ -139,7 +142,8 @@ fn event(name: Option<&str>, id: Option<String>, retry: Option<String>, data: &s
 
 /// The id of the last event that a client has received.
 pub(super) fn last_event(headers: &HeaderMap) -> Option<String> {
-    headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned)
+    // Browsers send it in UTF-8, which `to_str` refuses.
+    headers.get(LAST_EVENT_ID).and_then(|id| std::str::from_utf8(id.as_bytes()).ok()).map(str::to_owned)
 }
 
 /// The data for making a stream of items a response.

@@ -222,6 +222,7 @@ async fn accept_chooses_between_a_result_and_a_stream() {
     ] {
         let answer = server.send("GET /feed", &[&format!("accept: {accept}")], "").await;
         assert!(answer.body.contains(expected), "{accept}: {answer:?}");
+        assert_eq!(answer.header("vary"), Some("accept"), "{accept}");
     }
 }
 

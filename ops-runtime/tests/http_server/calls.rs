@@ -47,6 +47,47 @@ async fn the_envelope_is_sent_if_it_is_asked_for() {
 }
 
 #[tokio::test]
+async fn a_function_reads_the_idempotency_key_of_the_request() {
+    static OWN: OperationSpec = OperationSpec::mutation("keys.own");
+    static OUTER: OperationSpec = OperationSpec::mutation("keys.outer");
+    let registry = Registry::new();
+    let own = Handler::dynamic(|_: Value, context: Context| async move { Ok(json!(context.idempotency_key())) });
+    // A call that the function makes is another.
+    let outer = Handler::dynamic(|_: Value, context: Context| async move {
+        let nested = context.env().call("keys.own", json!({})).await?.data;
+        Ok(json!([context.idempotency_key(), nested]))
+    });
+    registry.register(Registration::new(&OWN, own)).unwrap();
+    registry.register(Registration::new(&OUTER, outer)).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let send = async |keys: &[&str]| {
+        let headers: Vec<&str> = ["content-type: application/json"].into_iter().chain(keys.iter().copied()).collect();
+        server.send("POST /operations/keys/outer", &headers, "{}").await
+    };
+    let longest = format!("idempotency-key: {}", "k".repeat(255));
+    let table: [(&[&str], Value); 5] = [
+        (&[], json!(null)),
+        (&["Idempotency-Key: order 12"], json!("order 12")),
+        (&["idempotency-key: k1", "idempotency-key: k1"], json!("k1")),
+        (&["idempotency-key:  "], json!(null)),
+        (&[longest.as_str()], json!("k".repeat(255))),
+    ];
+    for (keys, expected) in table {
+        assert_eq!(send(keys).await.json(), json!([expected, null]), "{keys:?}");
+    }
+    // One that the function would not see does not make the request safe to repeat.
+    let longer = format!("{longest}k");
+    let refused: [&[&str]; 3] =
+        [&[longer.as_str()], &["idempotency-key: k1", "idempotency-key: k2"], &["idempotency-key: schl\u{fc}ssel"]];
+    for keys in refused {
+        let answer = send(keys).await;
+        let problem = answer.problem();
+        assert_eq!(answer.status, 400, "{keys:?}");
+        assert!(problem["detail"].as_str().unwrap().contains("`Idempotency-Key`"), "{problem}");
+    }
+}
+
+#[tokio::test]
 async fn requests_that_are_none() {
     let server = serve(HttpServer::new(registry())).await;
     let json = "content-type: application/json";

@@ -1,5 +1,6 @@
 //! The document of a server: what it says, where it is, and that it does not change by itself.
 
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::{OperationKind, OperationSpec};
@@ -116,6 +117,25 @@ async fn names_are_told_apart_and_filters_hold() {
     assert_eq!(name(&one, "/operations/sums/add"), "add");
     let (status, ..) = get(HttpServer::new(registry).without_document(), "/openapi.json").await;
     assert_eq!(status, 404);
+}
+
+#[tokio::test]
+async fn no_two_operations_have_one_name() {
+    let registry = Registry::new();
+    let ids = ["pets.list", "user.list", "admin.user_list", "a.get", "a.get_by_get"];
+    for (kind, id) in [OperationKind::Mutation; 3].into_iter().chain([OperationKind::Query; 2]).zip(ids) {
+        let (namespace, name) = id.split_once('.').unwrap();
+        let spec = OperationSpec::new(kind, namespace, name).unwrap();
+        let handler = Handler::dynamic(|_: Value, _| async { Ok(json!(null)) });
+        registry.register(Registration::new(spec, handler)).unwrap();
+    }
+    let document: Value = serde_json::from_str(&get(HttpServer::new(registry), "/openapi.json").await.2).unwrap();
+    let items = document["paths"].as_object().unwrap().values();
+    let operations = items.flat_map(|item| item.as_object().unwrap().values());
+    let mut names: Vec<&str> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    let expected = ["get", "get_by_get", "get_by_get_2", "get_by_get_by_get", "pets_list", "user_list", "user_list_2"];
+    assert_eq!(names, expected);
 }
 
 #[tokio::test]

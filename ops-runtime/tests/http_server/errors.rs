@@ -3,13 +3,16 @@
 use std::error::Error;
 
 use futures_util::{Stream, StreamExt, stream};
-use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, McpBinding, McpOutput, StatusRange};
+use ops_runtime::content::ContentBlock;
+use ops_runtime::envelope::McpMeta;
 use ops_runtime::http::error_of;
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{
-    CallError, Context, ErrorCode, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, operation,
+    CallError, Context, ErrorCode, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope,
+    operation,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,6 +84,40 @@ async fn an_error_in_a_box_is_what_it_was_and_shows_no_more() {
         let answer = server.get(&format!("/visits/{id}")).await;
         assert_eq!(answer.status, status, "{id}: {answer:?}");
         assert!(!format!("{answer:?}").contains("secret"), "{answer:?}");
+    }
+}
+
+/// A tool of another server, which fails.
+struct Failing;
+
+impl Endpoint for Failing {
+    fn call(
+        &self,
+        _: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let meta = McpMeta::new(true, vec![ContentBlock::text("no such shelf")]);
+        Box::pin(async move { Ok(ResponseEnvelope::mcp(Payload::Value(json!(["no such shelf"])), meta)) })
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_is_no_success() {
+    let mut spec = OperationSpec::new(OperationKind::Mutation, "tools", "move").unwrap();
+    spec.binding = Binding::Mcp(McpBinding::new("move", McpOutput::Content));
+    let registry = Registry::new();
+    registry.register(Registration::new(spec, Handler::endpoint(Failing))).unwrap();
+    // In the process, the envelope of a call by id says so.
+    let envelope = registry.call("tools.move", json!({})).await.unwrap();
+    assert!(envelope.meta.as_mcp().unwrap().is_error);
+    let server = serve(HttpServer::new(registry)).await;
+    for accept in ["accept: application/json", "accept: application/vnd.ops.envelope+json"] {
+        let headers = ["content-type: application/json", accept];
+        let answer = server.send("POST /operations/tools/move", &headers, "{}").await;
+        let problem = answer.problem();
+        assert_eq!((answer.status, &problem["code"]), (502, &json!("TOOL_ERROR")), "{accept}");
+        assert_eq!(problem["detail"], "no such shelf", "{accept}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Lists and objects of functions that are left out of a request.
+//! Lists, objects and optional properties of functions that are left out of a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,11 +44,18 @@ async fn show(page: Page) -> Value {
     json!(page)
 }
 
+#[operation(namespace = "shop", http = "PATCH /pets/{id}")]
+async fn patch(id: u64, owner: Option<Option<String>>, note: Option<Option<String>>) -> Value {
+    let told = |value: Option<Option<String>>| value.map_or_else(|| json!("absent"), |value| json!(value));
+    json!([id, told(owner), told(note)])
+}
+
 fn registry() -> Registry {
     let registry = Registry::new();
     registry.register(Find).unwrap();
     registry.register(Count).unwrap();
     registry.register(Show).unwrap();
+    registry.register(Patch).unwrap();
     registry
 }
 
@@ -88,5 +95,27 @@ async fn those_that_cannot_be_empty_are_required() {
         let parameters = document["paths"][path]["get"]["parameters"].as_array().unwrap().clone();
         let found = parameters.iter().filter(|own| own["required"] == true).map(|own| own["name"].as_str().unwrap());
         assert_eq!(found.collect::<Vec<_>>(), required, "{path}");
+    }
+}
+
+/// In this process and over HTTP, by the type and by hand.
+#[tokio::test]
+async fn a_null_is_not_an_absent_property() {
+    let (registry, server) = (registry(), serve(HttpServer::new(registry())).await);
+    let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+    client.add([Patch::SPEC]).unwrap();
+    for (owner, body, told) in [
+        (None, json!({}), json!([1, "absent", "absent"])),
+        (Some(None), json!({ "owner": null }), json!([1, null, "absent"])),
+        (Some(Some("Ann".to_owned())), json!({ "owner": "Ann" }), json!([1, "Ann", "absent"])),
+    ] {
+        let input = PatchInput { owner, ..PatchInput::new(1) };
+        assert_eq!(registry.execute::<Patch>(input.clone()).await.unwrap().data, told);
+        assert_eq!(client.execute::<Patch>(input).await.unwrap().data, told);
+        let answer = server.send("PATCH /pets/1", &["content-type: application/json"], &body.to_string()).await;
+        assert_eq!((answer.status, answer.json()), (200, told.clone()));
+        let mut by_id = body;
+        by_id["id"] = json!(1);
+        assert_eq!(client.call("shop.patch", by_id).await.unwrap().data, told);
     }
 }

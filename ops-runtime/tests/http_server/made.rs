@@ -183,6 +183,8 @@ async fn a_handlers_status_and_headers_are_sent_as_set() {
             let answer = server.get(&format!("/{path}?how={how}")).await;
             assert_eq!((answer.status, answer.header("content-type")), (status, kind), "{path} {how}: {answer:?}");
             assert_eq!((answer.body.as_str(), answer.header("x-how")), (body, Some(how)), "{path}: {answer:?}");
+            // Caches keep what the client accepts apart.
+            assert_eq!(answer.header("vary"), Some("accept"), "{path} {how}");
             if let Some((name, value)) = header {
                 assert_eq!(answer.header(name), Some(value), "{path} {how}");
             }

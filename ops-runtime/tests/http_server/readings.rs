@@ -100,6 +100,27 @@ async fn whole_numbers_are_integers_however_they_are_written() {
 }
 
 #[tokio::test]
+async fn cookies_in_their_own_syntax_have_any_name() {
+    let names = ["a%20b", "a+b", "c d"];
+    let mut binding = HttpBinding::owned("GET", "/named");
+    let parameters = names.iter().map(|name| HttpParameter::owned(ParameterLocation::Cookie, *name).with_reserved());
+    binding.parameters = parameters.collect::<Vec<_>>().into();
+    let text = json!({ "type": "string" });
+    let properties = json!({ "a%20b": text, "a+b": text, "c d": text });
+    let own = echo("named", binding.clone(), properties.clone());
+    let registry = Registry::new();
+    registry.register(own).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+    let mut spec = OperationSpec::new(OperationKind::Mutation, "read", "named").unwrap();
+    spec.input = Schema::from(json!({ "type": "object", "properties": properties }));
+    spec.binding = Binding::Http(binding);
+    client.add([spec]).unwrap();
+    let input = json!({ "a%20b": "1", "a+b": "2", "c d": "3" });
+    assert_eq!(client.call("read.named", input.clone()).await.unwrap().data, input);
+}
+
+#[tokio::test]
 async fn a_text_of_a_sequence_has_any_number_of_lines() {
     let server = serve(HttpServer::new(registry())).await;
     for body in ["\u{1e}{\n \"id\": 1\n}\n\u{1e}2\n", "{\"id\":1}\n2\n", "\u{1e}{\"id\":1}\n\u{1e}\u{1e}2"] {

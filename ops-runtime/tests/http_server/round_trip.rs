@@ -299,6 +299,8 @@ async fn bodies() {
         value["maybe"] = maybe;
         value
     });
+    let any_names = proptest::collection::btree_map("[a-z.]{1,5}", base64(), 1..4).prop_map(|files| json!(files));
+    let any_number = proptest::collection::vec(base64(), 1..4).prop_map(Value::from);
     let any_json = any::<bool>().prop_flat_map(move |_| value(Kind::Nested, any::<String>().boxed()));
     let lines = proptest::collection::vec(value(Kind::Record, any::<String>().boxed()), 1..4).prop_map(Value::from);
     let list = json!({ "type": "array", "items": schema(Kind::Record) });
@@ -324,7 +326,14 @@ async fn bodies() {
         ("parts", parts.clone(), schema(Kind::Record), value(Kind::Record, text())),
         ("parts_deep", parts.clone(), schema(Kind::Nested), value(Kind::Nested, text())),
         ("parts_styled", with_fields(&parts), schema(Kind::Nested), value(Kind::Nested, text())),
-        ("files", parts, files, several.boxed()),
+        ("files", parts.clone(), files, several.boxed()),
+        ("files_map", parts, json!({ "type": "object", "additionalProperties": bytes }), any_names.boxed()),
+        (
+            "files_list",
+            HttpBody::new("multipart/mixed"),
+            json!({ "type": "array", "items": bytes }),
+            any_number.boxed(),
+        ),
         ("files_styled", styled_files, more_files, any_files.boxed()),
     ];
     // Objects that are the rest of the input, beside a parameter.

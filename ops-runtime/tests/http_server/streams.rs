@@ -29,6 +29,27 @@ async fn events_have_ids_and_an_end() {
         r#"{"to":1}"#,
     );
     assert_eq!(again.await.body, "id: 8\ndata: \"1 after 7\"\n\ndata: [DONE]\n\n");
+    let path = "GET /operations/math/count?input=%7B%22to%22%3A1%7D";
+    let other = server.send(path, &["last-event-id: größe-7"], "").await;
+    assert_eq!(other.body, "id: 1\ndata: \"1 after größe-7\"\n\ndata: [DONE]\n\n");
+}
+
+#[tokio::test]
+async fn a_field_of_an_event_that_is_null_is_left_out() {
+    let mut response = HttpResponse::new(StatusRange::Exact(200), "text/event-stream");
+    response.whole_event = true;
+    let mut binding = HttpBinding::owned("GET", "/watch");
+    binding.responses = vec![response].into();
+    let mut spec = OperationSpec::new(ops_runtime::spec::OperationKind::Subscription, "t", "watch").unwrap();
+    spec.binding = ops_runtime::binding::Binding::Http(binding);
+    let handler = Handler::dynamic_stream(|_: Value, _| async {
+        let item = json!({ "event": null, "id": null, "retry": null, "data": "x" });
+        Ok(futures_util::stream::iter([Ok(item), Ok(json!({ "event": "y", "data": null }))]))
+    });
+    let registry = Registry::new();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    assert_eq!(server.get("/watch").await.body, "id: 1\ndata: x\n\nevent: y\nid: 2\ndata: null\n\n");
 }
 
 #[tokio::test]
@@ -142,6 +163,7 @@ async fn bound_subscriptions_arrive_at_the_client() {
         ("application/x-ndjson", false, json!("x\ny")),
         ("application/json-seq", false, json!([1, "\u{1e}"])),
         ("text/event-stream", true, json!({ "event": "added", "data": "one\ntwo", "id": "e7" })),
+        ("text/event-stream", true, json!({ "event": "removed", "data": null, "id": "e8" })),
     ];
     for (at, (content_type, is_whole, item)) in kinds.into_iter().enumerate() {
         let mut response = HttpResponse::owned(StatusRange::Exact(200), content_type.to_owned());

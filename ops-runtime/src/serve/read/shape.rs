@@ -161,11 +161,15 @@ impl Shape {
         self.0.kept(slot, || Self::of(declared(), &self.0.scope))
     }
 
-    /// The shape of the properties that are not declared.
+    /// The shape of the properties that are not declared. If their names may match patterns, which are not evaluated
+    /// here, it is never that of bytes: a text must not be taken for them.
     pub(crate) fn others(&self) -> Self {
         self.0.kept(&self.0.others, || {
-            let others = self.0.parts.iter().filter_map(|part| part.get("additionalProperties"));
-            Self::of(others, &self.0.scope)
+            let others = Self::of(self.0.undeclared(), &self.0.scope);
+            if self.0.has_patterns() && others.is_binary() {
+                return Self::of(std::iter::empty(), &self.0.scope);
+            }
+            others
         })
     }
 
@@ -185,8 +189,7 @@ impl Shape {
 
     /// True if a schema describes further properties beside the declared ones.
     pub(crate) fn has_others(&self) -> bool {
-        let others = self.0.parts.iter().filter_map(|part| part.get("additionalProperties"));
-        others.into_iter().any(|others| *others != Value::Bool(false))
+        self.0.undeclared().any(|others| *others != Value::Bool(false))
     }
 
     /// True if a string stands for bytes, or a list for several byte strings.
@@ -265,10 +268,11 @@ impl Node {
         let mut own = members.clone();
         own.remove("$defs");
         self.parts.push(own);
-        if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(pointer::definition)
-            && let Some(target) = self.scope.definition(&name)
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str)
+            && let Some(definition) = pointer::definition(reference).and_then(|name| self.scope.definition(&name))
+            && let Some(target) = definition.pointer(pointer::within_definition(reference))
         {
-            self.add(&target, depth);
+            self.add(target, depth);
         }
         let combined = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| members.get(*keyword)?.as_array());
         combined.flatten().for_each(|part| self.add(part, depth));
@@ -277,6 +281,18 @@ impl Node {
     fn declared(&self) -> impl Iterator<Item = (&str, &Value)> {
         let properties = self.parts.iter().filter_map(|part| part.get("properties")?.as_object());
         properties.flatten().map(|(name, schema)| (name.as_str(), schema))
+    }
+
+    /// The schemas of the properties that are not declared.
+    fn undeclared(&self) -> impl Iterator<Item = &Value> {
+        const KEYWORDS: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
+        self.parts.iter().flat_map(|part| KEYWORDS.into_iter().filter_map(move |keyword| part.get(keyword)))
+    }
+
+    /// True if a schema describes properties by patterns of their names.
+    fn has_patterns(&self) -> bool {
+        let mut patterns = self.parts.iter().filter_map(|part| part.get("patternProperties")?.as_object());
+        patterns.any(|patterns| !patterns.is_empty())
     }
 
     fn properties(&self) -> &BTreeMap<String, OnceLock<Shape>> {
@@ -365,6 +381,41 @@ mod tests {
         for (schema, expected) in table {
             assert_eq!(Shape::of_value(&schema, &Definitions::EMPTY).empty(), expected, "{schema}");
         }
+    }
+
+    #[test]
+    fn properties_that_are_not_declared() {
+        for keyword in ["additionalProperties", "unevaluatedProperties"] {
+            let shape = |others: Value| {
+                let schema = json!({ "properties": { "a": { "type": "string" } }, keyword: others });
+                Shape::of_value(&schema, &Definitions::EMPTY)
+            };
+            let integers = shape(json!({ "type": "integer" }));
+            assert!(integers.has_others() && !shape(json!(false)).has_others());
+            assert_eq!(integers.property("a").scalar("7".to_owned()), json!("7"));
+            assert_eq!(integers.property("b").scalar("7".to_owned()), json!(7));
+            let file = json!({ "type": "string", "format": "binary" });
+            assert!(shape(file.clone()).property("b").is_binary());
+            // The name may match the pattern.
+            let beside_patterns = |others: Value| {
+                let schema = json!({ "patternProperties": { "^b": { "type": "string" } }, keyword: others });
+                Shape::of_value(&schema, &Definitions::EMPTY)
+            };
+            assert!(!beside_patterns(file).property("b").is_binary());
+            assert_eq!(beside_patterns(json!({ "type": "integer" })).property("b").scalar("7".to_owned()), json!(7));
+        }
+    }
+
+    #[test]
+    fn references_into_definitions() {
+        let whole = json!({ "type": "object", "properties": { "id": { "type": "integer" } } });
+        let shape = |reference: &str| {
+            let schema = json!({ "$ref": reference, "$defs": { "Whole": whole } });
+            Shape::of_value(&schema, &Definitions::EMPTY)
+        };
+        assert_eq!(shape("#/$defs/Whole").types(), Types::OBJECT);
+        assert_eq!(shape("#/$defs/Whole/properties/id").types(), Types::NUMBER);
+        assert_eq!(shape("#/$defs/Whole/properties/missing").types(), Types::NOTHING);
     }
 
     #[test]

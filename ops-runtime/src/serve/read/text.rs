@@ -158,14 +158,16 @@ impl Pairs {
     }
 
     /// The cookies of a request. Browsers send all cookies of a host, including those of other applications, which may
-    /// be any bytes. They are escaped, so that the error of invalid UTF-8 concerns only a cookie that is read.
-    pub(crate) fn cookies(headers: &HeaderMap) -> Self {
+    /// be any bytes. They are escaped, so that the error of invalid UTF-8 concerns only a cookie that is read. A name for
+    /// which `is_whole` is true is not unescaped: its percent signs are its own.
+    pub(crate) fn cookies(headers: &HeaderMap, is_whole: impl Fn(&str) -> bool) -> Self {
         let texts = headers.get_all(COOKIE).iter().map(|value| percent_encode(value.as_bytes(), CONTROLS).to_string());
         let mut all = Vec::new();
         for text in texts {
             for pair in text.split(';').map(str::trim).filter(|pair| !pair.is_empty()) {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-                let name = Escaping::Percent.undo(name).unwrap_or_else(|_| name.to_owned());
+                let undone = if is_whole(name) { None } else { Escaping::Percent.undo(name).ok() };
+                let name = undone.unwrap_or_else(|| name.to_owned());
                 all.push(Pair { name, value: value.to_owned(), is_taken: false });
             }
         }
