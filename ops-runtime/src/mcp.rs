@@ -52,7 +52,8 @@ clients.register_all(&registry)?;
 
 - **Revisions**: 2026-07-28 if the server knows it, or else what it agrees to by `initialize`, from 2024-11-05.
 - **Results** are decoded as they came: nothing that a server says is lost. See [`decode`].
-- **Errors**: a tool that fails gives an envelope whose meta says `is_error` to `call`, and a `TOOL_ERROR` to `execute`.
+- **Errors**: a tool that fails gives an envelope whose meta says `is_error` to `call`, and a `TOOL_ERROR` to `execute` and to
+  clients of an `HttpServer`.
   An error of the protocol is an `EXECUTION_ERROR` whose details are `{ server, code, message, data }`; one of HTTP has
   the details of every HTTP error. A call that was interrupted has `interrupted` in its details.
 - **Time**: `McpServerConfig::with_timeout` counts from the last sign of life, `with_total_timeout` and the options of a

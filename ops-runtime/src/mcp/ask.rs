@@ -17,6 +17,9 @@ use crate::{CallError, ErrorCode};
 /// Limit of the requests in one response to a call.
 const MAX_REQUESTS: usize = 32;
 
+/// The code of the error of a call that needs URLs to be visited first (2025-11-25, `URLElicitationRequiredError`).
+const URL_ELICITATION_REQUIRED: i64 = -32042;
+
 /// A question of a server to the user (MCP specification, `ElicitRequest`).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -36,7 +39,8 @@ pub enum ElicitationMode {
     /// By values for a form: the JSON Schema of an object of strings, numbers, booleans and enums.
     Form(Value),
     /// By visiting a URL, `https` or on this machine: others are declined. Show it before it is opened: it may lead
-    /// anywhere.
+    /// anywhere. Accept it when the user is done there: some servers carry out nothing before that, and their call is
+    /// repeated, once. If it is too early then, the call fails with the server's error.
     Url(String),
 }
 
@@ -101,6 +105,11 @@ fn may_be_opened(url: &str) -> bool {
         .any(|host| authority.strip_prefix(host).is_some_and(|port| port.is_empty() || is_port(port)))
 }
 
+/// The elicitations in the details of an error.
+fn elicitations(details: &Value) -> &[Value] {
+    details.pointer("/data/elicitations").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
 /// A function of the program that answers.
 pub(in crate::mcp) struct Answerer<I, O>(pub(in crate::mcp) Arc<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>);
 
@@ -163,6 +172,27 @@ impl Asks {
             }
             _ => Err((-32601, format!("`{method}` is nothing that this client does"))),
         }
+    }
+
+    /// True if these are the details of an error by which a server demands that the user visits URLs, and then that the
+    /// call is repeated; and if there is someone to ask.
+    pub(in crate::mcp) fn demands_visit(&self, details: &Value) -> bool {
+        let is_url = |params: &Value| params.get("mode").is_some_and(|mode| mode == "url");
+        self.elicitation.is_some()
+            && details.get("code").and_then(Value::as_i64) == Some(URL_ELICITATION_REQUIRED)
+            && (1..=MAX_REQUESTS).contains(&elicitations(details).len())
+            && elicitations(details).iter().all(is_url)
+    }
+
+    /// Asks the user to visit the URLs in the details of such an error. True if the user accepts all.
+    pub(in crate::mcp) async fn visits(&self, details: &Value) -> bool {
+        for params in elicitations(details) {
+            let answer = self.answer("elicitation/create", params.clone()).await;
+            if !answer.is_ok_and(|answer| answer.get("action").is_some_and(|action| action == "accept")) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Answers all requests of a call, by the names that the server gave them.

@@ -65,6 +65,10 @@ const MAX_REFRESHES: u32 = 10;
 /// let config = McpServerConfig::stdio("npx", ["-y", "@modelcontextprotocol/server-everything"]).with_namespace("demo");
 /// let client = McpClient::connect(config).await?;
 /// let answer = client.call("demo.echo", json!({ "message": "hello" })).await?;
+/// // By id, a tool that fails is no error: its result says why. A call by type fails with `TOOL_ERROR`.
+/// if answer.meta.as_mcp().is_some_and(|meta| meta.is_error) {
+///     println!("the tool failed");
+/// }
 /// println!("{}", answer.data);
 /// client.close().await;
 /// # Ok(()) }

@@ -1,11 +1,12 @@
 //! What a server asks during a call, and the time that this takes.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use ops_runtime::ErrorCode;
-use ops_runtime::mcp::ElicitationAnswer;
-use serde_json::json;
+use ops_runtime::mcp::{ElicitationAnswer, ElicitationMode};
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use crate::faults::{call, faulty, text};
@@ -69,5 +70,51 @@ async fn a_task_that_has_ended_must_give_its_result() {
     let error = timeout(SOON, call(&client, "job", json!({}))).await.expect("an end in time").unwrap_err();
     assert_eq!(error.code(), &ErrorCode::Timeout);
     assert!(error.message().contains("with_timeout"), "{error}");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_page_that_must_be_visited_before_a_call_is_shown_to_the_user() {
+    let config = faulty("").with_elicitation(|question| async move {
+        let page = ElicitationMode::Url("https://login.example/".to_owned());
+        assert_eq!((question.message.as_str(), &question.mode), ("Log in", &page));
+        ElicitationAnswer::Accept(Value::Null)
+    });
+    let client = connect(config).await;
+    assert_eq!(call(&client, "login", json!({})).await, Ok(text("logged in")));
+    client.close().await;
+
+    // Also before a task.
+    let config = faulty("tasks guards").with_elicitation(|_| async { ElicitationAnswer::Accept(Value::Null) });
+    let client = connect(config).await;
+    assert_eq!(call(&client, "job", json!({})).await, Ok(text("done")));
+    client.close().await;
+
+    // Without a user, or if the user does not want to, the error is that of the call.
+    for config in [faulty(""), faulty("").with_elicitation(|_| async { ElicitationAnswer::Decline })] {
+        let client = connect(config).await;
+        let error = call(&client, "login", json!({})).await.unwrap_err();
+        assert_eq!(error.details()["code"], -32042, "{error}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_shown_once_in_a_call_and_as_the_server_names_it() {
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let kept = shown.clone();
+    let config = faulty("tasks guards forgets").with_env("SECRET", "s3cret-of-ann").with_elicitation(move |question| {
+        kept.lock().unwrap().push(question.mode);
+        async { ElicitationAnswer::Accept(Value::Null) }
+    });
+    let client = connect(config).await;
+    for (tool, times) in [("login", 1), ("job", 2)] {
+        // The user accepted too early, and the error is that of the call, without the secret.
+        let error = call(&client, tool, json!({})).await.unwrap_err();
+        assert_eq!(error.details()["code"], -32042, "{tool}: {error}");
+        assert!(!error.details().to_string().contains("s3cret-of-ann"), "{error:?}");
+        let page = ElicitationMode::Url("https://login.example/s3cret-of-ann".to_owned());
+        assert_eq!(*shown.lock().unwrap(), vec![page; times], "{tool}");
+    }
     client.close().await;
 }

@@ -27,6 +27,8 @@ struct Server(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     is_new: bool,
+    /// True if it does not declare that it has tools.
+    declares_nothing: bool,
     tools: Mutex<Vec<String>>,
     /// The streams for messages of the server's own that are open.
     streams: Mutex<Vec<mpsc::UnboundedSender<String>>>,
@@ -45,6 +47,8 @@ struct Inner {
     accepts: Mutex<Option<(&'static str, &'static str)>>,
     /// How many lists of tools are to be refused with 503.
     lists_nothing: AtomicUsize,
+    /// True if it does not know how to list tools.
+    knows_no_lists: AtomicBool,
     /// How calls are answered: with an error that names no request.
     fails: Mutex<Option<StatusCode>>,
 }
@@ -134,7 +138,11 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
         let body = json!({ "jsonrpc": "2.0", "id": id, "result": result });
         response(StatusCode::OK, &[&[json_type], headers].concat(), body.to_string())
     };
-    let (info, capabilities) = (json!({ "name": "far", "version": "1" }), json!({ "tools": { "listChanged": true } }));
+    let (info, mut capabilities) =
+        (json!({ "name": "far", "version": "1" }), json!({ "tools": { "listChanged": true } }));
+    if inner.declares_nothing {
+        capabilities = json!({});
+    }
     match message["method"].as_str().unwrap() {
         "server/discover" if inner.is_new => {
             let meta = json!({ "io.modelcontextprotocol/serverInfo": info });
@@ -153,6 +161,11 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
             server.stream(Some(json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()))
         }
         "tools/list" if once(&inner.lists_nothing) => response(StatusCode::SERVICE_UNAVAILABLE, &[], ""),
+        "tools/list" if inner.knows_no_lists.load(Ordering::SeqCst) => {
+            let error = json!({ "code": -32601, "message": "no such method" });
+            let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+            response(StatusCode::OK, &[json_type], body.to_string())
+        }
         // It is never answered.
         "tools/call" if message["params"]["name"] == "slow" => std::future::pending().await,
         "tools/list" => {
@@ -232,6 +245,22 @@ async fn tools_that_are_not_listed_at_once_are_listed_later() {
         assert_eq!(server.0.lists_nothing.load(Ordering::SeqCst), 0);
         client.close().await;
     }
+}
+
+#[tokio::test]
+async fn a_list_that_fails_is_not_an_empty_one() {
+    let (server, config) = Server::start(Inner { declares_nothing: true, ..Inner::default() }).await;
+    server.0.lists_nothing.store(1, Ordering::SeqCst);
+    let error = McpClient::connect(config.clone()).await.unwrap_err();
+    assert!(error.message().contains("503"), "{error}");
+    let client = connect(config.clone()).await;
+    has(&client, &["one"]).await;
+    client.close().await;
+    // A server without tools need not know how to list them.
+    server.0.knows_no_lists.store(true, Ordering::SeqCst);
+    let client = connect(config).await;
+    has(&client, &[]).await;
+    client.close().await;
 }
 
 #[tokio::test]

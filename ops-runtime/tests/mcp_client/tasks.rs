@@ -8,6 +8,7 @@ use ops_runtime::ErrorCode;
 use ops_runtime::mcp::ElicitationAnswer;
 use serde_json::json;
 
+use crate::faults::{call, faulty, text};
 use crate::peers::{connect, everything_over_http, npm};
 
 #[tokio::test]
@@ -39,5 +40,12 @@ async fn a_task_that_takes_too_long() {
     let error = client.call("everything.simulate-research-query", input).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
     assert!(error.message().contains("with_total_timeout") && begun.elapsed() < Duration::from_secs(30), "{error}");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_task_goes_on_when_requests_about_it_fail() {
+    let client = connect(faulty("tasks shaky")).await;
+    assert_eq!(call(&client, "job", json!({})).await, Ok(text("done")));
     client.close().await;
 }

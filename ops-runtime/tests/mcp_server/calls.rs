@@ -5,7 +5,7 @@ use std::time::Duration;
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::mcp::{self, McpServer, McpServerOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec};
-use ops_runtime::{CallError, Context, Registry, ResponseEnvelope};
+use ops_runtime::{CallError, Context, Registry, ResponseEnvelope, operation};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};
@@ -50,6 +50,25 @@ async fn results_are_structured_as_the_revision_allows() {
             assert_eq!(result.get("structuredContent"), Some(&structured), "{tool}, {revision}: {result}");
             assert_eq!(result["content"], json!([{ "type": "text", "text": text }]), "{tool}, {revision}");
             assert_eq!(result["isError"], false);
+        }
+    }
+}
+
+/// Says whether a pet's owner stays, goes, or is another.
+#[operation(namespace = "shop")]
+async fn own(owner: Option<Option<String>>) -> u8 {
+    owner.map_or(0, |owner| owner.map_or(1, |_| 2))
+}
+
+#[tokio::test]
+async fn a_null_is_not_an_absent_argument() {
+    let registry = Registry::new();
+    registry.register(Own).unwrap();
+    for revision in REVISIONS {
+        let mut client = Client::connect(McpServer::new(registry.clone()), revision).await;
+        for (arguments, text) in [(json!({}), "0"), (json!({ "owner": null }), "1"), (json!({ "owner": "Ann" }), "2")] {
+            let result = client.call("shop_own", arguments).await;
+            assert_eq!(result["content"][0]["text"], text, "{revision}: {result}");
         }
     }
 }

@@ -63,6 +63,12 @@ pub(super) fn snapshot(session: &Session, tools: &[Value]) -> Value {
     json!({ "serverInfo": server, "tools": tools })
 }
 
+/// True if a server answers that it does not know the method. Some have a code for that which others use for its
+/// parameters.
+fn is_unsupported(error: &CallError) -> bool {
+    matches!(error.details().get("code").and_then(Value::as_i64), Some(-32601 | -32602))
+}
+
 async fn list(session: &Session) -> Result<Vec<Value>, CallError> {
     let server = &session.interceptor.server;
     let (mut tools, mut seen, mut cursor) = (Vec::new(), HashSet::new(), None);
@@ -73,8 +79,12 @@ async fn list(session: &Session) -> Result<Vec<Value>, CallError> {
                 room = room.saturating_sub(bytes);
                 page
             }
-            // A server without tools need not support listing them.
-            Err(_) if session.info.capabilities.get("tools").is_none() && seen.is_empty() => return Ok(tools),
+            // A server without tools need not support listing them. Any other error says nothing about its tools.
+            Err(error)
+                if session.info.capabilities.get("tools").is_none() && seen.is_empty() && is_unsupported(&error) =>
+            {
+                return Ok(tools);
+            }
             Err(error) => return Err(error),
         };
         match page.get_mut("tools").map(Value::take) {

@@ -212,9 +212,11 @@ impl Http {
         }
         let response = request.send().await.map_err(|error| broken(&error.without_url()))?;
         let status = response.status();
-        let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        // A server may send a line for each scheme, which is the same as all in one (RFC 9110, section 5.3).
+        let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
         // rmcp logs errors, so it gets none that contains a secret.
-        let challenge = challenge.map(|challenge| self.given.text(challenge));
+        let challenge = (!challenges.is_empty()).then(|| self.given.text(&challenges.join(", ")).into_owned());
         let challenge = challenge.as_deref();
         match (status, challenge) {
             // Without a challenge, the default location of the authorization server is used (2025-11-25).

@@ -145,16 +145,25 @@ impl Session {
         &self.runtime
     }
 
+    /// How long the server may be silent during a call.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        self.limits.idle
+    }
+
     /// Answers the questions of a call, within its time.
     pub(super) async fn answers(
         &self,
         requests: &Map<String, Value>,
         until: Option<Instant>,
     ) -> Result<Map<String, Value>, CallError> {
-        let answers = self.asks.answer_all(requests);
+        self.within(until, self.asks.answer_all(requests)).await?
+    }
+
+    /// Waits for the user, within the time of a call.
+    async fn within<T>(&self, until: Option<Instant>, answer: impl Future<Output = T>) -> Result<T, CallError> {
         match until {
-            None => answers.await,
-            Some(until) => timeout_at(until, answers).await.unwrap_or_else(|_| Err(self.too_late())),
+            None => Ok(answer.await),
+            Some(until) => timeout_at(until, answer).await.map_err(|_| self.too_late()),
         }
     }
 
@@ -173,10 +182,11 @@ impl Session {
         until: Option<Instant>,
     ) -> Result<(Value, Arc<Slot>), CallError> {
         let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
+        let mut has_visited = false;
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            let slot = Slot::new(progress.clone());
-            let result = self.request(request, slot.clone(), until).await?;
+            let called = self.try_call(request, progress.clone(), &mut has_visited, until).await?;
+            let Some((result, slot)) = called else { continue };
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
                 return Ok((result, slot));
             }
@@ -186,6 +196,34 @@ impl Session {
             params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
         }
         Err(CallError::execution(format!("the MCP server `{}` asked for more {ROUNDS} times", self.interceptor.server)))
+    }
+
+    /// Sends a call. Returns `None` if it is to be repeated: the server has not carried it out, because the user had to
+    /// visit pages first, and the user has accepted that.
+    ///
+    /// That happens once in a call. A program may accept when it opens a page, and a user who is not done there must not
+    /// be asked again and again.
+    pub(super) async fn try_call(
+        &self,
+        request: ClientRequest,
+        progress: Option<ProgressSink>,
+        has_visited: &mut bool,
+        until: Option<Instant>,
+    ) -> Result<Option<(Value, Arc<Slot>)>, CallError> {
+        let slot = Slot::new(progress);
+        // The error still has its secrets: without them, its URLs would lead elsewhere.
+        let error = match self.answered(request, slot.clone(), until).await {
+            Ok((result, ..)) => return Ok(Some((result, slot))),
+            Err(error) => error,
+        };
+        if !*has_visited && self.asks.demands_visit(error.details()) {
+            // Boxed, so that other calls are not as large.
+            *has_visited = self.within(until, Box::pin(self.asks.visits(error.details()))).await?;
+            if *has_visited {
+                return Ok(None);
+            }
+        }
+        Err(self.given.error(error))
     }
 
     /// One page of the list of tools: the raw result, with its size in bytes, which may be up to `room`. Over HTTP,

@@ -12,6 +12,10 @@ const CHAIN: usize = 16;
 /// How many parts of a schema are visited, in case they refer to each other in circles.
 const BUDGET: usize = 256;
 
+/// Members that depend on each other within one schema.
+const DEPENDENT: [&[&str]; 3] =
+    [&["items", "prefixItems"], &["contains", "maxContains", "minContains"], &["else", "if", "then"]];
+
 /// The kind of values that a schema allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -95,22 +99,91 @@ fn target<'a>(schema: &Object, root: &'a Object) -> Option<&'a Value> {
     root.get("$defs")?.get(&*name)
 }
 
-/// Replaces the root's reference by the definition: hosts look for `type` and `properties` there.
+/// Replaces the root's reference by the definition: hosts look for `type` and `properties` there. If the members beside
+/// the reference would change what the definition means, the reference moves into `allOf`.
 pub(super) fn inline_root(mut schema: Object) -> Object {
     for step in 0..=CHAIN {
-        let Some(Value::Object(target)) = target(&schema, &schema).cloned() else {
+        let found = target(&schema, &schema).and_then(Value::as_object);
+        let inlined = found.filter(|target| fits(&schema, target)).cloned();
+        let Some(target) = inlined else {
+            if found.is_some() {
+                refer_by_all_of(&mut schema);
+            }
             if step > 0 {
                 drop_unused(&mut schema);
             }
             break;
         };
         schema.remove("$ref");
-        // Members beside a reference apply together with it; of two with the same name, the one beside it counts.
-        for (name, value) in target {
-            schema.entry(name).or_insert(value);
-        }
+        target.into_iter().for_each(|(name, value)| add(&mut schema, name, value));
     }
     schema
+}
+
+/// True if a member only describes values.
+fn is_annotation(name: &str) -> bool {
+    matches!(
+        name,
+        "$comment" | "default" | "deprecated" | "description" | "examples" | "readOnly" | "title" | "writeOnly"
+    ) || name.starts_with("x-")
+}
+
+/// True if the members of a definition mean the same beside those of the schema that refers to it.
+fn fits(schema: &Object, target: &Object) -> bool {
+    const NAMED: &[&str] = &["patternProperties", "properties"];
+    const REST: &[&str] = &["additionalProperties"];
+    const UNEVALUATED: &[&str] = &["unevaluatedItems", "unevaluatedProperties"];
+    let has = |object: &Object, names: &[&str]| names.iter().any(|name| object.contains_key(*name));
+    let are_split = |own: &[&str], other: &[&str]| has(schema, own) && has(target, other);
+    let has_more = || schema.keys().any(|name| !is_annotation(name) && !matches!(&**name, "$ref" | "$defs" | "type"));
+    if are_split(NAMED, REST)
+        || are_split(REST, NAMED)
+        || DEPENDENT.iter().any(|&names| are_split(names, names))
+        || has(target, UNEVALUATED) && has_more()
+    {
+        return false;
+    }
+    // Those of the same name must be equal, or easy to put together.
+    target.iter().all(|(name, value)| match (schema.get(name), value) {
+        (None, _) => true,
+        (Some(own), value) if own == value || is_annotation(name) => true,
+        (Some(Value::Object(own)), Value::Object(value)) if name == "properties" => {
+            value.iter().all(|(name, value)| own.get(name).is_none_or(|own| own == value))
+        }
+        (Some(Value::Array(_)), Value::Array(_)) => name == "required",
+        // It is replaced.
+        _ => name == "$ref",
+    })
+}
+
+/// Adds a member of a definition that [fits]. Of two annotations, that of the schema counts.
+fn add(schema: &mut Object, name: String, value: Value) {
+    let (is_properties, is_required) = (name == "properties", name == "required");
+    match schema.get_mut(&name) {
+        Some(Value::Object(own)) if is_properties => {
+            if let Value::Object(more) = value {
+                more.into_iter().for_each(|(name, value)| _ = own.entry(name).or_insert(value));
+            }
+        }
+        Some(Value::Array(own)) if is_required => {
+            if let Value::Array(more) = value {
+                let new: Vec<Value> = more.into_iter().filter(|name| !own.contains(name)).collect();
+                own.extend(new);
+            }
+        }
+        Some(_) => {}
+        None => _ = schema.insert(name, value),
+    }
+}
+
+/// Moves the reference of a schema into its `allOf`.
+fn refer_by_all_of(schema: &mut Object) {
+    let Some(reference) = schema.remove("$ref") else { return };
+    let reference = json!({ "$ref": reference });
+    match schema.get_mut("allOf") {
+        Some(Value::Array(members)) => members.push(reference),
+        _ => _ = schema.insert("allOf".to_owned(), json!([reference])),
+    }
 }
 
 /// Removes definitions without references.
@@ -272,6 +345,42 @@ mod tests {
             "$defs": { "Cage": { "type": "string" } },
         });
         assert_eq!(Value::Object(inline_root(object(schema))), expected);
+    }
+
+    #[test]
+    fn what_is_beside_a_reference_at_the_root_holds_together_with_it() {
+        let pet = json!({ "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] });
+        let breed = json!({ "breed": { "type": "string" } });
+        // What extends a definition.
+        let dog = json!({ "$ref": "#/$defs/Pet", "properties": breed, "required": ["breed"], "unevaluatedProperties": false });
+        let schema = json!({ "$ref": "#/$defs/Dog", "$defs": { "Dog": dog, "Pet": pet } });
+        let expected = json!({
+            "type": "object",
+            "properties": { "name": { "type": "string" }, "breed": { "type": "string" } },
+            "required": ["breed", "name"],
+            "unevaluatedProperties": false,
+        });
+        assert_eq!(Value::Object(inline_root(object(schema))), expected);
+        // What cannot be put together stays apart.
+        let closed = json!({ "type": "object", "additionalProperties": false });
+        for (own, target) in [
+            (json!({ "properties": { "name": { "maxLength": 9 } } }), pet.clone()),
+            (json!({ "properties": breed }), closed),
+            (json!({ "additionalProperties": false }), pet.clone()),
+            (json!({ "minProperties": 1 }), json!({ "minProperties": 2 })),
+            (json!({ "oneOf": [{ "required": ["a"] }] }), json!({ "oneOf": [{ "required": ["b"] }] })),
+            (json!({ "oneOf": [{ "required": ["a"] }] }), json!({ "unevaluatedProperties": false })),
+            (json!({ "items": true }), json!({ "prefixItems": [true] })),
+        ] {
+            let definitions = json!({ "Target": target });
+            let mut schema = object(own.clone());
+            schema.insert("$ref".to_owned(), json!("#/$defs/Target"));
+            schema.insert("$defs".to_owned(), definitions.clone());
+            let mut expected = object(own);
+            expected.insert("allOf".to_owned(), json!([{ "$ref": "#/$defs/Target" }]));
+            expected.insert("$defs".to_owned(), definitions);
+            assert_eq!(inline_root(schema), expected, "{target}");
+        }
     }
 
     #[test]
