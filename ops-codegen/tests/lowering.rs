@@ -34,6 +34,9 @@ fn schemas_become_types() {
         (json!({ "type": "number", "format": "float" }), "f64"),
         (json!({ "type": "integer" }), "i64"),
         (json!({ "type": "integer", "format": "int32" }), "i32"),
+        (json!({ "type": "integer", "format": "int32", "maximum": 4_294_967_295_u32 }), "i64"),
+        (json!({ "type": "integer", "format": "int32", "exclusiveMaximum": 2_147_483_648_u32 }), "i32"),
+        (json!({ "type": "integer", "format": "uint32", "minimum": -1 }), "i64"),
         (json!({ "type": "integer", "format": "uint64" }), "u64"),
         (json!({ "type": "integer", "minimum": 0 }), "i64"),
         (json!({ "type": "integer", "minimum": 0, "maximum": 18_446_744_073_709_551_615_u64 }), "u64"),
@@ -112,18 +115,24 @@ fn what_is_said_beside_a_reference_is_said_of_the_property() {
         schema
     };
     let pet = json!({
-        "type": "object", "required": ["id", "secret", "old"],
-        "properties": { "id": with("readOnly"), "secret": with("writeOnly"), "old": with("deprecated"), "plain": id() },
+        "type": "object", "required": ["id", "secret", "old", "made"],
+        "properties": {
+            "id": with("readOnly"), "secret": with("writeOnly"), "old": with("deprecated"), "plain": id(),
+            "made": { "anyOf": [{ "$ref": "#/$defs/Made" }, { "type": "null" }] },
+        },
     });
     let mut operation = OperationSpec::query("test.op");
     operation.input = json!({ "type": "object", "properties": { "body": { "$ref": "#/$defs/Pet" } } }).into();
     operation.output = json!({ "$ref": "#/$defs/Pet" }).into();
     operation.binding = Binding::Http(HttpBinding::new("POST", "/pets"));
-    let definitions = [("Id", json!({ "type": "string" })), ("Pet", pet)];
+    // What a reference leads to may say it, too, and may be null.
+    let made = json!({ "type": "string", "readOnly": true });
+    let definitions = [("Id", json!({ "type": "string" })), ("Made", made), ("Pet", pet)];
     let definitions = definitions.map(|(name, schema)| Definition::from_value(name.to_owned(), schema));
     let source = Generator::new().generate(&Api::new(Definitions::new(definitions.into()), vec![operation])).source;
     for expected in [
         "    /// Only in answers.\n    pub id: Option<Id>,",
+        "    /// Only in answers.\n    pub made: Option<Made>,",
         "    /// Only in requests.\n    pub secret: Option<Id>,",
         "    #[deprecated]\n    pub old: Id,",
         "    pub plain: Option<Id>,",
@@ -285,6 +294,43 @@ fn tags_that_are_no_texts_are_those_of_the_variants() {
             source.split_once("ops::tagged!(super::Pet[\"petType\"] {").unwrap_or_else(|| panic!("{source}"));
         let lines: Vec<&str> = table.lines().map(str::trim).skip(1).take(2).collect();
         assert_eq!(lines, expected, "{keys:?}");
+    }
+}
+
+/// The values that a variant lists conform to its schema; its name does, where it lists none.
+#[test]
+fn tags_without_a_mapping_are_those_that_the_variants_list() {
+    let of = |values: Value| json!({ "type": "string", "enum": values });
+    let any = || json!({ "type": "string" });
+    let by_name = ["\"v1/Cat\" => V1Cat,", "\"v1/Dog\" => V1Dog,"];
+    let cases: [(Value, Value, Value, &[&str]); 8] = [
+        (of(json!(["cat"])), of(json!(["dog"])), json!([]), &["\"cat\" => Cat,", "\"dog\" => Dog,"]),
+        (of(json!(["cat", null])), of(json!(["dog"])), json!([]), &["\"cat\" => Cat,", "\"dog\" => Dog,"]),
+        (of(json!(["a", "b"])), of(json!(["c"])), json!([]), &["\"a\" | \"b\" => V1Cat,", "\"c\" => C,"]),
+        (any(), any(), json!(["kind"]), &by_name),
+        // Both have the property of a common base.
+        (of(json!(["v1/Cat", "v1/Dog"])), of(json!(["v1/Cat", "v1/Dog"])), json!(["kind"]), &by_name),
+        // The base has more variants than the union.
+        (of(json!(["v1/Cat", "v1/Dog", "Cow"])), of(json!(["v1/Cat", "v1/Dog", "Cow"])), json!([]), &by_name),
+        (of(json!(["cat", "dog"])), of(json!(["cat", "dog"])), json!([]), &[]),
+        (of(json!(["cat", "any"])), of(json!(["dog", "any"])), json!([]), &[]),
+    ];
+    for (cat, dog, required, expected) in cases {
+        let variant = |own: &str, kind: &Value| {
+            let properties = json!({ "kind": kind, own: {} });
+            json!({ "type": "object", "properties": properties, "required": required })
+        };
+        let list = [json!({ "$ref": "#/$defs/v1~1Cat" }), json!({ "$ref": "#/$defs/v1~1Dog" })];
+        let definitions = vec![
+            ("v1/Cat", variant("lives", &cat)),
+            ("v1/Dog", variant("barks", &dog)),
+            ("Pet", json!({ "oneOf": list, "discriminator": { "propertyName": "kind" } })),
+        ];
+        let source = generate(definitions, json!({ "$ref": "#/$defs/Pet" })).source;
+        let table = source.split_once("ops::tagged!(super::Pet[\"kind\"] {").map_or("", |(_, table)| table);
+        let lines: Vec<&str> = table.lines().map(str::trim).skip(1).take(expected.len()).collect();
+        assert_eq!(lines, expected, "{source}");
+        assert_eq!(table.is_empty(), expected.is_empty(), "{source}");
     }
 }
 

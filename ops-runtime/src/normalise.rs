@@ -377,8 +377,8 @@ impl CompiledSchema {
         if nothing_of(at) {
             return true;
         }
-        // An object that names its variant has that in common with it.
-        if let Tagged::Variant(_) | Tagged::Default(_) = checker.tagged(at, union, value) {
+        // An object that names its variant has that in common with it, and a variant that is unknown here may be a new one.
+        if !matches!(checker.tagged(at, union, value), Tagged::No) {
             return false;
         }
         let takes = |node| checker.check(at.to(node), value, 1);

@@ -138,7 +138,8 @@
 //! - **A variant of a tagged union** holds a [`Record`]: a record (boxed or not), a `BTreeMap<String, _>`, a
 //!   `serde_json::Map` or `Value`, or another tagged union. One that declares the tag as a property holds its value, and
 //!   several tags can select it (`"a" | "b" => Variant`); one that does not, or has it unset, is written with the first tag of its arm, so
-//!   that several tags need several variants. Tags are strings, integers or booleans: `true => Yes`, `-1 => Back`. The variants
+//!   that several tags need several variants. One that keeps what it does not declare is read without the tag; a tag that
+//!   you put there is written as it is. Tags are strings, integers or booleans: `true => Yes`, `-1 => Back`. The variants
 //!   of a union in a union may declare the tags of both.
 //! - **A default variant of a tagged union**, as `else Variant` before the last arm, is what an object is read as that has
 //!   no tag, or one that no arm has, if the variant declares the tag. It is written as it is.
@@ -254,7 +255,7 @@ pub trait Record: Sized {
         Self::read(m)
     }
 
-    /// Tells whether [`write`](Self::write) writes the property `name`.
+    /// Tells whether [`write`](Self::write) writes the property `name`, other than one that the record keeps without declaring it.
     #[inline]
     fn writes(&self, name: &str) -> bool {
         let at = Self::index(name);

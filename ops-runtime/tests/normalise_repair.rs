@@ -259,6 +259,13 @@ fn variants_that_name_themselves() {
         json!({ "kind": "star", "points": 5, "radius": "2" }),
         &["kept /kind: string for one of 'circle', 'square'"],
     );
+    // Without a tag, it may be any of them.
+    stays(shapes(), json!({ "points": 5 }), &["kept /kind: absent for one of 'circle', 'square'"]);
+    for faulty in [json!({ "kind": "star" }), json!({ "points": 5 })] {
+        let violations = CompiledSchema::new(&shapes(), Reading::Default).violations(&faulty);
+        let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["/kind: Expected one of 'circle', 'square'"], "{faulty}");
+    }
 }
 
 /// The names of a discriminator are not in the variants: a name that none has may be a slip of the document.

@@ -62,7 +62,7 @@ fn references_find_definitions_of_any_name() {
 fn what_only_requests_have_is_not_filled_in() {
     let schema = json!({
         "type": "object",
-        "required": ["id", "password"],
+        "required": ["id", "password", "or null"],
         "properties": {
             "id": { "type": "integer" },
             "role": { "type": "string", "default": "user" },
@@ -72,6 +72,7 @@ fn what_only_requests_have_is_not_filled_in() {
             "by reference": { "$ref": "#/$defs/Secret" },
             "by two": { "$ref": "#/$defs/Alias" },
             "beside": { "$ref": "#/$defs/Plain", "writeOnly": true },
+            "or null": { "anyOf": [{ "$ref": "#/$defs/Alias" }, { "type": "null" }] },
             "by a part": { "allOf": [{ "$ref": "#/$defs/Plain" }, { "writeOnly": true }] },
         },
     });

@@ -110,6 +110,8 @@ fn rows() -> Vec<Row> {
         one("something of two variants", json!({ "payer": { "born": {}, "seat": "Bonn" } }), "/payer"),
         json_row("a tag that nobody knows", "showShape", &json!({ "kind": "star", "points": 5 }), ""),
         json_row("a fault in a tagged variant", "showShape", &json!({ "kind": "circle", "radius": [] }), "/radius"),
+        json_row("a tag left out", "showShape", &json!({ "radius": 5 }), ""),
+        json_row("an error object for a tagged union", "showShape", &json!({ "error": "no session" }), ""),
         json_row(r#"`"7"` as a whole, for an integer"#, "countPayments", &json!("7"), ""),
         json_row("an object without properties, all optional", "showSettings", &json!({}), ""),
         json_row("an error object, all optional", "showSettings", &json!({ "error": "no session" }), ""),
@@ -252,6 +254,50 @@ async fn responses_under_three_policies() {
     }
     println!("{table}");
     compare(&table);
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_response_names_its_cause() {
+    let (url, next) = server().await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let registry = Registry::new();
+    registry.register_all(client.bind(till::operations()).unwrap()).unwrap();
+    let says = |body: &str| {
+        let answer = Answer { status: 200, content_type: "application/json", body: body.to_owned() };
+        *next.lock().unwrap() = Some(answer);
+    };
+    let warnings = |outcome: Outcome| outcome.unwrap().warnings.iter().map(ToString::to_string).collect::<Vec<_>>();
+
+    // An object without a tag is kept with the same warning by type and by id. A type has a place for other tags.
+    let star = r#"{"kind":"star","points":5}"#;
+    for (body, tags, found) in
+        [(star, "'circle', 'square'", "string"), ("{}", "'Circle', 'Square', 'circle', 'square'", "absent")]
+    {
+        let expected = [format!("/kind: expected one of {tags}, found {found}")];
+        says(body);
+        let by_type = if found == "absent" { expected.to_vec() } else { Vec::new() };
+        assert_eq!(warnings(typed(&registry, "showShape", OutputPolicy::Repair).await), by_type, "{body}");
+        says(body);
+        assert_eq!(warnings(by_id(&registry, "showShape", OutputPolicy::Repair).await), expected, "{body}");
+        says(body);
+        let error = by_id(&registry, "showShape", OutputPolicy::Strict).await.unwrap_err();
+        assert_eq!(error.message(), format!("the response does not match its schema: {}", expected[0]), "{body}");
+    }
+
+    // An enum and a bound are no reason for the error, so something else is named first.
+    for (fault, told) in [
+        (json!({ "retries": "soon" }), "/1/retries: expected integer, found string"),
+        (json!({ "id": "ABSENT" }), "/1/id: expected string, found absent"),
+    ] {
+        says(&json!([payment(json!({ "status": "lost", "score": 11 })), payment(fault)]).to_string());
+        let error = typed(&registry, "listPayments", OutputPolicy::Repair).await.unwrap_err();
+        let expected = format!("the response does not fit its type: {told} (and 2 more)");
+        assert_eq!(error.message(), expected);
+    }
+
+    says("{\"id\":\n\"p1");
+    let error = typed(&registry, "showPayment", OutputPolicy::Repair).await.unwrap_err();
+    assert!(error.message().contains(" at line 2 column "), "{error}");
 }
 
 /// An error keeps what came, with its status and content type, so that nobody has to ask again.

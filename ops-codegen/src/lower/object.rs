@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use ops_runtime::keywords::certain;
 use serde_json::Value;
 
 use super::condition::CONDITIONAL;
@@ -76,7 +77,7 @@ impl Lowering<'_> {
         Shape::Record(record)
     }
 
-    /// True if a property says it, or what it refers to and is part of: `allOf` is how 3.0 describes a reference.
+    /// True if a property says it, or what it refers to and is part of, null aside.
     fn is_marked(&self, schema: &Value, key: &str) -> bool {
         let mut open = vec![schema];
         for _ in 0..MOST_PARTS {
@@ -86,7 +87,7 @@ impl Lowering<'_> {
             }
             let reference = schema.get("$ref").and_then(Value::as_str);
             open.extend(reference.and_then(|reference| self.source.get(self.source.name(reference)?)));
-            open.extend(schema.get("allOf").and_then(Value::as_array).into_iter().flatten().take(MOST_PARTS));
+            open.extend(certain(schema).take(MOST_PARTS));
         }
         false
     }

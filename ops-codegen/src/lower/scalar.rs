@@ -21,20 +21,27 @@ pub(crate) fn string(view: &Object, formats: &[Format]) -> Type {
     }
 }
 
-/// `i64` unless the format or the limits need another width.
+/// `i64` unless the format or the limits need another width. Limits that exceed a format of 32 bits or less widen it.
 ///
 /// A minimum of 0 alone only limits values; it gives `u64` only together with a maximum beyond `i64`.
 pub(crate) fn integer(view: &Object) -> Type {
+    let limit = |key: &str| view.get(key).and_then(Value::as_f64);
     let beyond = ["maximum", "exclusiveMaximum"].iter().any(|key| {
         view.get(*key)
             .is_some_and(|limit| limit.as_i64().is_none() && limit.as_f64().is_some_and(|limit| limit > 9.3e18))
     });
-    let positive = ["minimum", "exclusiveMinimum"]
-        .iter()
-        .any(|key| view.get(*key).and_then(Value::as_f64).is_some_and(|limit| limit >= 0.0));
+    let positive = ["minimum", "exclusiveMinimum"].into_iter().filter_map(limit).any(|limit| limit >= 0.0);
+    let within = |least: f64, most: f64| {
+        limit("minimum").is_none_or(|limit| limit >= least)
+            && limit("exclusiveMinimum").is_none_or(|limit| limit >= least - 1.0)
+            && limit("maximum").is_none_or(|limit| limit <= most)
+            && limit("exclusiveMaximum").is_none_or(|limit| limit <= most + 1.0)
+    };
     match view.get("format").and_then(Value::as_str) {
-        Some("int32" | "int16" | "int8" | "uint8" | "uint16") => Type::I32,
-        Some("uint32") => Type::U32,
+        Some("int32" | "int16" | "int8" | "uint8" | "uint16") if within(f64::from(i32::MIN), f64::from(i32::MAX)) => {
+            Type::I32
+        }
+        Some("uint32") if within(0.0, f64::from(u32::MAX)) => Type::U32,
         Some("uint64" | "uint") => Type::U64,
         _ if beyond && positive => Type::U64,
         _ => Type::I64,

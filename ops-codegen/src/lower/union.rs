@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use ops_runtime::spec::pointer;
 use serde_json::Value;
 
 use super::scalar::wish;
@@ -163,11 +164,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// The tags by a `discriminator`: from its mapping, else as a member requires, else the name of the definition.
+    /// The tags by a `discriminator`: those of its mapping, else those that a member lists, else the name of the definition.
     ///
     /// A mapping has texts as keys, so a member tells the tags itself if they are of another type.
     fn declared_tags(&mut self, discriminator: &Object, members: &[Member]) -> Option<(String, Vec<Vec<Value>>)> {
         let property = discriminator.get("propertyName").and_then(Value::as_str)?;
+        let default = discriminator.get("defaultMapping").and_then(Value::as_str);
         let mapping = discriminator.get("mapping").and_then(Value::as_object);
         let mut mapped: HashMap<&str, Vec<Value>> = HashMap::new();
         for (tag, target) in mapping.into_iter().flatten() {
@@ -175,26 +177,47 @@ impl Lowering<'_> {
                 mapped.entry(last_segment(target)).or_default().push(tag.as_str().into());
             }
         }
+        let listed = |member: &Member| self.tags_of(member.view.as_deref()?, property, Demand::Optional, 0);
+        let lists: Vec<Option<Vec<Value>>> = members.iter().map(listed).collect();
+        // The default stands for what no other member lists.
+        let is_other = |member: &Member| default.is_none() || member.reference.as_deref() != default;
+        let mut counts: HashMap<&Value, usize> = HashMap::new();
+        for (_, list) in members.iter().zip(&lists).filter(|(member, _)| is_other(member)) {
+            let list: HashSet<&Value> = list.iter().flatten().collect();
+            list.into_iter().for_each(|tag| *counts.entry(tag).or_default() += 1);
+        }
         let mut tags: Vec<Vec<Value>> = Vec::new();
-        for member in members {
-            let name = member.reference.as_deref().map(last_segment);
-            let mut own: Vec<Value> = name.and_then(|name| mapped.get(name)).cloned().unwrap_or_default();
-            let view = member.view.clone();
-            if let Some(constants) = view.clone().and_then(|view| self.tags_of(&view, property, Demand::Optional, 0))
-                && !constants.iter().all(Value::is_string)
-            {
-                own = spelled(&own, constants);
+        let mut unmapped: Vec<&Value> = Vec::new();
+        for (member, list) in members.iter().zip(&lists) {
+            let key = member.reference.as_deref().map(last_segment);
+            let name = key.map(|key| Value::from(&*pointer::unescaped(key)));
+            let mut own: Vec<Value> = key.and_then(|key| mapped.get(key)).cloned().unwrap_or_default();
+            match list {
+                Some(list) if !list.iter().all(Value::is_string) => own = spelled(&own, list.clone()),
+                Some(list) if own.is_empty() => {
+                    // What several list, as those with a common base do, is of the one that has this name.
+                    let named = name.as_ref().filter(|name| list.contains(name));
+                    let only = usize::from(is_other(member));
+                    let is_own =
+                        |tag: &&Value| counts.get(tag).copied().unwrap_or_default() == only || named == Some(*tag);
+                    own.extend(list.iter().filter(is_own).cloned());
+                    // If names select, the other values may be the names of schemas outside this union.
+                    unmapped.extend(list.iter().filter(|_| named.is_none()));
+                }
+                _ => {}
             }
             if own.is_empty() {
-                own = view.and_then(|view| self.tags_of(&view, property, Demand::Required, 0)).unwrap_or_default();
-            }
-            if own.is_empty() {
-                own = vec![name?.into()];
+                own.push(name?);
             }
             tags.push(own);
         }
         let records = members.iter().all(|member| member.view.as_deref().is_some_and(is_object));
-        (records && are_apart(&tags)).then(|| (property.to_owned(), tags))
+        // Of a value that several list and that names none of them, only the rest of the object tells which one it is.
+        let is_clear = !mapped.is_empty() || {
+            let selecting: HashSet<&Value> = tags.iter().flatten().collect();
+            unmapped.into_iter().all(|tag| selecting.contains(tag))
+        };
+        (records && is_clear && are_apart(&tags)).then(|| (property.to_owned(), tags))
     }
 
     /// The tags by a property that every member requires, with a different constant in each.
@@ -267,7 +290,7 @@ impl Lowering<'_> {
         {
             return None;
         }
-        let tags = match (view.get("const"), view.get("enum")) {
+        let mut tags = match (view.get("const"), view.get("enum")) {
             (Some(value), _) => vec![value.clone()],
             (None, Some(Value::Array(values))) => values.clone(),
             _ => return None,
@@ -275,6 +298,8 @@ impl Lowering<'_> {
         if !self.spend(tags.len()) {
             return None;
         }
+        // An optional property may be null, which selects nothing.
+        tags.retain(|tag| matches!(demand, Demand::Required) || !tag.is_null());
         let scalar = |tag: &Value| tag.is_string() || tag.is_boolean() || tag.is_i64();
         (!tags.is_empty() && tags.iter().all(scalar)).then_some(tags)
     }
@@ -424,7 +449,7 @@ impl Lowering<'_> {
         // A title beside a reference describes this place, such as the status of a response.
         let beside = member.schema.as_object().is_some_and(|object| object.contains_key("$ref"));
         if let Some(reference) = member.reference.as_ref().filter(|_| !(beside && member.title.is_some())) {
-            return Some(upper_camel(last_segment(reference)));
+            return Some(upper_camel(&pointer::unescaped(last_segment(reference))));
         }
         if let Some(title) = member.title.as_deref().filter(|title| title.len() <= 40) {
             return Some(upper_camel(title));

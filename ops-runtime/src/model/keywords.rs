@@ -4,7 +4,8 @@
 //! defines what a keyword requires of a value.
 
 #[cfg(feature = "registry")]
-use serde_json::{Map, Value};
+use serde_json::Map;
+use serde_json::Value;
 
 /// What is below a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +80,24 @@ pub fn is_beside_type(keyword: &str) -> bool {
     keyword.starts_with("x-") || known(keyword).1 != Says::Values
 }
 
+/// The parts of a schema that all its values match but null: those of `allOf`, and the only variant beside null.
+///
+/// What these say of a property, such as `readOnly`, is said by the whole: both are how a reference is described.
+pub fn certain(schema: &Value) -> impl Iterator<Item = &Value> {
+    let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+    let only = move |keyword: &str| match schema.get(keyword)?.as_array()?.as_slice() {
+        [only] => Some(only),
+        [only, other] if is_null(other) => Some(only),
+        [other, only] if is_null(other) => Some(only),
+        _ => None,
+    };
+    parts.chain(["anyOf", "oneOf"].into_iter().filter_map(only))
+}
+
+fn is_null(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "null") || schema.get("const").is_some_and(Value::is_null)
+}
+
 /// The schemas right inside a schema that its values have to do with: not its definitions.
 #[cfg(feature = "registry")]
 pub(crate) fn applied(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
@@ -121,6 +140,16 @@ mod tests {
             assert!(!is_beside_type(keyword), "{keyword}");
         }
         assert!(is_comment("title") && !is_comment("default") && !is_comment("x-any"));
+    }
+
+    #[test]
+    fn what_may_be_null_is_certain_otherwise() {
+        let of = |schema: Value| certain(&schema).cloned().collect::<Vec<Value>>();
+        let nothing = json!({ "type": "null" });
+        assert_eq!(of(json!({ "allOf": [1, 2], "anyOf": [3, nothing], "oneOf": [nothing, 4] })), [1, 2, 3, 4]);
+        assert_eq!(of(json!({ "anyOf": [1], "oneOf": [2, 3] })), [1]);
+        assert_eq!(of(json!({ "anyOf": [1, { "const": null }], "oneOf": [1, 2, nothing] })), [1]);
+        assert!(of(json!({ "anyOf": [], "allOf": 1 })).is_empty() && of(json!(true)).is_empty());
     }
 
     #[test]

@@ -40,10 +40,16 @@ impl ResponseMeta {
     /// The facts that belong into the details of an error about the answer.
     pub(crate) fn details(&self) -> Map<String, Value> {
         match self {
-            Self::Http(http) => Map::from_iter([
-                ("statusCode".to_owned(), http.status_code.into()),
-                ("contentType".to_owned(), http.content_type.clone().into()),
-            ]),
+            Self::Http(http) => {
+                let mut details = Map::from_iter([
+                    ("statusCode".to_owned(), http.status_code.into()),
+                    ("contentType".to_owned(), http.content_type.clone().into()),
+                ]);
+                if let Some(retries) = http.retries {
+                    details.insert("retries".to_owned(), retries.into());
+                }
+                details
+            }
             Self::Local(_) | Self::Mcp(_) => Map::new(),
         }
     }
@@ -51,6 +57,12 @@ impl ResponseMeta {
     /// The content type of a response, which is empty if it has none. `None` if the protocol has no content types.
     pub(crate) fn content_type(&self) -> Option<&str> {
         self.as_http().map(|http| &*http.content_type)
+    }
+
+    /// The type of the server-sent event that an item came with. `None` if it has none of its own.
+    pub(crate) fn event_type(&self) -> Option<&str> {
+        let event = self.as_http()?.event.as_ref()?;
+        Some(event.kind.as_str()).filter(|kind| !kind.is_empty() && *kind != "message")
     }
 
     /// True if a response of the protocol can come without data, as HTTP responses without a body do.

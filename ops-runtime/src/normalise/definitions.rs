@@ -13,6 +13,7 @@ use super::node::Unit;
 use super::pattern::size::Allowance;
 use super::reference::key_of;
 use super::{compat, lower};
+use crate::model::keywords::certain;
 use crate::pointer::{percent_decoded, unescaped};
 
 /// How a schema is interpreted.
@@ -168,7 +169,7 @@ impl CompiledDefinitions {
         self.0.slots.slot(self.id(key)?)?.get()
     }
 
-    /// True if a definition says `writeOnly`, itself or by what it refers to or consists of.
+    /// True if a definition says `writeOnly`, itself or by what it refers to or consists of, null aside.
     pub(super) fn is_write_only(&self, key: &str) -> bool {
         self.id(key).is_some_and(|id| self.is_write_only_of(id))
     }
@@ -206,7 +207,7 @@ impl CompiledDefinitions {
             let next = part.get("$ref").and_then(Value::as_str).and_then(key_of);
             let next = next.filter(|next| writes.referred.len() < MAX_REFERRED && !writes.referred.contains(next));
             writes.referred.extend(next);
-            open.extend(part.get("allOf").and_then(Value::as_array).into_iter().flatten());
+            open.extend(certain(part));
         }
         discard(schema);
         writes

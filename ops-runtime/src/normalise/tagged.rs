@@ -5,12 +5,16 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::check::{Checker, MAX_COMBINED};
+use super::cut::{MAX_NAME, cut};
 use super::node::{At, Discriminator, Kind, Named, Node, OBJECT, Shape, Tag, Union};
 
 /// How many schemas and values are read to find out what the variants of a union list, and how many more for each of
 /// them: they may hold unions in turn, and many unions may hold the same.
 const MAX_LISTED: usize = 1 << 12;
 const MAX_LISTED_EACH: usize = 16;
+
+/// How many values of a tag a report names.
+const MAX_TOLD_TAGS: usize = 8;
 
 /// The variant that a value names itself.
 pub(super) enum Tagged<'a> {
@@ -45,6 +49,14 @@ impl Tag {
         let found = self.variants.binary_search_by(|(tag, _)| (**tag).cmp(value)).ok()?;
         Some(self.variants.get(found)?.1)
     }
+
+    /// The values that variants have, in the words of a report.
+    pub(super) fn expectation(&self) -> String {
+        let known: Vec<String> =
+            self.variants.iter().take(MAX_TOLD_TAGS).map(|(value, _)| format!("'{}'", cut(value, MAX_NAME))).collect();
+        let more = if self.variants.len() > known.len() { ", .." } else { "" };
+        format!("one of {}{more}", known.join(", "))
+    }
 }
 
 impl<'a> Checker<'a> {
@@ -76,6 +88,35 @@ impl<'a> Checker<'a> {
             Some(_) => Tagged::Unknown,
             None => undescribed.map_or(Tagged::No, Tagged::Undescribed),
         }
+    }
+
+    /// The tag that an object lacks, though all variants that are objects require it, or whose value no variant has.
+    pub(super) fn wrong_tag(&self, at: At<'a>, union: &'a Union, value: &Value) -> Option<&'a Tag> {
+        let map = value.as_object().filter(|_| !self.compat)?;
+        let shape = self.shape(at, union);
+        match self.tagged(at, union, value) {
+            // A name that is not described may be right, as any variant may have it.
+            Tagged::Variant(_) | Tagged::Default(_) | Tagged::Undescribed(_) => None,
+            Tagged::Unknown => shape.tag.as_ref(),
+            Tagged::No => shape.declared.iter().chain(&shape.tag).find(|tag| {
+                !tag.variants.is_empty()
+                    && !map.contains_key(&*tag.property)
+                    && self.all_require(at, union, &tag.property)
+            }),
+        }
+    }
+
+    /// True if all variants that are objects require a property.
+    fn all_require(&self, at: At<'a>, union: &'a Union, name: &str) -> bool {
+        let requires = |node: &'a Node| {
+            let Some(at) = self.follow(at.to(node)) else { return false };
+            let Kind::Typed(typed) = &at.node.kind else { return false };
+            let property = typed.object.as_ref().and_then(|rules| rules.find(name, &mut 0));
+            property.is_some_and(|property| property.required)
+        };
+        let variants = union.variants.iter().zip(&self.shape(at, union).types);
+        let mut objects = variants.filter(|(_, types)| types.has(OBJECT)).map(|(node, _)| node);
+        self.budget.spend(union.variants.len() as u64 / 4) && objects.all(requires)
     }
 
     pub(super) fn shape(&self, at: At<'a>, union: &'a Union) -> &'a Shape {

@@ -233,7 +233,11 @@ impl<'c, 'a> Lister<'c, 'a> {
         };
         match meant.filter(|_| union.types.admits(value)) {
             Some(node) => self.visit(at.to(node), Some(value), path, depth + 1),
-            None => self.say(path, "Expected union value"),
+            None if self.checker.compat => self.say(path, "Expected union value"),
+            None => match self.checker.wrong_tag(at, union, value) {
+                Some(tag) => self.report.say(&path.key(&tag.property), || format!("Expected {}", tag.expectation())),
+                None => self.say(path, "Expected a variant of the union"),
+            },
         }
     }
 

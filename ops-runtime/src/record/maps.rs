@@ -54,6 +54,10 @@ impl<T: DeserializeOwned + Serialize> Record for BTreeMap<String, T> {
         }
     }
 
+    fn writes(&self, name: &str) -> bool {
+        self.contains_key(name)
+    }
+
     fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
         self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
     }
@@ -76,6 +80,10 @@ impl Record for Map<String, Value> {
         }
     }
 
+    fn writes(&self, name: &str) -> bool {
+        self.contains_key(name)
+    }
+
     fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
         self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
     }
@@ -92,6 +100,10 @@ impl Record for Value {
 
     fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
         Map::read(&mut Reader::new(&mut m.map)).map(Self::Object)
+    }
+
+    fn writes(&self, name: &str) -> bool {
+        self.get(name).is_some()
     }
 
     fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {

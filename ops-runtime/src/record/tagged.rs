@@ -19,7 +19,8 @@ use super::key::Key;
 use super::names::Scalar;
 use super::reader::{Tags, declares};
 use super::slots::Slots;
-use super::{Reader, Record};
+use super::try_variants::note_untagged;
+use super::{Reader, Record, written};
 
 /// An open object whose tag is known, ready to be read as the variant that the tag selects.
 pub struct Tagged<'de, 'a, A> {
@@ -134,6 +135,9 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
     ///
     /// When the input fails.
     pub fn other(self) -> Result<Value, A::Error> {
+        if self.tag.is_none() {
+            note_untagged();
+        }
         let mut map = Map::new();
         if let Some(tag) = self.tag.filter(|_| !self.is_ahead) {
             map.insert(self.name.to_owned(), Value::deserialize(tag.reader())?);
@@ -164,7 +168,8 @@ pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
     literal: L,
     value: &T,
 ) -> Result<(), M::Error> {
-    if !value.writes(name) {
+    // It may be among what the variant keeps without declaring it.
+    if !value.writes(name) && !(T::Slots::KEEPS && written::writes(value, name)) {
         m.serialize_entry(name, &literal)?;
     }
     value.write(m)

@@ -21,25 +21,37 @@ thread_local! {
     /// in its depth. Decoding runs on one thread, which is what lets the levels share their account here.
     static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
 
-    /// True while what a variant with a fault declares is not passed over by a variant that declares nothing of it.
-    static IS_STRICT: Cell<bool> = const { Cell::new(false) };
+    /// `Some` while what a variant with a fault declares is not passed over by a variant that declares nothing of it. It is true
+    /// once an object was kept because it has no tag.
+    static STRICT: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
 /// Runs a decoding in which a value that is one variant with a fault is not read as one that declares nothing of it.
 ///
 /// Most variants pass over what they do not declare, so one that asks for nothing takes any object. Which of them keep
 /// it is unknown here: strict decoding fails, and the value is repaired and decoded again.
+///
+/// Also returns true if it kept an object of a tagged union, as any object is kept, because it has no tag: it may be an error
+/// object.
 #[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers are repaired"))]
-pub(crate) fn strictly<T>(decode: impl FnOnce() -> T) -> T {
+pub(crate) fn strictly<T>(decode: impl FnOnce() -> T) -> (T, bool) {
     /// Ends it, even if the decoding panics.
-    struct End(bool);
+    struct End(Option<bool>);
     impl Drop for End {
         fn drop(&mut self) {
-            IS_STRICT.set(self.0);
+            STRICT.set(self.0);
         }
     }
-    let _end = End(IS_STRICT.replace(true));
-    decode()
+    let _end = End(STRICT.replace(Some(false)));
+    let decoded = decode();
+    (decoded, STRICT.get() == Some(true))
+}
+
+/// Notes that an object was kept because it has no tag.
+pub(super) fn note_untagged() {
+    if STRICT.get().is_some() {
+        STRICT.set(Some(true));
+    }
 }
 
 /// Opens the account for the outermost union and closes it however the attempts end.
@@ -115,16 +127,19 @@ fn first<U: Untagged, E: Error>(candidates: Vec<(usize, usize)>, value: &Buffer<
     let _account = Account::open(work);
     let mut failure = None;
     for (declared, variant) in candidates {
-        if declared == 0 && most > 0 && IS_STRICT.get() {
+        if declared == 0 && most > 0 && STRICT.get().is_some() {
             break;
         }
         if !Account::charge(work) {
             return Err(E::custom(format_args!("too many ways to read this as {}", short(U::NAME))));
         }
+        let strict = STRICT.get();
         match U::read(variant, value.reader()) {
             Ok(read) => return Ok(read),
             Err(error) => failure = failure.or(Some(error)),
         }
+        // What was kept in an attempt that failed is not in the result.
+        STRICT.set(strict);
     }
     Err(failure.unwrap_or_else(|| E::custom(format_args!("no variant of {} takes this", short(U::NAME)))))
 }

@@ -24,6 +24,9 @@ pub(crate) struct FirstItems {
     /// True if these are all.
     #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "gateways alone tell models of it"))]
     pub(crate) is_whole: bool,
+    /// How many of the items failed.
+    #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "gateways alone tell models of it"))]
+    pub(crate) failed: usize,
 }
 
 /// Collects the first items; `public` limits what the caller sees of an item's error.
@@ -35,7 +38,7 @@ pub(crate) async fn first_items(
     public: impl Fn(CallError) -> CallError,
 ) -> Result<FirstItems, CallError> {
     let until = Instant::now() + COLLECT;
-    let mut first = FirstItems { items: Vec::new(), warnings: Vec::new(), is_whole: false };
+    let mut first = FirstItems { items: Vec::new(), warnings: Vec::new(), is_whole: false, failed: 0 };
     while first.items.len() < ITEMS {
         match timeout_at(until, stream.next()).await {
             Ok(Some(Ok(item))) => {
@@ -43,7 +46,10 @@ pub(crate) async fn first_items(
                 first.items.push(item.data);
             }
             Ok(Some(Err(error))) if first.items.is_empty() => return Err(error),
-            Ok(Some(Err(error))) => first.items.push(json!({ "error": public(error) })),
+            Ok(Some(Err(error))) => {
+                first.items.push(json!({ "error": public(error) }));
+                first.failed += 1;
+            }
             Ok(None) => {
                 first.is_whole = true;
                 break;

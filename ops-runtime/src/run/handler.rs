@@ -306,7 +306,8 @@ impl Registration {
     message = "`{Self}` cannot be registered",
     label = "this is not an operation with a handler",
     note = "register the type that `#[operation]` makes: `ShowPet` of a fn `show_pet`",
-    note = "a unit struct has no handler: register a `Registration` of it, such as `Registration::call::<ShowPet, _, _>(..)`"
+    note = "a unit struct has no handler: register a `Registration` of it, such as `Registration::call::<ShowPet, _, _>(..)`",
+    note = "operations that a client calls, as those of a generated module, are bound to it first: `register_all(client.bind(shop::operations())?)`"
 )]
 pub trait IntoRegistration {
     /// The operation with its handler.

@@ -22,6 +22,8 @@ use crate::model::text::readable;
 use crate::normalise::{self, Change, CompiledSchema, Problem, Reading, UNDECLARED, Validator, Violation, Violations};
 use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
+#[cfg(feature = "gateway")]
+pub(crate) use files::WhichFiles;
 pub(crate) use output::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
 
 /// How many names are suggested for one that is not declared.

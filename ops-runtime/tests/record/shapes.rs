@@ -391,3 +391,18 @@ fn the_first_of_two_tags_stays() {
         assert_eq!(from_str::<Payment>(text).unwrap(), Payment::Other(json!({"method": "cash", "x": 1})), "{text}");
     }
 }
+
+/// A tag that was put among what a variant keeps is written once, and as it is.
+#[test]
+fn a_tag_among_what_is_kept_is_written_once() {
+    let labels = Labels { name: Some("n".into()), extra: BTreeMap::from([("kind".into(), 7), ("x".into(), 1)]) };
+    for (event, text) in [
+        (Event::Map(BTreeMap::from([("kind".into(), 7)])), r#"{"kind":7}"#),
+        (Event::Map(BTreeMap::from([("a".into(), 1)])), r#"{"kind":"map","a":1}"#),
+        (Event::Raw(json!({"kind": "raw"})), r#"{"kind":"raw"}"#),
+        (Event::Labels(labels), r#"{"name":"n","kind":7,"x":1}"#),
+    ] {
+        assert_eq!(serde_json::to_string(&event).unwrap(), text);
+        assert_eq!(to_value(&event).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+    }
+}

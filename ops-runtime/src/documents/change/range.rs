@@ -40,12 +40,21 @@ fn format(node: &Object) -> Option<&str> {
 
 /// What the type of an integer holds, as the generator chooses it.
 fn of_type(node: &Object) -> Range {
-    let limit = |keys: [&str; 2]| keys.into_iter().find_map(|key| node.get(key).and_then(Value::as_f64));
-    let is_positive = limit(["minimum", "exclusiveMinimum"]).is_some_and(|limit| limit >= 0.0);
-    let is_beyond = limit(["maximum", "exclusiveMaximum"]).is_some_and(|limit| limit > 9.3e18);
+    let limit = |key: &str| node.get(key).and_then(Value::as_f64);
+    let is_positive = ["minimum", "exclusiveMinimum"].into_iter().filter_map(limit).any(|limit| limit >= 0.0);
+    let is_beyond = ["maximum", "exclusiveMaximum"].into_iter().filter_map(limit).any(|limit| limit > 9.3e18);
+    // A type that the limits exceed does not hold all values.
+    let within = |least: f64, most: f64| {
+        limit("minimum").is_none_or(|limit| limit >= least)
+            && limit("exclusiveMinimum").is_none_or(|limit| limit >= least - 1.0)
+            && limit("maximum").is_none_or(|limit| limit <= most)
+            && limit("exclusiveMaximum").is_none_or(|limit| limit <= most + 1.0)
+    };
     match format(node) {
-        Some("int32" | "int16" | "int8" | "uint8" | "uint16") => I32,
-        Some("uint32") => U32,
+        Some("int32" | "int16" | "int8" | "uint8" | "uint16") if within(f64::from(i32::MIN), f64::from(i32::MAX)) => {
+            I32
+        }
+        Some("uint32") if within(0.0, f64::from(u32::MAX)) => U32,
         Some("uint64" | "uint") => U64,
         _ if is_positive && is_beyond => U64,
         _ => I64,

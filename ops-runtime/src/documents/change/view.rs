@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::model::keywords::{Holds, holds, is_comment};
+use crate::model::keywords::{Holds, certain, holds, is_comment};
 use crate::model::text::readable;
 use crate::{Definitions, Schema, pointer};
 
@@ -56,11 +56,11 @@ pub(super) fn resolve<'v>(definitions: &'v Definitions, schema: &'v Value) -> Co
     if reference(&resolved).is_none() { resolved } else { Cow::Owned(Value::Bool(true)) }
 }
 
-/// True if a property has a mark such as `readOnly`, by itself or by a schema that it refers to.
+/// True if a property has a mark such as `readOnly`, by itself or by a schema that it refers to, null aside.
 pub(super) fn is_marked(schema: &Value, mark: &str, definitions: &Definitions) -> bool {
     let says = |schema: &Value| schema.get(mark) == Some(&Value::Bool(true));
     let resolved = resolve(definitions, schema);
-    let mut parts = resolved.get("allOf").and_then(Value::as_array).into_iter().flatten().take(HOPS);
+    let mut parts = certain(&resolved).take(HOPS);
     says(schema) || says(&resolved) || parts.any(|part| says(part) || says(&resolve(definitions, part)))
 }
 

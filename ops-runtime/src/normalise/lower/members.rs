@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::Lowering;
+use crate::model::keywords::certain;
 use crate::normalise::draft::{ArrayDraft, Extra, ObjectDraft};
 use crate::normalise::node::{Additional, ArrayRules, Kind, Node, ObjectRules, Property, Rest, Target};
 use crate::normalise::pattern::Pattern;
@@ -116,8 +117,8 @@ impl<'s> Lowering<'s, '_> {
         .indexed()
     }
 
-    /// True if a schema says `writeOnly`, itself or by what it refers to or consists of. Definitions of the table count if
-    /// they are to be read for it.
+    /// True if a schema says `writeOnly`, itself or by what it refers to or consists of, null aside. Definitions of the table
+    /// count if they are to be read for it.
     fn is_write_only(&mut self, raw: Raw<'s>, reads: bool, steps: &mut u32) -> bool {
         let (Some(left), Value::Object(map)) = (steps.checked_sub(1), raw.schema) else { return false };
         *steps = left;
@@ -130,8 +131,7 @@ impl<'s> Lowering<'s, '_> {
             Some(Found::Shared(key)) => reads && self.definitions.is_write_only(&key),
             Some(Found::Nowhere) | None => false,
         };
-        let mut members = map.get("allOf").and_then(Value::as_array).into_iter().flatten();
-        is_behind || members.any(|member| self.is_write_only(raw.to(member), reads, steps))
+        is_behind || certain(raw.schema).any(|member| self.is_write_only(raw.to(member), reads, steps))
     }
 
     /// True if a pattern can be read; if not, that is told.

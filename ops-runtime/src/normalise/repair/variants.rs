@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::told::Counts;
 use super::{Fixer, Strip, kind};
-use crate::normalise::cut::{MAX_NAME, cut};
 use crate::normalise::equal::{copy, discard, weight};
 use crate::normalise::findings::{Change, Repair};
 use crate::normalise::node::{At, Intersect, Node, Tag, Types, Union};
@@ -83,6 +82,12 @@ impl<'a> Fixer<'_, 'a> {
                 trial.faults == 0
             }
             None => {
+                // A tag that no variant has was reported before the variants were tried.
+                let is_absent = |tag: &&'a Tag| value.get(&*tag.property).is_none();
+                if let Some(tag) = self.checker.wrong_tag(at, union, value).filter(is_absent) {
+                    self.throws += 1;
+                    return self.tell_tag(tag, value, path);
+                }
                 let expected = self.checker.expectation(at, Some(value));
                 self.keep(path, &expected, Some(value))
             }
@@ -172,13 +177,9 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// Reports a tag that no variant has.
+    /// Reports a tag that no variant has, or that is absent.
     pub(super) fn tell_tag(&mut self, tag: &Tag, value: &Value, path: &Path<'_>) -> bool {
-        let known = tag.variants.iter().take(8).map(|(value, _)| format!("'{}'", cut(value, MAX_NAME)));
-        let known: Vec<String> = known.collect();
-        let more = if tag.variants.len() > known.len() { ", .." } else { "" };
-        let expected = format!("one of {}{more}", known.join(", "));
-        self.remain(&path.key(&tag.property), expected, kind(value.get(&*tag.property)))
+        self.remain(&path.key(&tag.property), tag.expectation(), kind(value.get(&*tag.property)))
     }
 
     /// Each member repairs the parts that it declares; equal reports of several are reported once.

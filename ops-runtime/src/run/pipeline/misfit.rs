@@ -5,6 +5,8 @@ use serde_core::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, json};
 
 use crate::model::media::essence;
+use crate::model::text::readable;
+use crate::normalise::NO_MORE;
 use crate::record::{self, DecodeError};
 use crate::run::payload::Payload;
 use crate::run::schemas::{Schemas, Told};
@@ -15,6 +17,9 @@ const MAX_FOREIGN: usize = 64 * 1024;
 
 /// Limit of the violations that an error lists; it also has the number of the others.
 const MAX_LISTED: usize = 100;
+
+/// Limit of an event's type in an error, in characters.
+const MAX_EVENT: usize = 100;
 
 /// The error of a response of another kind than the operation's output: a page of HTML, a list instead of an object.
 pub(super) fn foreign(meta: &ResponseMeta, expected: &str, found: &str, raw: Payload) -> CallError {
@@ -63,21 +68,49 @@ pub(super) fn unfit(meta: &ResponseMeta, told: &[Told], value: Value) -> CallErr
 
 /// The error of a response that cannot be read into the operation's type.
 pub(super) fn mismatch(meta: &ResponseMeta, decode: &DecodeError, told: &[Told], raw: Payload) -> CallError {
-    let kept: Vec<&Told> = told.iter().filter(|told| told.is_kept()).collect();
+    let mut kept: Vec<&Told> = told.iter().filter(|told| told.is_kept()).collect();
+    // Some violations of the schema, such as an unknown enum value, do not keep a response from its type.
+    kept.sort_by_key(|told| distance(&decode.pointer, &told.warning));
     // The first mismatch with a type says less than all violations of the schema.
     let what = if kept.is_empty() { decode.to_string() } else { summary(&kept) };
     let message = format!("the response does not fit its type: {what}");
     error(meta, message, list(told, Some(decode)), raw_value(raw), false)
 }
 
+/// How far a violation is from the place at which a type could not be read.
+fn distance(place: &str, warning: &Warning) -> u8 {
+    if warning.expected == NO_MORE {
+        return 4;
+    }
+    match warning.pointer.strip_prefix(place) {
+        Some("") => 0,
+        // Of missing properties, the place is the object.
+        Some(below) if warning.found == "absent" && below.rfind('/') == Some(0) => 1,
+        Some(below) if below.starts_with('/') => 2,
+        _ if !warning.pointer.is_empty() && is_inside(place, &warning.pointer) => 1,
+        _ => 3,
+    }
+}
+
+/// True if a place is inside that of another pointer.
+fn is_inside(place: &str, pointer: &str) -> bool {
+    place.strip_prefix(pointer).is_some_and(|below| below.starts_with('/'))
+}
+
 /// The error of a response that is not JSON.
 pub(super) fn no_json(meta: &ResponseMeta, decode: &DecodeError, raw: Payload) -> CallError {
-    let message = format!("the response is not JSON: {decode}");
+    let position = raw.text().and_then(|text| serde_json::from_slice::<IgnoredAny>(text).err());
+    let position = position.map(|error| format!(" at line {} column {}", error.line(), error.column()));
+    let message = format!("the response is not JSON: {decode}{}", position.unwrap_or_default());
     let (raw, cut) = cut(raw_value(raw), MAX_FOREIGN);
     error(meta, message, list(&[], Some(decode)), raw, cut)
 }
 
 fn error(meta: &ResponseMeta, message: String, violations: Vec<Value>, raw: Value, cut: bool) -> CallError {
+    let message = match meta.event_type() {
+        Some(event) => format!("{message} (in an event of the type `{}`)", readable(event, MAX_EVENT)),
+        None => message,
+    };
     let mut details = meta.details();
     details.insert("violations".to_owned(), violations.into());
     details.insert("raw".to_owned(), raw);

@@ -49,11 +49,12 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     let takes_anything: fn() -> bool = || record::from_slice::<T>(b"{}").is_ok();
     let mut is_foreign = false;
     if policy != OutputPolicy::Strict
-        && let Ok(output) = record::with_variant(variant, || record::strictly(|| decode(&data)))
+        && let (Ok(output), is_untagged) = record::with_variant(variant, || record::strictly(|| decode(&data)))
     {
         is_foreign = may_be_another(entry, policy, &data, variant, takes_anything);
         if !is_foreign {
-            return Ok(with(output, meta, Vec::new()));
+            let more = if is_untagged { of_no_variant(entry, policy, &meta, data)? } else { Vec::new() };
+            return Ok(with(output, meta, more));
         }
     }
     // What can be repaired as text need not become a value first.
@@ -132,6 +133,22 @@ fn may_be_another(
     policy != OutputPolicy::Cast
         && entry.schemas.output_may_be_foreign(takes_anything)
         && misfit::has_nothing_of(&entry.schemas, data, variant)
+}
+
+/// The warnings for a result in which a type kept an object of a tagged union that has no tag; an error if the result is an
+/// error object, which has nothing in common with the schema.
+fn of_no_variant(
+    entry: &Entry,
+    policy: OutputPolicy,
+    meta: &ResponseMeta,
+    data: Payload,
+) -> Result<Vec<Warning>, CallError> {
+    if policy != OutputPolicy::Repair {
+        return Ok(Vec::new());
+    }
+    let (shaped, _) = shape(entry, policy, meta, data)?;
+    // The type has the rest as it came.
+    Ok(shaped.told.into_iter().filter(Told::is_kept).map(|told| told.warning).collect())
 }
 
 /// A result as text that matches its schema. `None` if a value is needed to tell.

@@ -95,8 +95,17 @@ fn one_of(node: &mut Map<String, Value>) {
 const ABOUT_NULL: &[&str] =
     &["type", "enum", "const", "not", "if", "then", "else", "allOf", "anyOf", "$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Accepts null as well. What references lead to, such as definitions and properties, stays where it is.
+/// Accepts null as well. What references lead to, such as definitions, properties and variants, stays where it is.
+///
+/// References into other keywords, such as an `allOf`, lead nowhere afterwards; then our own reading checks the values.
 fn nullable(node: &mut Map<String, Value>) {
+    let mut own = ABOUT_NULL.iter().filter(|keyword| node.contains_key(**keyword));
+    if let (Some(&"anyOf"), None) = (own.next(), own.next())
+        && let Some(Value::Array(variants)) = node.get_mut("anyOf")
+    {
+        variants.push(json!({ "type": "null" }));
+        return;
+    }
     let mut other = Map::new();
     for keyword in ABOUT_NULL {
         other.extend(node.remove_entry(*keyword));
@@ -121,6 +130,8 @@ mod tests {
                 "a": { "$ref": "#/$defs/A" },
                 "list": { "nullable": true, "type": "array", "items": text },
                 "item": { "$ref": "#/properties/list/items" },
+                "either": { "nullable": true, "anyOf": [text, { "type": "integer" }] },
+                "first": { "$ref": "#/properties/either/anyOf/0" },
             },
             "$defs": { "A": text },
         })));
@@ -133,6 +144,9 @@ mod tests {
             (json!({ "list": ["x"] }), false),
             (json!({ "list": "x" }), false),
             (json!({ "item": "x" }), false),
+            (json!({ "either": null, "first": "y" }), true),
+            (json!({ "either": 1, "first": null }), false),
+            (json!({ "either": "x" }), false),
         ] {
             assert_eq!(validator.check(&value), conforms, "{value}");
         }

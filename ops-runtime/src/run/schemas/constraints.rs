@@ -133,7 +133,8 @@ pub(super) fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bo
     false
 }
 
-/// True if `minimum` or `maximum` is narrower than the integer type of `format`.
+/// True if `minimum` or `maximum` is another than that of the integer type of `format`: narrower, or wider, which selects
+/// a larger type.
 fn bounds_narrow(node: &Map<String, Value>) -> bool {
     let (minimum, maximum) = match node.get("format").and_then(Value::as_str) {
         Some("uint8") => (0.0, f64::from(u8::MAX)),
@@ -146,7 +147,8 @@ fn bounds_narrow(node: &Map<String, Value>) -> bool {
         _ => (f64::NEG_INFINITY, f64::INFINITY),
     };
     let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
-    bound("minimum").is_some_and(|bound| bound > minimum) || bound("maximum").is_some_and(|bound| bound < maximum)
+    let differs = |keyword: &str, own: f64| bound(keyword).is_some_and(|bound| bound < own || bound > own);
+    differs("minimum", minimum) || differs("maximum", maximum)
 }
 
 #[cfg(test)]
@@ -160,6 +162,9 @@ mod tests {
         let of = |schema| beyond(&Schema::from(schema), &Definitions::default());
         let nested = |schema| json!({ "type": "object", "properties": { "a": { "items": schema } } });
         assert_eq!(of(nested(json!({ "type": "integer", "format": "uint8", "minimum": 0 }))), Beyond::Nothing);
+        // A limit that is too large for the format makes the type larger than both.
+        let large = json!({ "type": "integer", "format": "int32", "maximum": 4_294_967_295_u32 });
+        assert_eq!(of(nested(large)), Beyond::Constraints);
         assert_eq!(of(nested(json!({ "type": "object", "additionalProperties": false }))), Beyond::Closed);
         assert_eq!(of(nested(json!({ "type": "string", "pattern": "^a" }))), Beyond::Constraints);
         let both = json!({ "additionalProperties": false, "properties": { "a": { "minimum": 1 } } });

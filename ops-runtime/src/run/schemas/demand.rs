@@ -55,7 +55,7 @@ fn given<'s>(parts: &mut Parts<'s>, schema: &'s Value, is_of_other_side: impl Fn
         };
         parts.spend(names.len());
         for (name, property) in names.into_iter().filter(|(name, _)| required.contains(name)) {
-            if parts.all(property).into_iter().any(&is_of_other_side) {
+            if parts.marking(property).into_iter().any(&is_of_other_side) {
                 given.insert(name.to_owned());
             }
         }
@@ -188,9 +188,10 @@ mod tests {
         let schema = json!({
             "$defs": { "Id": { "type": "integer", "readOnly": true } },
             "allOf": [{
-                "required": ["id", "made", "name", "secret"],
+                "required": ["id", "made", "name", "next", "secret"],
                 "properties": {
                     "id": { "$ref": "#/$defs/Id" },
+                    "next": { "anyOf": [{ "$ref": "#/$defs/Id" }, { "type": "null" }] },
                     "made": { "readOnly": true },
                     "name": {},
                     "secret": { "writeOnly": true },
@@ -198,7 +199,7 @@ mod tests {
             }],
         });
         for (other_side, required) in
-            [("readOnly", json!(["name", "secret"])), ("writeOnly", json!(["id", "made", "name"]))]
+            [("readOnly", json!(["name", "secret"])), ("writeOnly", json!(["id", "made", "name", "next"]))]
         {
             let mut schema = schema.clone();
             demand_less(&mut schema, other_side);

@@ -11,6 +11,37 @@ use crate::{OperationSpec, pointer};
 /// The schema of an input that holds files.
 pub(crate) struct Files(Value);
 
+/// How deep references and combined schemas are followed to tell if a text is a file, and how many are visited.
+const DEPTH: usize = 64;
+const VISITS: usize = 1_000;
+
+/// Which texts of an input count as files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhichFiles {
+    /// All that may be files, by whichever variant of a union: the content of no file is shown.
+    Possible,
+    /// Those that cannot be a plain text by any variant: every text that may be plain is shown.
+    Certain,
+}
+
+/// A schema that a value may follow.
+#[derive(Clone, Copy)]
+struct Part<'s> {
+    schema: &'s Value,
+    /// True if the value follows it for certain, and not as one of several variants.
+    is_certain: bool,
+}
+
+/// What a schema says of a value that is a string.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Nothing,
+    /// No string conforms.
+    NoString,
+    File,
+    Text,
+}
+
 impl Files {
     /// The files of an operation's input. `None` if its schema describes none, or cannot be read.
     pub(super) fn of(spec: &OperationSpec) -> Option<Self> {
@@ -19,22 +50,27 @@ impl Files {
             .then_some(Self(root))
     }
 
-    /// Calls a function with each file of an input, in whichever variant of a union it is one.
-    pub(crate) fn each(&self, input: &mut Value, mut show: impl FnMut(&mut Value)) {
+    /// Calls a function with each file of an input.
+    pub(crate) fn each(&self, input: &mut Value, which: WhichFiles, mut show: impl FnMut(&mut Value)) {
         // A list, since an input may be nested deeper than a thread's stack allows.
-        let mut pending = vec![(input, vec![&self.0])];
+        let mut pending = vec![(input, vec![Part { schema: &self.0, is_certain: true }])];
         while let Some((value, schemas)) = pending.pop() {
-            let parts = self.parts(schemas);
+            let parts = self.parts(&schemas);
             match value {
-                Value::String(_) if parts.iter().any(|part| is_binary(part)) => show(value),
+                Value::String(_) => {
+                    let is_file = parts.iter().any(|part| is_binary(part.schema));
+                    if is_file && (which == WhichFiles::Possible || self.is_certain(&schemas)) {
+                        show(value);
+                    }
+                }
                 Value::Array(items) => {
                     for (at, item) in items.iter_mut().enumerate() {
-                        pending.push((item, parts.iter().copied().filter_map(|part| of_item(part, at)).collect()));
+                        pending.push((item, parts.iter().filter_map(|part| of_item(*part, at)).collect()));
                     }
                 }
                 Value::Object(members) => {
                     for (name, member) in members {
-                        pending.push((member, parts.iter().copied().flat_map(|part| of_member(part, name)).collect()));
+                        pending.push((member, parts.iter().flat_map(|part| of_member(*part, name)).collect()));
                     }
                 }
                 _ => {}
@@ -42,30 +78,70 @@ impl Files {
         }
     }
 
-    /// The schemas that a value of these may follow, each once.
-    fn parts<'s>(&'s self, schemas: Vec<&'s Value>) -> Vec<&'s Value> {
-        let (mut pending, mut seen, mut parts) = (schemas, HashSet::new(), Vec::new());
-        while let Some(schema) = pending.pop() {
-            if !schema.is_object() || !seen.insert(ptr::from_ref(schema)) {
+    /// The schemas that a value of these may follow, each once, or twice if it is also a variant.
+    fn parts<'s>(&'s self, schemas: &[Part<'s>]) -> Vec<Part<'s>> {
+        let (mut pending, mut seen, mut parts) = (schemas.to_vec(), HashSet::new(), Vec::new());
+        while let Some(part) = pending.pop() {
+            let Part { schema, is_certain } = part;
+            if !schema.is_object() || !seen.insert((ptr::from_ref(schema), is_certain)) {
                 continue;
             }
-            parts.push(schema);
-            pending.extend(schema.get("$ref").and_then(|reference| self.target(reference.as_str()?)));
-            let lists = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| schema.get(*keyword)?.as_array());
-            pending.extend(lists.flatten());
-            pending.extend(["if", "then", "else"].iter().filter_map(|keyword| schema.get(*keyword)));
-            pending.extend(
-                schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten().map(|(_, s)| s),
-            );
+            parts.push(part);
+            pending.extend(self.joined(schema).map(|schema| Part { schema, is_certain }));
+            let variants = ["anyOf", "oneOf"].into_iter().flat_map(|keyword| list(schema, keyword));
+            let conditional = ["if", "then", "else"].into_iter().filter_map(|keyword| schema.get(keyword));
+            let dependent = schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten();
+            let possible = variants.chain(conditional).chain(dependent.map(|(_, schema)| schema));
+            pending.extend(possible.map(|schema| Part { schema, is_certain: false }));
         }
         parts
+    }
+
+    /// True if a string that these schemas describe is a file, whichever of them it follows.
+    fn is_certain(&self, schemas: &[Part<'_>]) -> bool {
+        let mut left = VISITS;
+        let (mut is_text, mut is_file) = (false, false);
+        for part in schemas {
+            match self.says(part.schema, DEPTH, &mut left) {
+                Says::File if part.is_certain => return true,
+                Says::File => is_file = true,
+                Says::Text => is_text = true,
+                Says::Nothing => is_text |= !part.is_certain,
+                Says::NoString => {}
+            }
+        }
+        is_file && !is_text
+    }
+
+    fn says(&self, schema: &Value, depth: usize, left: &mut usize) -> Says {
+        // A text is shown if it is not known to be a file.
+        let (Some(depth), Some(rest)) = (depth.checked_sub(1), left.checked_sub(1)) else { return Says::Text };
+        *left = rest;
+        let mut said = vec![of_itself(schema)];
+        said.extend(self.joined(schema).map(|part| self.says(part, depth, left)));
+        for variants in ["anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_array()) {
+            let mut strings: Vec<Says> = variants.iter().map(|variant| self.says(variant, depth, left)).collect();
+            strings.retain(|says| *says != Says::NoString);
+            said.push(match strings.as_slice() {
+                [] => Says::NoString,
+                strings if strings.iter().all(|says| *says == Says::File) => Says::File,
+                _ => Says::Text,
+            });
+        }
+        let strongest = [Says::NoString, Says::File, Says::Text].into_iter().find(|says| said.contains(says));
+        strongest.unwrap_or(Says::Nothing)
+    }
+
+    /// The schemas that a value follows as well: what a schema refers to, and the parts of `allOf`.
+    fn joined<'s>(&'s self, schema: &'s Value) -> impl Iterator<Item = &'s Value> {
+        let target = schema.get("$ref").and_then(|reference| self.target(reference.as_str()?));
+        target.into_iter().chain(list(schema, "allOf"))
     }
 
     fn target(&self, reference: &str) -> Option<&Value> {
         let name = pointer::definition(reference)?;
         let definition = self.0.get("$defs")?.get(&*name)?;
-        let below = reference.strip_prefix(pointer::DEFINITIONS).and_then(|path| path.find('/').map(|at| &path[at..]));
-        definition.pointer(below.unwrap_or_default())
+        definition.pointer(pointer::within_definition(reference))
     }
 }
 
@@ -73,18 +149,46 @@ fn is_binary(schema: &Value) -> bool {
     schema.get("format").is_some_and(|format| format == "binary")
 }
 
+/// What a schema says of a string by its format, its type and its values.
+fn of_itself(schema: &Value) -> Says {
+    if is_binary(schema) {
+        return Says::File;
+    }
+    let may_be_string = match (schema, schema.get("type"), schema.get("const"), schema.get("enum")) {
+        (Value::Bool(false), ..) => Some(false),
+        (_, Some(Value::Array(names)), ..) => Some(names.iter().any(|name| name == "string")),
+        (_, Some(name), ..) => Some(name == "string"),
+        (_, None, Some(value), _) => Some(value.is_string()),
+        (_, None, None, Some(Value::Array(values))) => Some(values.iter().any(Value::is_string)),
+        _ => None,
+    };
+    match may_be_string {
+        Some(true) => Says::Text,
+        Some(false) => Says::NoString,
+        None => Says::Nothing,
+    }
+}
+
+fn list<'s>(schema: &'s Value, keyword: &str) -> impl Iterator<Item = &'s Value> + use<'s> {
+    schema.get(keyword).and_then(Value::as_array).into_iter().flatten()
+}
+
 /// The schema of an item.
-fn of_item(schema: &Value, at: usize) -> Option<&Value> {
-    schema.get("prefixItems").and_then(|list| list.get(at)).or_else(|| schema.get("items"))
+fn of_item(part: Part<'_>, at: usize) -> Option<Part<'_>> {
+    let Part { schema, is_certain } = part;
+    let item = schema.get("prefixItems").and_then(|list| list.get(at)).or_else(|| schema.get("items"))?;
+    Some(Part { schema: item, is_certain })
 }
 
 /// The schemas of a member: its name may match any pattern.
-fn of_member<'s>(schema: &'s Value, name: &str) -> impl Iterator<Item = &'s Value> + use<'s> {
+fn of_member<'s>(part: Part<'s>, name: &str) -> impl Iterator<Item = Part<'s>> + use<'s> {
+    let Part { schema, is_certain } = part;
     let own = schema.get("properties").and_then(|properties| properties.get(name));
     let rest = own.is_none().then_some(["additionalProperties", "unevaluatedProperties"]);
     let rest = rest.into_iter().flatten().filter_map(move |keyword| schema.get(keyword));
     let patterns = schema.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
-    own.into_iter().chain(rest).chain(patterns.map(|(_, schema)| schema))
+    let possible = rest.chain(patterns.map(|(_, schema)| schema)).map(|schema| Part { schema, is_certain: false });
+    own.into_iter().map(move |schema| Part { schema, is_certain }).chain(possible)
 }
 
 #[cfg(test)]
@@ -94,11 +198,15 @@ mod tests {
     use super::*;
     use crate::{Definition, Definitions};
 
-    fn shown(schema: Value, definitions: Vec<Definition>, mut input: Value) -> Option<Value> {
+    fn shown_as(which: WhichFiles, schema: Value, definitions: Vec<Definition>, mut input: Value) -> Option<Value> {
         let mut spec = OperationSpec::mutation("t.t");
         (spec.input, spec.definitions) = (schema.into(), Definitions::new(definitions));
-        Files::of(&spec)?.each(&mut input, |file| *file = json!("FILE"));
+        Files::of(&spec)?.each(&mut input, which, |file| *file = json!("FILE"));
         Some(input)
+    }
+
+    fn shown(schema: Value, definitions: Vec<Definition>, input: Value) -> Option<Value> {
+        shown_as(WhichFiles::Possible, schema, definitions, input)
     }
 
     #[test]
@@ -151,6 +259,34 @@ mod tests {
             assert_eq!(shown(schema.clone(), defined.clone(), input), Some(expected), "{schema}");
         }
         assert_eq!(shown(json!({ "properties": { "a": text } }), defined, json!({ "a": "x" })), None);
+    }
+
+    #[test]
+    fn a_text_that_may_be_no_file_is_no_certain_one() {
+        let file = json!({ "type": "string", "format": "binary" });
+        let both = json!([{ "properties": { "a": file } }, { "properties": { "a": {} } }]);
+        let mut table = vec![(json!({ "allOf": both }), true), (json!({ "anyOf": both }), false)];
+        for (schema, is_certain) in [
+            (file.clone(), true),
+            (json!({ "anyOf": [file, { "type": "null" }] }), true),
+            (json!({ "allOf": [file, { "description": "The picture" }] }), true),
+            (json!({ "anyOf": [{ "type": "string" }, file] }), false),
+            (json!({ "oneOf": [file, { "type": ["null", "string"], "format": "uri" }] }), false),
+            (json!({ "type": "string", "if": { "minLength": 9 }, "then": file }), false),
+            (json!({ "anyOf": [{ "pattern": "^a" }, file] }), false),
+            (json!({ "anyOf": [{ "enum": ["auto"] }, file] }), false),
+            (json!({ "anyOf": [{ "enum": [null, 1] }, file] }), true),
+            (json!({ "oneOf": [{}, file] }), false),
+            (json!({ "allOf": [{ "type": "string" }, { "format": "binary" }] }), true),
+        ] {
+            table.push((json!({ "properties": { "a": schema } }), is_certain));
+        }
+        for (schema, is_certain) in table {
+            let shown = |which| shown_as(which, schema.clone(), Vec::new(), json!({ "a": "x" }));
+            assert_eq!(shown(WhichFiles::Possible), Some(json!({ "a": "FILE" })), "{schema}");
+            let expected = if is_certain { "FILE" } else { "x" };
+            assert_eq!(shown(WhichFiles::Certain), Some(json!({ "a": expected })), "{schema}");
+        }
     }
 
     #[test]

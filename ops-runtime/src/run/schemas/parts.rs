@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::model::keywords::{Holds, holds};
+use crate::model::keywords::{Holds, certain, holds};
 use crate::pointer;
 
 /// How deep schemas are searched.
@@ -39,13 +39,21 @@ impl<'s> Parts<'s> {
     /// A schema with all that it refers to and is combined with; only some of that if the work exceeds the document's
     /// size.
     pub(super) fn all(&mut self, schema: &'s Value) -> Vec<&'s Value> {
+        self.reached(schema, |part| part.get("allOf").and_then(Value::as_array).into_iter().flatten().collect())
+    }
+
+    /// The same, and the only variant beside null: what a property is marked with may be said there, too.
+    pub(super) fn marking(&mut self, schema: &'s Value) -> Vec<&'s Value> {
+        self.reached(schema, |part| certain(part).collect())
+    }
+
+    fn reached(&mut self, schema: &'s Value, members: fn(&'s Value) -> Vec<&'s Value>) -> Vec<&'s Value> {
         let mut parts = vec![schema];
         let mut seen = HashSet::new();
         let mut at = 0;
         while let Some(part) = parts.get(at).copied() {
             at += 1;
-            let members = part.get("allOf").and_then(Value::as_array).into_iter().flatten();
-            for next in self.target(part).into_iter().chain(members) {
+            for next in self.target(part).into_iter().chain(members(part)) {
                 if !self.spend(1) {
                     return parts;
                 }
@@ -57,7 +65,7 @@ impl<'s> Parts<'s> {
         parts
     }
 
-    /// The same, if each part costs more than one step; only the schema itself if there is not enough room.
+    /// Like [`all`](Self::all), if each part costs more than one step; only the schema itself if there is not enough room.
     pub(super) fn with_room(&mut self, schema: &'s Value, cost: impl Fn(&Value) -> usize) -> Vec<&'s Value> {
         let mut parts = self.all(schema);
         if !self.spend(parts.iter().map(|part| cost(part)).sum()) {

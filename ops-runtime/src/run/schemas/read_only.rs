@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::parts::address;
-use crate::model::keywords::is_comment;
+use crate::model::keywords::{certain, is_comment};
 use crate::normalise::{Patterns, Searches, equal};
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
@@ -267,7 +267,7 @@ impl<'s, 'v> Look<'s, 'v> {
         }
         self.marked.insert(address(schema), false);
         let marked = self.read_only.target(schema).is_some_and(|target| self.is_read_only(target, depth))
-            || list(schema, "allOf").any(|part| self.is_read_only(part, depth));
+            || certain(schema).any(|part| self.is_read_only(part, depth));
         self.marked.insert(address(schema), marked);
         marked
     }

@@ -139,6 +139,13 @@ fn definitions_change_in_both_directions() {
         json!("string"),
         &[&format!("breaking: {all} /properties/id: it was integer and is string now")],
     );
+    // What a property refers to may say that it is only read, and may be null.
+    let made = json!({ "anyOf": [{ "$ref": "#/components/schemas/When" }, { "type": "null" }] });
+    let when = json!({ "type": "string", "readOnly": true });
+    let new = shop(&[("/components/schemas/When", when), ("/components/schemas/Pet/properties/made", made)]);
+    let told: Vec<String> = changes(&shop(&[]), &new).iter().map(ToString::to_string).collect();
+    let are_of_responses = told.iter().all(|change| change.contains("response of"));
+    assert!(are_of_responses && !told.is_empty(), "{told:?}");
     one(
         "/components/schemas/Named",
         "/properties/name/type",

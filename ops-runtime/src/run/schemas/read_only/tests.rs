@@ -29,6 +29,7 @@ fn properties_are_removed_at_any_depth() {
         "id": { "readOnly": true, "type": "integer" },
         "made": { "$ref": "#/$defs/When" },
         "by": { "allOf": [{ "$ref": "#/$defs/When" }] },
+        "seen": { "anyOf": [{ "$ref": "#/$defs/When" }, { "type": "null" }] },
         "name": { "type": "string" },
         "young": { "type": "array", "items": { "$ref": "#/$defs/a~1Pet" } },
         "by_name": { "additionalProperties": { "$ref": "#/$defs/a~1Pet" } },
@@ -36,7 +37,7 @@ fn properties_are_removed_at_any_depth() {
     } });
     let definitions = [("a/Pet", pet), ("When", json!({ "type": "string", "readOnly": true }))];
     let value = json!({
-        "name": "Rex", "id": 1, "made": "m", "by": "b", "other": { "id": 2 },
+        "name": "Rex", "id": 1, "made": "m", "by": "b", "seen": "s", "other": { "id": 2 },
         "young": [{ "id": 3, "name": "Max", "young": [{ "id": 4 }] }],
         "by_name": { "id": { "id": 5, "name": "n" } },
         "pair": [{ "id": 6 }, { "id": 7 }],
