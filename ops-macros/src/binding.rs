@@ -123,7 +123,7 @@ fn body(rest: &[&mut Field]) -> Option<Body> {
 /// here, the HTTP server does it when it reads a request (`left_out` in `serve/read.rs`).
 fn left_out_if_empty(field: &mut Field) {
     let is_list = types::arguments_of(&field.ty, "Vec").is_some();
-    if is_list && field.default.is_none() && !field.has_serde_default() {
+    if is_list && field.default.is_none() && !field.has_serde("default") {
         field.default = Some(DefaultValue::OfType);
     }
 }
@@ -211,11 +211,38 @@ impl Field {
         self.has_serde("flatten")
     }
 
-    fn has_serde_default(&self) -> bool {
-        self.has_serde("default")
+    /// Whether attributes say how the parameter is written or read, that it must be there, or what its schema is: one of another
+    /// type requires it.
+    pub(crate) fn has_own_form(&self) -> bool {
+        const WORDS: [&str; 8] = [
+            "flatten",
+            "skip",
+            "skip_serializing",
+            "skip_deserializing",
+            "skip_serializing_if",
+            "with",
+            "serialize_with",
+            "deserialize_with",
+        ];
+        let mut has_own_schema = false;
+        self.visit("schemars", |meta| {
+            has_own_schema |= ["required", "with", "schema_with"].iter().any(|word| meta.path.is_ident(word));
+            Ok(())
+        });
+        has_own_schema || WORDS.iter().any(|word| self.has_serde(word))
     }
 
-    fn has_serde(&self, word: &str) -> bool {
+    /// Whether `#[serde(default = "..")]` names a fn that gives the default.
+    pub(crate) fn has_serde_default_fn(&self) -> bool {
+        let mut found = false;
+        self.serde(|meta| {
+            found |= meta.path.is_ident("default") && meta.input.peek(syn::Token![=]);
+            Ok(())
+        });
+        found
+    }
+
+    pub(crate) fn has_serde(&self, word: &str) -> bool {
         let mut found = false;
         self.serde(|meta| {
             found |= meta.path.is_ident(word);
@@ -224,16 +251,20 @@ impl Field {
         found
     }
 
-    /// Visits what `#[serde(..)]` says. What is wrong in it, the derive tells.
-    fn serde(&self, mut visit: impl FnMut(&syn::meta::ParseNestedMeta<'_>) -> syn::Result<()>) {
-        for attribute in self.attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+    fn serde(&self, visit: impl FnMut(&syn::meta::ParseNestedMeta<'_>) -> syn::Result<()>) {
+        self.visit("serde", visit);
+    }
+
+    /// Visits what the attributes of this name say. What is wrong in them, the derive tells.
+    fn visit(&self, name: &str, mut visit: impl FnMut(&syn::meta::ParseNestedMeta<'_>) -> syn::Result<()>) {
+        for attribute in self.attributes.iter().filter(|attribute| attribute.path().is_ident(name)) {
             let _ = attribute.parse_nested_meta(|meta| {
                 visit(&meta)?;
                 // What the visitor left of a value.
                 if meta.input.peek(syn::Token![=]) {
                     meta.value()?.parse::<syn::Expr>()?;
                 } else if meta.input.peek(syn::token::Paren) {
-                    meta.parse_nested_meta(|inner| inner.value()?.parse::<syn::Expr>().map(drop))?;
+                    meta.input.parse::<proc_macro2::TokenTree>()?;
                 }
                 Ok(())
             });

@@ -292,6 +292,37 @@ fn places_have_names_and_parameters_one_default() {
 }
 
 #[test]
+fn how_optional_parameters_are_written_and_read() {
+    for (parameter, skips, reads) in [
+        (quote!(a: Option<u8>), 1, 0),
+        (quote!(a: &Option<u8>), 1, 0),
+        (quote!(a: ::std::option::Option<core::option::Option<u8>>), 1, 1),
+        (quote!(a: own::Option<u8>), 0, 0),
+        // A default would replace what is left out.
+        (quote!(#[input(default)] a: Option<u8>), 0, 0),
+        (quote!(#[input(default = Some(1))] a: Option<Option<u8>>), 0, 0),
+        (quote!(#[serde(default = "one")] a: Option<Option<u8>>), 0, 0),
+        // Unless it is that of the type.
+        (quote!(#[input(default)] a: Option<Option<u8>>), 1, 1),
+        (quote!(#[serde(default)] a: Option<Option<u8>>), 1, 1),
+        // What the user says of it stays.
+        (quote!(#[serde(skip_serializing_if = "is_zero")] a: Option<u8>), 1, 0),
+        (quote!(#[serde(rename = "b", with = "double")] a: Option<Option<u8>>), 0, 0),
+        (quote!(#[serde(flatten)] a: Option<Page>), 0, 0),
+        (quote!(#[schemars(extend("x-a" = 1), required)] a: Option<u8>), 0, 0),
+        (quote!(#[schemars(with = "serde_json::Value")] a: Option<u8>), 0, 0),
+        (quote!(#[schemars(schema_with = "any")] a: Option<u8>), 0, 0),
+    ] {
+        let item = quote! { async fn find(#parameter) {} };
+        let text = expand(quote!(namespace = "a"), &item).to_string();
+        let found = ["skip_serializing_if", "deserialize_with"].map(|word| text.matches(word).count());
+        assert_eq!(found, [skips, reads], "{text}");
+        // Serde takes no attribute twice.
+        assert!(text.matches("serde (default").count() <= 1 && !text.contains("compile_error"), "{text}");
+    }
+}
+
+#[test]
 fn other_runtime() {
     let expansion = expand(
         quote!(namespace = "math", crate = crate::ops, errors(Overflow), state(Pool)),

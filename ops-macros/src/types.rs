@@ -35,6 +35,19 @@ pub(crate) fn arguments_of<'a>(ty: &'a Type, name: &str) -> Option<Vec<&'a Type>
     Some(types.collect())
 }
 
+/// The `T` of the standard library's `Option<T>`, as far as the name tells.
+pub(crate) fn optional(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = peel(ty) else { return None };
+    let mut names = path.path.segments.iter().rev().skip(1);
+    if path.qself.is_some() || !names.all(|name| ["std", "core", "option"].iter().any(|known| name.ident == known)) {
+        return None;
+    }
+    match arguments_of(ty, "Option")?.as_slice() {
+        [inner] => Some(inner),
+        _ => None,
+    }
+}
+
 /// The first token that the test picks, groups included.
 pub(crate) fn find(tokens: impl ToTokens, test: &dyn Fn(&TokenTree) -> bool) -> Option<TokenTree> {
     fn walk(tokens: TokenStream, test: &dyn Fn(&TokenTree) -> bool) -> Option<TokenTree> {

@@ -29,7 +29,8 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
                 quote!(#[serde(default = #path)])
             }
         });
-        quote!(#(#attributes)* #default #visibility #ident: #ty)
+        let optional = optional(field, &named);
+        quote!(#(#attributes)* #default #optional #visibility #ident: #ty)
     });
     let defaults = defaults(name, fields);
     let checks = checks(fields, &private);
@@ -55,6 +56,26 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
         #defaults
         #construct
     })
+}
+
+/// How an optional parameter is written and read: `None` is left out, and for an `Option<Option<_>>`, `null` is `Some(None)`.
+///
+/// A parameter with a declared default is written even if it is `None`, because most defaults would replace what is left out.
+/// That of an `Option<Option<_>>` may be the type's own, which is `None`; with another, it does not tell absence from `null`.
+fn optional(field: &Field, named: &TokenStream) -> Option<TokenStream> {
+    let inner = types::optional(&field.ty)?;
+    if field.has_own_form() || field.has_serde_default_fn() || matches!(field.default, Some(DefaultValue::Expr(_))) {
+        return None;
+    }
+    let has_default = field.default.is_some() || field.has_serde("default");
+    let skip = quote!(#[serde(skip_serializing_if = "::core::option::Option::is_none")]);
+    if types::optional(inner).is_none() {
+        return (!has_default).then_some(skip);
+    }
+    // With a function that reads it, serde takes an absent property for an error unless there is a default.
+    let default = (!has_default).then(|| quote!(#[serde(default)]));
+    let present = path_text(&quote!(#named::present));
+    Some(quote!(#default #skip #[serde(deserialize_with = #present)]))
 }
 
 /// Asks of each type that was not made for it whether it can be data, ahead of the derives, whose errors are many and

@@ -34,6 +34,7 @@ pub(crate) struct ReserveInput {
     pub(crate) language: String,
     #[serde(default)]
     pub(crate) tags: ::std::vec::Vec<String>,
+    #[serde(skip_serializing_if = "::core::option::Option::is_none")]
     pub(crate) r#type: Option<Kind>,
 }
 impl ReserveInput {

@@ -25,6 +25,7 @@ struct SellInput {
     shop: ::std::string::String,
     #[serde(rename = "pet-id")]
     id: u64,
+    #[serde(skip_serializing_if = "::core::option::Option::is_none")]
     key: Option<String>,
     session: String,
     #[serde(default)]

@@ -13,6 +13,7 @@ async fn list(tags: &[String], limit: Option<u32>) -> Vec<Pet> {}
 struct ListInput {
     #[serde(default)]
     tags: ::std::vec::Vec<String>,
+    #[serde(skip_serializing_if = "::core::option::Option::is_none")]
     limit: Option<u32>,
 }
 impl ::core::default::Default for ListInput {

@@ -50,6 +50,18 @@ pub const fn output_schema<T: Described>() -> Schema {
 /// Compiles if the type can be that of a parameter.
 pub const fn is_parameter<T: Parameter>() {}
 
+/// Reads a property that is there: for an `Option<Option<_>>`, `null` is `Some(None)`, and absence is `None`, the default.
+///
+/// # Errors
+/// If the value does not fit the type.
+pub fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: serde::Deserialize<'de>,
+    D: serde::Deserializer<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
 fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let settings = settings.with(|settings| settings.meta_schema = None);
     settings.into_generator().into_root_schema_for::<T>().to_value()

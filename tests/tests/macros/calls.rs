@@ -75,6 +75,45 @@ async fn inputs_of_what_is_required() {
     registry(Tick).execute::<Tick>(()).await.unwrap();
 }
 
+#[operation(namespace = "shop")]
+async fn move_book(
+    shelf: Option<Option<String>>,
+    size: std::option::Option<core::option::Option<u8>>,
+    #[input(default)] pet: Option<Option<Pet>>,
+    note: Option<String>,
+    #[input(default = Some(5))] limit: Option<u8>,
+) -> String {
+    format!("{shelf:?} {size:?} {:?} {note:?} {limit:?}", pet.map(|pet| pet.map(|pet| pet.name)))
+}
+
+/// `None` is not written, unless a default would replace it, and `null` is not absence.
+#[tokio::test]
+async fn what_is_left_out_is_not_null() {
+    let registry = registry(MoveBook);
+    let nulls = MoveBookInput { shelf: Some(None), size: Some(None), pet: Some(None), ..Default::default() };
+    let values = MoveBookInput {
+        shelf: Some(Some("A".into())),
+        size: Some(Some(2)),
+        pet: Some(Some(Pet::new(1, "Tom"))),
+        note: Some("x".into()),
+        limit: None,
+    };
+    let all = json!({ "shelf": "A", "size": 2, "pet": { "id": 1, "name": "Tom" }, "note": "x", "limit": null });
+    for (input, written, told) in [
+        (MoveBookInput::default(), json!({ "limit": 5 }), "None None None None Some(5)"),
+        (
+            nulls,
+            json!({ "shelf": null, "size": null, "pet": null, "limit": 5 }),
+            "Some(None) Some(None) Some(None) None Some(5)",
+        ),
+        (values, all, "Some(Some(\"A\")) Some(Some(2)) Some(Some(\"Tom\")) Some(\"x\") None"),
+    ] {
+        assert_eq!(serde_json::to_value(&input).unwrap(), written);
+        assert_eq!(registry.execute::<MoveBook>(input).await.unwrap().data, told);
+        assert_eq!(registry.call("shop.move_book", written).await.unwrap().data, told);
+    }
+}
+
 #[tokio::test]
 async fn a_wrong_input_is_refused() {
     let error = registry(Add).call("math.add", json!({ "a": 1 })).await.unwrap_err();

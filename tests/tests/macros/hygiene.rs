@@ -121,7 +121,8 @@ macro_rules! greeting {
     ($name:ident, $language:expr, $doc:expr) => {
         #[doc = $doc]
         #[$crate::hygiene::facade::inner::ops::operation(namespace = "facade", crate = $crate::hygiene::facade::inner::ops)]
-        async fn $name(#[input(default = $language)] language: String) -> String {
+        async fn $name(#[input(default = $language)] language: String, note: Option<Option<u8>>) -> String {
+            let _ = note;
             language
         }
     };

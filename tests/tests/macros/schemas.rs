@@ -66,6 +66,21 @@ async fn defaults_are_filled() {
 }
 
 #[operation(namespace = "shop")]
+async fn patch(note: Option<String>, shelf: Option<Option<String>>) {
+    let _ = (note, shelf);
+}
+
+#[test]
+fn optional_parameters_may_be_absent_or_null() {
+    let schema = input::<Patch>();
+    assert_eq!(schema.get("required"), None, "{schema}");
+    for name in ["note", "shelf"] {
+        assert_eq!(schema["properties"][name], json!({ "type": ["string", "null"] }), "{name}");
+    }
+    let _ = Patch;
+}
+
+#[operation(namespace = "shop")]
 async fn nothing() {}
 
 #[test]
