@@ -333,6 +333,17 @@ async fn what_an_operation_asks_for_is_in_the_environment() {
         let refused = call(operation, options, &[("KEYED_API_KEY", "s3cr3t")]);
         assert!(refused.status == 1 && refused.stderr.contains(told), "{operation}: {}", refused.stderr);
     }
+    // A credential replaces a header of the same name, which is told.
+    for (options, is_replaced) in [
+        (["--bearer-env", "KEYED_TOKEN", "--header", "Authorization: Basic eA=="], true),
+        (["--credentials-env", "KEYED", "--header", "Authorization: Basic eA=="], true),
+        (["--credentials-env", "KEYED", "--header", "X-Other: x"], false),
+    ] {
+        let called = call("byToken", &options, &[("KEYED_TOKEN", "s3cr3t")]);
+        assert_eq!(called.status, 0, "{options:?}: {}", called.stderr);
+        let told = "warning: a credential in the header `Authorization` replaces the one of `--header`";
+        assert_eq!(called.stderr.contains(told), is_replaced, "{options:?}: {}", called.stderr);
+    }
     // Credentials that the server does not take are another matter.
     let wrong = call("byKey", &prefix, &[("KEYED_API_KEY", "wrong")]);
     assert!(wrong.status == 1 && !wrong.stderr.contains("--credentials-env"), "{}", wrong.stderr);

@@ -133,8 +133,8 @@ pub(super) async fn ask(
 /// The text of the question: the operation and its input. Of a file, the size is shown, and the name and type if they
 /// are known; of a long value, the beginning is shown, beside everything else.
 pub(super) fn question(entry: &Entry, input: &Value, context: Option<&Context>) -> String {
-    let told = files::told(entry, input, context);
-    let (shown, parts, more) = large::excerpt(&told, SHOWN);
+    let asked = files::asked(entry, input, context);
+    let (shown, parts, more) = large::excerpt(&asked, SHOWN);
     let mut text = serde_json::to_string_pretty(&shown).unwrap_or_default();
     if text.len() > 2 * SHOWN {
         // Deeply nested JSON would be wide if it were indented.
@@ -260,5 +260,14 @@ mod tests {
         let spec = OperationSpec::mutation("files.put").with_input(Schema::text(schema));
         let text = question(spec, &json!({ "file": "aHVz".repeat(1_000), "public": true }));
         assert!(text.ends_with("{\n  \"file\": {\n    \"bytes\": 3000\n  },\n  \"public\": true\n}"), "{text}");
+    }
+
+    #[test]
+    fn a_text_is_shown_also_where_a_file_may_be_given() {
+        let schema = r#"{"type":"object","properties":{
+            "file":{"anyOf":[{"type":"string"},{"type":"string","format":"binary"}]}}}"#;
+        let spec = OperationSpec::mutation("files.put").with_input(Schema::text(schema));
+        let text = question(spec, &json!({ "file": "delete all pets" }));
+        assert!(text.ends_with("{\n  \"file\": \"delete all pets\"\n}"), "{text}");
     }
 }

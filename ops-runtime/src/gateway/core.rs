@@ -199,13 +199,13 @@ impl Core {
             Box::pin(collect(invocation, id, input.clone(), public)).await
         } else {
             // A model reads the response as it is, and its mismatches: no schema is promised here.
-            pipeline::call(Ok(invocation), id, input.clone()).await.map(|envelope| (envelope, true))
+            pipeline::call(Ok(invocation), id, input.clone()).await.map(|envelope| (envelope, Items::default()))
         };
         if let Err(error) = &outcome {
             self.gate.rules().note_refused(&made_by, request.to_string(), &entry, &input, error);
         }
         match outcome {
-            Ok((envelope, is_whole)) => self.success(caller, envelope, is_whole),
+            Ok((envelope, items)) => self.success(caller, envelope, &items),
             Err(error) if error.code().as_str() == approval::NEEDED => {
                 self.wait(caller, &entry, &input, &error, approval.is_some())
             }
@@ -237,7 +237,7 @@ impl Core {
         &self,
         caller: &CallerId,
         envelope: ResponseEnvelope<Value>,
-        is_whole: bool,
+        items: &Items,
     ) -> ResponseEnvelope<Payload> {
         let ResponseEnvelope { data, meta, warnings } = envelope;
         let (is_error, mut content) = match meta {
@@ -256,10 +256,11 @@ impl Core {
             _ => (false, self.fit(caller, data)),
         };
         content.extend(misfits(&warnings).map(ContentBlock::text));
-        if !is_whole {
+        if items.is_cut {
             let most = format!("at most {ITEMS}, and those of {COLLECT:?}");
             content.push(ContentBlock::text(format!("These are the first items, {most}: there may be more.")));
         }
+        content.extend(items.failed().map(|failed| ContentBlock::text(format!("Of these items, {failed}"))));
         blocks(is_error, content)
     }
 
@@ -421,17 +422,36 @@ fn text_of(block: &ContentBlock) -> Option<Value> {
     }
 }
 
-/// The first items of a subscription, as a list, and true if these are all; `public` limits what its caller sees of an
-/// item's error.
+/// What a model should know of a list of a subscription's items, beside the list.
+#[derive(Default)]
+pub(super) struct Items {
+    /// True if there may be more.
+    pub(super) is_cut: bool,
+    /// How many of them failed.
+    failed: usize,
+}
+
+impl Items {
+    /// The end of a sentence about the failed items. `None` if no item failed.
+    pub(super) fn failed(&self) -> Option<String> {
+        match self.failed {
+            0 => None,
+            1 => Some("1 failed: it is `{ error }` in the list.".to_owned()),
+            failed => Some(format!("{failed} failed: they are `{{ error }}` in the list.")),
+        }
+    }
+}
+
+/// The first items of a subscription, as a list; `public` limits what its caller sees of an item's error.
 pub(super) async fn collect(
     invocation: pipeline::Invocation,
     id: &str,
     input: Value,
     public: impl Fn(CallError) -> CallError,
-) -> Result<(ResponseEnvelope<Value>, bool), CallError> {
+) -> Result<(ResponseEnvelope<Value>, Items), CallError> {
     let stream = pipeline::stream(invocation, id, input).await?;
-    let FirstItems { items, warnings, is_whole } = first_items(stream, public).await?;
+    let FirstItems { items, warnings, is_whole, failed } = first_items(stream, public).await?;
     let mut envelope = ResponseEnvelope::local(Value::Array(items), id.to_owned());
     envelope.warnings = warnings;
-    Ok((envelope, is_whole))
+    Ok((envelope, Items { is_cut: !is_whole, failed }))
 }

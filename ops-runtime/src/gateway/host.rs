@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::approval::{self, Approved};
 use super::caller::CallerId;
-use super::core::{self, Core, misfits};
+use super::core::{self, Core, Items, misfits};
 use super::find::{self, View};
 use super::rules::{Asking, MadeBy, TooSoon};
-use super::summary::summary;
+use super::summary::{name, summary};
 use crate::mcp::McpPeer;
 use crate::program::{Ask, Describe, Host, Search};
 use crate::run::pipeline;
@@ -62,14 +62,17 @@ impl Noted {
         }
     }
 
-    /// Notes that a subscription may have more items than the program got.
-    fn is_cut(&self, id: &str) {
-        self.with(|noticed| {
-            let told = format!("Of `{id}`, the program got the first items alone: there may be more.");
-            if noticed.misfits.len() < MOST && !noticed.misfits.contains(&told) {
-                noticed.misfits.push(told);
-            }
-        });
+    /// Notes what the list of a subscription's items leaves out, and that some of them are failures.
+    fn items(&self, id: &str, items: &Items) {
+        let more = || "the program got the first items alone: there may be more.".to_owned();
+        for told in items.is_cut.then(more).into_iter().chain(items.failed()) {
+            let told = format!("Of `{id}`, {told}");
+            self.with(|noticed| {
+                if noticed.misfits.len() < MOST && !noticed.misfits.contains(&told) {
+                    noticed.misfits.push(told);
+                }
+            });
+        }
     }
 
     pub(super) fn take(&self) -> Noticed {
@@ -93,6 +96,15 @@ impl Drop for Noting<'_> {
 }
 
 impl ModelHost {
+    /// The operation with this id.
+    ///
+    /// # Errors
+    /// An `OPERATION_NOT_FOUND` if there is none that the caller may call. It may have been there when the program began.
+    fn entry(&self, id: &str) -> Result<Arc<Entry>, CallError> {
+        let unknown = || CallError::new(ErrorCode::OperationNotFound, format!("there is no operation `{}`", name(id)));
+        find::entry(&self.core.gate, &self.principal, id).ok_or_else(unknown)
+    }
+
     /// Reports a call that is not made.
     fn refused(&self, entry: &Entry, input: &Value, error: &CallError) {
         let made_by = MadeBy::new(&self.caller);
@@ -102,10 +114,9 @@ impl ModelHost {
     /// Asks the user of a client if a call of the program may be made; true if so.
     ///
     /// # Errors
-    /// If the user did not answer, or the client could not ask.
+    /// If the user did not answer, the client could not ask, or the operation is gone by now.
     pub(super) async fn ask(&self, peer: &McpPeer, key: &str, ask: &Ask) -> Result<bool, CallError> {
-        // The operation may be gone by now.
-        let Some(entry) = find::entry(&self.core.gate, &self.principal, &ask.id) else { return Ok(false) };
+        let entry = self.entry(&ask.id)?;
         let asking = self.asking(&entry, ask)?;
         match approval::ask(peer, key, &entry, &ask.input, None).await {
             Ok(()) => {
@@ -145,8 +156,7 @@ impl ModelHost {
 impl Host for ModelHost {
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
         Box::pin(async move {
-            let unknown = || CallError::new(ErrorCode::OperationNotFound, format!("there is no operation `{id}`"));
-            let entry = find::entry(&self.core.gate, &self.principal, id).ok_or_else(unknown)?;
+            let entry = self.entry(id)?;
             // The sandbox has asked already, if necessary.
             let made_by = MadeBy::new(&self.caller);
             let mut options = CallOptions::new();
@@ -163,10 +173,8 @@ impl Host for ModelHost {
             let (request, given) = (invocation.context.id(), input.clone());
             let result = if entry.spec.kind == OperationKind::Subscription {
                 let public = |error| self.core.public(&self.principal, error, &entry.spec, &request);
-                Box::pin(core::collect(invocation, id, input, public)).await.map(|(envelope, is_whole)| {
-                    if !is_whole {
-                        self.noted.is_cut(id);
-                    }
+                Box::pin(core::collect(invocation, id, input, public)).await.map(|(envelope, items)| {
+                    self.noted.items(id, &items);
                     envelope
                 })
             } else {
@@ -187,7 +195,9 @@ impl Host for ModelHost {
     }
 
     fn decide(&self, id: &str, input: &Value) -> Decision {
-        let Some(entry) = find::entry(&self.core.gate, &self.principal, id) else { return Decision::Deny };
+        // `check` refuses a call of an operation that is gone. `Allow` would make the call without a question if the
+        // operation is back by then.
+        let Ok(entry) = self.entry(id) else { return Decision::Ask };
         let decision = self.core.gate.rules().decide(&entry.spec);
         if decision == Decision::Deny {
             let error = CallError::new(ErrorCode::AccessDenied, "the policy of this gateway denies it");
@@ -197,7 +207,7 @@ impl Host for ModelHost {
     }
 
     fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
-        let Some(entry) = find::entry(&self.core.gate, &self.principal, id) else { return Ok(()) };
+        let entry = self.entry(id)?;
         let mut options = CallOptions::new();
         options.extensions.insert_own(Exact);
         let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);

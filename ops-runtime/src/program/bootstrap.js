@@ -74,6 +74,9 @@
     return typeof value.next === 'function' ? ['an iterator', 'use Array.from(..)'] : undefined;
   };
 
+  // As JSON does it: a number object is a number.
+  const unboxed = (value) => (value instanceof Number || value instanceof BigInt ? value.valueOf() : value);
+
   // The name of what a call is given.
   const INPUT = 'the input';
 
@@ -85,8 +88,9 @@
       const path = around.map((one) => one.key).concat([key]).filter((part) => part !== '').join('.');
       throw new TypeError(`${name} has ${kind}${path ? ` at \`${path}\`` : ''}, ${why}: ${help}`);
     };
-    const visit = function (key, member) {
+    const visit = function (key, given) {
       while (around.length && around[around.length - 1].value !== this) around.pop();
+      const member = typeof given === 'object' ? unboxed(given) : given;
       switch (typeof member) {
         // Half of a surrogate pair is no text in JSON.
         case 'string': return member.toWellFormed();
@@ -98,13 +102,21 @@
             return none('a whole number beyond 2^53', key, help, 'which JavaScript rounds');
           }
           return member;
+        // JSON has `null` in its place, which may mean something else to the operation. A member of an object is left out.
+        case 'undefined':
+          return name === INPUT && isArray(this) ? none('undefined', key, 'use null, or leave it out') : member;
         case 'function': return none('a function', key, 'call it, or leave it out');
         case 'symbol': return none('a symbol', key, 'use a string');
         case 'bigint':
           if (lenient) return `${member}n`;
           return has64Bits(member) ? `${mark}${member}` : none('a BigInt beyond 64 bits', key, 'use String(..)');
         case 'object': {
-          if (member === null) return member;
+          // A date has become JSON already, and an invalid one is `null` there.
+          if (member === null) {
+            const own = this[key];
+            const isDate = own instanceof Date && !isFinite(own.getTime());
+            return isDate ? none('an invalid date', key, 'use null, or leave it out') : member;
+          }
           if (around.some((one) => one.of === member)) return none('a cycle', key, 'leave it out');
           const [kind, help] = foreign(member) ?? [];
           if (kind) return none(kind, key, help);

@@ -31,6 +31,9 @@ pub struct Report {
     /// did not have.
     #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "gateways alone keep what has not gone on"))]
     pub(crate) has_gone_on: bool,
+    /// True if its journal had a call without a result when the run began: a program that waits has one.
+    #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "gateways alone keep what has not gone on"))]
+    pub(crate) had_pending: bool,
 }
 
 /// The outcome of a run.

@@ -87,13 +87,15 @@ impl<'a> Run<'a> {
     }
 
     pub(super) async fn run(mut self) -> Report {
+        let had_pending = self.journal.calls.iter().any(|entry| entry.answer.is_none());
         let result = self.drive().await;
         let mut warnings = Vec::new();
         if let Err(failure) = &result {
             self.settle_started(failure.reason, &mut warnings).await;
         }
         let (outcome, logs, mut late) = (Outcome::Done(Value::Null), Vec::new(), None);
-        let mut report = Report { outcome, logs, calls: self.made, warnings, has_gone_on: self.has_gone_on };
+        let (calls, has_gone_on) = (self.made, self.has_gone_on);
+        let mut report = Report { outcome, logs, calls, warnings, has_gone_on, had_pending };
         if let Some(instance) = &mut self.instance {
             let guest = instance.guest();
             report.logs = std::mem::take(&mut guest.logs);

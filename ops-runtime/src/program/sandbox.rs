@@ -190,7 +190,7 @@ fn differs() -> Report {
 impl Report {
     pub(super) fn failed(failure: Failure) -> Self {
         let (logs, warnings) = (Vec::new(), Vec::new());
-        Self { outcome: Outcome::Failed(failure), logs, calls: 0, warnings, has_gone_on: false }
+        Self { outcome: Outcome::Failed(failure), logs, calls: 0, warnings, has_gone_on: false, had_pending: false }
     }
 }
 

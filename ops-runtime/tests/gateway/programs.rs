@@ -450,7 +450,8 @@ async fn a_program_for_which_there_is_no_room_waits_with_its_answers() {
     let waits = client.call("execute", json!({ "code": code })).await;
     let (key, ask) = (part(&waits, "\"resume\": \"", '"'), part(&waits, "(key ", ')'));
     let agreed = json!({ "code": code, "resume": key, "approve": [ask] });
-    for limits in [Limits::new().with_memory(1), Limits::new().with_time(Duration::ZERO)] {
+    let limits = Limits::new;
+    for limits in [limits().with_memory(1), limits().with_time(Duration::ZERO), limits().with_source(1)] {
         let full = built(limits).await.unwrap();
         let told = owner(&full).await.call("execute", agreed.clone()).await;
         assert!(text(&told).starts_with("The program did not go on: the program "), "{told}");

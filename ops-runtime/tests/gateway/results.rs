@@ -1,6 +1,5 @@
 //! Results that are too long for a model.
 
-use ops_runtime::ResponseEnvelope;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::content::ContentBlock;
 use ops_runtime::envelope::McpMeta;
@@ -8,6 +7,7 @@ use ops_runtime::gateway::ResultLimits;
 #[cfg(feature = "program")]
 use ops_runtime::gateway::Tools;
 use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use crate::fixture::{Shop, owner, texts};
@@ -187,5 +187,26 @@ async fn the_texts_of_a_result_have_the_room_of_one() {
             result = client.call("call", arguments).await;
         }
         assert_eq!(read, (0..rows).map(|row| format!("row {row}")).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn failed_items_of_a_subscription_are_told() {
+    static PRICES: OperationSpec = OperationSpec::subscription("shop.prices");
+    let shop = Shop::new();
+    let items = |_, _| async move {
+        let item = |n: u32| if n == 2 { Err(CallError::new("NO_PRICE", "it is gone")) } else { Ok(json!(n)) };
+        Ok(futures_util::stream::iter((0..3).map(item)))
+    };
+    shop.registry.register(Registration::new(&PRICES, Handler::dynamic_stream(items))).unwrap();
+    let gateway = shop.gateway().build().await.unwrap();
+    let listed = owner(&gateway).await.call("call", json!({ "id": "shop.prices" })).await;
+    assert_eq!(texts(&listed)[1..], ["Of these items, 1 failed: it is `{ error }` in the list."], "{listed}");
+    #[cfg(feature = "program")]
+    {
+        let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+        let code = "return (await ops.shop.prices()).length";
+        let done = owner(&gateway).await.call("execute", json!({ "code": code })).await;
+        assert_eq!(texts(&done), ["3", "Of `shop.prices`, 1 failed: it is `{ error }` in the list."], "{done}");
     }
 }

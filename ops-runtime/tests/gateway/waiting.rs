@@ -1,15 +1,17 @@
 //! Programs of models that wait, and what may not happen while they do.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use ops_runtime::access::CallPolicy;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::gateway::{CallerLimits, Gateway, ResultLimits, Tools};
 use ops_runtime::http::HttpConfig;
 use ops_runtime::mcp::McpPeer;
-use ops_runtime::program::{Limits, MemoryStore};
+use ops_runtime::program::{Hold, Journal, JournalStore, Limits, MemoryStore};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, Context};
 use serde_json::{Value, json};
@@ -220,4 +222,123 @@ async fn a_decision_is_taken_only_by_a_program_that_goes_on() {
     assert_eq!(kept.outcomes(&gateway).await, ["shop.wait ok"]);
     client.call("execute", declined).await;
     assert_eq!(kept.outcomes(&gateway).await, ["shop.renamePet ACCESS_DENIED"]);
+}
+
+/// An operation that a test takes away, and registers again.
+fn mail() -> Registration {
+    static SEND: OperationSpec = OperationSpec::mutation("mail.send");
+    Registration::new(&SEND, Handler::dynamic(|_: Value, _: Context| async { Ok::<_, CallError>(json!("sent")) }))
+}
+
+#[tokio::test]
+async fn a_program_waits_while_one_of_its_operations_is_missing() {
+    let shop = Shop::new();
+    shop.registry.register(mail()).unwrap();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "
+        const first = await ops.shop.renamePet({ petId: 7, name: 'Max' });
+        return [first.renamed, await ops.mail.send({})];
+    ";
+    let mut arguments = json!({ "code": code });
+    for renamed in 0..2 {
+        let waits = client.call("execute", arguments).await;
+        assert_eq!(shop.renamed(), renamed, "{waits}");
+        let (key, ask) = (part(&waits, "\"resume\": \"", '"'), part(&waits, "(key ", ')'));
+        arguments = json!({ "code": code, "resume": key, "approve": [ask] });
+    }
+    shop.registry.remove("mail.send").unwrap();
+    let told = client.call("execute", arguments.clone()).await;
+    assert!(text(&told).starts_with("The program did not go on: TypeError: there is no ops.mail"), "{told}");
+    assert!(text(&told).contains("It waits as before, with the answers of the user"), "{told}");
+    shop.registry.register(mail()).unwrap();
+    let done = client.call("execute", json!({ "code": code, "resume": arguments["resume"] })).await;
+    assert_eq!((text(&done), shop.renamed()), (r#"["Max","sent"]"#, 1), "{done}");
+}
+
+/// A store that keeps the journals of ended programs, as if their calls were cancelled right before they end.
+struct Lasting(MemoryStore);
+
+impl JournalStore for Lasting {
+    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Option<Journal>>> {
+        self.0.load(name)
+    }
+
+    fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
+        self.0.save(name, journal)
+    }
+
+    fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>> {
+        self.0.hold(name)
+    }
+
+    fn remove<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_fails_at_its_end_waits_no_more() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).with_program_store(Lasting(MemoryStore::new()));
+    let gateway = gateway.build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let code = "await ops.shop.renamePet({ petId: 7, name: 'Max' }); throw new Error('no such shelf')";
+    let waits = client.call("execute", json!({ "code": code })).await;
+    let (key, ask) = (part(&waits, "\"resume\": \"", '"'), part(&waits, "(key ", ')'));
+    for arguments in [
+        json!({ "code": code, "resume": key, "approve": [ask] }),
+        // All its calls are in the journal.
+        json!({ "code": code, "resume": key }),
+    ] {
+        let failed = client.call("execute", arguments).await;
+        assert!(text(&failed).starts_with("The program failed: no such shelf"), "{failed}");
+        assert_eq!(shop.renamed(), 1, "{failed}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_not_declined_because_its_operation_is_missing() {
+    let shop = Shop::new();
+    shop.registry.register(mail()).unwrap();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let form = json!({ "elicitation": {} });
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], form).await;
+    let code = "
+        const [first, second] = await Promise.all([ops.shop.renamePet({ petId: 7, name: 'Max' }), ops.mail.send({})]);
+        return [first.renamed, second];
+    ";
+    let id = client.send("tools/call", json!({ "name": "execute", "arguments": { "code": code } })).await;
+    let question = client.receive().await;
+    // While the user thinks about the first call, the operation of the second one goes away.
+    shop.registry.remove("mail.send").unwrap();
+    client.respond(&question["id"], json!({ "action": "accept" })).await;
+    let waits = client.answer(id).await["result"].clone();
+    assert!(text(&waits).starts_with("OPERATION_NOT_FOUND: "), "{waits}");
+    assert!(text(&waits).contains("The program asks for `mail.send`, and waits"), "{waits}");
+    shop.registry.register(mail()).unwrap();
+    let arguments = json!({ "code": code, "resume": part(&waits, "\"resume\": \"", '"') });
+    let id = client.send("tools/call", json!({ "name": "execute", "arguments": arguments })).await;
+    let question = client.receive().await;
+    assert!(question["params"]["message"].as_str().unwrap().contains("mail.send"), "{question}");
+    client.respond(&question["id"], json!({ "action": "accept" })).await;
+    let done = client.answer(id).await["result"].clone();
+    assert_eq!((text(&done), shop.renamed()), (r#"["Max","sent"]"#, 1), "{done}");
+}
+
+#[tokio::test]
+async fn a_call_of_an_operation_that_is_missing_is_not_a_denied_one() {
+    static CLOSE: OperationSpec = OperationSpec::query("shop.close");
+    let shop = Shop::new();
+    shop.registry.register(mail()).unwrap();
+    let registry = shop.registry.clone();
+    let close = move |_: Value, _: Context| {
+        registry.remove("mail.send");
+        async { Ok::<_, CallError>(Value::Null) }
+    };
+    shop.registry.register(Registration::new(&CLOSE, Handler::dynamic(close))).unwrap();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let code = "await ops.shop.close({}); try { await ops.mail.send({}) } catch (error) { return error.code }";
+    let done = owner(&gateway).await.call("execute", json!({ "code": code })).await;
+    assert_eq!(text(&done), "OPERATION_NOT_FOUND", "{done}");
 }

@@ -1,8 +1,10 @@
 //! The credentials of calls of HTTP APIs: what is sent, to which hosts, and what to set if there are none.
 
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::time::Duration;
 
-use ops_runtime::binding::{SecurityKind, SecurityScheme};
+use ops_runtime::binding::{ParameterLocation, SecurityKind, SecurityScheme};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, HttpClient, HttpConfig};
 use serde_json::Value;
@@ -11,6 +13,7 @@ use url::Url;
 use crate::arguments::CallCredentials;
 use crate::failure::Failure;
 use crate::modules::is_url;
+use crate::report::{clean, label};
 
 /// How HTTP operations are called.
 pub(crate) fn config(
@@ -65,6 +68,43 @@ impl CallCredentials {
     pub(crate) fn is_given(&self) -> bool {
         self.given.is_given() || self.credentials_env.is_some()
     }
+
+    /// Warns of each `--header` that a credential for these operations replaces.
+    fn warn_of_replaced<'a>(&self, operations: impl IntoIterator<Item = &'a OperationSpec>) -> Result<(), Failure> {
+        let mut replaced = BTreeSet::new();
+        if self.given.bearer_env.is_some() || self.given.bearer_file.is_some() {
+            replaced.insert(AUTHORIZATION.to_owned());
+        }
+        if self.credentials_env.is_some() {
+            let ways = operations.into_iter().filter_map(OperationSpec::http).flat_map(|http| http.security.iter());
+            replaced.extend(ways.flat_map(|way| way.schemes.iter()).filter_map(header));
+        }
+        for (name, _) in self.given.headers()? {
+            if replaced.contains(&name.to_ascii_lowercase()) {
+                let name = clean(name);
+                let message =
+                    format!("a credential in the header `{name}` replaces the one of `--header`: pass one of them");
+                // If standard error is closed, there is no way to report it.
+                let _ = writeln!(anstream::stderr().lock(), "{}: {message}", label("warning"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The header of most credentials, in lower case.
+const AUTHORIZATION: &str = "authorization";
+
+/// The header of a credential for a scheme, in lower case. `None` if it is in another place.
+fn header(scheme: &SecurityScheme) -> Option<String> {
+    match &scheme.kind {
+        SecurityKind::Basic
+        | SecurityKind::Bearer
+        | SecurityKind::OAuth2 { .. }
+        | SecurityKind::OpenIdConnect { .. } => Some(AUTHORIZATION.to_owned()),
+        SecurityKind::ApiKey { location: ParameterLocation::Header, name } => Some(name.to_ascii_lowercase()),
+        _ => None,
+    }
 }
 
 /// What to set for operations whose credentials are not set.
@@ -72,6 +112,8 @@ impl CallCredentials {
 pub(crate) struct Lack(Option<String>);
 
 impl Lack {
+    /// Warns of headers that credentials replace.
+    ///
     /// # Errors
     /// If credentials are to be read from the environment, and it has none that suffice for any of the operations.
     pub(crate) fn of<'a>(
@@ -79,6 +121,7 @@ impl Lack {
         credentials: &CallCredentials,
         operations: impl IntoIterator<Item = &'a OperationSpec> + Clone,
     ) -> Result<Self, Failure> {
+        credentials.warn_of_replaced(operations.clone())?;
         let client = HttpClient::new(config).map_err(|error| Failure::Usage(error.message().to_owned()))?;
         let Some(told) = client.without_credentials(operations.clone()) else { return Ok(Self(None)) };
         if credentials.credentials_env.is_some() {

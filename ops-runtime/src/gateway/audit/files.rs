@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::adapter::Bodies;
 use crate::gateway::size::size_of;
 use crate::run::registry::Entry;
+use crate::run::schemas::WhichFiles;
 use crate::{Body, Context};
 
 /// The size of an input: that of its JSON, and of the bodies beside it if known.
@@ -17,9 +18,19 @@ pub(in crate::gateway) fn size(input: &Value, context: Option<&Context>) -> Opti
     Some(size.saturating_sub(placeholders).saturating_add(usize::try_from(beside).unwrap_or(usize::MAX)))
 }
 
-/// An input in which each file is replaced by its description: a body beside it, or a string that is described as
-/// bytes.
+/// An input for the log: each file is replaced by its description, and so is each text that may be a file. A file is a
+/// body beside the input, or a string that is described as bytes.
 pub(in crate::gateway) fn told<'v>(entry: &Entry, input: &'v Value, context: Option<&Context>) -> Cow<'v, Value> {
+    described(entry, input, context, WhichFiles::Possible)
+}
+
+/// An input for a user who is asked about the call: each file is replaced by its description, but no text that may be a
+/// plain one. It could say anything, and the user would not see it.
+pub(in crate::gateway) fn asked<'v>(entry: &Entry, input: &'v Value, context: Option<&Context>) -> Cow<'v, Value> {
+    described(entry, input, context, WhichFiles::Certain)
+}
+
+fn described<'v>(entry: &Entry, input: &'v Value, context: Option<&Context>, which: WhichFiles) -> Cow<'v, Value> {
     let (bodies, files) = (bodies(context), entry.schemas.files(&entry.spec));
     if bodies.is_none() && files.is_none() {
         return Cow::Borrowed(input);
@@ -40,7 +51,7 @@ pub(in crate::gateway) fn told<'v>(entry: &Entry, input: &'v Value, context: Opt
         }
     }
     if let Some(files) = files {
-        files.each(&mut told, |file| {
+        files.each(&mut told, which, |file| {
             *file = json!({ "bytes": Body::length_of_text(file.as_str().unwrap_or_default()) })
         });
     }

@@ -26,7 +26,8 @@ pub(super) enum Stays {
     Other,
     /// It may wait: its journal could not be read.
     Perhaps,
-    /// It still waits: there was no room for it, or no time, before it went on.
+    /// It still waits: it failed before it went on. For example there was no room for it, or an operation that it calls is
+    /// missing at the moment.
     Waits,
 }
 
@@ -38,7 +39,10 @@ impl Stays {
                 Reason::Differs if report.calls == 0 => Self::Other,
                 // A program that has begun, and then behaves differently, reports that itself.
                 Reason::Differs | Reason::Journal => Self::Perhaps,
+                // Its calls are made, and its journal is the only way to go on without making them again.
                 Reason::Time | Reason::Memory | Reason::Engine if !report.has_gone_on => Self::Waits,
+                // Without a pending call, it failed by itself at its end, and would do so again.
+                _ if !report.has_gone_on && report.had_pending => Self::Waits,
                 _ => Self::No,
             },
             _ => Self::No,
