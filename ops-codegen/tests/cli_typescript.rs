@@ -84,3 +84,27 @@ fn only_chosen_operations_are_written_and_foreign_files_stay() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn the_file_stays_if_a_document_cannot_be_read() {
+    let folder = folder("partial");
+    let arguments = ["--lang", "ts", ".", "-o", "../partial.d.ts"];
+    let from = folder.join("documents");
+    std::fs::create_dir_all(&from).unwrap();
+    for name in ["shop.json", "math.json"] {
+        std::fs::rename(folder.join(name), from.join(name)).unwrap();
+    }
+    assert!(ops(&from, &arguments).status.success());
+    let text = std::fs::read_to_string(folder.join("partial.d.ts")).unwrap();
+    assert!(text.contains("namespace math") && text.contains("namespace shop"), "{text}");
+
+    std::fs::write(from.join("shop.json"), "{ \"openapi\": \"3.1.0\", ").unwrap();
+    for (more, told) in [(&[][..], "partial.d.ts was not written"), (&["--check"], "partial.d.ts was not compared")] {
+        let output = ops(&from, &[&arguments[..], more].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        assert!(stderr.contains(told) && stderr.contains("shop.json") && !stderr.contains("differs"), "{stderr}");
+        assert_eq!(std::fs::read_to_string(folder.join("partial.d.ts")).unwrap(), text);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

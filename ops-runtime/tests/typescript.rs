@@ -112,6 +112,22 @@ fn schemas_become_types() {
             json!({ "properties": { "a": {}, "b": {} }, "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] }),
             "{ a?: unknown; b?: unknown } & ({ a: unknown } | { b: unknown })",
         ),
+        // To null and to texts, names of properties mean nothing.
+        (
+            json!({
+                "type": ["object", "null"], "properties": { "a": {} },
+                "anyOf": [{ "required": ["a"] }, { "required": ["b"] }],
+            }),
+            "({ a?: unknown } | null) & ({ a: unknown } | { b: unknown } | null)",
+        ),
+        (
+            json!({ "type": ["string", "object"], "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] }),
+            "string | { [key: string]: unknown }",
+        ),
+        (
+            json!({ "properties": { "a": {} }, "anyOf": [{ "required": ["a"] }, { "type": "null" }] }),
+            "({ a?: unknown } | null) & ({ a: unknown } | null)",
+        ),
         (json!({ "type": "string", "not": { "const": "a" } }), "string"),
         (json!({ "$ref": "#/$defs/Gone" }), "unknown"),
     ] {
@@ -142,6 +158,17 @@ fn definitions_may_be_circular_and_have_any_name() {
     let text = body(&taking(all, circle), Detail::Whole);
     assert!(text.contains("type A = string;") && text.contains("type B = C | string;"), "{text}");
     assert!(text.contains("type C = unknown;"), "{text}");
+
+    // What is named may be null, to which the names of properties beside it mean nothing.
+    let pet = json!({ "Pet": { "type": ["object", "null"], "properties": { "id": { "type": "number" } } } });
+    for schema in [
+        json!({ "$ref": "#/$defs/Pet", "required": ["id"] }),
+        json!({ "allOf": [{ "$ref": "#/$defs/Pet" }], "required": ["id"] }),
+    ] {
+        let text = body(&taking(schema, pet.clone()), Detail::Whole);
+        let (one, other) = ("Pet & ({ id: number } | null)", "({ id: number } | null) & Pet");
+        assert!(text.contains(one) || text.contains(other), "{text}");
+    }
 
     // Names that are alike, forbidden, or attacks.
     let hostile = json!({
@@ -279,16 +306,33 @@ fn directions_make_two_types_of_a_definition_where_they_differ() {
 fn what_is_for_the_other_side_is_not_required_of_this_one() {
     let document = json!({
         "openapi": "3.1.0", "info": { "title": "a", "version": "1" },
-        "components": { "schemas": { "Stored": { "type": "object", "properties": {
-            "id": { "type": "integer", "readOnly": true } } } } },
+        "components": { "schemas": {
+            "Stored": { "type": "object", "properties": { "id": { "type": "integer", "readOnly": true } } },
+            "When": { "type": "string", "readOnly": true },
+        } },
         "paths": { "/pets": { "post": { "operationId": "add", "requestBody": { "required": true, "content": {
-            "application/json": { "schema": { "required": ["id", "name"], "properties": { "name": { "type": "string" } },
+            "application/json": { "schema": { "required": ["id", "name", "made"],
+                "properties": {
+                    "name": { "type": "string" },
+                    "made": { "anyOf": [{ "$ref": "#/components/schemas/When" }, { "type": "null" }] },
+                },
                 "allOf": [{ "$ref": "#/components/schemas/Stored" }] } } } },
             "responses": { "204": { "description": "ok" } } } } },
     });
     let api = openapi::read(&document, &ReadOptions::new().with_namespace("a")).unwrap().0;
     let text = body(&api.operations[0], Detail::Whole);
-    assert!(text.contains("name: string") && !text.contains("id"), "{text}");
+    assert!(text.contains("name: string") && !text.contains("id") && !text.contains("made"), "{text}");
+}
+
+#[test]
+fn a_variant_that_may_be_null_has_its_tag() {
+    let cat = json!({ "Cat": { "type": ["object", "null"], "properties": { "lives": { "type": "number" } } } });
+    let pet = json!({
+        "oneOf": [{ "$ref": "#/$defs/Cat" }],
+        "discriminator": { "propertyName": "kind", "mapping": { "cat": "#/$defs/Cat" } },
+    });
+    let text = body(&taking(pet, cat), Detail::Whole);
+    assert!(text.contains("Cat & ({ kind?: \"cat\" } | null)"), "{text}");
 }
 
 /// One type that several functions hold in their schemas is one type; another of the same name is another.

@@ -15,7 +15,10 @@ const HEAD: &str = "\
 export {};
 
 declare global {
-  /** The operations, as programs call them. */
+  /**
+   * The operations, as programs call them.
+   * To a program, a whole number beyond 2^53 comes as a BigInt, also where the type is `number`.
+   */
   namespace ops {";
 const TAIL: &str = r#"
   }

@@ -105,7 +105,7 @@ impl<'a> Function<'a> {
         };
         lines.retain(|line| words == Words::All || !line.is_empty());
         if spec.kind == OperationKind::Subscription {
-            lines.push("A stream: gives its first items as a list.".to_owned());
+            lines.push("A stream: gives its first items as a list. One that failed is `{ error }`.".to_owned());
         }
         if spec.deprecated {
             lines.push("@deprecated".to_owned());

@@ -8,6 +8,7 @@ use super::doc;
 use super::scope::{Scope, Side};
 use super::text;
 use super::tree::{Doc, MAX_UNION, Object, Property, Type, WEIGHT};
+use crate::model::keywords::certain;
 use crate::pointer;
 
 /// What is nested deeper is `unknown`.
@@ -56,6 +57,30 @@ impl<'n> Tags<'n> {
             values.entry(pointer::reference(to)).or_default().push(value);
         }
         Some(Self { property, values, told: HashSet::new() })
+    }
+}
+
+/// What a value may be besides one of a type, to which alone some keywords mean something.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Other {
+    Nothing,
+    Null,
+    Any,
+}
+
+impl Other {
+    /// By the types that a schema names; `None` if it names none.
+    fn named(node: &Node, kind: &str) -> Option<Self> {
+        let of = |named: &Value| match named.as_str() {
+            Some("null") => Self::Null,
+            Some(named) if named == kind => Self::Nothing,
+            _ => Self::Any,
+        };
+        match node.get("type")? {
+            Value::Array(named) => Some(named.iter().map(of).max().unwrap_or(Self::Nothing)),
+            named @ Value::String(_) => Some(of(named)),
+            _ => None,
+        }
     }
 }
 
@@ -126,6 +151,18 @@ impl<'s, 'a> Lower<'s, 'a> {
                 parts.push(Type::union(variants));
             }
         }
+        // Names of properties mean nothing to values that are no objects.
+        if is_joined && parts.iter().any(Type::is_untyped) {
+            match Other::named(node, "object").unwrap_or_else(|| self.others(node, "object", 0)) {
+                Other::Nothing => {}
+                Other::Null => {
+                    for part in parts.iter_mut().filter(|part| part.is_untyped()) {
+                        *part = Type::union([std::mem::replace(part, Type::Never), Type::Null]);
+                    }
+                }
+                Other::Any => parts.retain(|part| !part.is_untyped()),
+            }
+        }
         let type_ = Type::intersection(parts);
         let is_nullable = is_null || node.get("nullable") == Some(&Value::Bool(true));
         if is_nullable { Type::union([type_, Type::Null]) } else { type_ }
@@ -182,14 +219,13 @@ impl<'s, 'a> Lower<'s, 'a> {
         let (Some(tags), Some(target)) = (tags, target) else { return type_ };
         let tag = tags.property;
         let listed = tags.values.get(target);
-        let is_open = match self.property(variant, tag, 0) {
+        let found = self.property(variant, tag, 0);
+        let other = self.others(&Map::from_iter([("$ref".to_owned(), target.into())]), "object", 0);
+        let is_open = match found {
             // Values that the variant itself lists are not others.
             Some(Found::Of(found)) => found == Type::String && listed.is_some(),
             Some(Found::Omitted) => false,
-            None => {
-                let target = Map::from_iter([("$ref".to_owned(), target.into())]);
-                !self.may_be_other(&target, "object", 0)
-            }
+            None => other != Other::Any,
         };
         if !is_open {
             return type_;
@@ -205,7 +241,9 @@ impl<'s, 'a> Lower<'s, 'a> {
             _ => Type::String,
         };
         let tag = Property { name: tag.to_owned(), is_optional: true, type_: told, doc: Doc::default() };
-        Type::intersection([type_, Type::Object(Object { properties: vec![tag], ..Object::default() })])
+        let tag = Type::Object(Object { properties: vec![tag], ..Object::default() });
+        let null = (other == Other::Null).then_some(Type::Null);
+        Type::intersection([type_, Type::union([tag].into_iter().chain(null))])
     }
 
     /// The type of a property, wherever a schema describes it.
@@ -214,7 +252,7 @@ impl<'s, 'a> Lower<'s, 'a> {
             return None;
         }
         if let Some(property) = schema.get("properties").and_then(|all| all.get(name)) {
-            if self.is_omitted(property) {
+            if self.is_omitted(property, 0) {
                 return Some(Found::Omitted);
             }
             // Its type is made where it is described, too. If such types nest, that doubles the work at each level.
@@ -250,32 +288,41 @@ impl<'s, 'a> Lower<'s, 'a> {
                 return Type::Unknown;
             };
             // What else the schema says may be for values of other types as well, to which the keywords mean nothing.
-            return if self.may_be_other(node, kind, 0) { Type::Unknown } else { self.kind(kind, node) };
+            return match self.others(node, kind, 0) {
+                Other::Nothing => self.kind(kind, node),
+                Other::Null => Type::union([self.kind(kind, node), Type::Null]),
+                Other::Any => Type::Unknown,
+            };
         }
         let kinds: Vec<Type> = named.into_iter().map(|kind| self.kind(kind, node)).collect();
         Type::union(kinds)
     }
 
-    /// True if what stands beside the keywords for one type names another.
-    fn may_be_other(&self, node: &Node, kind: &str, hops: usize) -> bool {
+    /// What a value may be by what stands beside the keywords for one type.
+    fn others(&self, node: &Node, kind: &str, hops: usize) -> Other {
         let may_look = self.scope.budget.looks(1);
         if !is_composed(node) {
-            return false;
+            return Other::Nothing;
         }
         if !may_look {
-            return true;
+            return Other::Any;
         }
-        let other = |schema: &Value| {
-            let Some(node) = schema.as_object() else { return false };
-            match node.get("type") {
-                Some(Value::String(named)) => named != kind && named != "null",
-                Some(Value::Array(named)) => named.iter().any(|named| named != kind && named != "null"),
-                _ => hops < HOPS && self.may_be_other(node, kind, hops + 4),
-            }
+        let of = |schema: &Value| match schema.as_object() {
+            Some(node) => Other::named(node, kind).unwrap_or_else(|| match hops < HOPS {
+                true => self.others(node, kind, hops + 4),
+                false => Other::Nothing,
+            }),
+            None => Other::Nothing,
         };
         let target = node.get("$ref").and_then(Value::as_str).and_then(|target| self.scope.target(self.table, target));
-        target.is_some_and(|held| other(held.value()))
-            || ["allOf", "anyOf", "oneOf"].iter().any(|keyword| list(node, keyword).take(100).any(other))
+        let mut found = target.map_or(Other::Nothing, |held| of(held.value()));
+        for part in ["allOf", "anyOf", "oneOf"].iter().flat_map(|keyword| list(node, keyword).take(100)) {
+            if found == Other::Any {
+                break;
+            }
+            found = found.max(of(part));
+        }
+        found
     }
 
     fn kind(&mut self, kind: &str, node: &Node) -> Type {
@@ -295,7 +342,7 @@ impl<'s, 'a> Lower<'s, 'a> {
         let described = node.get("properties").and_then(Value::as_object);
         let mut properties = Vec::new();
         for (name, schema) in described.into_iter().flatten() {
-            if self.is_omitted(schema) {
+            if self.is_omitted(schema, 0) {
                 continue;
             }
             properties.push(Property {
@@ -354,15 +401,19 @@ impl<'s, 'a> Lower<'s, 'a> {
         Type::Object(Object { properties, others: others.map(Box::new), is_open })
     }
 
-    /// True if a property is not for this side: it says so, or what it refers to does.
-    fn is_omitted(&self, property: &Value) -> bool {
+    /// True if a property is not for this side: it says so, or what it refers to and is part of does, null aside.
+    fn is_omitted(&self, property: &Value, hops: usize) -> bool {
         if self.side.omits(property) {
             return true;
         }
+        let is_more = property.as_object().is_some_and(is_composed);
+        if !is_more || hops > HOPS || !self.scope.budget.looks(1) {
+            return false;
+        }
         let target = property.get("$ref").and_then(Value::as_str);
-        target
-            .and_then(|target| self.scope.target(self.table, target))
-            .is_some_and(|held| self.side.omits(held.value()))
+        let target = target.and_then(|target| self.scope.target(self.table, target));
+        target.is_some_and(|held| self.is_omitted(held.value(), hops + 4))
+            || certain(property).take(HOPS).any(|part| self.is_omitted(part, hops + 4))
     }
 
     fn array(&mut self, node: &Node) -> Type {

@@ -73,6 +73,14 @@ impl Type {
             if object.properties.is_empty() && object.others.as_deref() == Some(&Self::Unknown))
     }
 
+    /// True if nothing is known but that some properties are there, or others instead.
+    pub(super) fn is_untyped(&self) -> bool {
+        match self {
+            Self::Union(parts) => parts.iter().all(Self::is_untyped_object),
+            other => other.is_untyped_object(),
+        }
+    }
+
     /// True if nothing is known but that some properties are there.
     fn is_untyped_object(&self) -> bool {
         matches!(self, Self::Object(object)

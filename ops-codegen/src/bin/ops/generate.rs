@@ -44,7 +44,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
         }
         return Failure::of_unreadable(unreadable.len(), None);
     }
+    // One file holds the operations of all documents: it would lose those of the documents that could not be read.
+    let is_partial = declared.is_some() && !unreadable.is_empty();
     let targets = match &declared {
+        Some(_) if is_partial => Vec::new(),
         Some(text) => vec![(output.clone(), text.as_str())],
         None => targets(&output, &modules)?,
     };
@@ -63,6 +66,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
         is_current = written.is_empty();
         None
     };
+    if is_partial {
+        let what = if arguments.check { "compared" } else { "written" };
+        eprint_line(&format!("{} was not {what}, as not all documents could be read", output.display()));
+    }
     // Nothing is known about files that could not be read.
     if is_current && failed.is_none() && unreadable.is_empty() {
         eprint_line("all files are up to date");

@@ -1,7 +1,10 @@
 export {};
 
 declare global {
-  /** The operations, as programs call them. */
+  /**
+   * The operations, as programs call them.
+   * To a program, a whole number beyond 2^53 comes as a BigInt, also where the type is `number`.
+   */
   namespace ops {
     namespace shop {
       /** Adds a pet. */
@@ -33,7 +36,7 @@ declare global {
       }): Promise<Pet>;
       /**
        * Streams sales as they come.
-       * A stream: gives its first items as a list.
+       * A stream: gives its first items as a list. One that failed is `{ error }`.
        */
       function watchSales(): Promise<{
         price: number;

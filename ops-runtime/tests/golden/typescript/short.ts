@@ -104,7 +104,7 @@ declare namespace ops.shop {
 declare namespace ops.shop {
   /**
    * Streams sales as they come.
-   * A stream: gives its first items as a list.
+   * A stream: gives its first items as a list. One that failed is `{ error }`.
    * Cut: to describe it with the detail "whole" gives all of it.
    */
   function watchSales(): Promise<{

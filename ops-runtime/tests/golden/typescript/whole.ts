@@ -119,7 +119,7 @@ declare namespace ops.shop {
 declare namespace ops.shop {
   /**
    * Streams sales as they come.
-   * A stream: gives its first items as a list.
+   * A stream: gives its first items as a list. One that failed is `{ error }`.
    */
   function watchSales(): Promise<{
     price: number;
