@@ -169,7 +169,8 @@ pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
     value: &T,
 ) -> Result<(), M::Error> {
     // It may be among what the variant keeps without declaring it.
-    if !value.writes(name) && !(T::Slots::KEEPS && written::writes(value, name)) {
+    let is_written = value.writes(name) || T::Slots::KEEPS && written::writes(value, name);
+    if !is_written {
         m.serialize_entry(name, &literal)?;
     }
     value.write(m)

@@ -339,7 +339,7 @@ async fn lists_come_in_pages_and_end() {
     let all = connect(faulty("")).await;
     let pages = connect(faulty("pages")).await;
     assert_eq!(pages.tools(), all.tools());
-    assert_eq!(pages.operations().len(), 19);
+    assert_eq!(pages.operations().len(), 20);
     for client in [all, pages] {
         client.close().await;
     }

@@ -71,7 +71,7 @@ pub(super) fn beyond(schema: &Schema, definitions: &Definitions) -> Beyond {
         if CLOSE.iter().any(|keyword| node.get(*keyword) == Some(&Value::Bool(false))) {
             beyond = Beyond::Closed;
         }
-        CONSTRAINTS.iter().any(|keyword| node.contains_key(*keyword)) || bounds_narrow(node)
+        CONSTRAINTS.iter().any(|keyword| node.contains_key(*keyword)) || bounds_differ(node)
     });
     if constrained || schema.is_made() && is_extended(&root) { Beyond::Constraints } else { beyond }
 }
@@ -135,7 +135,7 @@ pub(super) fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bo
 
 /// True if `minimum` or `maximum` is another than that of the integer type of `format`: narrower, or wider, which selects
 /// a larger type.
-fn bounds_narrow(node: &Map<String, Value>) -> bool {
+fn bounds_differ(node: &Map<String, Value>) -> bool {
     let (minimum, maximum) = match node.get("format").and_then(Value::as_str) {
         Some("uint8") => (0.0, f64::from(u8::MAX)),
         Some("uint16") => (0.0, f64::from(u16::MAX)),
@@ -147,7 +147,7 @@ fn bounds_narrow(node: &Map<String, Value>) -> bool {
         _ => (f64::NEG_INFINITY, f64::INFINITY),
     };
     let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
-    let differs = |keyword: &str, own: f64| bound(keyword).is_some_and(|bound| bound < own || bound > own);
+    let differs = |keyword: &str, own: f64| bound(keyword).is_some_and(|bound| bound != own);
     differs("minimum", minimum) || differs("maximum", maximum)
 }
 
