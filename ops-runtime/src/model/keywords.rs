@@ -98,6 +98,18 @@ fn is_null(schema: &Value) -> bool {
     schema.get("type").is_some_and(|kind| kind == "null") || schema.get("const").is_some_and(Value::is_null)
 }
 
+/// The schemas of the properties that the schema of an object does not declare.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn undeclared(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    ["additionalProperties", "unevaluatedProperties"].into_iter().filter_map(move |keyword| schema.get(keyword))
+}
+
+/// True if the schema of an object describes properties by patterns of their names.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn has_patterns(schema: &Map<String, Value>) -> bool {
+    schema.get("patternProperties").and_then(Value::as_object).is_some_and(|patterns| !patterns.is_empty())
+}
+
 /// The schemas right inside a schema that its values have to do with: not its definitions.
 #[cfg(feature = "registry")]
 pub(crate) fn applied(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {

@@ -53,7 +53,7 @@ async fn ask_for(raw: &mut Raw, hub: &Hub, probe: &Probe, answers: usize, bytes:
     probe.let_go();
 }
 
-/// Waits until a hub runs no more requests. Nobody has to read the responses for that.
+/// Waits until a hub runs no more requests, even if their responses are not read.
 async fn done(hub: &Hub) {
     eventually("none of them runs any more", || hub.running() == 0).await;
 }

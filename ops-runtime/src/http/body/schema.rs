@@ -5,6 +5,7 @@ use std::cell::Cell;
 use serde_json::Value;
 
 use crate::http::media::is_json;
+use crate::model::keywords;
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
 
@@ -30,29 +31,20 @@ fn is_part(spec: &OperationSpec, property: &str, name: &str, holds: &dyn Fn(&Wal
     let Ok(input) = spec.input.to_value() else { return false };
     let is_declared = Walker::new(&spec.definitions).any_of_body(&input, property, &|body| own(body, name).is_some());
     // Patterns are not evaluated here, and a text that matches one must not be taken for bytes.
+    let has_patterns = |body: &Value| body.as_object().is_some_and(keywords::has_patterns);
     if !is_declared && Walker::new(&spec.definitions).any_of_body(&input, property, &has_patterns) {
         return false;
     }
     let walker = Walker::new(&spec.definitions);
     walker.any_of_body(&input, property, &|body| match is_declared {
         true => own(body, name).is_some_and(|part| holds(&walker, part)),
-        false => others(body).any(|part| holds(&walker, part)),
+        false => body.as_object().is_some_and(|body| keywords::undeclared(body).any(|part| holds(&walker, part))),
     })
 }
 
 /// The schema of a declared property.
 fn own<'s>(body: &'s Value, name: &str) -> Option<&'s Value> {
     body.get("properties")?.get(name)
-}
-
-/// True if a schema describes properties by patterns of their names.
-fn has_patterns(body: &Value) -> bool {
-    body.get("patternProperties").and_then(Value::as_object).is_some_and(|patterns| !patterns.is_empty())
-}
-
-/// The schemas of the properties that are not declared.
-fn others(body: &Value) -> impl Iterator<Item = &Value> {
-    ["additionalProperties", "unevaluatedProperties"].into_iter().filter_map(move |keyword| body.get(keyword))
 }
 
 /// True if the document describes a body as bytes, or as a list of them.

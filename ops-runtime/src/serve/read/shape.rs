@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
+use crate::model::keywords;
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
 
@@ -285,14 +286,12 @@ impl Node {
 
     /// The schemas of the properties that are not declared.
     fn undeclared(&self) -> impl Iterator<Item = &Value> {
-        const KEYWORDS: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
-        self.parts.iter().flat_map(|part| KEYWORDS.into_iter().filter_map(move |keyword| part.get(keyword)))
+        self.parts.iter().flat_map(keywords::undeclared)
     }
 
     /// True if a schema describes properties by patterns of their names.
     fn has_patterns(&self) -> bool {
-        let mut patterns = self.parts.iter().filter_map(|part| part.get("patternProperties")?.as_object());
-        patterns.any(|patterns| !patterns.is_empty())
+        self.parts.iter().any(keywords::has_patterns)
     }
 
     fn properties(&self) -> &BTreeMap<String, OnceLock<Shape>> {
