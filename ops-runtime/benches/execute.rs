@@ -1,7 +1,8 @@
 //! What a typed local call costs over awaiting its handler: `cargo bench -p ops-runtime --bench execute`.
 //!
-//! Prints nanoseconds, the median of interleaved runs. For instructions, `tests/bench/instructions` runs this program
-//! under callgrind with `--only NAME COUNT`; `tests/allocations.rs` counts the allocations.
+//! Prints nanoseconds, the median of interleaved runs; `within` is `execute` for a handler that takes a context. For
+//! instructions, `tests/bench/instructions` runs this program under callgrind with `--only NAME COUNT`;
+//! `tests/allocations.rs` counts the allocations.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -32,6 +33,20 @@ impl Operation for Add {
 
 impl Call for Add {}
 
+/// The same operation, whose handler takes a context.
+struct AddWithin;
+
+impl Operation for AddWithin {
+    type Input = (i64, i64);
+    type Output = i64;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("bench.addWithin")
+        .with_input(Schema::text(r#"{"type":"array","prefixItems":[{"type":"integer"},{"type":"integer"}]}"#))
+        .with_output(Schema::text(r#"{"type":"integer"}"#))
+        .with_timeout(Duration::from_secs(5));
+}
+
+impl Call for AddWithin {}
+
 async fn add(input: AddInput) -> Result<Reply<i64>, CallError> {
     Ok(Reply::Value(black_box(input.a) + input.b))
 }
@@ -51,8 +66,8 @@ fn direct(n: i64) -> i64 {
     }
 }
 
-fn typed(registry: &Registry, n: i64) -> i64 {
-    run(registry.execute::<Add>((black_box(n), 1))).map_or(0, |envelope| envelope.data)
+fn typed<Op: Call<Input = (i64, i64), Output = i64>>(registry: &Registry, n: i64) -> i64 {
+    run(registry.execute::<Op>((black_box(n), 1))).map_or(0, |envelope| envelope.data)
 }
 
 fn dynamic(registry: &Registry, n: i64) -> i64 {
@@ -65,11 +80,15 @@ type Subject<'a> = (&'static str, Box<dyn Fn(i64) -> i64 + 'a>);
 fn main() {
     let registry = Registry::new();
     registry
-        .register(Registration::call::<Add, _, _>(|(a, b), _| add(AddInput { a, b })))
+        .register_all(vec![
+            Registration::function::<Add, _, _>(|(a, b)| add(AddInput { a, b })),
+            Registration::call::<AddWithin, _, _>(|(a, b), _| add(AddInput { a, b })),
+        ])
         .expect("nothing else is registered");
-    let subjects: [Subject<'_>; 3] = [
+    let subjects: [Subject<'_>; 4] = [
         ("direct", Box::new(direct)),
-        ("execute", Box::new(|n| typed(&registry, n))),
+        ("execute", Box::new(|n| typed::<Add>(&registry, n))),
+        ("within", Box::new(|n| typed::<AddWithin>(&registry, n))),
         ("call", Box::new(|n| dynamic(&registry, n))),
     ];
     for (_, subject) in &subjects {

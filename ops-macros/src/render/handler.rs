@@ -11,14 +11,20 @@ pub(crate) fn render(operation: &Operation, handler: &Handler) -> TokenStream {
     // a fn called `input` is not shadowed by the closure's parameter.
     let at = Span::mixed_site().located_at(handler.name.span());
     let input = used(handler, at, |source| !matches!(source, Source::Context), "input");
-    let context = used(handler, at, |source| matches!(source, Source::Context), "context");
+    let is_context = |source: &Source| matches!(source, Source::Context);
+    let takes_context = handler.arguments.iter().any(|argument| is_context(&argument.source));
+    let context = used(handler, at, is_context, "context");
     let call = call(operation, handler, at);
     let state = &operation.arguments.state;
     match operation.output.stream {
         None => {
             let reply = reply(operation, at, &call);
+            let made = match takes_context {
+                true => quote_spanned!(at=> call::<Self, _, _>(|#input, #context| async move { #reply })),
+                false => quote_spanned!(at=> function::<Self, _, _>(|#input| async move { #reply })),
+            };
             quote_spanned! {at=>
-                __ops::Registration::call::<Self, _, _>(|#input, #context| async move { #reply })
+                __ops::Registration::#made
                     #(.requires::<#state>())*
             }
         }

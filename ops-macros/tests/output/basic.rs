@@ -47,11 +47,11 @@ const _: () = {
     impl __ops::Call for Add {}
     impl __ops::Handled for Add {
         fn registration() -> __ops::Registration {
-            __ops::Registration::call::<
+            __ops::Registration::function::<
                 Self,
                 _,
                 _,
-            >(|input, _| async move { __ops::value(add(input.a, input.b).await) })
+            >(|input| async move { __ops::value(add(input.a, input.b).await) })
         }
     }
     __ops::submit!(Add);

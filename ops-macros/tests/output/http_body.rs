@@ -57,11 +57,11 @@ const _: () = {
     const _: () = __ops::is_data(__ops::Sent::<Pet>::IS_RESULT);
     impl __ops::Handled for Put {
         fn registration() -> __ops::Registration {
-            __ops::Registration::call::<
+            __ops::Registration::function::<
                 Self,
                 _,
                 _,
-            >(|input, _| async move { __ops::value(put(input.id, &input.pet).await) })
+            >(|input| async move { __ops::value(put(input.id, &input.pet).await) })
         }
     }
     __ops::submit!(Put);

@@ -56,13 +56,11 @@ const _: () = {
     impl __ops::Call for List {}
     impl __ops::Handled for List {
         fn registration() -> __ops::Registration {
-            __ops::Registration::call::<
+            __ops::Registration::function::<
                 Self,
                 _,
                 _,
-            >(|input, _| async move {
-                __ops::value(list(&input.tags, input.limit).await)
-            })
+            >(|input| async move { __ops::value(list(&input.tags, input.limit).await) })
         }
     }
     __ops::submit!(List);

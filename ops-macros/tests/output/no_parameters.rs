@@ -36,11 +36,11 @@ const _: () = {
     impl __ops::Call for Now {}
     impl __ops::Handled for Now {
         fn registration() -> __ops::Registration {
-            __ops::Registration::call::<
+            __ops::Registration::function::<
                 Self,
                 _,
                 _,
-            >(|_, _| async move { __ops::envelope(now().await) })
+            >(|_| async move { __ops::envelope(now().await) })
         }
     }
     __ops::submit!(Now);

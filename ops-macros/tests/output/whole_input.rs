@@ -14,11 +14,11 @@ const _: () = {
     impl __ops::Call for Place {}
     impl __ops::Handled for Place {
         fn registration() -> __ops::Registration {
-            __ops::Registration::call::<
+            __ops::Registration::function::<
                 Self,
                 _,
                 _,
-            >(|input, _| async move { __ops::value(place(&input).await) })
+            >(|input| async move { __ops::value(place(&input).await) })
         }
     }
     __ops::submit!(Place);

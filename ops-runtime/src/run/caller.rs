@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::run::handler::Typed;
-use crate::run::pipeline::{self, EnvelopeStream, Invocation};
+use crate::run::pipeline::{self, EnvelopeStream, Invocation, Origin};
 use crate::{
     Call, CallError, CallOptions, Context, Identity, Operation, Registry, ResponseEnvelope, SpecRef, Subscribe,
 };
@@ -187,7 +187,7 @@ macro_rules! impl_caller {
                 input: impl Into<Op::Input>,
             ) -> $crate::registry::Opening<Op> {
                 Box::pin($crate::run::pipeline::subscribe::<Op>(
-                    $invoke(self, None, $crate::run::caller::Target::of::<Op>()),
+                    $invoke(self, None, $crate::run::caller::Target::of::<Op>()).map(Into::into),
                     input.into(),
                 ))
             }
@@ -202,7 +202,7 @@ macro_rules! impl_caller {
                 options: $crate::CallOptions,
             ) -> $crate::registry::Opening<Op> {
                 Box::pin($crate::run::pipeline::subscribe::<Op>(
-                    $invoke(self, Some(options), $crate::run::caller::Target::of::<Op>()),
+                    $invoke(self, Some(options), $crate::run::caller::Target::of::<Op>()).map(Into::into),
                     input.into(),
                 ))
             }
@@ -214,7 +214,7 @@ macro_rules! impl_caller {
             /// # Errors
             /// Those of [`execute`](Self::execute).
             pub fn call(&self, id: &str, input: serde_json::Value) -> $crate::registry::CallFuture {
-                let call = $invoke(self, None, $crate::run::caller::Target::Id(id));
+                let call = $invoke(self, None, $crate::run::caller::Target::Id(id)).map(Into::into);
                 $crate::run::pipeline::call(call, id, input)
             }
 
@@ -228,7 +228,7 @@ macro_rules! impl_caller {
                 input: serde_json::Value,
                 options: $crate::CallOptions,
             ) -> $crate::registry::CallFuture {
-                let call = $invoke(self, Some(options), $crate::run::caller::Target::Id(id));
+                let call = $invoke(self, Some(options), $crate::run::caller::Target::Id(id)).map(Into::into);
                 $crate::run::pipeline::call(call, id, input)
             }
 
@@ -241,7 +241,7 @@ macro_rules! impl_caller {
                 id: &str,
                 input: serde_json::Value,
             ) -> Result<$crate::EnvelopeStream<serde_json::Value>, $crate::CallError> {
-                let call = $invoke(self, None, $crate::run::caller::Target::Id(id));
+                let call = $invoke(self, None, $crate::run::caller::Target::Id(id)).map(Into::into);
                 let call = call.map_err(|error: $crate::CallError| error.with_operation(id.to_owned()))?;
                 $crate::run::pipeline::stream(call, id, input).await
             }
@@ -256,7 +256,7 @@ macro_rules! impl_caller {
                 input: serde_json::Value,
                 options: $crate::CallOptions,
             ) -> Result<$crate::EnvelopeStream<serde_json::Value>, $crate::CallError> {
-                let call = $invoke(self, Some(options), $crate::run::caller::Target::Id(id));
+                let call = $invoke(self, Some(options), $crate::run::caller::Target::Id(id)).map(Into::into);
                 let call = call.map_err(|error: $crate::CallError| error.with_operation(id.to_owned()))?;
                 $crate::run::pipeline::stream(call, id, input).await
             }
@@ -302,12 +302,17 @@ macro_rules! impl_caller {
 }
 pub(crate) use impl_caller;
 
-impl_caller!(Registry, |registry: &Registry, options: Option<CallOptions>, _: Target<'_>| {
-    Ok::<_, CallError>(match options {
-        None => Invocation::plain(registry),
-        Some(options) => Invocation::with(registry, options),
-    })
-});
+impl Registry {
+    #[inline]
+    fn invoke(&self, options: Option<CallOptions>, _: Target<'_>) -> Result<Origin<'_>, CallError> {
+        Ok(match options {
+            None => Origin::Owner(self, None),
+            Some(options) => Invocation::with(self, options).into(),
+        })
+    }
+}
+
+impl_caller!(Registry, Registry::invoke);
 
 /// A registry for one caller: every call is checked against this identity.
 #[derive(Debug, Clone)]

@@ -269,6 +269,17 @@ impl Registration {
         Self::typed::<Op>(Handler::typed::<Op, F, Fut>(run))
     }
 
+    /// A query or a mutation with a handler that takes and returns its types, and needs no context. Calls by type are cheaper
+    /// than those of [`call`](Self::call), as no context is made.
+    pub fn function<Op, F, Fut>(run: F) -> Self
+    where
+        Op: Call,
+        F: Fn(Op::Input) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        Self::typed::<Op>(Handler::function::<Op, F, Fut>(run))
+    }
+
     /// A subscription with a handler that takes and returns its types.
     pub fn subscription<Op, F, Fut, S>(run: F) -> Self
     where

@@ -42,6 +42,7 @@ use crate::{SpecRef, run::schemas::DefinitionCache};
 
 use failure::{failed, named};
 use guard::{Boxed, begin};
+use invocation::strict;
 use local::{Answer, TypedCall, TypedStream, wrap};
 
 pub use by_id::CallFuture;
@@ -49,7 +50,7 @@ pub(crate) use by_id::{call, check_input, stream};
 pub(crate) use guard::{Guard, Limits, StreamGuard};
 #[cfg(feature = "http")]
 pub(crate) use invocation::refused;
-pub(crate) use invocation::{Invocation, not_found};
+pub(crate) use invocation::{Invocation, Origin, not_found};
 
 /// Reads what another program sent as the output of an operation, under the policy.
 #[cfg(feature = "webhooks")]
@@ -120,9 +121,9 @@ impl<Op: Operation> Future for Execution<Op> {
 /// would do nothing until it is polled. Inlined into the caller, which would otherwise write the call to memory only for
 /// it to be read at once.
 #[inline(always)]
-pub(crate) fn execute<Op: Call>(call: Result<Invocation, CallError>, input: Op::Input) -> Execution<Op> {
+pub(crate) fn execute<'r, Op: Call>(call: Result<impl Into<Origin<'r>>, CallError>, input: Op::Input) -> Execution<Op> {
     Execution(match call {
-        Ok(call) => start::<Op>(call, input).unwrap_or_else(failing::<Op>),
+        Ok(call) => start::<Op>(call.into(), input).unwrap_or_else(failing::<Op>),
         Err(error) => failing::<Op>(error),
     })
 }
@@ -139,19 +140,19 @@ fn failing<Op: Operation>(error: CallError) -> Answer<Op> {
 }
 
 #[inline(always)]
-fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Answer<Op>, CallError> {
-    let table = call.context.registry.table();
+fn start<Op: Call>(mut call: Origin<'_>, input: Op::Input) -> Result<Answer<Op>, CallError> {
+    let table = call.registry().table();
     if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
-        let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
+        let (entry, handler) = call.admit(&Op::SPEC.id, entry)?;
         if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
             check_typed_input::<Op>(entry, handler, &input)?;
-            let (limits, strict) = (call.limits(), call.strict(entry));
-            return begin(limits, |limits| typed.0.run(input, call.context, limits, strict));
+            let (limits, strict) = (call.limits(), strict(call.policy(), entry));
+            return begin(limits, |limits| typed.0.run(input, call, limits, strict));
         }
     }
     let entry = table.get_own(&Typed::of::<Op>()).cloned();
     drop(table);
-    start_elsewhere::<Op>(call, entry, input)
+    start_elsewhere::<Op>(call.into(), entry, input)
 }
 
 /// Starts a call by type that code without these types runs: a client, or code that takes any JSON.
@@ -425,7 +426,7 @@ async fn start_stream<Op: Subscribe>(
     };
     let typed = typed.as_deref().and_then(|handler| (handler as &dyn Any).downcast_ref::<TypedStream<Op>>());
     if let Some(handler) = typed {
-        let ((first, rest), strict) = (Limits::of_subscription(&mut call.context), call.strict(&entry));
+        let ((first, rest), strict) = (Limits::of_subscription(&mut call.context), strict(policy, &entry));
         let stream =
             Guard::start(first, || (handler.0)(input, call.context))?.await.map_err(|error| failed(error, Op::SPEC))?;
         return Ok(StreamGuard::new(stream, rest)

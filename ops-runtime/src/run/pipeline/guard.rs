@@ -47,6 +47,12 @@ impl Limits {
         Self { deadline: context.deadline, timeout: context.timeout, cancel, waiting: None, is_new }
     }
 
+    /// The limits of a call that has none but the operation's own timeout.
+    #[inline]
+    pub(super) fn within(timeout: Option<Duration>) -> Self {
+        Self { deadline: None, timeout, cancel: None, waiting: None, is_new: false }
+    }
+
     /// The limits of opening a subscription, and those of its items: the operation's own timeout continues from one to
     /// the other, until the first item. It is removed from the context, since the work of the handler may go on after
     /// it.

@@ -1,6 +1,7 @@
 //! A call before it runs: its caller, and the checks if its operation exists and may run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -9,6 +10,90 @@ use crate::model::nearest::{nearest, question};
 use crate::run::ending::Ending;
 use crate::run::registry::Entry;
 use crate::{CallError, CallOptions, Context, ErrorCode, Handler, Identity, OutputPolicy, Registry};
+
+/// Where a call by type comes from.
+///
+/// Each context holds its registry, which costs as much as all else that the pipeline does before an operation runs. So it is
+/// made when an operation takes it.
+pub(crate) enum Origin<'r> {
+    /// From the owner of a registry, with default options; the timeout is the operation's own.
+    Owner(&'r Registry, Option<Duration>),
+    /// From a caller of whom more is known.
+    Known(Invocation),
+}
+
+impl From<Invocation> for Origin<'_> {
+    #[inline]
+    fn from(call: Invocation) -> Self {
+        Self::Known(call)
+    }
+}
+
+impl From<Origin<'_>> for Invocation {
+    #[inline]
+    fn from(origin: Origin<'_>) -> Self {
+        match origin {
+            Origin::Owner(registry, timeout) => {
+                let mut call = Self::plain(registry);
+                call.context.timeout = timeout;
+                call
+            }
+            Origin::Known(call) => call,
+        }
+    }
+}
+
+impl Origin<'_> {
+    #[inline]
+    pub(super) fn registry(&self) -> &Registry {
+        match self {
+            Self::Owner(registry, _) => registry,
+            Self::Known(call) => &call.context.registry,
+        }
+    }
+
+    /// Does what [`Invocation::admit`] does.
+    #[inline]
+    pub(super) fn admit<'e>(
+        &mut self,
+        id: &str,
+        entry: &'e Arc<Entry>,
+    ) -> Result<(&'e Arc<Entry>, &'e Handler), CallError> {
+        match self {
+            Self::Owner(_, timeout) => {
+                *timeout = entry.timeout;
+                Ok((entry, handler_of(entry, id)?))
+            }
+            Self::Known(call) => call.admit(id, Some(entry)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn limits(&self) -> Limits {
+        match self {
+            Self::Owner(_, timeout) => Limits::within(*timeout),
+            Self::Known(call) => call.limits(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn policy(&self) -> OutputPolicy {
+        match self {
+            Self::Owner(registry, _) => registry.policy(),
+            Self::Known(call) => call.policy,
+        }
+    }
+}
+
+/// The operation's schemas, if the policy requires that even typed values are checked against them.
+#[inline]
+pub(super) fn strict(policy: OutputPolicy, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
+    (policy == OutputPolicy::Strict).then(|| entry.clone())
+}
+
+fn handler_of<'e>(entry: &'e Entry, id: &str) -> Result<&'e Handler, CallError> {
+    entry.handler.as_ref().ok_or_else(|| not_found(id, "no handler is registered for the operation"))
+}
 
 /// A call: everything but the operation and its input.
 pub(crate) struct Invocation {
@@ -56,8 +141,7 @@ impl Invocation {
         entry: Option<&'e Arc<Entry>>,
     ) -> Result<(&'e Arc<Entry>, &'e Handler), CallError> {
         let entry = entry.ok_or_else(|| self.unknown(id))?;
-        let handler =
-            entry.handler.as_ref().ok_or_else(|| not_found(id, "no handler is registered for the operation"))?;
+        let handler = handler_of(entry, id)?;
         if self.checked {
             self.authorise(entry).map_err(|error| self.refused(entry, &Value::Null, error))?;
         }
@@ -129,12 +213,6 @@ impl Invocation {
             details.insert("requiredScopesAny".to_owned(), json!(access.required_scopes_any));
         }
         Err(CallError::new(ErrorCode::AccessDenied, message).with_details(details))
-    }
-
-    /// The operation's schemas, if the policy requires that even typed values are checked against them.
-    #[inline]
-    pub(super) fn strict(&self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
-        (self.policy == OutputPolicy::Strict).then(|| entry.clone())
     }
 
     #[inline]

@@ -37,6 +37,7 @@ use serde_json::Value;
 
 use super::failure::{failed, named};
 use super::guard::{Guard, Limits};
+use super::invocation::{Invocation, Origin};
 use super::output;
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
@@ -55,6 +56,16 @@ impl Handler {
         Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
     {
         Self::of(Arc::new(TypedCall::<Op>(Box::new(run))), Some(Typed::of::<Op>()), Some(false))
+    }
+
+    /// A handler of a query or a mutation that takes and returns the operation's types, and needs no context.
+    pub fn function<Op, F, Fut>(run: F) -> Self
+    where
+        Op: Call,
+        F: Fn(Op::Input) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        Self::of(Arc::new(TypedCall::<Op>(Box::new(Alone(run)))), Some(Typed::of::<Op>()), Some(false))
     }
 
     /// A handler of a subscription that takes and returns the operation's types.
@@ -83,7 +94,7 @@ pub(super) trait RunTyped<Op: Operation>: Send + Sync {
     /// Runs it under limits for a caller with these types; `strict` has the schemas, if the policy does not rely on types.
     ///
     /// In one future, since each one that is boxed costs an allocation, and each one that is not is moved.
-    fn run(&self, input: Op::Input, context: Context, limits: Limits, strict: Option<Arc<Entry>>) -> Answer<Op>;
+    fn run(&self, input: Op::Input, origin: Origin<'_>, limits: Limits, strict: Option<Arc<Entry>>) -> Answer<Op>;
 
     /// Runs it for a caller that gets JSON.
     fn run_encoded(
@@ -101,12 +112,8 @@ where
     F: Fn(Op::Input, Context) -> Fut + Send + Sync,
     Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
 {
-    fn run(&self, input: Op::Input, context: Context, limits: Limits, strict: Option<Arc<Entry>>) -> Answer<Op> {
-        // First the room for it, into which it is then written.
-        let room = Box::new_uninit();
-        let guard = Guard::new(self(input, context), limits);
-        let running: Box<Running<Op, Fut>> = Box::write(room, Running { guard, strict, operation: PhantomData });
-        Box::into_pin(running)
+    fn run(&self, input: Op::Input, origin: Origin<'_>, limits: Limits, strict: Option<Arc<Entry>>) -> Answer<Op> {
+        running::<Op, Fut>(|| self(input, Invocation::from(origin).context), limits, strict)
     }
 
     fn run_encoded(
@@ -116,9 +123,57 @@ where
         encode: Encode<Op::Output>,
         id: Text,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        // Not an async block, which would have room for the future twice.
-        Box::pin(self(input, context).map(move |reply| encode(reply?, id)))
+        encoded(self(input, context), encode, id)
     }
+}
+
+/// Code that needs no context.
+struct Alone<F>(F);
+
+impl<Op, F, Fut> RunTyped<Op> for Alone<F>
+where
+    Op: Operation,
+    F: Fn(Op::Input) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+{
+    fn run(&self, input: Op::Input, _: Origin<'_>, limits: Limits, strict: Option<Arc<Entry>>) -> Answer<Op> {
+        running::<Op, Fut>(|| (self.0)(input), limits, strict)
+    }
+
+    fn run_encoded(
+        &self,
+        input: Op::Input,
+        _: Context,
+        encode: Encode<Op::Output>,
+        id: Text,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        encoded((self.0)(input), encode, id)
+    }
+}
+
+/// The future of a handler's result, wrapped.
+#[inline(always)]
+fn running<Op, Fut>(start: impl FnOnce() -> Fut, limits: Limits, strict: Option<Arc<Entry>>) -> Answer<Op>
+where
+    Op: Operation,
+    Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+{
+    // First the room for it, into which it is then written.
+    let room = Box::new_uninit();
+    let guard = Guard::new(start(), limits);
+    let running: Box<Running<Op, Fut>> = Box::write(room, Running { guard, strict, operation: PhantomData });
+    Box::into_pin(running)
+}
+
+/// The future of a handler's result, as JSON in an envelope.
+#[inline(always)]
+fn encoded<T: 'static>(
+    work: impl Future<Output = Result<Reply<T>, CallError>> + Send + 'static,
+    encode: Encode<T>,
+    id: Text,
+) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    // Not an async block, which would have room for the future twice.
+    Box::pin(work.map(move |reply| encode(reply?, id)))
 }
 
 pin_project! {
