@@ -3,10 +3,12 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use ::http::request::Parts;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, FutureExt, select};
+use futures_util::poll;
 use futures_util::stream::StreamExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputResponses, ProgressNotificationParam,
@@ -248,11 +250,26 @@ impl<'a> Call<'a> {
 
 /// Runs a call, and sends its reports before its result. A client that does not read them does not hold up the call.
 async fn reporting<T>(
-    call: Pin<&mut impl Future<Output = T>>,
+    mut call: Pin<&mut impl Future<Output = T>>,
     mut reports: ProgressStream,
     token: &ProgressToken,
     peer: &Peer<RoleServer>,
 ) -> T {
+    // A call that ends at once leaves its reports behind, and needs nobody beside it who waits for them. The SDK's clients ask
+    // for reports of every call.
+    if let Poll::Ready(done) = poll!(call.as_mut()) {
+        if let Some(first) = reports.next().now_or_never().flatten() {
+            let telling = Box::pin(async {
+                let mut next = Some(first);
+                while let Some(report) = next {
+                    tell(report, token, peer).await;
+                    next = reports.next().now_or_never().flatten();
+                }
+            });
+            let _ = timeout(TELL, telling).await;
+        }
+        return done;
+    }
     let (end, mut ended) = oneshot::channel();
     // Boxed, so that calls without reports are not as large.
     let telling = Box::pin(async {
