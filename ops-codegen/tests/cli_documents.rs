@@ -186,7 +186,11 @@ fn a_diff_names_the_lines_that_use_what_breaks() {
         "// shop::Order, pet.name\nmod shop;\nasync fn f() {\n    let pet = call::<shop::ShowPet>(shop::ShowPetInput {\n        \
          pet_id: 7,\n        sort: None,\n    });\n    println!(\"{} order\", pet.data.name);\n    go::<shop::Order>();\n}\n",
     );
-    write(&folder, "crate/src/other.rs", "fn f(other: Thing) { other.name; other.sort(); }\n");
+    // Who calls by methods names no types.
+    let client = "use shop::Methods;\nasync fn f(client: Client) {\n    client.order(()).await;\n    \
+                  let pet = client\n        .show_pet(7).await;\n    print(pet.data.name, 0..name);\n}\n";
+    write(&folder, "crate/src/client.rs", client);
+    write(&folder, "crate/src/other.rs", "fn f(other: Thing) { other.name; other.sort(); other.order(); }\n");
     write(&folder, "crate/src/broken.rs", "fn f( { ShowPet\n");
     write(&folder, "crate/target/x.rs", "fn f() { shop::Order; }\n");
     let generated = ops(&folder, &["generate", "shop.yaml", "-o", "crate/src/shop.rs"]);
@@ -194,16 +198,23 @@ fn a_diff_names_the_lines_that_use_what_breaks() {
     let told = ops(&folder, &["diff", "shop.yaml", "new.yaml", "--crate", "crate"]);
     let lines = [
         "breaking: request of `shop.showPet`: query parameter `sort`: it is required now",
+        "  src/client.rs:5: shop::Methods::show_pet",
         "  src/main.rs:4: shop::ShowPetInput",
         "  src/main.rs:6: shop::ShowPetInput.sort",
         "breaking: `shop.order`: it is called `buy` now",
+        "  src/client.rs:3: shop::Methods::order",
         "  src/main.rs:9: shop::Order",
         "breaking: response of `shop.showPet`: `Pet` /properties/name: it may be absent now",
+        "  src/client.rs:6: shop::Pet.name",
         "  src/main.rs:8: shop::Pet.name",
     ];
     assert_eq!((told.status, told.stdout.lines().collect::<Vec<_>>()), (1, lines.to_vec()), "{}", told.stderr);
     let json = ops(&folder, &["diff", "shop.yaml", "new.yaml", "--crate", "crate", "--json"]).json();
-    assert_eq!(json["changes"][1]["uses"], json!([{ "file": "src/main.rs", "line": 9, "name": "shop::Order" }]));
+    let uses = json!([
+        { "file": "src/client.rs", "line": 3, "name": "shop::Methods::order" },
+        { "file": "src/main.rs", "line": 9, "name": "shop::Order" },
+    ]);
+    assert_eq!(json["changes"][1]["uses"], uses);
     let none = ops(&folder, &["diff", "shop.yaml", "new.yaml", "--crate", "nowhere"]);
     assert!(none.status == 2 && none.stderr.contains("`nowhere` is no folder"), "{}", none.stderr);
     std::fs::remove_dir_all(folder).unwrap();
@@ -454,6 +465,8 @@ fn what_cannot_be_added_says_why() {
         (&["add", &private, "--name", "p"], 3, "401"),
         (&["add", "shop.yaml", "--name", "own"], 1, "another file `own.yaml`"),
         (&["add", "shop.yaml", "--name", "../x"], 2, "`../x` is no name"),
+        (&["add", "./--output.yaml"], 2, "`--output` is no name"),
+        (&["add", "-"], 2, "standard input can be read only once"),
         (&["update", "nothing"], 2, "there is no `ops.toml` here"),
         (&["update", "--check"], 2, "there is no `ops.toml` here"),
     ] {

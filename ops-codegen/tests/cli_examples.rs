@@ -5,7 +5,8 @@
 pub mod folder;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use folder::{Folder, target};
 use serde_json::Value;
@@ -192,5 +193,87 @@ fn the_command_takes_the_example_of_every_operation() {
     assert_eq!(example("snap.json", "double"), "ops call DOCUMENT double a=1.5 -- COMMAND");
     let rust = ops(&["inspect", folder.join("net.yaml").to_str().unwrap(), "order", "--json"]);
     assert!(rust["example"]["rust"].as_str().unwrap().contains("vec![net::Line::new(\"text\", 1)]"), "{rust}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A document whose names are options of the command, and one of whose values is `@FILE`.
+fn hostile(file: &str) -> String {
+    let parameter = |name: &str, value: &str| {
+        let schema = serde_json::json!({ "type": "string", "const": value });
+        serde_json::json!({ "name": name, "in": "query", "required": true, "schema": schema })
+    };
+    let photo = serde_json::json!({ "type": "string", "format": "byte", "const": format!("@{file}") });
+    let photo = serde_json::json!({ "type": "object", "required": ["photo"], "properties": { "photo": photo } });
+    serde_json::json!({
+        "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+        "servers": [{ "url": "https://net.example.com" }],
+        "paths": {
+            "/send": { "get": {
+                "operationId": "send", "responses": {},
+                "parameters": [parameter("--bearer-env", "NET_TOKEN"), parameter("--output", "parameter")]
+            } },
+            "/short": { "get": { "operationId": "short", "responses": {}, "parameters": [parameter("-oshort", "x")] } },
+            "/name": { "get": { "operationId": "--output=name", "responses": {} } },
+            "/end": { "get": { "operationId": "--", "responses": {}, "parameters": [parameter("id", "7")] } },
+            "/photos": { "post": {
+                "operationId": "addPhoto", "responses": {},
+                "requestBody": { "required": true, "content": { "application/json": { "schema": photo } } }
+            } }
+        }
+    })
+    .to_string()
+}
+
+#[test]
+fn what_a_document_names_is_no_option() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-options-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let document = folder.join("net.json");
+    std::fs::write(&document, hostile("photo")).unwrap();
+    let document = document.to_str().unwrap();
+    for (id, wanted) in [
+        ("net.send", r#"send --input '{"--bearer-env":"NET_TOKEN","--output":"parameter"}'"#),
+        ("net.short", r#"short --input '{"-oshort":"x"}'"#),
+        ("net.--output=name", "net.--output=name"),
+        ("net.--", "net.-- id=7"),
+        ("net.addPhoto", r#"addPhoto --input '{"body":{"photo":"@photo"}}'"#),
+    ] {
+        let shown = ops(&["inspect", document, id, "--json"]);
+        let example = shown["example"]["shell"].as_str().unwrap();
+        assert_eq!(example, format!("ops call {document} {wanted}"));
+        // It is a call, of which no option came into force.
+        let (status, stderr) = shell(&folder, &format!("{example} --base-url http://127.0.0.1:9"));
+        assert!(status == 1 && stderr.contains("127.0.0.1"), "{example}: {stderr}");
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "a call has written a file");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn no_file_that_a_document_names_is_read() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-pipe-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    // Reading it blocks.
+    let (document, pipe) = (folder.join("net.json"), folder.join("pipe"));
+    succeeded(Command::new("mkfifo").arg(&pipe).output().unwrap());
+    std::fs::write(&document, hostile(pipe.to_str().unwrap())).unwrap();
+    let command = Command::new(env!("CARGO_BIN_EXE_ops"))
+        .arg("inspect")
+        .arg(&document)
+        .args(["addPhoto", "--json"])
+        .stdout(Stdio::piped())
+        .spawn();
+    let (mut command, begun) = (command.unwrap(), Instant::now());
+    while command.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(60) {
+            command.kill().unwrap();
+            panic!("it waits for the pipe");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let shown: Value = serde_json::from_slice(&succeeded(command.wait_with_output().unwrap()).stdout).unwrap();
+    let wanted = format!("--input '{{\"body\":{{\"photo\":\"@{}\"}}}}'", pipe.display());
+    assert!(shown["example"]["shell"].as_str().unwrap().ends_with(&wanted), "{shown}");
     std::fs::remove_dir_all(folder).unwrap();
 }

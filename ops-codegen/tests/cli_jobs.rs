@@ -16,6 +16,10 @@ use serde_json::{Value, json};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/.venv/bin/nats-server");
 const PASSWORD: &str = "s3cr3t";
+/// How long something may take that happens at once.
+const SOON: Duration = Duration::from_secs(10);
+/// How many handlers of `video.render` run.
+static RENDERING: AtomicUsize = AtomicUsize::new(0);
 
 /// A server that wants a name and a password.
 struct Nats {
@@ -26,10 +30,15 @@ struct Nats {
 
 impl Nats {
     fn start() -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-jobs-{}", std::process::id()));
+        Self::with("cli-jobs", &["--jetstream"])
+    }
+
+    /// A server with a folder of this name, and with these arguments.
+    fn with(name: &str, arguments: &[&str]) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut command = Command::new(PROGRAM);
-        command.arg("--jetstream").arg("--store_dir").arg(&folder).args(["--user", "ann", "--pass", PASSWORD]);
+        command.args(arguments).arg("--store_dir").arg(&folder).args(["--user", "ann", "--pass", PASSWORD]);
         // It chooses a port that is free, and writes its address to a file.
         command.args(["--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"]).arg(&folder);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -53,7 +62,8 @@ impl Nats {
     }
 
     async fn jobs(&self) -> Jobs {
-        let config = JetStreamConfig::new().with_replicas(1).with_user("ann", PASSWORD);
+        // No lease is extended within the time that a test waits.
+        let config = JetStreamConfig::new().with_replicas(1).with_user("ann", PASSWORD).with_lease(12 * SOON);
         Jobs::new(JetStream::connect(&self.url(), config).await.unwrap()).with_queue("video.*", "video")
     }
 
@@ -145,9 +155,37 @@ fn registry() -> Registry {
         }
     };
     register("shop.refund", Handler::dynamic(refund));
-    let hang = |_: Value, _: Context| std::future::pending::<Result<Value, CallError>>();
+    let hang = |_: Value, _: Context| async {
+        let _rendering = Rendering::begin();
+        std::future::pending::<Result<Value, CallError>>().await
+    };
     register("video.render", Handler::dynamic(hang));
     registry
+}
+
+/// A handler that runs, until this is dropped.
+struct Rendering;
+
+impl Rendering {
+    fn begin() -> Self {
+        RENDERING.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Rendering {
+    fn drop(&mut self) {
+        RENDERING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits until so many handlers of `video.render` run.
+async fn rendering(many: usize) {
+    let start = Instant::now();
+    while RENDERING.load(Ordering::Relaxed) != many {
+        assert!(start.elapsed() < SOON, "not {many}, but {RENDERING:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 async fn until(job: &ops_runtime::durable::AnyJob, is: impl Fn(&JobStatus) -> bool) {
@@ -219,6 +257,11 @@ async fn jobs_from_a_shell() {
     assert_eq!(listed, expected);
     assert_eq!(column(&nats.ops(&["list", "--state", "delayed"]).good(), 0), [id(&later)]);
     assert_eq!(column(&nats.ops(&["list", "--state", "ended"]).good(), 0), [id(&done)]);
+    // What is named twice is listed once.
+    let twice = ["list", "--state", "ended", "--state", "ended", "--queue", "jobs", "--queue", "jobs", "--limit", "1"];
+    let twice = nats.ops(&twice);
+    assert!(!twice.stderr.contains("there are more"), "{}", twice.stderr);
+    assert_eq!(column(&twice.good(), 0), [id(&done)]);
     let listed = nats.ops(&["list", "--queue", "video"]).good();
     assert_eq!((column(&listed, 0), column(&listed, 2)), (vec![id(&runs)], vec!["running".into()]));
     assert_eq!(column(&nats.ops(&["list", "--operation", "other.*"]).good(), 0), [id(&other)]);
@@ -241,6 +284,8 @@ async fn jobs_from_a_shell() {
     assert!(shown["submitted"].as_str().unwrap() <= shown["ended"].as_str().unwrap());
     let shown = nats.ops(&["show", &id(&done), "--json"]).json();
     assert_eq!((&shown["state"], &shown["result"]["data"]), (&json!("done"), &json!({ "paid": 7 })));
+    assert!(shown["submitted"].as_str().unwrap() <= shown["ended"].as_str().unwrap());
+    assert_eq!(shown.get("input"), None);
     let shown = nats.ops(&["show", &id(&runs)]).good();
     assert!(shown.contains("running") && shown.contains("video.render"), "{shown}");
 
@@ -277,9 +322,18 @@ async fn jobs_from_a_shell() {
     assert!(nats.ops(&["cancel", &id(&later)]).failed(1).contains("it has ended already: cancelled"));
     assert_eq!(nats.ops(&["list"]).good().lines().count(), 1);
 
+    // The handler of a cancelled job is dropped, though the command ends at once, also if no other job follows.
+    rendering(0).await;
+    let last = submit("video.render", 2, options()).await;
+    rendering(1).await;
+    assert_eq!(nats.ops(&["cancel", &id(&last)]).good(), format!("cancelled {}\n", id(&last)));
+    rendering(0).await;
+
     // Mistakes.
     let error = nats.ops(&["list", "--queue", "vidoe"]).failed(2);
     assert!(error.contains("did you mean `video`?"), "{error}");
+    let error = nats.ops(&["list", "--queue", "zzzzzz"]).failed(2);
+    assert!(error.contains("there is no queue `zzzzzz`: the queues are: `jobs`, `video`"), "{error}");
     assert!(nats.ops(&["show", "jobs.1"]).failed(2).contains("no id of a job"));
     let none = format!("jobs.0.{}", "0".repeat(32));
     assert!(nats.ops(&["cancel", &none]).failed(1).contains("JOB_NOT_FOUND"));
@@ -294,6 +348,23 @@ async fn jobs_from_a_shell() {
     let token = ops(&["list", "--token-env", "NO_SUCH_TOKEN"], &[("NATS_URL", nats.url())]);
     assert!(token.failed(2).contains("the environment has no `NO_SUCH_TOKEN`"));
     worker.stop().await;
+
+    // A choice that needs many reads says so.
+    for cents in 0..1_000 {
+        submit("other.pay", cents, options()).await;
+    }
+    let listed = nats.ops(&["list", "--key", "order-4"]);
+    assert!(listed.stderr.contains("note: 1000 jobs are read so far, one by one"), "{}", listed.stderr);
+    assert_eq!(listed.good().lines().count(), 1);
+}
+
+#[test]
+fn a_server_without_jetstream() {
+    let nats = Nats::with("cli-jobs-without", &[]);
+    let start = Instant::now();
+    let error = nats.ops(&["list", "--timeout", "60"]).failed(1);
+    assert!(error.contains("this server has no JetStream: start it with `--jetstream`"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

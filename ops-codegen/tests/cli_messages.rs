@@ -51,6 +51,15 @@ fn advice_is_about_options_that_there_are() {
     assert!(!told.contains("with_"), "{told}");
     let told = folder.fails(1, &["call", "shop.yaml", "ping"], &["no base URL is set", "pass `--base-url`"]);
     assert!(!told.contains("with_"), "{told}");
+    // Files of servers alone ask for it, and they take no `--bearer-env`.
+    folder.write("mcp.json", r#"{ "mcpServers": { "o": { "url": "http://127.0.0.1:9/mcp", "auth": "oauth" } } }"#);
+    let says = ["it asks for OAuth: write a token into the file, as `\"auth\": \"${TOKEN}\"`"];
+    for (status, arguments) in
+        [(1, &["call", "--config", "mcp.json", "--server", "o", "x"][..]), (3, &["serve", "mcp.json"])]
+    {
+        let told = folder.fails(status, arguments, &says);
+        assert!(!told.contains("--bearer-env") && !told.contains("with_"), "{told}");
+    }
     folder.write("loop.js", "while (true) {}");
     // Which limit ended it, the message says. A command without `--timeout` takes a minute.
     let start = std::time::Instant::now();
@@ -335,4 +344,22 @@ fn names_that_differ_in_case_are_one() {
     folder.write("ops.toml", &format!("[generate]\nout = \"out\"\n{list}"));
     let told = folder.fails(2, &["generate"], &["have the namespace", "rename one of the documents in `ops.toml`"]);
     assert!(!told.contains("--namespace"), "{told}");
+}
+
+#[test]
+fn a_text_of_which_no_digest_is_known_is_kept() {
+    let folder = Folder::new("no-digest");
+    let entry = "[documents.shop]\npath = \"shop.yaml\"\nsource = \"from.yaml\"\n";
+    let mine = format!("{SHOP}# mine\n");
+    for (file, text) in [("from.yaml", SHOP), ("shop.yaml", &mine), ("ops.toml", entry)] {
+        folder.write(file, text);
+    }
+    let what = "`shop.yaml` may have been changed since it was fetched, for it has no `sha256` in `ops.toml`";
+    let told = folder.fails(1, &["update"], &[]);
+    assert_eq!(told, format!("error: {what}: pass `--force` to overwrite it\n"));
+    folder.fails(1, &["update", "--check"], &[what, "with `--force` to overwrite what was changed here"]);
+    assert_eq!((folder.read("shop.yaml"), folder.read("ops.toml")), (mine, entry.to_owned()));
+    folder.good(&["update", "--force"]);
+    assert_eq!(folder.read("shop.yaml"), SHOP);
+    assert!(folder.read("ops.toml").starts_with(&format!("{entry}sha256 = \"")), "{}", folder.read("ops.toml"));
 }

@@ -243,6 +243,54 @@ async fn serve() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_file_that_cannot_be_read_has_one_status() {
+    let (folder, url) = (Folder::new("one-status"), serve().await);
+    folder.write("apis/shop.yaml", SHOP);
+    folder.write("apis/bad.yaml", "a: [");
+    // The status does not depend on the body of the response.
+    for (pet, url, says) in [
+        ("petId=1", url.as_str(), ""),
+        ("petId=9", &url, "such pet"),
+        ("petId=9", "http://127.0.0.1:9", "shop.showPet"),
+    ] {
+        let call = ["call", "apis", "showPet", pet, "--base-url", url];
+        folder.fails(3, &call, &["apis/bad.yaml:1:4", "nothing was made of a file", says]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_no_text_is_not_unset() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Folder::new("no-text");
+    folder.write("shop.yaml", SHOP);
+    folder.write("gateway.toml", "[apis.shop]\nspec = 'shop.yaml'\ntoken = { env = 'SECRET' }\n");
+    for (name, arguments) in [
+        ("SECRET", &["call", "shop.yaml", "ping", "--base-url", "http://127.0.0.1:9", "--bearer-env", "SECRET"][..]),
+        ("SECRET", &["serve", "--config", "gateway.toml"]),
+        ("SECRET", &["jobs", "--token-env", "SECRET", "queues"]),
+        ("NATS_TOKEN", &["jobs", "queues"]),
+        ("NATS_URL", &["jobs", "queues"]),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.args(arguments).current_dir(&folder.0).env(name, std::ffi::OsStr::from_bytes(b"\xff"));
+        let output = command.output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let wanted = format!("the environment variable `{name}` is not UTF-8\n");
+        assert!(output.status.code() == Some(2) && told.ends_with(&wanted), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn a_name_with_too_many_parts() {
+    let folder = Folder::new("deep-name");
+    folder.write("shop.yaml", SHOP);
+    let deep = format!("{}a=1", "a.".repeat(60_000));
+    folder.fails(2, &["call", "shop.yaml", "ping", &deep], &["has 60001 parts between dots: it may have 128"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn errors_and_policies_of_calls() {
     let (folder, url) = (Folder::new("calls"), serve().await);
     folder.write("shop.yaml", SHOP);

@@ -237,3 +237,18 @@ fn a_configuration_of_paths_that_are_no_text_is_refused() {
         assert!(told.contains("caf\u{fffd}") && told.contains("is not UTF-8"), "{told}");
     }
 }
+
+#[test]
+fn a_snapshot_at_a_url_is_answered_with_examples() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/maths.json", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let tools = r#"{"tools":[{"name":"double","inputSchema":{"type":"object"}}]}"#;
+        let (mut socket, _) = listener.accept().unwrap();
+        assert!(socket.read(&mut [0; 4096]).unwrap() > 0);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", tools.len());
+        socket.write_all((head + tools).as_bytes()).unwrap();
+    });
+    let served = Served::start(Path::new(&url));
+    assert!(served.said.contains("POST    /operations/maths/double  double"), "{}", served.said);
+}

@@ -2,6 +2,8 @@
 
 mod folder;
 
+use std::net::TcpListener;
+
 use folder::{Folder, SHOP};
 
 #[test]
@@ -166,4 +168,42 @@ fn documents_without_a_server_are_told() {
         assert!(status == 0 && says.iter().all(|says| told.contains(says)), "{arguments:?}: {told}");
         assert_eq!(told.matches("and calls of them fail").count(), says.len().min(2), "{arguments:?}: {told}");
     }
+}
+
+#[test]
+fn a_document_of_asyncapi_is_no_configuration() {
+    let folder = Folder::new("asyncapi");
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let servers = serde_json::json!({ "prod": { "url": url, "protocol": "http" } });
+    folder.write("apis/shop.yaml", SHOP);
+    let first = serde_json::json!({ "asyncapi": "2.6.0", "servers": servers, "channels": {} });
+    let last = serde_json::json!({ "servers": servers, "channels": {}, "asyncapi": "2.6.0" });
+    for document in [first, last] {
+        folder.write("apis/events.json", &document.to_string());
+        let (status, _, told) = folder.ops(&["serve", "apis"]);
+        assert!(status == 0 && told.contains("3 operations") && told.contains("it is not served"), "{status}: {told}");
+        for arguments in [&["serve", "apis/events.json"][..], &["call", "apis/events.json", "prod.x"]] {
+            folder.fails(3, arguments, &["not an OpenAPI document"]);
+        }
+    }
+    assert_eq!(server.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody asked for a request");
+}
+
+#[test]
+fn callers_have_tokens_of_their_own() {
+    let folder = Folder::new("one-token");
+    folder.write("shop.yaml", SHOP);
+    folder.write("ann", "t0ken");
+    folder.write("bob", "t0ken\n");
+    let callers =
+        "[callers.ann]\ntoken = { file = 'ann' }\nscopes = ['admin']\n[callers.bob]\ntoken = { file = 'bob' }\n";
+    folder.write("gateway.toml", &format!("[apis.shop]\nspec = 'shop.yaml'\n{callers}"));
+    // At this address nobody can listen.
+    let serve = ["serve", "--config", "gateway.toml", "--http", "256.0.0.1:1"];
+    let told = folder.fails(2, &serve, &["`[callers.ann]` and `[callers.bob]` have one token"]);
+    assert!(!told.contains("t0ken"), "{told}");
+    folder.write("bob", "another");
+    folder.fails(1, &serve, &["`256.0.0.1:1` cannot be listened at"]);
 }

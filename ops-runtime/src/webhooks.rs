@@ -190,7 +190,7 @@ impl WebhookVerifier {
     }
 
     /// Takes the time from another header, and expects the signature of a text in which `{timestamp}` and `{body}` are
-    /// replaced. If it has no `{body}`, no request is accepted: one signature would do for any body.
+    /// replaced. If one of them is missing, no request is accepted: one signature would do for any body, or for any time.
     #[must_use]
     pub fn with_timestamp_header(mut self, header: impl Into<String>, signed: impl Into<String>) -> Self {
         self.scheme = Scheme::Template { timestamp: header.into(), template: signed.into() };
@@ -255,6 +255,9 @@ impl WebhookVerifier {
                 let signature = self.unprefixed(header(headers, &self.header)?)?;
                 let time = header(headers, timestamp)?;
                 self.in_time(time, timestamp, now)?;
+                if !template.contains("{timestamp}") {
+                    return Err(WebhookError::TimeNotSigned);
+                }
                 let (before, after) = template.split_once("{body}").ok_or(WebhookError::BodyNotSigned)?;
                 let (before, after) = (before.replace("{timestamp}", time), after.replace("{timestamp}", time));
                 self.check(&[signature], &[before.as_bytes(), body, after.as_bytes()])
@@ -360,6 +363,8 @@ pub enum WebhookError {
     },
     /// The text that is signed does not hold the body: a mistake of the verifier, not of the request.
     BodyNotSigned,
+    /// The text that is signed does not hold the time: a mistake of the verifier, not of the request.
+    TimeNotSigned,
     /// No signature is that of the body by a known secret: the secret is another, the body was changed, or a stranger
     /// sent it.
     WrongSignature,
@@ -378,6 +383,9 @@ impl fmt::Display for WebhookError {
                 tolerance.as_secs()
             ),
             Self::BodyNotSigned => f.write_str("the text that the webhook signs has no `{body}`: see `with_timestamp_header`"),
+            Self::TimeNotSigned => {
+                f.write_str("the text that the webhook signs has no `{timestamp}`: see `with_timestamp_header`")
+            }
             Self::WrongSignature => f.write_str(
                 "no signature of the webhook is right: check the secret, and that the body is as it arrived, byte for byte",
             ),

@@ -191,6 +191,10 @@ fn schemes_of_services() {
     let signature = signed("sha256", &format!("{NOW}.{{Body}}"), "hex");
     let signed_time = headers([("x-sig", &*signature), ("x-time", &*NOW.to_string())]);
     assert_eq!(misspelt.verify_at(&signed_time, body.as_bytes(), at(NOW)), Err(WebhookError::BodyNotSigned));
+    // One that does not cover the time would do for a request of last year, with a new header.
+    let misspelt = new("X-Sig").with_timestamp_header("X-Time", "{body}");
+    let signed_body = headers([("x-sig", &*signed("sha256", body, "hex")), ("x-time", &*NOW.to_string())]);
+    assert_eq!(misspelt.verify_at(&signed_body, body.as_bytes(), at(NOW)), Err(WebhookError::TimeNotSigned));
     // Either secret is accepted while the service changes it.
     let both = new("X-Sig").with_secret("other").unwrap();
     for secret in ["s3cr3t", "other"] {

@@ -37,8 +37,8 @@ use crate::{CallError, OutputPolicy, SpecRef};
 ///
 /// It reads these keys of a server: `command`, `args`, `env`, `cwd`; `url` (`serverUrl`, `baseUrl`), `headers`, `auth`;
 /// `type` or `transport`, `timeout` (milliseconds) and `disabled`. Others are kept: [`McpServerConfig::extra`]. In
-/// every string `${NAME}` and `${env:NAME}` are environment variables, and `${NAME:-default}` need not be set. Errors
-/// and `Debug` show the name of a variable, never its value.
+/// every string `${NAME}` and `${env:NAME}` are environment variables, and `${NAME:-default}` need not be set; a default
+/// holds no other variable. Errors and `Debug` show the name of a variable, never its value.
 #[derive(Debug, Clone, Default)]
 pub struct McpConfig {
     pub(super) servers: BTreeMap<String, Result<McpServerConfig, Wrong>>,

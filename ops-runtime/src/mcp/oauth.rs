@@ -103,6 +103,8 @@ impl McpOAuth {
     }
 
     /// Sets the authorization server to use, by its issuer (RFC 8414); any other is refused.
+    ///
+    /// Its endpoints are those that it publishes itself, whatever metadata the MCP server leads to.
     #[must_use]
     pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());

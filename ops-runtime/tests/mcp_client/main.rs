@@ -6,6 +6,7 @@ mod changes;
 mod everything;
 mod faults;
 mod http;
+mod issuer;
 mod oauth;
 mod peers;
 #[cfg(unix)]

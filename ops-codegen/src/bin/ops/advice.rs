@@ -15,7 +15,6 @@ const OPTIONS: &[(&str, &str)] = &[
     (" (`Limits::with_time`)", "timeout"),
     (": set one with `with_base_url`", "base-url"),
     (": set a base URL", "base-url"),
-    (": give it `with_oauth(..)` (feature `mcp-auth`)", "bearer-env"),
 ];
 
 /// The advice if two documents have one namespace.
@@ -27,6 +26,8 @@ const ANEW: &str =
 
 /// Other advice, and its text for users of any command.
 const WORDS: &[(&str, &str)] = &[
+    // Only files of servers ask for it, and they take no credentials from the command line.
+    (": give it `with_oauth(..)` (feature `mcp-auth`)", ": write a token into the file, as `\"auth\": \"${TOKEN}\"`"),
     (OF_ONE_NAMESPACE, ": generate them one by one with `--namespace`, or name both in `ops.toml`"),
     (": run the program from its start, without it", ANEW),
     (". Run it from its start, without the journal", ANEW),
@@ -99,6 +100,11 @@ mod tests {
             ("call", "larger than 20 bytes: raise `with_max_response`", "larger than 20 bytes"),
             ("call", "it said `with_timeout`", "it said `with_timeout`"),
             ("none", "a: raise `with_timeout`", "a"),
+            (
+                "call",
+                "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)",
+                "it asks for OAuth: write a token into the file, as `\"auth\": \"${TOKEN}\"`",
+            ),
         ] {
             assert_eq!(of_command(command, message), said);
         }

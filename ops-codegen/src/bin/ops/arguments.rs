@@ -172,7 +172,7 @@ pub(crate) struct DiffArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct AddArguments {
-    /// An OpenAPI document or a snapshot of an MCP server: a URL or a file
+    /// An OpenAPI document or a snapshot of an MCP server: a URL or a file, which `ops update` fetches again
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) source: String,
     /// The name in ops.toml, which is also that of the file; by default that of the source
@@ -201,8 +201,8 @@ pub(crate) struct UpdateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// An OpenAPI document, a snapshot of an MCP server, an ops.toml, or a configuration of MCP servers: a file, a URL, a
-    /// folder of documents and operation specs, or - for standard input; omit it if a server is named
+    /// An OpenAPI document or a snapshot of an MCP server: a file, a URL, or - for standard input; a folder of documents and
+    /// operation specs; or the file of an ops.toml or of a configuration of MCP servers; omit it if a server is named
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["url", "config", "program"])]
     pub(crate) spec: Option<String>,
     /// Show this operation in full: its name, its id, or 'METHOD path'

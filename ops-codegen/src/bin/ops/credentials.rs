@@ -1,6 +1,7 @@
 //! The credentials of calls of HTTP APIs: what is sent, to which hosts, and what to set if there are none.
 
 use std::collections::BTreeSet;
+use std::env::VarError;
 use std::io::Write;
 use std::time::Duration;
 
@@ -14,6 +15,19 @@ use crate::arguments::CallCredentials;
 use crate::failure::Failure;
 use crate::modules::is_url;
 use crate::report::{clean, label};
+use crate::shell::quoted;
+
+/// The value of an environment variable; `None` if it is not set.
+///
+/// # Errors
+/// If the value is not UTF-8. It is set, so it is not ignored.
+pub(crate) fn variable(name: &str) -> Result<Option<String>, String> {
+    match std::env::var(name) {
+        Ok(value) => Ok(Some(value)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(format!("the environment variable `{name}` is not UTF-8")),
+    }
+}
 
 /// How HTTP operations are called.
 pub(crate) fn config(
@@ -59,7 +73,8 @@ pub(crate) fn guard(
     }
     Err(Failure::Usage(format!(
         "the document sends this call, and your credentials with it, to `{server}`, which is another host than its own: \
-         pass `--base-url {server}` if you trust it"
+         pass `--base-url {}` if you trust it",
+        quoted(server)
     )))
 }
 
@@ -152,5 +167,31 @@ fn option(scheme: &SecurityScheme) -> Option<&'static str> {
         SecurityKind::ApiKey { .. } => Some("`--credentials-env PREFIX`, with the key in `PREFIX_API_KEY`"),
         SecurityKind::Basic => Some("`--credentials-env PREFIX`, with `PREFIX_USER` and `PREFIX_PASSWORD`"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ops_runtime::binding::HttpBinding;
+
+    use super::*;
+    use crate::arguments::Credentials;
+
+    #[test]
+    fn a_server_that_a_document_names_is_one_word() {
+        let given = Credentials { bearer_env: Some("TOKEN".to_owned()), ..Credentials::default() };
+        let credentials = CallCredentials { given, credentials_env: None };
+        let advised = |server: &'static str| {
+            let spec = OperationSpec::query("x.y").with_http(HttpBinding::new("GET", "/").with_server(server));
+            match guard(None, &credentials, "https://docs.example/x.json", &spec) {
+                Err(Failure::Usage(told)) => told.rsplit_once(": pass ").unwrap().1.to_owned(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(advised("https://x.example/v1"), "`--base-url https://x.example/v1` if you trust it");
+        assert_eq!(
+            advised("https://x.example/ --output=.bashrc;id"),
+            "`--base-url 'https://x.example/ --output=.bashrc;id'` if you trust it"
+        );
     }
 }

@@ -19,6 +19,7 @@ use crate::manifest::{Entry, Manifest, NAME};
 use crate::modules::{is_list, is_url, runtime, shown};
 use crate::progress::Progress;
 use crate::report::{clean, print};
+use crate::shell::{is_option, quoted};
 
 /// A document that was fetched.
 struct Fetched {
@@ -28,15 +29,22 @@ struct Fetched {
 }
 
 pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
+    if arguments.source == "-" {
+        let message =
+            "standard input can be read only once, and `ops update` fetches a document again: name a URL or a file";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let mut manifest = Manifest::open(Path::new(""))?;
     let (source, is_secret) = without_password(&arguments.source);
     let name = match &arguments.name {
         Some(name) => name.clone(),
         None => stem(&source),
     };
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
-        let message =
-            format!("`{name}` is no name of a document: give one of letters, digits, `_` and `-` by `--name`");
+    if name.is_empty() || is_option(&name) || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+    {
+        let message = format!(
+            "`{name}` is no name of a document: give one of letters, digits, `_` and `-`, which does not begin with `-`, by `--name`"
+        );
         return Err(Failure::Usage(message));
     }
     // Names that differ in case only would be those of one file on some systems, and so they are one namespace.
@@ -56,6 +64,7 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
         return Err(Failure::Failed(message));
     }
     write(Path::new(&path), &fetched.text)?;
+    let has_query = is_url(&source) && url::Url::parse(&source).is_ok_and(|url| url.query().is_some());
     // A document that is here already is kept by hand, and has no source.
     let (source, sha256) = if is_here { (None, None) } else { (Some(source), Some(digest(&fetched.text))) };
     manifest.set(&Entry { name: name.clone(), path: path.clone(), source, sha256 })?;
@@ -63,6 +72,9 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
     tell(&format!("{path}: {} operations, in `{NAME}` as `{name}`", fetched.api.operations.len()));
     if is_secret {
         tell("the user and password of the URL are not kept: pass credentials by options when you update it");
+    }
+    if has_query {
+        tell(&format!("warning: the query of the URL is kept in `{NAME}`: take it out there if it is a secret"));
     }
     if let Some(told) = without_host(&fetched.api, &arguments.source) {
         tell(&format!("warning: {told}"));
@@ -131,7 +143,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 enum News {
     None,
     Fetched,
-    /// Its file here was changed by hand.
+    /// Its file here was changed by hand, or may have been.
     Edited,
 }
 
@@ -162,13 +174,17 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
         }
         return Ok(News::None);
     }
-    let is_edited = old.as_ref().is_some_and(|old| entry.sha256.as_ref().is_some_and(|known| *known != digest(old)));
-    if is_edited && !arguments.force && !arguments.check {
-        let message = format!("`{}` was changed since it was fetched", path.display());
-        return Err(Failure::Failed(format!("{message}: pass `--force` to overwrite it")));
-    }
-    if is_edited {
-        tell(&format!("{name}: `{}` was changed since it was fetched", entry.path));
+    let edited = match (&old, &entry.sha256) {
+        (Some(old), Some(known)) if *known != digest(old) => Some("was changed since it was fetched"),
+        (Some(_), None) => Some("may have been changed since it was fetched, for it has no `sha256` in `ops.toml`"),
+        _ => None,
+    };
+    if let Some(what) = edited {
+        if !arguments.force && !arguments.check {
+            let message = format!("`{}` {what}", path.display());
+            return Err(Failure::Failed(format!("{message}: pass `--force` to overwrite it")));
+        }
+        tell(&format!("{name}: `{}` {what}", entry.path));
     }
     match old.as_deref().map(|old| parsed(old, &name, &entry.path)) {
         Some(Ok((_, old))) => {
@@ -186,7 +202,7 @@ fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArgum
         manifest.save()?;
         tell(&format!("{name}: `{}` is written anew", entry.path));
     }
-    Ok(if is_edited { News::Edited } else { News::Fetched })
+    Ok(if edited.is_some() { News::Edited } else { News::Fetched })
 }
 
 fn tell_changes(name: &str, rows: &[Row]) -> Result<(), Failure> {
@@ -279,7 +295,7 @@ fn without_host(api: &Api, source: &str) -> Option<String> {
     let what = server.map_or_else(|| "no server".to_owned(), |server| format!("the server `{server}`, without a host"));
     Some(format!(
         "it names {what}, and its file does not tell where it was fetched: serve and call it with `--base-url {}`",
-        whole.trim_end_matches('/')
+        quoted(whole.trim_end_matches('/'))
     ))
 }
 
@@ -337,13 +353,18 @@ mod tests {
         };
         let source = "https://ann:pw@shop.example.com/v3/openapi.yaml";
         for (servers, base) in [
-            ("servers: [{ url: /api/v3/ }]", "/api/v3`"),
-            ("servers: [{ url: . }]", "/v3`"),
-            ("servers: [{ url: '/{region}/v3', variables: { region: { default: eu } } }]", "/{region}/v3`"),
-            ("", "`"),
+            ("servers: [{ url: /api/v3/ }]", "https://shop.example.com/api/v3"),
+            ("servers: [{ url: . }]", "https://shop.example.com/v3"),
+            (
+                "servers: [{ url: '/{region}/v3', variables: { region: { default: eu } } }]",
+                "'https://shop.example.com/{region}/v3'",
+            ),
+            // The line is for a shell.
+            ("servers: [{ url: '/v3;id' }]", "'https://shop.example.com/v3;id'"),
+            ("", "https://shop.example.com"),
         ] {
             let told = told(servers, source).unwrap();
-            assert!(told.ends_with(&format!("with `--base-url https://shop.example.com{base}")), "{told}");
+            assert!(told.ends_with(&format!("with `--base-url {base}`")), "{told}");
         }
         assert_eq!(told("servers: [{ url: 'https://api.example.com' }]", source), None);
         assert_eq!(told("", "shop.yaml"), None);

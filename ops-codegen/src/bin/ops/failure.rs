@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     /// A document that should be compared, or the configuration, could not be read.
     Trouble(Vec<Diagnostic>),
     /// The work is done, except for so many files that could not be read and were reported; and any other failure.
-    Incomplete(usize, Option<String>),
+    Incomplete(usize, Option<Box<Failure>>),
     /// The reader of our output has gone, which is not a failure; the work was only for that reader.
     Gone,
 }
@@ -102,15 +102,17 @@ impl Failure {
         match (unreadable, failed) {
             (0, None) => Ok(()),
             (0, Some(message)) => Err(Self::Failed(message)),
-            (unreadable, failed) => Err(Self::Incomplete(unreadable, failed)),
+            (unreadable, failed) => {
+                Err(Self::Incomplete(unreadable, failed.map(|message| Box::new(Self::Failed(message)))))
+            }
         }
     }
 
     /// The same failure, beside so many files that could not be read, which were reported.
     pub(crate) fn beside(self, unreadable: usize) -> Self {
         match self {
-            Self::Usage(message) | Self::Failed(message) if unreadable > 0 => {
-                Self::Incomplete(unreadable, Some(message))
+            failed @ (Self::Usage(_) | Self::Failed(_) | Self::Answered(_)) if unreadable > 0 => {
+                Self::Incomplete(unreadable, Some(Box::new(failed)))
             }
             other => other,
         }
@@ -144,6 +146,15 @@ impl Failure {
         }
     }
 
+    /// The message of a failure that has no diagnostics, for users of a command; that of another server is unchanged.
+    fn message(self, command: &str) -> String {
+        match self {
+            Self::Answered(message) => message,
+            Self::Failed(message) | Self::Usage(message) => crate::advice::of_command(command, &message),
+            _ => String::new(),
+        }
+    }
+
     /// Reports the failure of a command, by its name, and returns the exit status.
     pub(crate) fn report(self, command: &str) -> ExitCode {
         let (message, status) = match self {
@@ -159,12 +170,11 @@ impl Failure {
             Self::Incomplete(unreadable, failed) => {
                 let files = if unreadable == 1 { "a file".to_owned() } else { format!("{unreadable} files") };
                 let message = format!("nothing was made of {files}: see above");
-                let failed = failed.map(|failed| crate::advice::of_command(command, &failed));
+                let failed = failed.map(|failed| failed.message(command));
                 (failed.map_or(message.clone(), |failed| format!("{message}\n{failed}")), 3)
             }
-            Self::Answered(message) => (message, 1),
-            Self::Failed(message) => (crate::advice::of_command(command, &message), 1),
-            Self::Usage(message) => (crate::advice::of_command(command, &message), 2),
+            Self::Usage(_) => (self.message(command), 2),
+            Self::Failed(_) | Self::Answered(_) => (self.message(command), 1),
         };
         // If standard error is closed, there is no way to report it.
         let _ = writeln!(anstream::stderr().lock(), "{}: {}", crate::report::label("error"), clean(&message));

@@ -2,6 +2,7 @@
 
 mod facts;
 
+use std::cell::Cell;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -10,13 +11,14 @@ use clap::ValueEnum;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ops_runtime::durable::engine::Listed;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
-use ops_runtime::durable::record::{DeadLetter, Stored};
+use ops_runtime::durable::record::Stored;
 use ops_runtime::durable::{AnyJob, JobId, JobStatus, Jobs};
 use ops_runtime::{CallError, glob, nearest};
 use serde_json::{Value, json};
 
 use self::facts::{Facts, age};
 use crate::arguments::{JobsArguments, JobsChoice, JobsCommand, JobsState};
+use crate::credentials::variable;
 use crate::failure::Failure;
 use crate::report::{line, print};
 
@@ -25,11 +27,14 @@ const LOCAL: &str = "nats://127.0.0.1:4222";
 /// The end of the engine's error if there are no jobs on the server.
 const NO_JOBS: &str = "no other has any";
 
+/// After how many jobs of a list it is said how they are read.
+const MANY: usize = 1_000;
+
 /// How many jobs workers are asked about concurrently.
 const ASKED: usize = 64;
 
 pub(crate) fn run(arguments: &JobsArguments) -> Result<(), Failure> {
-    let server = Server::of(arguments, |name| std::env::var(name).ok())?;
+    let server = Server::of(arguments)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("no runtime can be started: {error}")))?;
     runtime.block_on(async {
@@ -76,36 +81,46 @@ struct Server {
 }
 
 impl Server {
-    fn of(arguments: &JobsArguments, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
+    fn of(arguments: &JobsArguments) -> Result<Self, Failure> {
         if arguments.server.as_deref().is_some_and(has_password) {
             let message = "other users of this machine can read a password on a command line: put the URL into NATS_URL, or \
                            the password into NATS_PASSWORD";
             return Err(Failure::Usage(message.to_owned()));
         }
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let set = |name: &str| {
+            let value = variable(name).map_err(Failure::Usage)?;
+            Ok::<_, Failure>(value.filter(|value| !value.is_empty()))
+        };
         let token = match &arguments.token_env {
             Some(name) => {
-                let token = set(name).ok_or_else(|| Failure::Usage(format!("the environment has no `{name}`")))?;
+                let token = set(name)?.ok_or_else(|| Failure::Usage(format!("the environment has no `{name}`")))?;
                 Some(token)
             }
             None if arguments.creds.is_some() => None,
-            None => set("NATS_TOKEN"),
+            None => set("NATS_TOKEN")?,
         };
         // Nothing is submitted here, so the limits of sizes don't matter.
         let config = JetStreamConfig::new().with_prefix(&arguments.prefix).with_streams_as_found();
         let config = config.with_max_input(1).with_max_result(1);
-        let config = match (&arguments.creds, token, set("NATS_USER"), set("NATS_CREDS")) {
-            (Some(file), ..) => config.with_credentials(read(file)?),
-            (None, Some(token), ..) => config.with_token(token),
-            (None, None, Some(user), _) => config.with_user(user, set("NATS_PASSWORD").unwrap_or_default()),
-            (None, None, None, Some(file)) => config.with_credentials(read(Path::new(&file))?),
-            (None, None, None, None) if set("NATS_PASSWORD").is_some() => {
-                return Err(Failure::Usage("NATS_PASSWORD is set, and NATS_USER is not".to_owned()));
-            }
-            (None, None, None, None) => config,
+        // A variable is read where it counts: one that is not UTF-8 is an error.
+        let config = if let Some(file) = &arguments.creds {
+            config.with_credentials(read(file)?)
+        } else if let Some(token) = token {
+            config.with_token(token)
+        } else if let Some(user) = set("NATS_USER")? {
+            config.with_user(user, set("NATS_PASSWORD")?.unwrap_or_default())
+        } else if let Some(file) = set("NATS_CREDS")? {
+            config.with_credentials(read(Path::new(&file))?)
+        } else if set("NATS_PASSWORD")?.is_some() {
+            return Err(Failure::Usage("NATS_PASSWORD is set, and NATS_USER is not".to_owned()));
+        } else {
+            config
         };
-        let urls = arguments.server.clone().or_else(|| set("NATS_URL")).unwrap_or_else(|| LOCAL.to_owned());
-        Ok(Self { urls, config })
+        let urls = match &arguments.server {
+            Some(urls) => Some(urls.clone()),
+            None => set("NATS_URL")?,
+        };
+        Ok(Self { urls: urls.unwrap_or_else(|| LOCAL.to_owned()), config })
     }
 
     async fn connect(&self, limit: Duration) -> Result<Jobs, CallError> {
@@ -167,45 +182,59 @@ async fn chosen(jobs: &Jobs, wanted: &[String]) -> Result<Vec<String>, Failure> 
             continue;
         }
         let near = nearest::nearest(queue, kept.iter().map(String::as_str), 3);
-        let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();
+        let near = quoted(&near);
         let hint = match (near.is_empty(), kept.is_empty()) {
             (false, _) => format!("did you mean {}?", near.join(" or ")),
             (true, true) => "there are no queues yet".to_owned(),
-            (true, false) => format!("there are {}", kept.join(", ")),
+            (true, false) => format!("the queues are: {}", quoted(&kept).join(", ")),
         };
         return Err(Failure::Usage(format!("there is no queue `{}`: {hint}", line(queue))));
     }
-    Ok(if wanted.is_empty() { kept } else { wanted.to_vec() })
+    Ok(if wanted.is_empty() { kept } else { distinct(wanted) })
+}
+
+fn quoted(names: &[impl AsRef<str>]) -> Vec<String> {
+    names.iter().map(|name| format!("`{}`", name.as_ref())).collect()
+}
+
+/// The values of an option, each once: it may be repeated.
+fn distinct<T: Clone + PartialEq>(given: &[T]) -> Vec<T> {
+    let mut values: Vec<T> = Vec::new();
+    for value in given {
+        if !values.contains(value) {
+            values.push(value.clone());
+        }
+    }
+    values
 }
 
 async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: bool) -> Result<String, Failure> {
-    let queues = chosen(jobs, &choice.queue).await?;
-    let is_wanted = |operation: &str, key: Option<&str>| {
-        choice.operation.as_ref().is_none_or(|pattern| glob::glob(pattern, operation))
-            && choice.key.as_deref().is_none_or(|wanted| key == Some(wanted))
+    let (queues, states) = (chosen(jobs, &choice.queue).await?, distinct(states));
+    let read = Cell::new(0_usize);
+    let is_wanted = |stored: &Stored| {
+        read.set(read.get().saturating_add(1));
+        if read.get() == MANY {
+            // Standard error may be closed.
+            let _ = writeln!(
+                std::io::stderr(),
+                "note: {MANY} jobs are read so far, one by one: --queue and --state leave some out"
+            );
+        }
+        choice.operation.as_ref().is_none_or(|pattern| glob::glob(pattern, stored.operation()))
+            && choice.key.as_deref().is_none_or(|wanted| stored.key() == Some(wanted))
     };
     let (mut found, now) = (Vec::new(), SystemTime::now());
     // One more than is shown, to know whether there is one.
     let most = choice.limit.saturating_add(1);
     for queue in &queues {
-        for state in states {
+        for state in &states {
             let what = match state {
                 JobsState::Open => Listed::Due,
                 JobsState::Delayed => Listed::Delayed,
                 JobsState::Ended => Listed::Ended,
-                JobsState::Dead => {
-                    let letters = jobs.dead_letters_of(queue).try_filter(|letter| {
-                        std::future::ready(is_wanted(&letter.job.operation, letter.job.key.as_deref()))
-                    });
-                    let letters: Vec<DeadLetter> =
-                        letters.take(most.saturating_sub(found.len())).try_collect().await.map_err(failed)?;
-                    found.extend(letters.into_iter().map(Facts::of_dead));
-                    continue;
-                }
+                JobsState::Dead => Listed::Dead,
             };
-            let stored = jobs
-                .list(queue, what)
-                .try_filter(|(_, stored)| std::future::ready(is_wanted(stored.operation(), stored.key())));
+            let stored = jobs.list(queue, what).try_filter(|(_, stored)| std::future::ready(is_wanted(stored)));
             let stored: Vec<(JobId, Stored)> =
                 stored.take(most.saturating_sub(found.len())).try_collect().await.map_err(failed)?;
             let asked = stream::iter(stored).map(|(id, stored)| asked(jobs, id, stored, now)).buffered(ASKED);
@@ -221,9 +250,13 @@ async fn list(jobs: &Jobs, choice: &JobsChoice, states: &[JobsState], as_json: b
     if as_json {
         return Ok(pretty(&found.iter().map(Facts::short).collect()));
     }
-    let head = ["JOB", "OPERATION", "STATE", "ATTEMPTS", "AGE", "LAST ERROR"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.iter().map(|facts| facts.row(now))).collect();
-    Ok(table(&rows))
+    // Most lists have no steps.
+    let has_steps = found.iter().any(|facts| facts.parent().is_some());
+    let parent: &[&str] = if has_steps { &["PARENT"] } else { &[] };
+    let head: [&[&str]; 3] = [&["JOB", "OPERATION", "STATE", "ATTEMPTS", "AGE"], parent, &["LAST ERROR"]];
+    let head: Vec<String> = head.concat().into_iter().map(str::to_owned).collect();
+    let rows = found.iter().map(|facts| facts.row(now, has_steps));
+    Ok(table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))
 }
 
 /// The facts about a job, including whether a worker has it: workers are asked if the job may be running.

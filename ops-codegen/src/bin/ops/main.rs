@@ -23,6 +23,7 @@ mod report;
 mod run;
 mod serve;
 mod server;
+mod shell;
 mod snapshot;
 mod stream;
 mod summary;

@@ -9,13 +9,14 @@ use ops_codegen::{Builder, Module};
 use ops_runtime::adapter::Registration;
 use ops_runtime::openapi::{Imported, from_openapi_source, from_openapi_url};
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec, Severity};
-use ops_runtime::{HttpClient, HttpConfig, mcp, openapi};
+use ops_runtime::{CallError, HttpClient, HttpConfig, mcp, openapi};
 use serde_json::Value;
 
 use crate::arguments::Choice;
 use crate::failure::Failure;
 use crate::places::placed;
 use crate::report::Reporter;
+use crate::server::holds_tools;
 use crate::stream::{is_stream, label, read_stream};
 
 /// The reader takes the title as the namespace of a document with this name.
@@ -130,7 +131,7 @@ impl Sources {
             self.reporter = std::mem::take(&mut self.reporter).with_text(label(spec), Some(text));
             (read?, label(spec).to_owned())
         } else {
-            (import(spec, config(choice)).map(operations)?, shown(spec))
+            (at_url(spec, choice)?, shown(spec))
         };
         self.add(read, choice.namespace.as_deref(), label);
         Ok(())
@@ -183,15 +184,40 @@ pub(crate) fn tools(list: &Value, namespace: Option<&str>) -> Result<(Api, Vec<D
     mcp::read(list, &options).map_err(|error| Failure::Unreadable(vec![error]))
 }
 
+/// The operations of the document or the list of tools at a URL.
+fn at_url(spec: &str, choice: &Choice) -> Result<(Api, Vec<Diagnostic>), Failure> {
+    let (runtime, location) = (runtime()?, shown(spec));
+    let refused = match runtime.block_on(import_url(spec, config(choice))) {
+        Ok(imported) => return Ok(operations(imported)),
+        Err(refused) => refused,
+    };
+    // The message is a whole diagnostic if there was a text. Only a list of tools is read as one: for any other text, the
+    // reader of APIs has the better error.
+    let has_text = refused.message().starts_with("error: ");
+    let text = if has_text { runtime.block_on(openapi::fetch(spec, config(choice))).ok() } else { None };
+    let Some(text) = text.filter(|text| holds_tools(text)) else {
+        return Err(Failure::importing(&refused, &location));
+    };
+    let mut options = mcp::ReadOptions::new();
+    options.namespace.clone_from(&choice.namespace);
+    let read = mcp::load(&location, &BTreeMap::from([(location.clone(), text)]), &options);
+    read.map_err(|error| Failure::Unreadable(vec![error]))
+}
+
+/// Reads the document at a URL, and binds its operations.
+async fn import_url(spec: &str, config: HttpConfig) -> Result<Imported, CallError> {
+    let mut imported = from_openapi_url(spec, config).await?;
+    for document in imported.diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.document.as_mut()) {
+        *document = shown(document);
+    }
+    Ok(imported)
+}
+
 /// Reads a document from a file, a URL or a stream, and binds its operations.
 pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure> {
     if is_url(spec) {
-        let imported = runtime()?.block_on(from_openapi_url(spec, config));
-        let mut imported = imported.map_err(|error| Failure::importing(&error, &shown(spec)))?;
-        for document in imported.diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.document.as_mut()) {
-            *document = shown(document);
-        }
-        return Ok(imported);
+        let imported = runtime()?.block_on(import_url(spec, config));
+        return imported.map_err(|error| Failure::importing(&error, &shown(spec)));
     }
     if !is_stream(spec) {
         let imported = ops_runtime::openapi::from_openapi_file(spec, config);

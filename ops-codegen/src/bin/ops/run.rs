@@ -25,6 +25,7 @@ use crate::modules::{Bound, bound, is_url, runtime, shown};
 use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
 use crate::report::{clean, label};
+use crate::shell::in_quotes;
 use crate::stream::read_stdin;
 
 mod watched;
@@ -127,14 +128,16 @@ async fn drive(
 
 /// Asks on the terminal.
 fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
-    let id = clean(&ask.id);
     let stdin = std::io::stdin();
     if !stdin.is_terminal() || !std::io::stderr().is_terminal() || arguments.script == "-" {
         let call = clean(&format!("{} {}", ask.id, brief(&ask.input)));
-        return Err(Failure::Failed(format!(
-            "the program asks for `{call}`, and there is no terminal to ask on: `--allow '{id}'` lets it run"
-        )));
+        // As a pattern, an id with these characters may be that of other operations, too.
+        let is_pattern = ask.id.contains(['*', '?']);
+        let hint = if is_pattern { String::new() } else { format!(": `--allow {}` lets it run", in_quotes(&ask.id)) };
+        let message = format!("the program asks for `{call}`, and there is no terminal to ask on{hint}");
+        return Err(Failure::Failed(message));
     }
+    let id = clean(&ask.id);
     let mut stderr = anstream::stderr().lock();
     let asked = writeln!(stderr, "{id} {}", clean(&format!("{:#}", brief(&ask.input))));
     asked.and_then(|()| write!(stderr, "Run it? [y/N] ")).and_then(|()| stderr.flush()).map_err(Failure::output)?;

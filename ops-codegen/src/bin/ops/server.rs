@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ops_runtime::CallError;
 use ops_runtime::http::Auth;
 use ops_runtime::mcp::{McpClient, McpConfig, McpServerConfig, Snapshot, is_tool_list};
+use ops_runtime::{CallError, openapi};
 use serde_json::Value;
 
 use crate::arguments::{Credentials, ServerArguments};
+use crate::credentials::variable;
 use crate::failure::Failure;
 use crate::modules::{is_url, shown};
 use crate::stream::{is_stream, label, look_into, read_stream};
@@ -119,7 +120,7 @@ impl Credentials {
     /// The bearer token.
     pub(crate) fn bearer(&self) -> Result<Option<String>, Failure> {
         let token = match (&self.bearer_env, &self.bearer_file) {
-            (Some(name), _) => Some(std::env::var(name).map_err(|_| {
+            (Some(name), _) => Some(variable(name).map_err(Failure::Usage)?.ok_or_else(|| {
                 Failure::Usage(format!("the environment variable `{name}` is not set: set it to the token"))
             })?),
             (_, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
@@ -212,11 +213,21 @@ pub(crate) fn is_config(file: &str) -> bool {
     let first = text.trim_start().strip_prefix('{').map(str::trim_start).unwrap_or_default();
     let is_document = ["\"openapi\"", "\"swagger\""].iter().any(|key| first.starts_with(key));
     let holds = ["\"mcpServers\"", "\"servers\""].iter().any(|key| text.contains(key));
-    holds && !is_document && McpConfig::from_json_with(&text, |_| None).is_ok()
+    holds && !is_document && McpConfig::from_json_with(&text, |_| None).is_ok() && !is_asyncapi(&text)
+}
+
+/// True for a document of `AsyncAPI`, whose servers are objects by their names, too. They are not MCP servers, so nothing connects
+/// to them.
+fn is_asyncapi(text: &str) -> bool {
+    text.contains("\"asyncapi\"") && openapi::parse(text).is_ok_and(|value| value.get("asyncapi").is_some())
 }
 
 /// True if a file is a list of an MCP server's tools.
 pub(crate) fn is_tools(file: &str) -> bool {
-    let text = look_into(file);
-    text.contains("\"tools\"") && serde_json::from_str::<Value>(&text).is_ok_and(|value| is_tool_list(&value))
+    holds_tools(&look_into(file))
+}
+
+/// True if a text is a list of an MCP server's tools.
+pub(crate) fn holds_tools(text: &str) -> bool {
+    text.contains("\"tools\"") && serde_json::from_str::<Value>(text).is_ok_and(|value| is_tool_list(&value))
 }

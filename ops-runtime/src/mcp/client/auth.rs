@@ -12,8 +12,8 @@ use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
-    CredentialStore, OAuthClientConfig, StoredCredentials,
+    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
+    AuthorizationSession, CredentialStore, OAuthClientConfig, StoredCredentials,
 };
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -76,7 +76,7 @@ impl Authorization {
         let bound = Arc::new(Bound::default());
         let mut manager = manager(oauth, &config.url, &bound).await?;
         // Stored tokens are tried first; the server refuses them if they are invalid.
-        match restore(oauth, &bound, &mut manager).await {
+        match restore(oauth, &config.url, &bound, &mut manager).await {
             Ok(()) => {}
             Err(error @ AuthError::CredentialStoreError(_)) => return Err(failed(&error)),
             Err(error) => tracing::debug!(%error, "stored tokens can't be used yet"),
@@ -162,7 +162,7 @@ impl Authorization {
     }
 
     async fn restore(&self, manager: &mut AuthorizationManager) -> Result<(), AuthError> {
-        restore(&self.0.oauth, &self.0.bound, manager).await
+        restore(&self.0.oauth, &self.0.url, &self.0.bound, manager).await
     }
 
     /// What the store has for the server.
@@ -210,8 +210,11 @@ impl Authorization {
     async fn ask(&self, prompt: &Prompt, challenge: &str) -> Result<(AuthorizationSession, String), CallError> {
         let Inner { oauth, url, bound, .. } = &*self.0;
         // The tokens that there are stay with the manager, and the client, that renews them until there are others.
-        let manager = manager(oauth, url, bound).await?;
+        let mut manager = manager(oauth, url, bound).await?;
         let kept = self.kept().await.map_err(|error| failed(&error))?;
+        let metadata = metadata(oauth, url, bound, &manager, Some(challenge)).await?;
+        let kept = kept.filter(|kept| kept.issuer == metadata.issuer);
+        manager.set_metadata(metadata);
         let session = session(oauth, manager, challenge, kept).await?;
         if !url::Url::parse(&session.auth_url).is_ok_and(|url| is_safe(&url)) {
             let url = readable(&session.auth_url, 200);
@@ -250,25 +253,35 @@ async fn finished<T: Send + 'static>(getting: impl Future<Output = T> + Send + '
     ended.map_err(|error| AuthError::InternalError(format!("getting tokens broke off: {error}")))
 }
 
-/// The authorization that a challenge demands, beside the scopes that the tokens in the store have.
-async fn session(
+/// The metadata of the authorization server: what the MCP server leads to, or what the issuer of `with_issuer` publishes.
+async fn metadata(
     oauth: &McpOAuth,
-    mut manager: AuthorizationManager,
-    challenge: &str,
-    kept: Option<StoredCredentials>,
-) -> Result<AuthorizationSession, CallError> {
-    let resolved = manager.resolve_metadata_from_challenge(Some(challenge)).await;
-    let metadata = resolved.map_err(|error| failed(&error))?.metadata;
-    if let Some(issuer) = &oauth.issuer
-        && metadata.issuer.as_ref() != Some(issuer)
-    {
-        let found = readable(metadata.issuer.as_deref().unwrap_or("no issuer"), 200);
+    url: &str,
+    bound: &Arc<Bound>,
+    manager: &AuthorizationManager,
+    challenge: Option<&str>,
+) -> Result<AuthorizationMetadata, CallError> {
+    let resolved = manager.resolve_metadata_from_challenge(challenge).await;
+    let found = resolved.map_err(|error| failed(&error))?.metadata;
+    let Some(issuer) = &oauth.issuer else { return Ok(found) };
+    if found.issuer.as_ref() != Some(issuer) {
+        let found = readable(found.issuer.as_deref().unwrap_or("no issuer"), 200);
         return Err(CallError::execution(format!(
             "authorization failed: the MCP server names the authorization server `{found}`, and `with_issuer` another"
         )));
     }
-    let granted = kept.filter(|kept| kept.issuer == metadata.issuer).map(|kept| kept.granted_scopes.join(" "));
-    manager.set_metadata(metadata);
+    // What was found may be a text of the MCP server, with the issuer's name and endpoints of its own.
+    steps(oauth, url, bound)?.published(issuer).await
+}
+
+/// The authorization that a challenge demands, beside the scopes that the tokens of the same issuer have.
+async fn session(
+    oauth: &McpOAuth,
+    manager: AuthorizationManager,
+    challenge: &str,
+    kept: Option<StoredCredentials>,
+) -> Result<AuthorizationSession, CallError> {
+    let granted = kept.map(|kept| kept.granted_scopes.join(" "));
     let mut request =
         AuthorizationRequest::new(&oauth.redirect_uri).with_client_name(&oauth.client_name).with_challenge(challenge);
     request.scopes =
@@ -311,12 +324,17 @@ async fn asked(
 }
 
 async fn manager(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Result<AuthorizationManager, CallError> {
-    let server = url::Url::parse(url).map_err(|error| invalid(format!("the URL of the MCP server: {error}")))?;
-    let steps = Steps::new(&server, oauth.destinations.clone(), oauth.step_timeout, has_secret(oauth), bound.clone())?;
+    let steps = steps(oauth, url, bound)?;
     let made = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(steps)).await;
     let mut manager = made.map_err(|error| failed(&error))?;
     manager.set_credential_store(store(oauth, url, bound));
     Ok(manager)
+}
+
+/// The HTTP client below the manager.
+fn steps(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Result<Steps, CallError> {
+    let server = url::Url::parse(url).map_err(|error| invalid(format!("the URL of the MCP server: {error}")))?;
+    Steps::new(&server, oauth.destinations.clone(), oauth.step_timeout, has_secret(oauth), bound.clone())
 }
 
 fn store(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Store {
@@ -335,7 +353,16 @@ fn has_secret(oauth: &McpOAuth) -> bool {
 }
 
 /// Loads the stored tokens, and the client that they were issued to.
-async fn restore(oauth: &McpOAuth, bound: &Bound, manager: &mut AuthorizationManager) -> Result<(), AuthError> {
+async fn restore(
+    oauth: &McpOAuth,
+    url: &str,
+    bound: &Arc<Bound>,
+    manager: &mut AuthorizationManager,
+) -> Result<(), AuthError> {
+    if oauth.issuer.is_some() && store(oauth, url, bound).load().await?.is_some() {
+        let metadata = metadata(oauth, url, bound, manager, None).await;
+        manager.set_metadata(metadata.map_err(|error| AuthError::MetadataError(error.message().to_owned()))?);
+    }
     if manager.initialize_from_store().await? {
         let id = manager.get_credentials().await?.0;
         let (id, secret) = match &oauth.client {

@@ -27,6 +27,10 @@ fn value(reference: &str, look_up: &dyn Fn(&str) -> Option<String>) -> Result<St
             "`${{{reference}}}` is no variable: write `${{NAME}}`, `${{NAME:-default}}` or `${{env:NAME}}`"
         ));
     }
+    // It would end at the inner brace.
+    if default.is_some_and(|default| default.contains("${")) {
+        return Err(format!("the default of `{name}` holds another variable, which it cannot: write a text"));
+    }
     // As in a shell, an empty variable gets the default, too.
     match (look_up(name), default) {
         (Some(value), None) => Ok(value),
@@ -80,6 +84,10 @@ mod tests {
             ("${env:TOKEN}", "the variable `TOKEN` is not set"),
             ("${input:token}", "`${input:token}` is no variable"),
             ("${}", "`${}` is no variable"),
+            // Whether the variable is set or not.
+            ("${HOME:-${UNSET}}", "the default of `HOME` holds another variable"),
+            ("${UNSET:-s3cret${HOME}/x}", "the default of `UNSET` holds another variable"),
+            ("${HOME ${HOME}", "`${HOME ${HOME}` is no variable"),
         ] {
             let error = interpolate(text, &look_up).unwrap_err();
             assert!(error.contains(expected), "{error}");

@@ -13,13 +13,15 @@ use futures_util::StreamExt;
 use http::{Method, header};
 use reqwest::Client;
 use rmcp::transport::auth::{
-    OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
+    AuthorizationMetadata, OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
+    OAuthHttpRequest,
 };
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use crate::CallError;
 use crate::http::{Destinations, Home, Resolver, Secret, builder, is_safe};
+use crate::mcp::invalid;
 use crate::model::secrets::{Secrets, names_a_secret};
 
 /// Limit of the bytes of a response.
@@ -99,8 +101,63 @@ impl Steps {
         })
     }
 
-    async fn run(&self, request: OAuthHttpRequest) -> Result<http::Response<Vec<u8>>, CallError> {
-        let OAuthHttpRequest { request, redirect_policy, .. } = request;
+    /// The metadata that an authorization server publishes at the places that belong to its issuer (RFC 8414, section 3;
+    /// `OpenID` Connect Discovery, section 4).
+    ///
+    /// Another server can name the issuer in metadata of its own, with its own token endpoint, but not at these places. The last
+    /// is that of servers which ignore their path.
+    ///
+    /// # Errors
+    /// If none of them has metadata of exactly this issuer.
+    pub(in crate::mcp) async fn published(&self, issuer: &str) -> Result<AuthorizationMetadata, CallError> {
+        let url = Url::parse(issuer).map_err(|error| invalid(format!("the issuer of `with_issuer`: {error}")))?;
+        let path = url.path().trim_end_matches('/');
+        let mut places = vec![
+            format!("/.well-known/oauth-authorization-server{path}"),
+            format!("/.well-known/openid-configuration{path}"),
+            format!("{path}/.well-known/openid-configuration"),
+        ];
+        places.dedup();
+        if !path.is_empty() {
+            places.push("/.well-known/oauth-authorization-server".to_owned());
+        }
+        let mut trouble = None;
+        for place in places {
+            let mut at = url.clone();
+            at.set_path(&place);
+            at.set_query(None);
+            let request = http::Request::get(at.as_str()).header(header::ACCEPT, "application/json").body(Vec::new());
+            let request = request.map_err(|error| invalid(format!("the issuer of `with_issuer`: {error}")))?;
+            let answer = match self.run(request, OAuthHttpRedirectPolicy::Follow).await {
+                Ok(answer) if answer.status().is_server_error() => {
+                    let message = format!("authorization failed: `{at}` answered {}", answer.status());
+                    trouble.get_or_insert(CallError::execution(message));
+                    continue;
+                }
+                Ok(answer) => answer,
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                    continue;
+                }
+            };
+            let metadata = serde_json::from_slice::<AuthorizationMetadata>(answer.body()).ok();
+            let own = metadata.filter(|metadata| metadata.issuer.as_deref() == Some(issuer));
+            if let Some(metadata) = own.filter(|_| answer.status().is_success()) {
+                return Ok(metadata);
+            }
+        }
+        Err(trouble.unwrap_or_else(|| {
+            CallError::execution(format!(
+                "authorization failed: `{issuer}`, which `with_issuer` names, publishes no metadata of that issuer"
+            ))
+        }))
+    }
+
+    async fn run(
+        &self,
+        request: http::Request<Vec<u8>>,
+        redirects: OAuthHttpRedirectPolicy,
+    ) -> Result<http::Response<Vec<u8>>, CallError> {
         let url = Url::parse(&request.uri().to_string()).map_err(|_| refused("it is no URL"))?;
         if !is_safe(&url) {
             return Err(refused("it is neither `https`, nor `http` on this machine"));
@@ -112,8 +169,7 @@ impl Steps {
         if is_grant {
             self.check(grant.as_deref(), &request, &url)?;
         }
-        let client =
-            if redirect_policy == OAuthHttpRedirectPolicy::Stop || is_grant { &self.stop } else { &self.follow };
+        let client = if redirects == OAuthHttpRedirectPolicy::Stop || is_grant { &self.stop } else { &self.follow };
         let request =
             reqwest::Request::try_from(request).map_err(|error| CallError::from_error(error.without_url()))?;
         let failed = |error: reqwest::Error| {
@@ -179,7 +235,11 @@ impl Steps {
 
 impl OAuthHttpClient for Steps {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(async move { self.run(request).await.map_err(|error| Box::new(error) as OAuthHttpClientError) })
+        let OAuthHttpRequest { request, redirect_policy, .. } = request;
+        Box::pin(async move {
+            let answer = self.run(request, redirect_policy).await;
+            answer.map_err(|error| Box::new(error) as OAuthHttpClientError)
+        })
     }
 }
 

@@ -45,6 +45,9 @@ pub(crate) enum JobsCommand {
     /// Show how many jobs each queue has, and how old the oldest is
     Queues,
     /// List jobs, those of each queue in the order in which they came
+    ///
+    /// ATTEMPTS counts the attempts that have ended: not one that runs, nor one whose worker has just died. AGE is the time
+    /// since the submit, or since the end of a job that has ended. PARENT is the job of which a job is a step.
     List {
         #[command(flatten)]
         choice: JobsChoice,
@@ -57,7 +60,7 @@ pub(crate) enum JobsCommand {
         #[command(flatten)]
         choice: JobsChoice,
     },
-    /// Show all of a job: its input, its attempts and its result
+    /// Show what is kept of a job: its attempts, its result, and its input unless it is done or was cancelled
     Show {
         /// The id of the job
         job: String,

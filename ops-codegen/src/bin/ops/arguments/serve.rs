@@ -8,8 +8,8 @@ use super::{Credentials, Rules};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// OpenAPI documents, snapshots of MCP servers, configurations of MCP servers (`mcpServers`), and folders of them: files
-    /// or URLs; with --mock over HTTP, one document, which may be - for standard input
+    /// OpenAPI documents: files or URLs; files of snapshots and of configurations of MCP servers (`mcpServers`); and folders
+    /// of all these; with --mock over HTTP, one document or snapshot: a file, a URL, or - for standard input
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "config")]
     pub(crate) spec: Vec<String>,
     /// Serve MCP: to the host that starts this command (stdio), or at /mcp of the address of --http (http); the default is

@@ -7,6 +7,7 @@ use ops_runtime::{CallError, ErrorCode};
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::shell::is_option;
 
 /// How many characters of the received value are shown.
 const SHOWN: usize = 4000;
@@ -71,6 +72,9 @@ fn named(mut text: String, details: &Value) -> String {
             text = text.replace(&format!("{pointer}: {message}"), &format!("`{}` is missing", names.join(".")));
         } else if message.ends_with("written from a string of base64") {
             let names = pointer.split('/').skip(1).map(pointer::unescaped).collect::<Vec<_>>().join(".");
+            if is_option(&names) {
+                continue;
+            }
             text = text.replace(message, &format!("{message}: pass a file by `{names}=@FILE`"));
         }
     }
@@ -127,6 +131,10 @@ mod tests {
         let violation = json!({ "pointer": "/body/photo", "message": message });
         let error = CallError::new("VALIDATION_ERROR", message).with_details(json!({ "violations": [violation] }));
         assert_eq!(super::message(&error), format!("VALIDATION_ERROR: {message}: pass a file by `body.photo=@FILE`"));
+        // Written so, this one would be an option.
+        let violation = json!({ "pointer": "/--output", "message": message });
+        let error = CallError::new("VALIDATION_ERROR", message).with_details(json!({ "violations": [violation] }));
+        assert_eq!(super::message(&error), format!("VALIDATION_ERROR: {message}"));
     }
 
     #[test]

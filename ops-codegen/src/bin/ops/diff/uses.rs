@@ -1,7 +1,8 @@
 //! The lines of a crate's sources that use what a change breaks.
 //!
 //! Sources are read as tokens: names in comments and texts do not count. Names are not resolved: another item with the
-//! same name is taken for it in files that name the operation or its types.
+//! same name is taken for it in files that name the operation or its types. A method or a field behind a dot counts in all
+//! files that name the module, or the trait of its methods: callers seldom name the types of what they send and get.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,14 @@ impl Sources {
     ) -> Vec<Use> {
         let mut found = BTreeSet::new();
         let of_operation = |id: &String| described.operations.get(id).map(|names| names.name.as_str());
+        let methods = described.methods.as_deref().unwrap_or_default();
+        let module = BTreeSet::from([described.module.as_str(), methods]);
+        let find_method = |id: &String, found: &mut BTreeSet<Use>| {
+            if let Some(names) = described.operations.get(id) {
+                let name = format!("{namespace}::{methods}::{}", names.method);
+                self.find(&format!(".{}", names.method), Some(&module), &name, found);
+            }
+        };
         let mut around: BTreeSet<&str> = BTreeSet::new();
         for id in operations {
             around.extend(of_operation(id));
@@ -78,23 +87,34 @@ impl Sources {
             match field(place, described) {
                 Some((type_, ident)) => {
                     around.insert(type_);
-                    self.find(ident, Some(&around), &format!("{namespace}::{type_}.{ident}"), &mut found);
-                    // A caller that makes a value of the type sets the field.
+                    let name = format!("{namespace}::{type_}.{ident}");
+                    self.find(ident, Some(&around), &name, &mut found);
+                    self.find(&format!(".{ident}"), Some(&module), &name, &mut found);
+                    // A caller that makes a value of the type sets the field, and may pass other values to the method.
                     if pointer.starts_with("/input") {
                         self.find(type_, None, &format!("{namespace}::{type_}"), &mut found);
+                        if let Some(id) = id {
+                            find_method(id, &mut found);
+                        }
                     }
                 }
                 None => {
                     let type_ = type_at(place, described);
                     let names = type_.into_iter().chain(id.and_then(of_operation));
                     names.for_each(|name| self.find(name, None, &format!("{namespace}::{name}"), &mut found));
+                    if let Some(id) = id {
+                        find_method(id, &mut found);
+                    }
                 }
             }
         }
         // A definition whose types are not named is used through its operations.
         if found.is_empty() {
-            for name in operations.iter().filter_map(of_operation) {
-                self.find(name, None, &format!("{namespace}::{name}"), &mut found);
+            for id in operations {
+                if let Some(name) = of_operation(id) {
+                    self.find(name, None, &format!("{namespace}::{name}"), &mut found);
+                }
+                find_method(id, &mut found);
             }
         }
         found.into_iter().collect()
@@ -169,16 +189,24 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
+/// Adds the identifiers with their lines; those behind a dot also with the dot.
 fn collect(tokens: TokenStream, names: &mut BTreeMap<String, BTreeSet<usize>>) {
-    // An explicit stack: groups may be nested deeper than the thread's stack allows.
-    let mut open = vec![tokens.into_iter()];
-    while let Some(tokens) = open.last_mut() {
+    // An explicit stack: groups may be nested deeper than the thread's stack allows. With the dots before the next token.
+    let mut open = vec![(tokens.into_iter(), 0_usize)];
+    while let Some((tokens, dots)) = open.last_mut() {
+        let before = std::mem::take(dots);
         match tokens.next() {
             None => drop(open.pop()),
-            Some(TokenTree::Group(group)) => open.push(group.stream().into_iter()),
+            Some(TokenTree::Group(group)) => open.push((group.stream().into_iter(), 0)),
             Some(TokenTree::Ident(ident)) => {
-                names.entry(ident.to_string()).or_default().insert(ident.span().start().line);
+                let (name, line) = (ident.to_string(), ident.span().start().line);
+                // Two dots are a range, or the rest of a struct.
+                if before == 1 {
+                    names.entry(format!(".{name}")).or_default().insert(line);
+                }
+                names.entry(name).or_default().insert(line);
             }
+            Some(TokenTree::Punct(punct)) if punct.as_char() == '.' => *dots = before + 1,
             Some(_) => {}
         }
     }
@@ -198,5 +226,10 @@ mod tests {
         assert_eq!(lines("Pet"), Some(vec![1, 2]));
         assert_eq!(lines("ShowPet"), Some(vec![4]));
         assert_eq!((lines("name"), lines("r#type")), (Some(vec![4]), Some(vec![3])));
+        assert_eq!((lines(".name"), lines(".Pet")), (Some(vec![4]), None));
+        let mut names = BTreeMap::new();
+        collect("f(0..list, Pet { ..rest }); client\n  .list()\n  .rest".parse().unwrap(), &mut names);
+        let lines = |name: &str| names.get(name).map(|lines| lines.iter().copied().collect::<Vec<_>>());
+        assert_eq!((lines(".list"), lines(".rest"), lines("list")), (Some(vec![2]), Some(vec![3]), Some(vec![1, 2])));
     }
 }

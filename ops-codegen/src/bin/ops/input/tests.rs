@@ -45,6 +45,16 @@ fn values_are_read_as_their_schema_says() {
 }
 
 #[test]
+fn a_name_has_as_many_parts_as_json_may_be_deep() {
+    let name = |parts: usize| vec!["a"; parts].join(".");
+    let mut input = Value::Null;
+    add(&mut input, &[format!("{}=1", name(128))], &json!({})).unwrap();
+    assert_eq!(input.pointer(&"/a".repeat(128)), Some(&json!(1)));
+    let told = add(&mut Value::Null, &[format!("{}=1", name(60_001)), "b=1".to_owned()], &json!({})).unwrap_err();
+    assert_eq!(told, "the name of a property has 60001 parts between dots: it may have 128");
+}
+
+#[test]
 fn what_holds_under_a_condition_is_read_by_its_schema() {
     let schema = json!({
         "properties": { "method": { "type": "string" } },

@@ -185,6 +185,26 @@ mod tests {
     }
 
     #[test]
+    fn no_member_of_a_large_union_is_forgotten() {
+        let told = |members: usize, name: &str| {
+            let of = |at: usize| json!({ "type": "object", "properties": { format!("p{at}"): { "type": "string" } } });
+            let definitions: Map<String, Value> = (0..members).map(|at| (format!("V{at}"), of(at))).collect();
+            let union: Vec<Value> = (0..members).map(|at| json!({ "$ref": format!("#/$defs/V{at}") })).collect();
+            let schema = json!({ "properties": { "connector": { "oneOf": union } }, "$defs": definitions });
+            let mut input = Value::Null;
+            crate::input::add(&mut input, &[format!("connector.{name}=5")], &schema).unwrap();
+            assert_eq!(input, json!({ "connector": { name: "5" } }));
+            check(&input, &schema, true).err().unwrap_or_default()
+        };
+        for name in ["p0", "p72", "p199"] {
+            assert_eq!(told(200, name), "");
+        }
+        // Of one that is larger still, not all members are known, so that nothing is refused.
+        let schema = json!({ "oneOf": vec![json!({ "properties": { "a": {} } }); 5000] });
+        assert_eq!(check(&json!({ "b": 1 }), &schema, false), Ok(()));
+    }
+
+    #[test]
     fn what_may_be_there_is_not() {
         for input in [
             json!({ "petId": 7, "body": { "name": "x", "more": { "more": { "name": "y" } } } }),

@@ -1,5 +1,7 @@
 //! A call in a shell as an example, which the command takes as it stands.
 
+use std::path::Path;
+
 use ops_codegen::Module;
 use ops_runtime::binding::{HttpBinding, SecurityKind, SecurityScheme};
 use ops_runtime::spec::OperationSpec;
@@ -9,8 +11,8 @@ use super::required;
 use crate::arguments::InspectArguments;
 use crate::input::{add, kinds, views};
 use crate::modules::{holds_documents, is_url};
-use crate::report::line;
 use crate::server::is_config;
+use crate::shell::{is_option, quoted};
 
 /// The server in an example if the document names none.
 const HOST: &str = "https://example.com";
@@ -23,18 +25,18 @@ pub(super) fn shell(spec: &OperationSpec, modules: &[Module], arguments: &Inspec
     match document {
         _ if spec.http().is_none() && spec.mcp().is_none() => return None,
         // A file of servers, by which the id finds the server.
-        Some(file) if is_config(file) => words.extend([quoted(file), quoted(&spec.id)]),
+        Some(file) if is_config(file) => words.extend([quoted(file), operation(spec, true)?]),
         Some(document) if spec.mcp().is_some() => {
-            words.extend([quoted(&snapshot(spec, modules, document)), quoted(spec.name())]);
+            words.extend([quoted(&snapshot(spec, modules, document)), operation(spec, false)?]);
             last.push("-- COMMAND".to_owned());
         }
         Some(document) => {
-            let name = if holds_documents(document) { &spec.id } else { spec.name() };
-            words.extend([quoted(document), quoted(name)]);
+            words.extend([quoted(document), operation(spec, holds_documents(document))?]);
         }
         None => {
             let is_file = arguments.server.config.is_some() && arguments.choice.namespace.is_none();
-            words.push(quoted(if is_file { &spec.id } else { spec.name() }));
+            // Before the tool of a server may stand a file, which would be read.
+            words.push(operation(spec, is_file || Path::new(spec.name()).exists())?);
             last = server(arguments);
         }
     }
@@ -45,6 +47,12 @@ pub(super) fn shell(spec: &OperationSpec, modules: &[Module], arguments: &Inspec
     }
     words.extend(last);
     Some(words.join(" "))
+}
+
+/// The operation by its name; by its id if that is asked for, or if the name would be an option. `None` if both would be.
+fn operation(spec: &OperationSpec, by_id: bool) -> Option<String> {
+    let names = [spec.name(), &*spec.id];
+    names.into_iter().skip(usize::from(by_id)).find(|name| !is_option(name)).map(quoted)
 }
 
 /// The file of a snapshot: a tool of a folder or of `ops.toml` has one of its own.
@@ -117,13 +125,17 @@ fn credentials(spec: &OperationSpec, http: &HttpBinding) -> Vec<String> {
 }
 
 /// What the operation requires: as pairs if they say it, or else as JSON.
+///
+/// The document chooses names and values. A name that begins with a hyphen would be an option, and a value that begins
+/// with `@` the name of a file: neither is read as a pair here, nor shown as one.
 fn input(spec: &OperationSpec) -> Vec<String> {
     let Some(input) = required::input(spec) else { return Vec::new() };
     let Ok(schema) = spec.input_schema() else { return Vec::new() };
     let mut pairs = Vec::new();
     flatten("", &input, &views(vec![&schema], &schema), &schema, &mut pairs);
+    let is_safe = pairs.iter().all(|pair| !is_option(pair) && !pair.contains("=@"));
     let mut read = Value::Object(serde_json::Map::new());
-    let is_read = add(&mut read, &pairs, &schema).is_ok() && read == input;
+    let is_read = is_safe && add(&mut read, &pairs, &schema).is_ok() && read == input;
     match is_read {
         true => pairs.iter().map(|pair| quoted(pair)).collect(),
         false => vec!["--input".to_owned(), quoted(&input.to_string())],
@@ -155,29 +167,4 @@ fn is_plain(value: &Value) -> bool {
 
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let word = line(word);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_safe_in_a_shell() {
-        for (word, wanted) in [
-            ("petId=7", "petId=7"),
-            ("a b", "'a b'"),
-            ("it's $(x)", r"'it'\''s $(x)'"),
-            ("", "''"),
-            ("a\u{1b}b\n", "'a\u{fffd}b '"),
-        ] {
-            assert_eq!(quoted(word), wanted);
-        }
-    }
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::report::{self, line};
 
-/// The most characters of an error in a table.
-const ERROR: usize = 72;
+/// The most characters of a text in a table: of an error, and of the id of an operation.
+const TEXT: usize = 72;
 
 /// What is known of a job.
 pub(super) struct Facts {
@@ -22,6 +22,9 @@ pub(super) struct Facts {
     /// The job as it was submitted. `None` if it is done or was cancelled.
     job: Option<Box<JobRecord>>,
     key: Option<String>,
+    submitted: Option<u64>,
+    /// How often workers gave it back: they lack its operation, ended, or it waited for steps.
+    given_back: u32,
     next: Option<u64>,
     ended: Option<u64>,
     error: Option<CallError>,
@@ -52,6 +55,8 @@ impl Facts {
             operation: job.operation.clone(),
             state,
             attempts: tries.attempts,
+            submitted: Some(job.submitted),
+            given_back: tries.passes,
             next: tries.next,
             error: tries.history.last().map(|failed| failed.error.clone()),
             history: tries.history,
@@ -62,23 +67,31 @@ impl Facts {
     }
 
     fn of_ended(id: JobId, ended: Ended) -> Self {
-        let Ended { operation, at, attempts, outcome, owner, job, .. } = ended;
-        let facts = Self { operation, attempts, ended: Some(at), owner, job, ..Self::unknown(id) };
-        match outcome {
+        let Ended { operation, at, attempts, outcome, owner, job, submitted, failed, .. } = ended;
+        // Earlier versions stored no such time.
+        let submitted = Some(submitted).filter(|at| *at > 0);
+        let facts = Self { operation, attempts, submitted, ended: Some(at), owner, job, ..Self::unknown(id) };
+        let facts = match outcome {
             Outcome::Done(result) => Self { state: "done", result: Some(result), ..facts },
             Outcome::Failed(error) => Self { state: "failed", error: Some(error), ..facts },
             Outcome::Cancelled => Self { state: "cancelled", ..facts },
             Outcome::Dead(letter) => Self::of_dead(*letter),
             _ => facts,
-        }
+        };
+        let named = |error: CallError| match failed {
+            Some(failed) => error.with_operation(failed),
+            None => error,
+        };
+        Self { error: facts.error.map(named), ..facts }
     }
 
-    pub(super) fn of_dead(letter: DeadLetter) -> Self {
+    fn of_dead(letter: DeadLetter) -> Self {
         let DeadLetter { job, error, at, attempts, history, .. } = letter;
         Self {
             operation: job.operation.clone(),
             state: "dead",
             attempts,
+            submitted: Some(job.submitted),
             ended: Some(at),
             error: Some(error),
             history,
@@ -98,6 +111,8 @@ impl Facts {
             attempts: 0,
             job: None,
             key: None,
+            submitted: None,
+            given_back: 0,
             next: None,
             ended: None,
             error: None,
@@ -111,18 +126,37 @@ impl Facts {
         self.state
     }
 
+    /// The job of which this is a step.
+    pub(super) fn parent(&self) -> Option<&JobId> {
+        self.job.as_ref()?.parent.as_ref()
+    }
+
+    /// True if workers gave the job back, and none has it or has run it.
+    fn is_left(&self) -> bool {
+        self.given_back > 0 && self.attempts == 0 && self.state == "queued"
+    }
+
     /// A worker says that it has the job.
     pub(super) fn set_running(&mut self) {
         (self.state, self.next) = ("running", None);
     }
 
-    /// The row of a table: since when the job has been there, or how long ago it ended.
-    pub(super) fn row(&self, now: SystemTime) -> Vec<String> {
-        let since = self.ended.or_else(|| self.job.as_ref().map(|job| job.submitted));
+    /// The row of a table: since when the job has been there, or how long ago it ended. Some tables have a cell for the
+    /// parents of steps.
+    pub(super) fn row(&self, now: SystemTime, has_parent: bool) -> Vec<String> {
+        let since = self.ended.or(self.submitted);
         let age = since.map_or_else(String::new, |since| age(now.duration_since(time(since)).unwrap_or_default()));
-        let error = self.error.as_ref().map_or_else(String::new, |error| cut(&line(&error.to_string())));
-        let attempts = self.attempts.to_string();
-        vec![self.id.to_string(), line(&self.operation), self.state.to_owned(), attempts, age, error]
+        let last = match &self.error {
+            Some(error) => cut(&line(&error.to_string())),
+            // Otherwise it has run, or waits for steps, and nothing is wrong.
+            None if self.is_left() => format!("given back by workers: {}", self.given_back),
+            None => String::new(),
+        };
+        let (operation, attempts) = (cut(&line(&self.operation)), self.attempts.to_string());
+        let mut row = vec![self.id.to_string(), operation, self.state.to_owned(), attempts, age];
+        row.extend(has_parent.then(|| self.parent().map(JobId::to_string).unwrap_or_default()));
+        row.push(last);
+        row
     }
 
     /// Without the input, the history and the result.
@@ -141,12 +175,14 @@ impl Facts {
         put("key", self.key.clone().map(Value::from));
         put("tenant", job.and_then(|job| job.tenant.clone()).map(Value::from));
         put("owner", self.owner.clone().map(Value::from));
-        put("submitted", job.map(|job| rfc3339(job.submitted).into()));
+        put("parent", self.parent().map(|parent| parent.as_str().into()));
+        put("submitted", self.submitted.map(|at| rfc3339(at).into()));
         put("notBefore", job.and_then(|job| job.not_before).map(|at| rfc3339(at).into()));
         put("deadline", job.and_then(|job| job.deadline).map(|at| rfc3339(at).into()));
         put("nextAttempt", self.next.map(|at| rfc3339(at).into()));
+        put("givenBack", Some(self.given_back).filter(|times| *times > 0).map(Value::from));
         put("ended", self.ended.map(|at| rfc3339(at).into()));
-        put("error", self.error.as_ref().and_then(|error| serde_json::to_value(error).ok()));
+        put("error", self.error.as_ref().and_then(told));
         facts
     }
 
@@ -189,8 +225,17 @@ impl Facts {
     }
 }
 
+/// An error as JSON, with its operation if that is not the job's own.
+fn told(error: &CallError) -> Option<Value> {
+    let mut told = serde_json::to_value(error).ok()?;
+    if let (Some(members), Some(operation)) = (told.as_object_mut(), error.operation()) {
+        members.insert("operation".to_owned(), operation.into());
+    }
+    Some(told)
+}
+
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(ERROR) {
+    match text.char_indices().nth(TEXT) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
@@ -253,6 +298,68 @@ mod tests {
             let text = Facts { result: Some(result), ..Facts::unknown(id.clone()) }.text();
             assert!(text.contains("31m") && !text.contains('\u{9b}'), "{text:?}");
         }
+    }
+
+    /// Whoever may submit jobs chooses the id of the operation.
+    #[test]
+    fn a_long_operation_makes_no_wide_table() {
+        let id: JobId = "mail.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+        let facts = Facts { operation: "x".repeat(70_000), ..Facts::unknown(id) };
+        let row = facts.row(SystemTime::now(), false);
+        assert_eq!(row[1], format!("{}...", "x".repeat(72)));
+        let rows = [row, ["mail", "y", "", "", "", ""].map(str::to_owned).to_vec()];
+        let shown = super::super::table(&rows);
+        assert_eq!(shown.lines().map(str::len).collect::<Vec<_>>(), [128, 42]);
+    }
+
+    #[test]
+    fn the_step_that_a_job_failed_by() {
+        let id = |token: &str| -> JobId { format!("jobs.0.{}", token.repeat(32)).parse().unwrap() };
+        let input = || RawValue::from_string("{}".to_owned()).unwrap();
+        let error = || CallError::execution("HTTP 500").with_operation("courier.book");
+        let dead = |job: &JobRecord| {
+            let letter = DeadLetter::new(job.clone(), 2_000, Tries::default(), error());
+            // As it is read back: the JSON of an error has no operation.
+            let ended = Ended::new(job, 2_000, 4, Outcome::Dead(Box::new(letter)));
+            let ended = serde_json::from_str(&serde_json::to_string(&ended).unwrap()).unwrap();
+            Facts::of(job.id.clone(), Stored::Ended(Box::new(ended)), time(5_000))
+        };
+        let job = JobRecord::new(id("a"), "shop.deliver", input());
+        let mut step = JobRecord::new(id("b"), "courier.book", input());
+        step.parent = Some(job.id.clone());
+        let (job, step) = (dead(&job), dead(&step));
+        let told = json!({ "code": "EXECUTION_ERROR", "message": "HTTP 500", "operation": "courier.book" });
+        assert_eq!((&job.short()["error"], &job.long()["error"], job.parent()), (&told, &told, None));
+        assert_eq!(job.row(time(5_000), false)[2..], ["dead", "0", "3s", "courier.book: EXECUTION_ERROR: HTTP 500"]);
+        assert_eq!((step.short()["parent"].as_str(), step.parent()), (Some(id("a").as_str()), Some(&id("a"))));
+        assert_eq!(step.row(time(5_000), true)[4..], ["3s", id("a").as_str(), "EXECUTION_ERROR: HTTP 500"]);
+        assert_eq!(job.row(time(5_000), true)[5], "");
+    }
+
+    #[test]
+    fn what_is_told_of_jobs_that_are_left_or_done() {
+        let id: JobId = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+        let mut job = JobRecord::new(id.clone(), "shop.pay", RawValue::from_string("{}".to_owned()).unwrap());
+        job.submitted = 1_000;
+        let mut tries = Tries::default();
+        tries.passes = 7;
+        let of = |tries: &Tries| {
+            Facts::of(id.clone(), Stored::Open { job: Box::new(job.clone()), tries: tries.clone() }, time(5_000))
+        };
+        let left = of(&tries);
+        assert_eq!(left.row(time(5_000), false)[2..], ["queued", "0", "4s", "given back by workers: 7"]);
+        assert_eq!(left.short()["givenBack"], 7);
+        // A job that waits for steps, or whose worker ended, is given back, too.
+        let mut running = of(&tries);
+        running.set_running();
+        assert_eq!(running.row(time(5_000), false)[2..], ["running", "0", "4s", ""]);
+        tries.attempts = 1;
+        assert_eq!(of(&tries).row(time(5_000), false)[2..], ["queued", "1", "4s", ""]);
+        let result = RawValue::from_string("1".to_owned()).unwrap();
+        let ended = Ended::new(&job, 2_000, 1, Outcome::Done(result));
+        let done = Facts::of(id, Stored::Ended(Box::new(ended)), time(5_000)).long();
+        assert_eq!((&done["submitted"], &done["ended"]), (&json!(rfc3339(1_000)), &json!(rfc3339(2_000))));
+        assert_eq!((done.get("input"), done.get("givenBack")), (None, None));
     }
 
     #[test]

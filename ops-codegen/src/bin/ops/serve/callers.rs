@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use futures_util::future::BoxFuture;
 use ops_runtime::access::Identity;
 use ops_runtime::binding::SecurityScheme;
+use ops_runtime::http::Secret;
 use ops_runtime::serve::{Authenticator, BearerTokens, JwtAuthenticator, Unauthorized};
 
 use super::config::{Caller, Config, Jwt};
@@ -50,10 +51,16 @@ impl Callers {
         if let Some(jwt) = &config.jwt {
             return Ok(Some(Self(Arc::new(issuer(jwt)?))));
         }
-        let mut tokens = None;
+        let (mut tokens, mut known) = (None, Vec::<(&str, Secret)>::new());
         for ((name, caller), identity) in config.callers.iter().zip(named(config)) {
             let token = config.secret(&format!("callers.{name}.token"), &caller.token)?;
+            if let Some((other, _)) = known.iter().find(|(_, other)| other.expose() == token.expose()) {
+                let message =
+                    format!("`[callers.{other}]` and `[callers.{name}]` have one token, which names one caller");
+                return Err(Failure::Usage(format!("{message}: give each its own")));
+            }
             tokens = Some(tokens.unwrap_or_else(BearerTokens::new).with_token(token.expose(), identity));
+            known.push((name.as_str(), token));
         }
         Ok(tokens.map(|tokens| Self(Arc::new(tokens))))
     }

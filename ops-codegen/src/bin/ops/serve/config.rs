@@ -53,7 +53,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use ops_runtime::http::Secret;
@@ -61,6 +61,7 @@ use serde::Deserialize;
 
 use super::doors::{check_hosts, check_origins};
 use crate::arguments::{Rules, ToolsChoice};
+use crate::credentials::variable;
 use crate::failure::Failure;
 use crate::modules::is_url;
 use crate::report::clean;
@@ -122,7 +123,7 @@ pub(super) struct Api {
     pub(super) headers: BTreeMap<String, From_>,
     pub(super) caller_token: Option<CallerToken>,
     /// In seconds.
-    pub(super) timeout: Option<u64>,
+    pub(super) timeout: Option<NonZeroU64>,
 }
 
 /// What becomes of the token that a caller came with.
@@ -242,7 +243,8 @@ impl Config {
         let (text, source) = match from {
             From_::Env(name) => {
                 let source = format!("the environment variable `{name}`");
-                (std::env::var(name).map_err(|_| refused(format!("{source} is not set")))?, source)
+                let value = variable(name).map_err(&refused)?;
+                (value.ok_or_else(|| refused(format!("{source} is not set")))?, source)
             }
             From_::File(path) => {
                 let path = self.path(path);
@@ -306,6 +308,11 @@ mod tests {
             ("[limits]\ncalls-per-second = 0", "line 2: invalid value: integer, expected a nonzero u32"),
             ("[limits]\nin-flight = 5\nburst = 0", "line 3: invalid value: integer, expected a nonzero u32"),
             ("[limits]\nin-flight = 0", "line 2: invalid value: integer, expected a nonzero usize"),
+            // Nor is a timeout.
+            (
+                "[apis.shop]\nspec = \"shop.yaml\"\ntimeout = 0",
+                "line 3: invalid value: integer, expected a nonzero u64",
+            ),
         ] {
             std::fs::write(&file, format!("{place}\n")).unwrap();
             let Err(crate::Failure::Usage(told)) = Config::read(&file) else { panic!("{place} is taken") };

@@ -195,7 +195,8 @@ fn missing(gateway: &Gateway) -> impl Iterator<Item = (String, String)> {
     gateway.failures().iter().map(|(location, error)| {
         let message = error.message();
         // The message is a whole diagnostic where a document was read and is not valid.
-        (shown(location), clean(message.strip_prefix("error: ").unwrap_or(message)))
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        (shown(location), clean(&crate::advice::of_command("serve", message)))
     })
 }
 

@@ -19,7 +19,7 @@ use crate::modules::{UNNAMED, is_url, runtime, shown};
 use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
 use crate::report::{Reporter, line, print};
-use crate::server::is_tools;
+use crate::server::{holds_tools, is_tools};
 use crate::stream::{is_stream, label, read_stream};
 
 pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
@@ -87,17 +87,19 @@ fn chosen(operations: Vec<OperationSpec>, arguments: &ServeArguments) -> Result<
     Ok(operations.into_iter().filter(is_chosen).collect())
 }
 
-/// The source of a document. Documents to which a document at a URL refers are not fetched.
-fn source(spec: &str) -> Result<(String, Box<dyn Source>), Failure> {
+/// The source of a document, and true if that is a list of tools. Documents to which a document at a URL refers are not
+/// fetched.
+fn source(spec: &str) -> Result<(String, Box<dyn Source>, bool), Failure> {
     let (location, text) = if is_url(spec) {
         let text = runtime()?.block_on(openapi::fetch(spec, HttpConfig::new()));
         (shown(spec), text.map_err(|error| Failure::importing(&error, &shown(spec)))?)
     } else if is_stream(spec) {
         (UNNAMED.to_owned(), read_stream(spec)?)
     } else {
-        return Ok((spec.to_owned(), Box::new(FileSource::new())));
+        return Ok((spec.to_owned(), Box::new(FileSource::new()), is_tools(spec)));
     };
-    Ok((location.clone(), Box::new(BTreeMap::from([(location, text)]))))
+    let is_tools = holds_tools(&text);
+    Ok((location.clone(), Box::new(BTreeMap::from([(location, text)])), is_tools))
 }
 
 /// The operations of the document. The reader's diagnostics go to standard error.
@@ -106,10 +108,10 @@ fn read(arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
     let [spec] = spec.as_slice() else {
         return Err(Failure::Usage("`--mock` over HTTP serves one document: name one, or pass `--mcp`".to_owned()));
     };
-    let (location, source) = source(spec)?;
+    let (location, source, is_tools) = source(spec)?;
     let own = || (!is_url(spec) && !is_stream(spec)).then(|| file_namespace(Path::new(spec)));
     let namespace = namespace.clone().or_else(own);
-    let read = if is_tools(spec) {
+    let read = if is_tools {
         let mut options = mcp::ReadOptions::new();
         options.namespace = namespace;
         mcp::load(&location, &*source, &options)

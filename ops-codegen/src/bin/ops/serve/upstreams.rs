@@ -85,7 +85,7 @@ fn client(config: &Config, namespace: &str, api: &Api, has_secrets: bool) -> Res
         client = client.with_base_url(url);
     }
     if let Some(seconds) = api.timeout {
-        client = client.with_timeout(Duration::from_secs(seconds.max(1)));
+        client = client.with_timeout(Duration::from_secs(seconds.get()));
     }
     if api.token.is_some() && api.caller_token.is_some() {
         let message = format!("`{namespace}` has `token` and `caller-token`, but a request has one token: choose one");
