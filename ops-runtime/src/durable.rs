@@ -48,8 +48,9 @@ worker.stop().await;
 //!
 //! # What is promised
 //!
-//! - **Once submitted, a job ends**: with a result, with an error that is not retried, cancelled, or as a dead letter.
-//!   It has one ending, whatever crashes, as long as the engine keeps what it has acknowledged.
+//! - **Once submitted, a job ends**, when a worker with its operation runs: with a result, with an error that is not
+//!   retried, cancelled, or as a dead letter. It has one ending, whatever crashes, as long as the engine keeps what it
+//!   has acknowledged.
 //! - **A key is submitted once.** A repeated submit attaches to the first job, until the retention of its ending has
 //!   expired, or the job was discarded; the same key with another input is an error, `KEY_CONFLICT`.
 //!   [`Jobs::job_by_key`] finds the job.
@@ -64,13 +65,14 @@ worker.stop().await;
 //! - **Failures are retried** by the [`RetryPolicy`]. A job that has used up its attempts or its time becomes a dead
 //!   letter, with its input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
 //!   A job that fails with another error is kept with its input for its retention, and can be retried by hand as well.
+//!   So is an MCP task that has used up its time.
 //! - **Access** is checked when a job runs, with the identity of [`Jobs::scoped`]. A job that was submitted without it
 //!   runs as the owner of the worker's registry, unchecked.
 //!
 //! The documentation of each engine says how long it keeps these promises, and against which failures: [`InMemory`]
 //! does not survive its process; the module `jetstream` (a feature) stores jobs on NATS servers.
 //!
-//! # Metrics and traces
+//! # Metrics, logs and traces
 //!
 //! With the feature `metrics`, by the facade of the crate `metrics`:
 //!
@@ -85,6 +87,9 @@ worker.stop().await;
 //!
 //! The last three are measured by every worker every 15 seconds (and by `Jobs::record_stats` for processes without
 //! one), so take their maximum over processes, not their sum.
+//!
+//! Workers log each failed attempt as a warning, and each new dead letter as an error: the job, its operation, and the
+//! error without its details. A worker also warns, once for each operation, if it has no handler for a job.
 //!
 //! The trace of a submit continues in the job and in its steps, by `traceparent` in its metadata: spans `submit` and
 //! `job`, one for each attempt.
@@ -105,6 +110,7 @@ pub mod jetstream;
 mod job;
 mod jobs;
 mod lease;
+mod log;
 mod meter;
 mod options;
 mod parent;

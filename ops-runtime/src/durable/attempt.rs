@@ -17,8 +17,9 @@ use crate::call::trace::continue_trace;
 use crate::durable::bounds::{Bounds, bounded};
 use crate::durable::engine::{Delivery, Engine};
 use crate::durable::id::JobId;
-use crate::durable::job::{AnyJob, late};
+use crate::durable::job::{AnyJob, late, overdue};
 use crate::durable::lease::Lease;
+use crate::durable::log::{self, Unknown};
 use crate::durable::meter::Meter;
 use crate::durable::parent::{Parent, is_cancelled};
 use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Outcome, Tries};
@@ -26,7 +27,7 @@ use crate::durable::scope::Scope;
 use crate::model::clock::millis;
 use crate::registry::{ProgressSink, ProgressStream};
 use crate::run::attempt::{Attempt, IdempotencyKey};
-use crate::run::pipeline::{Invocation, serve};
+use crate::run::pipeline::{Invocation, serve, with_all_violations};
 use crate::{
     CallError, CallOptions, Context, ErrorCode, OperationKind, OperationSpec, Payload, Progress, Registry, RetryPolicy,
 };
@@ -61,6 +62,8 @@ pub(super) struct Attempted<'a> {
     pub(super) terms: Terms,
     pub(super) scope: Arc<Scope>,
     pub(super) signals: Signals,
+    /// The operations that were left to other workers.
+    pub(super) unknown: &'a Unknown,
 }
 
 /// The policy for the attempts of a job: its submitter's, or else its operation's.
@@ -127,8 +130,12 @@ impl Attempted<'_> {
                     Ran::Closed => (None, "closed"),
                     Ran::Passed(after) => (Some(Verdict::Pass(after)), "passed"),
                     Ran::Result(result) => {
+                        let is_failed = result.is_err();
                         let verdict = self.judge(&mut tries, result);
                         let outcome = outcome(&verdict);
+                        if is_failed {
+                            log::failed(job, &tries, outcome);
+                        }
                         (Some(verdict), outcome)
                     }
                 };
@@ -151,11 +158,15 @@ impl Attempted<'_> {
 
     /// The results of the earlier attempts, including those of workers that died.
     fn tries(&self) -> Tries {
-        let Delivery { deliveries, tries, .. } = &self.lease.delivery;
+        let Delivery { job, deliveries, tries, .. } = &self.lease.delivery;
         let mut tries = tries.clone();
         let known = u64::from(tries.attempts).saturating_add(u64::from(tries.passes)).saturating_add(1);
-        for _ in 0..deliveries.saturating_sub(known).min(u64::from(u16::MAX)) {
+        let deaths = deliveries.saturating_sub(known).min(u64::from(u16::MAX));
+        for _ in 0..deaths {
             self.fail(&mut tries, death());
+        }
+        if deaths > 0 {
+            log::failed(job, &tries, "died");
         }
         tries
     }
@@ -175,7 +186,7 @@ impl Attempted<'_> {
             return Some(pass(tries));
         }
         if self.terms.deadline.is_some_and(|deadline| deadline <= self.engine().now()) {
-            return Some(self.dead(tries, late(tries)));
+            return Some(self.overdue(tries));
         }
         // Only workers that have the operation know its number of attempts, unless the submitter has set it.
         if self.terms.are_known && tries.attempts >= self.terms.retry.attempts.max(1) {
@@ -190,7 +201,7 @@ impl Attempted<'_> {
             }
             Some(_) if self.registry.handler(&job.operation).is_some() => None,
             _ => {
-                tracing::debug!(operation = job.operation, job = job.id.as_str(), "no handler here: left to others");
+                self.unknown.left(job);
                 Some(pass(tries))
             }
         }
@@ -234,7 +245,12 @@ impl Attempted<'_> {
             () = scope.suspended.cancelled() => Ran::Passed(SUSPENDED),
             () = signals.stopped.cancelled() => Ran::Passed(Duration::ZERO),
             steps = lost => {
-                tracing::warn!(parent: &span, "the job has ended or is another worker's: its handler is dropped");
+                tracing::warn!(
+                    parent: &span,
+                    job = job.id.as_str(),
+                    operation = job.operation,
+                    "the job has ended or is another worker's: its handler is dropped"
+                );
                 // The notice of the cancellation may have been lost, and so may the server.
                 let close = async {
                     if !steps.is_empty()
@@ -275,7 +291,12 @@ impl Attempted<'_> {
         let checked = (identity.is_some() || job.unknown) && !job.trusted;
         let context = Context::new(self.registry.clone(), options, identity);
         let call = Invocation { context, policy: self.registry.policy(), checked };
-        let envelope = serve(call, &job.operation, Payload::Raw(job.input.clone())).await?;
+        let answer = serve(call, &job.operation, Payload::Raw(job.input.clone())).await;
+        let envelope = answer.map_err(|error| match job.via {
+            None => with_all_violations(self.registry, &job.operation, &job.input, error),
+            // A task gives what the plain call would have given.
+            Some(_) => error,
+        })?;
         let text = to_raw_value(&envelope)
             .map_err(|error| CallError::execution(format!("the result can't be written as JSON: {error}")))?;
         let (size, limit) = (text.get().len(), self.engine().limits().max_result);
@@ -336,9 +357,11 @@ impl Attempted<'_> {
 
     /// Cancels the steps that a cancelled job waited for.
     async fn close(&self, steps: Vec<JobId>) {
+        let JobRecord { id, operation, .. } = &self.lease.delivery.job;
         for step in steps {
             if let Err(error) = AnyJob::known(self.scope.jobs.clone(), step.clone(), false).cancel().await {
-                tracing::warn!(%error, job = step.as_str(), "a step of a cancelled job was not cancelled");
+                let (job, step) = (id.as_str(), step.as_str());
+                tracing::warn!(%error, job, operation, step, "a step of a cancelled job was not cancelled");
             }
         }
     }
@@ -353,7 +376,7 @@ impl Attempted<'_> {
         let now = self.engine().now();
         self.fail(tries, error.clone());
         if deadline.is_some_and(|deadline| deadline <= now) {
-            return self.dead(tries, late(tries));
+            return self.overdue(tries);
         }
         if !retry.repeats(&error) {
             return Verdict::End(Outcome::Failed(bounded(error, self.bounds().failed)));
@@ -365,6 +388,11 @@ impl Attempted<'_> {
         }
         tries.next = Some(next);
         Verdict::Retry(wait)
+    }
+
+    fn overdue(&self, tries: &Tries) -> Verdict {
+        let (job, now) = (&self.lease.delivery.job, self.engine().now());
+        Verdict::End(overdue(job, now, tries.clone(), late(tries), self.bounds()))
     }
 
     fn dead(&self, tries: &Tries, error: CallError) -> Verdict {
@@ -392,12 +420,17 @@ impl Attempted<'_> {
         let mut failures = 0;
         loop {
             let written = match &what {
-                Either::Left(ended) => self.engine().end(&self.lease.delivery, ended).await.map(drop),
+                Either::Left(ended) => self.engine().end(&self.lease.delivery, ended).await.map(|counts| {
+                    if counts {
+                        log::ended(&job.id, ended);
+                    }
+                }),
                 Either::Right(after) => self.engine().again(&self.lease.delivery, &tries, *after).await,
             };
             let Err(error) = written else { return };
             failures += 1;
-            tracing::warn!(%error, job = job.id.as_str(), failures, "what became of a job was not written");
+            let (id, operation) = (job.id.as_str(), &job.operation);
+            tracing::warn!(%error, job = id, operation, failures, "what became of a job was not written");
             if until.is_some_and(|until| until <= Instant::now()) {
                 // The next worker runs it again.
                 return;

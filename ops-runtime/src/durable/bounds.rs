@@ -51,8 +51,8 @@ impl Bounds {
         let all = size.saturating_add(beside.size());
         if all > self.metadata {
             return invalid(format!(
-                "the metadata, the key, the tenant, the identity and the codes of the retry policy are {all} bytes together as \
-                 JSON, and the engine keeps up to {}",
+                "the metadata, the operation's id, the key, the tenant, the identity and the codes of the retry policy are \
+                 {all} bytes together as JSON, and the engine keeps up to {}",
                 self.metadata
             ));
         }
@@ -62,6 +62,7 @@ impl Bounds {
 
 /// The fields of a job of any size, beside its input and its metadata.
 pub(super) struct Beside<'a> {
+    pub(super) operation: &'a str,
     pub(super) key: Option<&'a str>,
     pub(super) tenant: Option<&'a str>,
     pub(super) identity: Option<&'a Identity>,
@@ -71,7 +72,7 @@ pub(super) struct Beside<'a> {
 impl Beside<'_> {
     /// The number of bytes as JSON.
     fn size(&self) -> usize {
-        let texts = [self.key, self.tenant].into_iter().flatten().map(escaped).sum::<usize>();
+        let texts = [Some(self.operation), self.key, self.tenant].into_iter().flatten().map(escaped).sum::<usize>();
         let json = |value: serde_json::Result<Value>| value.map_or(0, |value| size(&value));
         let identity = self.identity.map_or(0, |identity| json(serde_json::to_value(identity)));
         let retry = self.retry.map_or(0, |retry| json(serde_json::to_value(retry)));
@@ -251,7 +252,7 @@ mod tests {
     #[test]
     fn metadata() {
         let bounds = Bounds::beside(16_384);
-        let beside = |key| Beside { key, tenant: Some("t"), identity: None, retry: None };
+        let beside = |key| Beside { operation: "shop.buy", key, tenant: Some("t"), identity: None, retry: None };
         let check = |value: Value, beside| bounds.check(&Map::from_iter([("a".to_owned(), value)]), &beside);
         let of = |value| check(value, beside(None)).map_err(|error| error.to_string());
         assert_eq!(of(json!({ "b": "x".repeat(4_000) })), Ok(()));
@@ -264,6 +265,7 @@ mod tests {
         let identity = Identity::new("ann").with_scope(key.clone());
         let retry = RetryPolicy::new(2).with_code(key.clone());
         for more in [
+            Beside { operation: &key, ..beside(Some(&key)) },
             Beside { tenant: Some(&key), ..beside(Some(&key)) },
             Beside { identity: Some(&identity), ..beside(Some(&key)) },
             Beside { retry: Some(&retry), ..beside(Some(&key)) },

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use crate::durable::bounds::Bounds;
 use crate::durable::id::JobId;
-use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use crate::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::registry::Progress;
 use crate::{BoxFuture, BoxStream, CallError};
 
@@ -76,10 +76,12 @@ pub trait Engine: Send + Sync + 'static {
     /// True if a worker runs the job now, as far as workers can be asked.
     fn is_running<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool>;
 
-    /// Ends a job from outside of a worker: cancels it, or ends it at its deadline.
+    /// Ends a run of a job from outside of a worker: cancels it, or ends it at its deadline.
     ///
-    /// Returns `false` if it has ended already or is unknown. If it has ended, this removes whatever is still stored of
-    /// it beside its ending. Workers learn of it by [`closed`](Engine::closed).
+    /// The run is that of `end`: the open job has its [`submitted`](Ended::submitted) and its [`nonce`](Ended::nonce).
+    /// The caller read the job a while ago, and it may have been retried or submitted again since. Returns `false` if
+    /// the run has ended already or is unknown. If it has ended, this removes whatever is still stored of it beside its
+    /// ending. Workers learn of it by [`closed`](Engine::closed).
     fn close<'a>(&'a self, id: &'a JobId, end: &'a Ended) -> EngineResult<'a, bool>;
 
     /// The next jobs of a queue: at least one, or none after `at_most`; never more than `most`.
@@ -101,12 +103,13 @@ pub trait Engine: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Renews the lease of a delivery. Returns `false` if the worker has lost the job: it has ended, or its lease has
-    /// expired and another worker may have it.
+    /// Renews the lease of a delivery. Returns `false` if the worker has lost the job: it has ended, even if it was
+    /// retried or submitted again since, or its lease has expired and another worker may have it.
     fn extend<'a>(&'a self, delivery: &'a Delivery) -> EngineResult<'a, bool>;
 
     /// Ends a job, and keeps the ending for its [`retention`](Ended::retention); a dead letter is kept until it is
-    /// retried or discarded. Returns `false` if it has another ending already, which is kept.
+    /// retried or discarded. Returns `false` if it has another ending already, which is kept, or had one before it was
+    /// retried or submitted again: a result never becomes that of a later run.
     fn end<'a>(&'a self, delivery: &'a Delivery, end: &'a Ended) -> EngineResult<'a, bool>;
 
     /// Stores the tries of a job, and delivers it again after that time. Does nothing if the worker has lost the job.
@@ -137,18 +140,11 @@ pub trait Engine: Send + Sync + 'static {
         retention: Duration,
     ) -> EngineResult<'a, String>;
 
-    /// Dead letters of a queue in the order of their ids, those after an id: at most `most`.
-    fn dead_letters<'a>(
-        &'a self,
-        queue: &'a str,
-        after: Option<&'a JobId>,
-        most: usize,
-    ) -> EngineResult<'a, Vec<DeadLetter>>;
-
     /// Makes a job that failed, or a dead letter, an open job again with the same id: `job` replaces it, without tries.
-    /// Its submit time is later than before.
+    /// It is marked as [`retried`](JobRecord::retried), and its submit time is later than before.
     ///
-    /// Returns `false` if the job has another state (by now). Of several concurrent calls, one returns `true`.
+    /// Returns `false` if the job has another state (by now). Of several concurrent calls of this and of
+    /// [`discard`](Engine::discard), one returns `true`.
     fn retry<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, bool>;
 
     /// Removes a job that failed, a dead letter, or a job that was cancelled, and frees its id. Returns `false` if the
@@ -276,7 +272,7 @@ impl Default for EngineLimits {
     }
 }
 
-/// The lists of jobs of a queue. Dead letters have a list of their own: [`Engine::dead_letters`].
+/// The lists of jobs of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Listed {
@@ -286,6 +282,8 @@ pub enum Listed {
     Delayed,
     /// Jobs that have a result, have failed with an error that is not retried, or were cancelled, while they are kept.
     Ended,
+    /// Dead letters.
+    Dead,
 }
 
 /// A page of a list of jobs.

@@ -24,7 +24,7 @@ use self::state::{State, Taken};
 use crate::BoxStream;
 use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use crate::durable::id::JobId;
-use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use crate::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::retry::after;
 use crate::model::clock::millis;
 use crate::registry::Progress;
@@ -156,7 +156,7 @@ impl Engine for InMemory {
 
     fn close<'a>(&'a self, id: &'a JobId, end: &'a Ended) -> EngineResult<'a, bool> {
         let (mut state, _) = self.state();
-        let (is_closed, number) = (state.end(id, end), state.number);
+        let (is_closed, number) = (state.close(id, end), state.number);
         drop(state);
         if is_closed {
             // Without workers there is no receiver.
@@ -248,15 +248,6 @@ impl Engine for InMemory {
     ) -> EngineResult<'a, String> {
         let (mut state, now) = self.state();
         ready(state.keep_step(id, name, value, now.saturating_add(millis(retention))))
-    }
-
-    fn dead_letters<'a>(
-        &'a self,
-        queue: &'a str,
-        after: Option<&'a JobId>,
-        most: usize,
-    ) -> EngineResult<'a, Vec<DeadLetter>> {
-        ready(self.state().0.dead_letters(queue, after, most))
     }
 
     fn retry<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, bool> {

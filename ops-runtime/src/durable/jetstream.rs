@@ -70,6 +70,7 @@ mod admit;
 mod clock;
 mod config;
 mod core;
+mod endings;
 mod failure;
 mod jobs;
 mod leases;
@@ -99,7 +100,7 @@ use self::core::{Core, from_json, to_json};
 use self::puller::Puller;
 use crate::durable::JobId;
 use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
-use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use crate::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::retry::after;
 use crate::model::random::jitter;
 use crate::nats::unusable;
@@ -310,15 +311,6 @@ impl Engine for JetStream {
         retention: Duration,
     ) -> EngineResult<'a, String> {
         Box::pin(self.core.keep_step(id, name, value, retention))
-    }
-
-    fn dead_letters<'a>(
-        &'a self,
-        queue: &'a str,
-        after: Option<&'a JobId>,
-        most: usize,
-    ) -> EngineResult<'a, Vec<DeadLetter>> {
-        Box::pin(self.core.dead_letters(queue, after, most))
     }
 
     fn retry<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, bool> {

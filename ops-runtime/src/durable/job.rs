@@ -13,10 +13,11 @@ use serde_core::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::durable::bounds::bounded;
+use crate::durable::bounds::{Bounds, bounded};
 use crate::durable::error::JobError;
 use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
+use crate::durable::log;
 use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Outcome, Stored, Tries};
 use crate::registry::Progress;
 use crate::{BoxStream, Call, CallError, ErrorCode, ResponseEnvelope};
@@ -77,7 +78,8 @@ pub enum JobStatus {
     },
     /// It has a result.
     Done,
-    /// It has failed with an error that is not retried. While it is kept, it can be [retried](AnyJob::retry) by hand.
+    /// It has failed with an error that is not retried, or has used up its time and is the job of a server's caller,
+    /// such as an MCP task. While it is kept, it can be [retried](AnyJob::retry) by hand.
     Failed(CallError),
     /// It was cancelled.
     Cancelled,
@@ -149,8 +151,8 @@ impl AnyJob {
         &self.id
     }
 
-    /// True if this submit made the job. False if it attached to the job of its key, or if the handle was made from an
-    /// id.
+    /// True if this submit made the job. False if it attached to the job of its key, which may have failed or been
+    /// cancelled already, or if the handle was made from an id.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -282,7 +284,7 @@ impl AnyJob {
                 continue;
             }
             let bounds = engine.limits().bounds();
-            let error = bounded(late(&tries), bounds.letter);
+            let error = late(&tries);
             if engine.is_running(&self.id).await.unwrap_or(false) {
                 // Its worker knows the outcome better, and writes it soon.
                 if deadline.is_some_and(|at| at.saturating_add(PATIENCE) > now) {
@@ -293,8 +295,7 @@ impl AnyJob {
                 tries.fail(now, CallError::new(ErrorCode::Timeout, during), bounds.attempt);
             }
             let attempts = tries.attempts;
-            let letter = DeadLetter::new(JobRecord::clone(&job), now, tries, error);
-            self.close(&job, attempts, Outcome::Dead(Box::new(letter))).await?;
+            self.close(&job, attempts, overdue(&job, now, tries, error, bounds)).await?;
         }
     }
 
@@ -313,7 +314,11 @@ impl AnyJob {
 
     async fn close(&self, job: &JobRecord, attempts: u32, outcome: Outcome) -> Result<bool, CallError> {
         let ended = Ended::new(job, self.jobs.engine().now(), attempts, outcome);
-        self.jobs.engine().close(&self.id, &ended).await
+        let counts = self.jobs.engine().close(&self.id, &ended).await?;
+        if counts {
+            log::ended(&self.id, &ended);
+        }
+        Ok(counts)
     }
 
     /// The result of a job that has ended.
@@ -341,6 +346,17 @@ pub(super) fn late(tries: &Tries) -> CallError {
     let last = tries.history.last().map(|failed| format!("; the last attempt failed: {}", failed.error));
     let message = format!("the deadline of the job passed before it was done{}", last.unwrap_or_default());
     CallError::new(ErrorCode::Timeout, message)
+}
+
+/// The outcome of a job whose deadline passed.
+///
+/// A job that a server submitted for one of its callers fails, and is kept for its retention only. A caller may submit
+/// any number of jobs that take too long, and dead letters stay until an operator removes them.
+pub(super) fn overdue(job: &JobRecord, now: u64, tries: Tries, error: CallError, bounds: Bounds) -> Outcome {
+    if job.via.is_some() {
+        return Outcome::Failed(bounded(error, bounds.failed));
+    }
+    Outcome::Dead(Box::new(DeadLetter::new(job.clone(), now, tries, bounded(error, bounds.letter))))
 }
 
 impl JobStatus {

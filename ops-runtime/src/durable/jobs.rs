@@ -20,11 +20,12 @@ use crate::durable::in_memory::InMemory;
 use crate::durable::job::{AnyJob, Job};
 use crate::durable::meter;
 use crate::durable::options::{SubmitOptions, too_late};
-use crate::durable::record::{DeadLetter, JobRecord, Stored};
+use crate::durable::record::{DeadLetter, JobRecord, Outcome, Stored};
 use crate::durable::retry::LONGEST;
 use crate::model::clock::millis;
 use crate::model::glob::glob;
 use crate::model::random;
+use crate::model::spec::check_id;
 use crate::run::payload::to_text;
 use crate::{BoxStream, Call, CallError, ErrorCode, Identity, RetryPolicy};
 
@@ -32,7 +33,7 @@ use crate::{BoxStream, Call, CallError, ErrorCode, Identity, RetryPolicy};
 const QUEUE: &str = "jobs";
 /// How long the results of steps are kept by default.
 const STEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// Number of dead letters per request.
+/// Number of jobs per request for a list.
 const PAGE: usize = 100;
 
 /// Submits jobs to an engine, and finds them by their ids.
@@ -141,8 +142,8 @@ impl Jobs {
     ///
     /// # Errors
     /// `KEY_CONFLICT` if the key was submitted with another input ([`JobError`]). `VALIDATION_ERROR` if the input is
-    /// too large. Otherwise the error of the engine: then the job may have been submitted or not, and only a submit
-    /// with a key can be repeated without running it twice.
+    /// too large, or if the key is empty or blank. Otherwise the error of the engine: then the job may have been
+    /// submitted or not, and only a submit with a key can be repeated without running it twice.
     pub async fn submit<Op: Call>(
         &self,
         input: impl Into<Op::Input>,
@@ -155,8 +156,11 @@ impl Jobs {
 
     /// Submits a job of an operation by its id.
     ///
+    /// Only workers know operations. So a job with a misspelt id waits for a worker that has such an operation, and a
+    /// worker fails a job of a subscription.
+    ///
     /// # Errors
-    /// Those of [`submit`](Self::submit).
+    /// Those of [`submit`](Self::submit). `VALIDATION_ERROR` if the id is not `namespace.name`.
     pub async fn submit_by_id(&self, id: &str, input: Value, options: SubmitOptions) -> Result<AnyJob, CallError> {
         let input = to_text(&input).map_err(|error| error.with_operation(id.to_owned()))?;
         self.put(id, input, options, Origin::default()).await
@@ -175,7 +179,8 @@ impl Jobs {
     /// A handle for the job of a key, which was submitted with the options' key and tenant. Nothing is requested from
     /// the engine yet: if the key has no job, the methods of the handle return `JOB_NOT_FOUND` ([`JobError`]).
     ///
-    /// A key counts per operation, tenant and identity ([`scoped`](Self::scoped)). The queue is part of the job's id, so
+    /// A key counts per operation, tenant and identity ([`scoped`](Self::scoped)), so the owner finds no job here that
+    /// was submitted with an identity. The queue is part of the job's id, so
     /// [`with_queue`](Self::with_queue) must be as it was for the submit.
     ///
     /// # Errors
@@ -188,33 +193,21 @@ impl Jobs {
 
     /// All dead letters, queue by queue. Those that are added while they are read may be missing.
     pub fn dead_letters(&self) -> BoxStream<'static, Result<DeadLetter, CallError>> {
-        self.letters(self.queues())
+        let jobs = self.clone();
+        stream::iter(self.queues()).flat_map(move |queue| jobs.dead_letters_of(&queue)).boxed()
     }
 
     /// The dead letters of a queue. Those that are added while they are read may be missing.
     pub fn dead_letters_of(&self, queue: &str) -> BoxStream<'static, Result<DeadLetter, CallError>> {
-        match check_queue(queue) {
-            Ok(queue) => self.letters(vec![queue.to_owned()]),
-            Err(error) => stream::once(std::future::ready(Err(error))).boxed(),
-        }
-    }
-
-    fn letters(&self, queues: Vec<String>) -> BoxStream<'static, Result<DeadLetter, CallError>> {
-        let pages = stream::unfold((self.clone(), queues, None), |(jobs, mut queues, after)| async move {
-            let queue = queues.last()?.clone();
-            let letters = match jobs.engine().dead_letters(&queue, after.as_ref(), PAGE).await {
-                Ok(letters) => letters,
-                // The last item.
-                Err(error) => return Some((vec![Err(error)], (jobs, Vec::new(), None))),
-            };
-            let last = letters.last().map(|letter| letter.job.id.clone());
-            if last.is_none() {
-                queues.pop();
-            }
-            let own = letters.into_iter().filter(|letter| jobs.sees(letter.job.owner())).map(Ok).collect();
-            Some((own, (jobs, queues, last)))
-        });
-        pages.map(stream::iter).flatten().boxed()
+        let letter = |(_, stored): (JobId, Stored)| match stored {
+            Stored::Ended(ended) => match ended.outcome {
+                Outcome::Dead(letter) => Some(*letter),
+                _ => None,
+            },
+            Stored::Open { .. } => None,
+        };
+        let listed = self.list(queue, Listed::Dead);
+        listed.filter_map(move |found| std::future::ready(found.map(letter).transpose())).boxed()
     }
 
     /// The queues: the default one, and those of patterns that have valid names.
@@ -334,8 +327,16 @@ impl Jobs {
         // A step has the metadata of its job, which were checked, and may have more by now.
         if !origin.trusted {
             let (key, tenant) = (options.key.as_deref(), options.tenant.as_deref());
-            let beside = Beside { key, tenant, identity: self.identity.as_deref(), retry: options.retry.as_ref() };
+            let identity = self.identity.as_deref();
+            let beside = Beside { operation, key, tenant, identity, retry: options.retry.as_ref() };
             limits.bounds().check(&options.metadata, &beside)?;
+        }
+        let invalid = |message: String| CallError::new(ErrorCode::ValidationError, message);
+        check_id(operation).map_err(|error| invalid(error.to_string()))?;
+        if options.key.as_deref().is_some_and(|key| key.trim().is_empty()) {
+            let message = "the key is empty or blank, so all such submits would be one job: give the job a key of its own, or \
+                           leave the key out";
+            return Err(invalid(message.to_owned()));
         }
         let limit = limits.max_input;
         let size = input.get().len();
@@ -344,7 +345,7 @@ impl Jobs {
                 "the input is {size} bytes as JSON, and the engine takes up to {limit}: keep what is large elsewhere, and \
                  submit where it is"
             );
-            return Err(CallError::new(ErrorCode::ValidationError, message));
+            return Err(invalid(message));
         }
         let queue = self.queue_of(operation)?;
         let lane = origin.lane.unwrap_or_else(|| self.lane_of(options.tenant.as_deref()));

@@ -111,7 +111,8 @@ impl Lease {
                 Ok(false) => return self.set(&self.is_lost),
                 // Perhaps no other worker has the job either. If one has, the first ending counts.
                 Err(error) => {
-                    tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the lease was not extended");
+                    let (job, operation) = (self.delivery.job.id.as_str(), &self.delivery.job.operation);
+                    tracing::warn!(%error, job, operation, "the lease was not extended");
                 }
             }
             next.await;
@@ -125,7 +126,8 @@ impl Lease {
         if matches!(Parent::of(jobs.engine(), job).await, Parent::Cancelled)
             && let Err(error) = AnyJob::known(self.jobs(jobs), job.id.clone(), false).cancel().await
         {
-            tracing::warn!(%error, job = job.id.as_str(), "a step of a cancelled job was not cancelled");
+            let (id, operation) = (job.id.as_str(), &job.operation);
+            tracing::warn!(%error, job = id, operation, "a step of a cancelled job was not cancelled");
         }
     }
 

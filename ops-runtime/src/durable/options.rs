@@ -76,7 +76,7 @@ impl SubmitOptions {
     }
 
     /// Sets the key: a repeated submit with the same input attaches to the first, until the retention of its ending has
-    /// expired.
+    /// expired. A submit with a key that is empty or blank is refused.
     #[must_use]
     pub fn with_key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());

@@ -20,17 +20,18 @@ impl Parent {
     /// The state of the job of which a job is a step.
     pub(super) async fn of(engine: &dyn Engine, job: &JobRecord) -> Self {
         let Some(parent) = &job.parent else { return Self::Waits };
+        let (id, operation) = (job.id.as_str(), &job.operation);
         match engine.read_known(parent).await {
             Ok(Some(stored)) if is_cancelled(&stored) || !job.is_step_of(&stored) => Self::Cancelled,
             Ok(Some(_)) => Self::Waits,
             Ok(None) => Self::Gone,
             // It will not be readable later either, and is not known to be cancelled.
             Err(error) if error.details().get(UNREADABLE).is_some() => {
-                tracing::warn!(%error, job = job.id.as_str(), "the job of a step is not understood");
+                tracing::warn!(%error, job = id, operation, "the job of a step is not understood");
                 Self::Waits
             }
             Err(error) => {
-                tracing::warn!(%error, job = job.id.as_str(), "the job of a step can't be read");
+                tracing::warn!(%error, job = id, operation, "the job of a step can't be read");
                 Self::Unknown
             }
         }

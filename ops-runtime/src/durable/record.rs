@@ -158,6 +158,11 @@ impl JobRecord {
     pub fn owner(&self) -> Option<&str> {
         self.identity.as_ref().map(|identity| identity.id.as_str())
     }
+
+    /// Distinguishes the runs of a job's id: a retry changes the time of the submit, and a new submit of a key the nonce.
+    pub(super) fn run(&self) -> (u64, &str) {
+        (self.submitted, &self.nonce)
+    }
 }
 
 /// The results of the tries of a job that has not ended.
@@ -168,7 +173,7 @@ pub struct Tries {
     /// How many attempts have failed.
     #[serde(default)]
     pub attempts: u32,
-    /// How often a worker gave the job back without running it.
+    /// How often a worker gave the job back: it lacks the operation, it ended, or the job waited for steps.
     #[serde(default)]
     pub passes: u32,
     /// How often in a row a worker gave the job back because the job of which it is a step was unknown.
@@ -283,6 +288,15 @@ impl Stored {
         job.key.as_deref()
     }
 
+    /// The [`nonce`](JobRecord::nonce) of the job.
+    #[cfg(feature = "jetstream")]
+    pub(super) fn nonce(&self) -> &str {
+        match self {
+            Self::Open { job, .. } => &job.nonce,
+            Self::Ended(ended) => &ended.nonce,
+        }
+    }
+
     /// When it was submitted. Zero for an ending that an earlier version wrote.
     pub fn submitted(&self) -> u64 {
         match self {
@@ -312,8 +326,8 @@ pub struct Ended {
     /// [`Stored::key`] finds either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// A job that failed with an error that is not retried, as it was submitted, so that it can be retried by hand.
-    /// `None` for any other outcome, and if an earlier version wrote this. A dead letter has it itself.
+    /// A job that [failed](Outcome::Failed), as it was submitted, so that it can be retried by hand. `None` for any
+    /// other outcome, and if an earlier version wrote this. A dead letter has it itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Box<JobRecord>>,
     /// The [`nonce`](JobRecord::nonce) of the job. Empty without a key, and if an earlier version wrote this.
@@ -364,6 +378,11 @@ impl Ended {
         }
     }
 
+    /// The [run](JobRecord::run) that has ended.
+    pub(super) fn run(&self) -> (u64, &str) {
+        (self.submitted, &self.nonce)
+    }
+
     /// True if the job is a dead letter.
     pub fn is_dead(&self) -> bool {
         matches!(self.outcome, Outcome::Dead(_))
@@ -387,7 +406,8 @@ impl Ended {
 pub enum Outcome {
     /// The result: the envelope.
     Done(Box<RawValue>),
-    /// An error that is not retried.
+    /// An error that is not retried. Also `TIMEOUT` for a job that a server submitted for one of its callers, as
+    /// [`JobRecord::via`] says, and that has used up its time.
     Failed(CallError),
     /// It was cancelled.
     Cancelled,

@@ -13,7 +13,9 @@ impl RetryPolicy {
     /// True if an error is worth another attempt.
     pub fn repeats(&self, error: &CallError) -> bool {
         match error.code() {
-            ErrorCode::AccessDenied | ErrorCode::OperationNotFound => false,
+            ErrorCode::AccessDenied => false,
+            // A known operation that no worker serves now.
+            ErrorCode::OperationNotFound => error.is_retryable(),
             // With `raw`, it is about a response, such as the page of a proxy, and may pass. Else the input is invalid.
             ErrorCode::ValidationError if error.details().get("raw").is_none() => false,
             code if self.codes.contains(code.as_str()) => true,
@@ -60,6 +62,7 @@ mod tests {
             (misfit, true),
             (CallError::new(ErrorCode::AccessDenied, "x"), false),
             (CallError::new(ErrorCode::OperationNotFound, "x"), false),
+            (CallError::new(ErrorCode::OperationNotFound, "x").retryable(), true),
             (status(503), true),
             (status(429), true),
             (status(529), true),

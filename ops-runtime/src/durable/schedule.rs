@@ -350,7 +350,7 @@ impl Jobs {
     /// Cancels the next job of a schedule.
     async fn close_next(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
         match schedule.next(self.engine().now()) {
-            Some(next) => self.close_at(schedule, next).await,
+            Some(next) => self.close_job(&schedule.job_at(next)).await,
             None => Ok(()),
         }
     }
@@ -367,21 +367,23 @@ impl Jobs {
                 }
                 stored => stored?,
             };
-            if let Some(Stored::Open { tries, .. }) = stored
+            // As it is stored: a retried one is another run than that of the schedule.
+            if let Some(Stored::Open { job, tries }) = stored
                 && tries == Tries::default()
                 && !self.engine().is_running(&id).await?
                 // A busy worker may respond late.
                 && !self.engine().is_running(&id).await?
             {
-                self.close_at(schedule, at).await?;
+                self.close_job(&job).await?;
             }
         }
         Ok(())
     }
 
-    async fn close_at(&self, schedule: &ScheduleRecord, at: u64) -> Result<(), CallError> {
-        let (job, now) = (schedule.job_at(at), self.engine().now());
-        self.engine().close(&job.id, &Ended::new(&job, now, 0, Outcome::Cancelled)).await.map(drop)
+    /// Cancels a job that has not started.
+    async fn close_job(&self, job: &JobRecord) -> Result<(), CallError> {
+        let ended = Ended::new(job, self.engine().now(), 0, Outcome::Cancelled);
+        self.engine().close(&job.id, &ended).await.map(drop)
     }
 }
 
@@ -456,7 +458,7 @@ async fn close_gone(jobs: &Jobs, mut new: Vec<(ScheduleRecord, u64)>) -> Result<
             at,
             "the next job of a schedule is cancelled: it was removed or replaced"
         );
-        jobs.close_at(&schedule, at).await?;
+        jobs.close_job(&schedule.job_at(at)).await?;
     }
     Ok(())
 }

@@ -32,6 +32,9 @@ impl Context {
     /// ([`Jobs::with_step_retention`](crate::durable::Jobs::with_step_retention)). A step that has become a dead letter
     /// stays one until it is retried or discarded, and its error is returned to every attempt until then.
     ///
+    /// Register the operation with the workers: the job waits until a worker has run the step. If the worker of the job
+    /// does not have the operation itself, the log says so.
+    ///
     /// In a call that is not a job, this just runs the operation.
     ///
     /// # Errors
@@ -70,6 +73,17 @@ impl Context {
             record.id = earlier;
         }
         let (job, known) = scope.jobs.put_or_known(record).await?;
+        // Another queue may have workers of its own.
+        let is_here = job.id().queue() == parent.id.queue();
+        if job.is_new() && is_here && self.registry.handler(&Op::SPEC.id).is_none() {
+            tracing::warn!(
+                job = parent.id.as_str(),
+                step = name,
+                operation = Op::SPEC.id.as_ref(),
+                "no handler here for the operation of a step: the job waits until a worker has run the step. Register the \
+                 operation in the registry of this worker"
+            );
+        }
         let ended = match known {
             // It needs no place to wait. The waiting places may all be taken by jobs that wait for this one.
             Some(Stored::Ended(ended)) => *ended,

@@ -16,6 +16,7 @@ use crate::durable::engine::Delivery;
 use crate::durable::id::JobId;
 use crate::durable::jobs::{Jobs, check_queue};
 use crate::durable::lease::Lease;
+use crate::durable::log::Unknown;
 use crate::durable::schedule;
 use crate::durable::scope::{Gate, Scope};
 
@@ -32,7 +33,7 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 /// Runs jobs with the operations of a registry.
 ///
 /// Jobs of operations that the registry does not have are left to other workers, so that an older version may run
-/// beside a newer one.
+/// beside a newer one. The log names each such operation once.
 ///
 /// ```
 /// # use ops_runtime::Registry;
@@ -98,6 +99,7 @@ impl Worker {
                 gate: Arc::new(gate),
                 running: Mutex::default(),
                 number: AtomicU64::new(0),
+                unknown: Unknown::default(),
                 signals: signals.clone(),
                 tasks: TaskTracker::new(),
             });
@@ -206,6 +208,7 @@ struct Puller {
     /// The running jobs. Numbered, since a job whose lease was lost may be here twice.
     running: Mutex<BTreeMap<(JobId, u64), Running>>,
     number: AtomicU64,
+    unknown: Unknown,
     signals: Signals,
     /// The tasks of the running jobs.
     tasks: TaskTracker,
@@ -285,8 +288,8 @@ impl Puller {
             let terms = Terms::of(job, spec);
             let jobs = lease.jobs(&self.jobs);
             let scope = Arc::new(Scope::new(jobs, lease.clone(), terms.deadline, self.gate.clone()));
-            let signals = self.signals.clone();
-            Attempted { registry: &self.registry, lease: &lease, spec, terms, scope, signals }.run().await;
+            let (signals, unknown) = (self.signals.clone(), &self.unknown);
+            Attempted { registry: &self.registry, lease: &lease, spec, terms, scope, signals, unknown }.run().await;
             drop((listed, place));
         }
     }

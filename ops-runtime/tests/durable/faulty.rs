@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ops_runtime::CallError;
 use ops_runtime::adapter::BoxStream;
 use ops_runtime::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
-use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use ops_runtime::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use ops_runtime::durable::{InMemory, JobId, Jobs, Schedule, SubmitOptions, Worker};
 use ops_runtime::registry::Progress;
 use serde_json::json;
@@ -108,7 +108,6 @@ impl Engine for Faulty {
         progress(id: &'a JobId) -> BoxStream<'static, Progress>;
         step(id: &'a JobId, name: &'a str) -> Option<String>;
         keep_step(id: &'a JobId, name: &'a str, value: &'a str, retention: Duration) -> String;
-        dead_letters(queue: &'a str, after: Option<&'a JobId>, most: usize) -> Vec<DeadLetter>;
         retry(job: &'a JobRecord) -> bool;
         discard(id: &'a JobId) -> bool;
         keep_schedule(schedule: &'a ScheduleRecord, known: Option<&'a ScheduleRecord>) -> bool;

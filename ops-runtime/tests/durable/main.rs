@@ -31,12 +31,14 @@ macro_rules! conformance {
     ($trials:expr, $name:literal, $harness:ty) => {
             conformance!(@cases $trials, $name, $harness;
                 engine: an_id_is_submitted_once, one_ending_wins, a_lease_ends, an_ending_after_the_lease,
-                    fresh_jobs_hold_up_no_other, what_is_given_back, never_too_many,
-                    steps_are_kept_once, what_is_listed;
-                submit: typed_and_by_id, taken_up_by_its_id, waits_for_a_worker, many_at_once, there_is_no_such_job,
+                    a_late_close, a_lease_of_an_earlier_run, submitted_again_while_it_is_discarded,
+                    fresh_jobs_hold_up_no_other, what_is_given_back, never_too_many, steps_are_kept_once,
+                    steps_are_kept_for_their_time, what_is_listed,
+                    listed_while_they_are_discarded;
+                submit: typed_and_by_id, ids_that_name_no_operation, all_that_is_wrong_with_an_input, taken_up_by_its_id, waits_for_a_worker, many_at_once, there_is_no_such_job,
                     of_another_operation, big_inputs_and_results, access_is_checked_when_it_runs,
                     jobs_of_others_are_not_found, handlers_know_their_job, a_subscription_is_no_job, names_of_queues, progress_is_a_stream;
-                keys: a_repeat_attaches, another_input_is_a_conflict, a_key_is_of_its_operation_tenant_and_identity,
+                keys: a_repeat_attaches, without_characters, another_input_is_a_conflict, a_key_is_of_its_operation_tenant_and_identity,
                     fifty_at_once_make_one_job, a_repeat_while_the_first_ends, retention_frees_the_key,
                     a_freed_key_has_new_steps, found_by_its_key;
                 times: delayed, at_a_time, the_deadline_passes_without_a_worker, the_deadline_passes_in_the_handler,
@@ -56,6 +58,7 @@ macro_rules! conformance {
                     their_worker_dies, in_a_plain_call, in_the_lane_of_their_job, in_the_queue_that_they_had,
                     left_behind;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
+                    tried_again_and_discarded_at_once,
                     tried_again_after_its_key_was_submitted_again, tried_again_by_another_process, a_deadline_begins_anew,
                     a_deadline_begins_anew_without_the_delay, a_step_of_a_job_that_is_gone,
                     failed_ones_are_tried_again, failed_and_cancelled_ones_are_discarded,
@@ -67,8 +70,8 @@ macro_rules! conformance {
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
                     a_slow_job_keeps_its_lease, a_blocking_job_keeps_its_lease,
                     work_on_blocking_threads_keeps_its_lease;
-                schedules: each_time_once, replaced_and_removed, missed_and_removed, set_by_many_at_once,
-                    one_time_is_cancelled, by_cron, of_others, what_cannot_be_scheduled;
+                schedules: each_time_once, replaced_and_removed, missed_and_removed, retried_and_removed,
+                    set_by_many_at_once, one_time_is_cancelled, by_cron, of_others, what_cannot_be_scheduled;
             );
     };
     (@cases $trials:expr, $name:literal, $harness:ty; $($module:ident: $($case:ident),+;)+) => {$($(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 
 use ops_runtime::durable::JobId;
-use ops_runtime::durable::engine::{Delivery, Engine};
+use ops_runtime::durable::engine::{Delivery, Engine, Listed};
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::record::{DeadLetter, Ended, FailedAttempt, JobRecord, Outcome, Stored, Tries};
 use ops_runtime::{CallError, ErrorCode};
@@ -167,10 +167,10 @@ async fn dead_letters_and_steps() {
             let ended = Ended::new(&job, engine.now(), 1, Outcome::Dead(Box::new(letter)));
             assert!(engine.end(&delivery, &ended).await.unwrap());
         }
-        let letters = engine.dead_letters("jobs", None, 2).await.unwrap();
-        assert_eq!(letters.iter().map(|letter| letter.job.id.clone()).collect::<Vec<_>>(), [id(0, 7), id(1, 7)]);
-        let rest = engine.dead_letters("jobs", Some(&id(1, 7)), 9).await.unwrap();
-        assert_eq!((rest.len(), engine.stats("jobs").await.unwrap().dead), (1, 3));
+        let letters = engine.list("jobs", Listed::Dead, None, 2).await.unwrap();
+        assert_eq!(letters.jobs.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), [id(0, 7), id(1, 7)]);
+        let rest = engine.list("jobs", Listed::Dead, letters.next.as_deref(), 9).await.unwrap();
+        assert_eq!((rest.jobs.len(), engine.stats("jobs").await.unwrap().dead), (1, 3));
         assert!(engine.discard(&id(0, 7)).await.unwrap());
         assert!(!engine.discard(&id(0, 7)).await.unwrap());
         assert!(engine.read(&id(0, 7)).await.unwrap().is_none());
@@ -181,7 +181,7 @@ async fn dead_letters_and_steps() {
         let delivery = pull_one(&engine).await;
         assert!(engine.end(&delivery, &done(&engine, &again, "2")).await.unwrap());
         assert_eq!(result(engine.wait(&again.id, LONG).await.unwrap()), "2");
-        assert_eq!(engine.dead_letters("jobs", None, 9).await.unwrap().len(), 1);
+        assert_eq!(engine.list("jobs", Listed::Dead, None, 9).await.unwrap().jobs.len(), 1);
 
         assert_eq!(engine.step(&again.id, "charge it!").await.unwrap(), None);
         let minute = Duration::from_secs(60);

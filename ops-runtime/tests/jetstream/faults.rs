@@ -145,3 +145,25 @@ async fn a_server_that_joins_late_is_waited_for() {
     let (submitted, ()) = tokio::join!(connect(patient), late);
     submitted.unwrap();
 }
+
+/// That is told at once, and not after the time for which requests are retried.
+#[tokio::test]
+async fn a_server_without_jetstream() {
+    let servers = Servers::with(Settings { jetstream: false, ..Settings::new(1, "2m") }).await;
+    let start = Instant::now();
+    let config = JetStreamConfig::new().with_replicas(1).with_request_timeout(Duration::from_secs(60));
+    let error = JetStream::connect(&servers.url(), config).await.map(drop).unwrap_err();
+    assert_eq!(error.message(), "this server has no JetStream: start it with `--jetstream`");
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+/// Those of its cluster that have it may be away.
+#[tokio::test]
+async fn a_server_without_jetstream_in_a_cluster() {
+    let servers = Servers::with(Settings { jetstream: false, ..Settings::new(2, "2m") }).await;
+    let start = Instant::now();
+    let config = JetStreamConfig::new().with_replicas(1).with_request_timeout(Duration::from_secs(4));
+    let error = JetStream::connect(&servers.url(), config).await.map(drop).unwrap_err();
+    assert!(!error.message().contains("has no JetStream"), "{error}");
+    assert!(start.elapsed() >= Duration::from_secs(3), "{:?}", start.elapsed());
+}

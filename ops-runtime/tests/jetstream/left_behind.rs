@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use ops_runtime::CallError;
 use ops_runtime::durable::engine::{Engine, Listed};
-use ops_runtime::durable::record::{Ended, Outcome, Stored};
+use ops_runtime::durable::record::{DeadLetter, Ended, Outcome, Stored, Tries};
 
 use crate::engine::{config, done, each, id, job, nothing, pull_one, result};
 use crate::servers::Servers;
@@ -36,7 +37,7 @@ async fn tries_that_cannot_be_read() {
     // One that can't be read at all is left out of lists.
     let (text, subject) = ("{}", format!("ops.queue.{}.end.dead", id(0, 3)));
     context.publish(subject, text.into()).await.unwrap().await.unwrap();
-    assert_eq!(engine.dead_letters("jobs", None, 9).await.unwrap().len(), 0);
+    assert_eq!(engine.list("jobs", Listed::Dead, None, 9).await.unwrap().jobs.len(), 0);
     assert_eq!(engine.list("jobs", Listed::Ended, None, 9).await.unwrap().jobs.len(), 2);
     nothing(&engine, Duration::from_secs(3)).await;
 }
@@ -67,6 +68,22 @@ async fn a_delay_that_ends_behind_the_ending() {
         nothing(&engine, Duration::from_secs(5)).await;
         assert!(cancelled(engine.read(&fires.id).await.unwrap()));
         assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
+
+        // A dead letter does not stop it, since it may be of an earlier life. The worker's own is the only one that stays.
+        let mut late = job(0, 6);
+        late.not_before = Some(engine.now() + 3_000);
+        assert!(engine.submit(&late).await.unwrap().is_none());
+        let letter = DeadLetter::new(late.clone(), engine.now(), Tries::default(), CallError::execution("no"));
+        let dead = Ended::new(&late, engine.now(), 0, Outcome::Dead(Box::new(letter)));
+        let text = serde_json::to_vec(&dead).unwrap();
+        context.publish(format!("ops.queue.{}.end.dead", late.id), text.into()).await.unwrap().await.unwrap();
+        let delivery = pull_one(&engine).await;
+        assert_eq!(delivery.job.id, late.id);
+        assert!(engine.end(&delivery, &dead).await.unwrap());
+        let letters = engine.list("jobs", Listed::Dead, None, 9).await.unwrap().jobs;
+        assert_eq!(letters.into_iter().map(|(id, _)| id).collect::<Vec<_>>(), [late.id.clone()]);
+        assert!(engine.discard(&late.id).await.unwrap());
+        assert!(engine.read(&late.id).await.unwrap().is_none());
 
         // The ending of an earlier life, which a server that has just become the leader may still have, is none of this one.
         let mut next = job(0, 5);

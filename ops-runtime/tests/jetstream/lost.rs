@@ -9,7 +9,7 @@ use ops_runtime::durable::engine::Engine;
 use ops_runtime::durable::jetstream::JetStreamConfig;
 use ops_runtime::durable::record::{Ended, Outcome, Stored, Tries};
 
-use crate::engine::{done, job, pull_one};
+use crate::engine::{done, each, job, pull_one, result};
 use crate::servers::Servers;
 
 /// Long enough that a slow machine extends it in time.
@@ -116,6 +116,59 @@ async fn tries_of_a_job_that_a_cluster_does_not_show_yet() {
         }
     }
     panic!("they were never written");
+}
+
+/// A server that has just become the leader may show only what an earlier run has left, and not yet the job that a worker
+/// has. The worker's result is not given up: it is written when the job is there.
+#[tokio::test]
+async fn an_ending_of_a_job_that_a_cluster_does_not_show_yet() {
+    let servers = Servers::start(1, "always").await;
+    let connect = || servers.engine(JetStreamConfig::new().with_lease(Duration::from_secs(60)));
+    let (engine, other) = (connect().await, connect().await);
+    let context = context(&servers).await;
+    // The queue must be there.
+    assert!(engine.pull("jobs", 1, Duration::ZERO).await.unwrap().is_empty());
+    let stream = context.get_stream("ops-queue-jobs").await.unwrap();
+    // The schedule of a delayed job may write it twice.
+    for (number, not_before) in [(1, None), (2, Some(1))] {
+        let (first, mut next) = (job(0, number), job(0, number));
+        (next.submitted, next.not_before) = (7, not_before);
+        let put = async |part: &str, text: Vec<u8>| {
+            let subject = format!("ops.queue.{}.{part}", next.id);
+            context.publish(subject, text.into()).await.unwrap().await.unwrap().sequence
+        };
+        let text = serde_json::to_vec(&next).unwrap();
+        put("end.done", serde_json::to_vec(&done(&engine, &first, "1")).unwrap()).await;
+        let place = put("job", text.clone()).await;
+        let delivery = pull_one(&engine).await;
+        assert!(stream.delete_message(place).await.unwrap());
+        // This process has no lease, like one whose lease is over.
+        let ended = done(&other, &next, "2");
+        let refused = other.end(&delivery, &ended).await.unwrap_err();
+        assert!(refused.message().contains("changes all the time"), "{refused}");
+        if not_before.is_some() {
+            put("job", text).await;
+            assert!(other.end(&delivery, &ended).await.unwrap());
+            assert_eq!(result(other.read(&next.id).await.unwrap()), "2");
+        }
+    }
+}
+
+/// A cluster that shows nothing of a job for half a second has nothing of it: its worker does not keep it.
+#[tokio::test]
+async fn a_lease_of_a_job_that_is_gone() {
+    each(async |servers| {
+        let engine = servers.engine(JetStreamConfig::new().with_lease(Duration::from_secs(60))).await;
+        let context = context(servers).await;
+        let job = job(0, 1);
+        engine.submit(&job).await.unwrap();
+        let delivery = pull_one(&engine).await;
+        assert!(engine.extend(&delivery).await.unwrap());
+        let stream = context.get_stream("ops-queue-jobs").await.unwrap();
+        stream.purge().filter(format!("ops.queue.{}.>", job.id)).await.unwrap();
+        assert!(!engine.extend(&delivery).await.unwrap());
+    })
+    .await;
 }
 
 /// A job whose lookup took long has a whole lease when a worker gets it, and no other worker gets it meanwhile.

@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) stores: Vec<PathBuf>,
     /// How many of the last are not started yet.
     pub(crate) late: usize,
+    /// False for servers without `JetStream`.
+    pub(crate) jetstream: bool,
     /// What keeps the ports from others until the servers start.
     pub(crate) held: Vec<TcpListener>,
 }
@@ -49,7 +51,7 @@ impl Settings {
             _ => format!("cluster {{ name: c, listen: \"127.0.0.1:{route}\", routes: [{routes}] }}\n"),
         };
         let clusters = ports.iter().map(cluster).collect();
-        Self { ports, sync: sync.to_owned(), clusters, stores: Vec::new(), late: 0, held: sockets }
+        Self { ports, sync: sync.to_owned(), clusters, stores: Vec::new(), late: 0, jetstream: true, held: sockets }
     }
 }
 
@@ -76,7 +78,7 @@ impl Servers {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("ops-jetstream-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
-        let Settings { ports, sync, clusters, stores, late, held } = settings;
+        let Settings { ports, sync, clusters, stores, late, jetstream, held } = settings;
         let mut servers = Self { nodes: Vec::new(), folder };
         for (index, ([port, _, monitor], cluster)) in ports.into_iter().zip(clusters).enumerate() {
             let own = servers.folder.join(index.to_string());
@@ -85,7 +87,9 @@ impl Servers {
             writeln!(text, "http: \"127.0.0.1:{monitor}\"").unwrap();
             let (store, process) = (stores.get(index).cloned().unwrap_or(own.join("store")), own.join("server.pid"));
             writeln!(text, "pid_file: {process:?}").unwrap();
-            writeln!(text, "jetstream {{ store_dir: {store:?}, sync_interval: {sync} }}").unwrap();
+            if jetstream {
+                writeln!(text, "jetstream {{ store_dir: {store:?}, sync_interval: {sync} }}").unwrap();
+            }
             let configuration = own.join("server.conf");
             std::fs::write(&configuration, text).unwrap();
             servers.nodes.push(Node { port, monitor, configuration, child: None });

@@ -1,5 +1,6 @@
 //! The state of the in-memory engine.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::durable::engine::{Delivery, JobPage, Listed, QueueStats};
 use crate::durable::id::JobId;
-use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, ScheduleRecord, Stored, Tries};
+use crate::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::registry::{Progress, ProgressSink, ProgressStream};
 
 /// Everything that the engine stores.
@@ -189,8 +190,14 @@ impl State {
         matches!(self.jobs.get(id), Some(Kept::Open(open)) if matches!(open.place, Place::Leased { until, .. } if until > now))
     }
 
+    /// Ends the run of an ending if it is open.
+    pub(super) fn close(&mut self, id: &JobId, end: &Ended) -> bool {
+        let is_same = self.opened(id).is_some_and(|open| open.job.run() == end.run());
+        is_same && self.end(id, end)
+    }
+
     /// Ends a job if it is open.
-    pub(super) fn end(&mut self, id: &JobId, end: &Ended) -> bool {
+    fn end(&mut self, id: &JobId, end: &Ended) -> bool {
         let Some(Kept::Open(open)) = self.jobs.get(id) else { return false };
         let place = open.place.clone();
         self.leave(id, &place);
@@ -296,24 +303,13 @@ impl State {
     }
 
     pub(super) fn keep_step(&mut self, id: &JobId, name: &str, value: &str, until: u64) -> String {
-        let key = (id.clone(), name.to_owned());
-        self.ends.insert((until, Forgotten::Step(key.0.clone(), key.1.clone())));
-        self.steps.entry(key).or_insert_with(|| value.to_owned()).clone()
-    }
-
-    pub(super) fn dead_letters(&self, queue: &str, after: Option<&JobId>, most: usize) -> Vec<DeadLetter> {
-        let from = (after.map_or(Unbounded, Excluded), Unbounded);
-        let dead = self.queues.get(queue).into_iter().flat_map(|queue| queue.dead.range::<JobId, _>(from));
-        dead.filter_map(|id| self.dead(id)).take(most).cloned().collect()
-    }
-
-    fn dead(&self, id: &JobId) -> Option<&DeadLetter> {
-        match self.jobs.get(id)? {
-            Kept::Ended(ended) => match &ended.outcome {
-                Outcome::Dead(letter) => Some(letter),
-                _ => None,
-            },
-            Kept::Open(_) => None,
+        match self.steps.entry((id.clone(), name.to_owned())) {
+            Entry::Occupied(kept) => kept.get().clone(),
+            Entry::Vacant(step) => {
+                let (id, name) = step.key().clone();
+                self.ends.insert((until, Forgotten::Step(id, name)));
+                step.insert(value.to_owned()).clone()
+            }
         }
     }
 
@@ -367,7 +363,7 @@ impl State {
     pub(super) fn list(&self, queue: &str, what: Listed, after: Option<&str>, most: usize, now: u64) -> JobPage {
         let is_listed = |kept: &Kept| match kept {
             Kept::Open(open) => what == if open.is_due(now) { Listed::Due } else { Listed::Delayed },
-            Kept::Ended(ended) => what == Listed::Ended && !ended.is_dead(),
+            Kept::Ended(ended) => what == if ended.is_dead() { Listed::Dead } else { Listed::Ended },
         };
         let first = format!("{queue}.");
         let from = after.map_or(Included(&*first), Excluded);

@@ -30,6 +30,7 @@ use super::streams;
 use super::subject::Subjects;
 use super::write::Write;
 use crate::CallError;
+use crate::durable::JobId;
 use crate::durable::engine::EngineResult;
 use crate::durable::error::UNREADABLE;
 use crate::model::random::jitter;
@@ -41,6 +42,11 @@ const REQUEST: Duration = Duration::from_secs(5);
 const GONE: Duration = Duration::from_millis(500);
 /// How often the server's clock is read.
 const CLOCK: Duration = Duration::from_secs(30);
+
+/// How often a state is read that changes while it is read.
+pub(super) const READS: usize = 20;
+/// Interval between these reads.
+pub(super) const SETTLE: Duration = Duration::from_millis(20);
 
 /// Header of stored tries: the server's count of deliveries, and the total count of deliveries.
 pub(super) const DELIVERED: HeaderName = HeaderName::from_static("Ops-Delivered");
@@ -368,4 +374,9 @@ pub(super) fn from_json<T: DeserializeOwned>(json: &[u8], subject: &str) -> Resu
     // All of it at once, which is faster than string by string.
     let text = std::str::from_utf8(json).map_err(|error| failed(&error))?;
     serde_json::from_str(text).map_err(|error| failed(&error))
+}
+
+/// The error of a state that changes whenever it is read.
+pub(super) fn changes(id: &JobId) -> CallError {
+    CallError::execution(format!("what is kept of the job {id} changes all the time: try again"))
 }

@@ -1,39 +1,27 @@
-//! Writing the states of a job: submitted, tried, ended.
+//! Writing and reading the states of a job.
 
 use std::time::Duration;
 
 use async_nats::header::{NATS_SCHEDULE, NATS_SCHEDULE_TARGET};
-use async_nats::jetstream::AckKind;
 use async_nats::jetstream::message::StreamMessage;
-use async_nats::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
-use serde::Deserialize;
 
 use super::clock::rfc3339;
-use super::core::{Core, Put, from_json};
-use super::notes::WITH_ENDING;
+use super::core::{Core, Put, READS, SETTLE, changes, from_json};
 use super::tries::read_tries;
-use super::write::{Write, note, signed};
+use super::write::{Write, signed};
 use crate::CallError;
 use crate::durable::JobId;
-use crate::durable::engine::{Delivery, EngineResult};
+use crate::durable::engine::EngineResult;
 use crate::durable::options::too_late;
-use crate::durable::record::{Ended, JobRecord, Outcome, Stored, Tries};
+use crate::durable::record::{Ended, JobRecord, Stored, Tries};
 use crate::durable::retry::LONGEST;
 use crate::model::clock::millis;
 use crate::model::random;
 use crate::nats::unusable;
 
-/// Header of the notice of a closed job: the sequence of its ending.
-const PLACE: HeaderName = HeaderName::from_static("Ops-Place");
-/// How often a state is read that changes while it is read.
-const READS: usize = 20;
 /// How often an acknowledged job is read again that a cluster does not show.
 const BEHIND: usize = 10;
-/// Interval between these reads.
-const SETTLE: Duration = Duration::from_millis(20);
-/// For how many leases an ending is kept at least.
-const LEASES: u32 = 3;
 
 impl Core {
     /// Stores a job. `None` if it is new.
@@ -91,7 +79,7 @@ impl Core {
 
     /// The [newest](Self::newest) message of an acknowledged job. A server that has just become the leader may not show
     /// it yet, so a missing message is read again. A single server shows all.
-    async fn known(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
+    pub(super) async fn known(&self, id: &JobId) -> Result<Option<(StreamMessage, Option<StreamMessage>)>, CallError> {
         let mut reads = if self.config.replicas > 1 { BEHIND } else { 0 };
         loop {
             match self.newest(id).await? {
@@ -121,141 +109,11 @@ impl Core {
         Err(changes(id))
     }
 
-    /// Ends a job that this process holds, or held: if the lease has expired during an outage, the result must not be
-    /// lost. By then another worker may have ended the job, and it may have been submitted again or retried, so it is
-    /// looked up.
-    pub(super) async fn end(&self, delivery: &Delivery, end: &Ended) -> Result<bool, CallError> {
-        let id = &delivery.job.id;
-        let held = self.lease(delivery);
-        let is_held = held.is_some();
-        let open = match held {
-            Some(lease) => Some((lease.sequence, lease.note)),
-            None => Box::pin(self.open_place(delivery)).await?,
-        };
-        let Some((job, inbox)) = open else { return Ok(false) };
-        let payload = signed(end, random::unique(), None)?;
-        let (is_ended, place) = self.write_end(id, end, payload.clone(), job).await?;
-        // Before the job is acknowledged, after which it is not delivered again: tries do not expire by themselves.
-        if !is_held || delivery.tries != Tries::default() {
-            self.remove_open(id, place).await?;
-        }
-        // The rest is optional: a job that is delivered again is found to have ended.
-        self.acknowledge(delivery.receipt.as_str().into(), AckKind::Ack).await;
-        self.held.remove(id, &delivery.receipt);
-        if let Some(inbox) = inbox.filter(|_| is_ended) {
-            self.tell_ended(&inbox, id, end, payload).await;
-        }
-        Ok(is_ended)
-    }
-
-    /// The sequence of an open job, and the inbox of its submitter. `None` if it has ended, even if it was submitted
-    /// again or retried since, and so has another sequence.
-    async fn open_place(&self, delivery: &Delivery) -> Result<Option<(u64, Option<String>)>, CallError> {
-        let Some((last, open)) = self.known(&delivery.job.id).await? else { return Ok(None) };
-        let open = open.unwrap_or(last);
-        if open.subject.contains(".end.") {
-            return Ok(None);
-        }
-        let inbox = note(&open.payload).map(str::to_owned);
-        Ok((place_in(&delivery.receipt) == Some(open.sequence)).then_some((open.sequence, inbox)))
-    }
-
-    /// Ends a job from outside.
-    pub(super) async fn close(&self, id: &JobId, end: &Ended) -> Result<bool, CallError> {
-        let Some((last, job)) = self.newest(id).await? else { return Ok(false) };
-        if last.subject.contains(".end.") {
-            // If the process that ended it died before it removed the rest: a delay would expire and start the job.
-            self.remove_open(id, last.sequence).await?;
-            return Ok(false);
-        }
-        let inbox = note(&job.as_ref().unwrap_or(&last).payload).map(str::to_owned);
-        let payload = signed(end, random::unique(), None)?;
-        let (is_ended, place) = self.write_end(id, end, payload.clone(), last.sequence).await?;
-        if !is_ended {
-            return Ok(false);
-        }
-        self.remove_open(id, place).await?;
-        self.tell_closed(id, place).await;
-        if let Some(inbox) = inbox {
-            self.tell_ended(&inbox, id, end, payload).await;
-        }
-        Ok(true)
-    }
-
-    /// Writes an ending, unless there is one. `job` is a sequence of this job: a message before it belongs to an
-    /// earlier job with the same id, such as a dead letter that was left behind when it was retried, unless
-    /// [`is_end_of`] recognises it. Returns true if this ending counts, and the sequence of the one that does.
-    async fn write_end(&self, id: &JobId, end: &Ended, payload: Bytes, job: u64) -> Result<(bool, u64), CallError> {
-        let all = self.subjects.of(id, "end.*");
-        let subject = self.subjects.of(id, if end.is_dead() { "end.dead" } else { "end.done" });
-        let mut write = Write::new(subject, payload).after(all.clone(), 0);
-        if !end.is_dead() {
-            // Until the job itself is certainly gone: its acknowledgement may get lost. Then it is delivered once more
-            // when the lease has expired, and the ending must still be there.
-            write = write.keep(end.retention.max(millis(self.config.limits.lease.saturating_mul(LEASES))));
-        }
-        for _ in 0..READS {
-            match self.put(&write).await? {
-                Put::Stored(place) => return Ok((true, place)),
-                Put::Refused => {}
-            }
-            match self.last(id.queue(), &all).await? {
-                Some(last) if write.is(&last) => return Ok((true, last.sequence)),
-                Some(last) if is_end_of(&last, job, end.submitted) => return Ok((false, last.sequence)),
-                Some(last) => drop(self.delete(id.queue(), last.sequence).await?),
-                None => {}
-            }
-            tokio::time::sleep(SETTLE).await;
-        }
-        Err(changes(id))
-    }
-
-    /// True if the job with a sequence has ended.
-    pub(super) async fn has_ended(&self, job: &JobRecord, place: u64) -> Result<bool, CallError> {
-        let ended = self.last(job.id.queue(), &self.subjects.of(&job.id, "end.*")).await?;
-        Ok(ended.is_some_and(|ended| is_end_of(&ended, place, job.submitted)))
-    }
-
-    /// Removes what an open job had, after it ended with this sequence: a job that failed may be open again by now.
-    pub(super) async fn remove_open(&self, id: &JobId, end: u64) -> Result<(), CallError> {
-        self.purge(self.subjects.stream(id.queue()), &self.subjects.of(id, "*"), Some(end)).await.map(drop)
-    }
-
-    /// Notifies workers of a job that was closed by the ending with a sequence.
-    async fn tell_closed(&self, id: &JobId, place: u64) {
-        let mut headers = HeaderMap::new();
-        headers.insert(PLACE, HeaderValue::from(place));
-        let (subject, payload) = (self.subjects.closed(id.queue()), Bytes::from(id.to_string()));
-        if let Err(error) = self.client.publish_with_headers(subject, headers, payload).await {
-            tracing::debug!(%error, "a notice is lost");
-        }
-    }
-
-    /// Handles the notice of a closed job: it is not begun here any more.
-    pub(super) fn hear_closed(&self, notice: &async_nats::Message) -> Option<JobId> {
-        let id = std::str::from_utf8(&notice.payload).ok()?.parse().ok()?;
-        let place = notice.headers.as_ref().and_then(|headers| headers.get(PLACE));
-        if let Some(place) = place.and_then(|place| place.as_str().parse().ok()) {
-            return self.held.close(&id, place).then_some(id);
-        }
-        Some(id)
-    }
-
-    /// Notifies the submitter. Other waiters receive the write of the ending itself.
-    ///
-    /// Only the notice of a result contains the ending: any other job may be retried or discarded before the submitter
-    /// asks for the result.
-    fn tell_ended(&self, inbox: &str, id: &JobId, end: &Ended, payload: Bytes) -> impl Future<Output = ()> + Send + '_ {
-        let is_told = payload.len() <= WITH_ENDING && matches!(end.outcome, Outcome::Done(_));
-        let payload = if is_told { payload } else { Bytes::new() };
-        self.send([inbox, ".", id.as_str()].concat(), payload)
-    }
-
     /// Makes a job that failed, or a dead letter, a job again.
     pub(super) async fn retry(&self, job: &JobRecord) -> Result<bool, CallError> {
         let id = &job.id;
         let all = self.subjects.of(id, ">");
-        let Some(ending) = self.ending(id, Ended::can_be_retried).await? else { return Ok(false) };
+        let Some((ending, _)) = self.ending(id, Ended::can_be_retried).await? else { return Ok(false) };
         self.remove_open(id, ending).await?;
         let expected = self.notes.expect(id);
         // Only if the ending is still the last message about the job.
@@ -272,19 +130,32 @@ impl Core {
         Ok(true)
     }
 
-    /// Removes the ending of a job. First the rest of the job: without an ending, it would be delivered and run.
+    /// Removes the ending of a job. First the rest of the job: without an ending, it would be delivered and run. Of a
+    /// discard and a retry at the same time, one returns `true`.
     pub(super) async fn discard(&self, id: &JobId) -> Result<bool, CallError> {
-        let Some(ending) = self.ending(id, Ended::can_be_discarded).await? else { return Ok(false) };
+        let Some((ending, ended)) = self.ending(id, Ended::can_be_discarded).await? else { return Ok(false) };
         self.remove_open(id, ending).await?;
-        self.delete(id.queue(), ending).await
+        if !self.delete(id.queue(), ending).await? {
+            return Ok(false);
+        }
+        let mut now = self.read(id).await?;
+        if now.is_none() && self.config.replicas > 1 {
+            // A cluster may have accepted the write of a retry before the removal, and not show it yet.
+            tokio::time::sleep(SETTLE).await;
+            now = self.read(id).await?;
+        }
+        // A retry first writes the job, and then removes the ending. The job keeps its nonce, and is submitted later. A
+        // new job has another nonce, or the same time, if it is one of a schedule.
+        let is_retried = now.is_some_and(|now| now.nonce() == ended.nonce && now.submitted() > ended.submitted);
+        Ok(!is_retried)
     }
 
-    /// The sequence of the ending of a job that has ended in such a way.
-    async fn ending(&self, id: &JobId, is_such: fn(&Ended) -> bool) -> Result<Option<u64>, CallError> {
+    /// The ending of a job that has ended in such a way, and its sequence.
+    async fn ending(&self, id: &JobId, is_such: fn(&Ended) -> bool) -> Result<Option<(u64, Box<Ended>)>, CallError> {
         let Some((last, job)) = self.newest(id).await? else { return Ok(None) };
         let place = last.sequence;
         Ok(match stored(last, job)? {
-            Stored::Ended(ended) if is_such(&ended) => Some(place),
+            Stored::Ended(ended) if is_such(&ended) => Some((place, ended)),
             _ => None,
         })
     }
@@ -347,22 +218,6 @@ impl Core {
     }
 }
 
-/// True if an ending is that of the job with a sequence, which was submitted at that time.
-///
-/// It may have a smaller sequence: the schedule of a delayed job may fire while that is cancelled. A dead letter before
-/// it may have been retried as this job; any other ending belongs to this job if it has the same submit time, which a
-/// retry changes.
-fn is_end_of(ending: &StreamMessage, job: u64, submitted: u64) -> bool {
-    #[derive(Deserialize)]
-    struct Told {
-        #[serde(default)]
-        submitted: u64,
-    }
-
-    let is_same = || serde_json::from_slice(&ending.payload).is_ok_and(|told: Told| told.submitted == submitted);
-    ending.sequence > job || (ending.subject.ends_with(".end.done") && is_same())
-}
-
 /// The state in the last message of a job; `job` is the job itself if that message is its tries.
 pub(super) fn stored(last: StreamMessage, job: Option<StreamMessage>) -> Result<Stored, CallError> {
     if last.subject.contains(".end.") {
@@ -375,36 +230,7 @@ pub(super) fn stored(last: StreamMessage, job: Option<StreamMessage>) -> Result<
     Ok(Stored::Open { job: Box::new(from_json(&job.payload, &job.subject)?), tries })
 }
 
-/// The stream sequence of the message of a receipt, from the subject of the acknowledgement: with a domain and an
-/// account before the stream (ADR-15), or without.
-fn place_in(receipt: &str) -> Option<u64> {
-    let parts: Vec<&str> = receipt.split('.').collect();
-    let at = if parts.len() == 9 { 5 } else { 7 };
-    parts.get(at)?.parse().ok()
-}
-
 fn text(message: StreamMessage) -> Result<String, CallError> {
     String::from_utf8(message.payload.into())
         .map_err(|_| CallError::execution(format!("the message at {} is no text", message.subject)))
-}
-
-fn changes(id: &JobId) -> CallError {
-    CallError::execution(format!("what is kept of the job {id} changes all the time: try again"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::place_in;
-
-    #[test]
-    fn receipts_name_places() {
-        for (receipt, place) in [
-            ("$JS.ACK.jobs.workers.1.42.7.1700000000000000000.0", Some(42)),
-            ("$JS.ACK.hub.hash.jobs.workers.1.42.7.1700000000000000000.0.a8d2", Some(42)),
-            ("$JS.ACK.jobs.workers", None),
-            ("", None),
-        ] {
-            assert_eq!(place_in(receipt), place, "{receipt}");
-        }
-    }
 }

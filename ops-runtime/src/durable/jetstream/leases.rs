@@ -36,6 +36,14 @@ impl Lease {
     fn is_live(&self, lease: Duration) -> bool {
         self.since.elapsed() < lease / 4 * 3
     }
+
+    /// True if nothing else was stored of the job when it was delivered. Its submit made sure that nothing was stored
+    /// before. That does not hold for a retry, after which the former ending may be left. It does not hold for a delayed
+    /// job, which its schedule writes without a condition, perhaps twice or behind its ending. Nor does it hold for a
+    /// message that this engine did not write.
+    pub(super) fn is_alone(&self, job: &JobRecord) -> bool {
+        self.last == self.sequence && self.note.is_some() && !job.retried && job.not_before.is_none()
+    }
 }
 
 /// The leases of this process.

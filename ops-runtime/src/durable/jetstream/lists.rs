@@ -1,4 +1,4 @@
-//! Requests about many jobs: dead letters, schedules, counts, and which process runs a job.
+//! Requests about many jobs: lists, schedules, counts, and which process runs a job.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::write::Write;
 use crate::CallError;
 use crate::durable::JobId;
 use crate::durable::engine::{JobPage, Listed, QueueStats};
-use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, ScheduleRecord, Stored};
+use crate::durable::record::{JobRecord, ScheduleRecord, Stored};
 use crate::nats::unusable;
 
 /// How many messages are read at a time.
@@ -58,31 +58,6 @@ impl Core {
                 _ => return Err(unusable("jobs can't be listed", &error)),
             }
         }
-    }
-
-    pub(super) async fn dead_letters(
-        &self,
-        queue: &str,
-        after: Option<&JobId>,
-        most: usize,
-    ) -> Result<Vec<DeadLetter>, CallError> {
-        const DEAD: &str = "end.dead";
-        let subjects = self.list(self.subjects.stream(queue), self.subjects.each(queue, DEAD)).await?;
-        let mut ids: Vec<JobId> = subjects.iter().filter_map(|subject| self.subjects.job(subject, DEAD)).collect();
-        ids.sort_unstable();
-        let wanted = ids.into_iter().filter(|id| after.is_none_or(|after| id > after));
-        let letters = stream::iter(wanted).map(async |id| {
-            let Some(last) = self.last(queue, &self.subjects.of(&id, ">")).await? else { return Ok(None) };
-            // Retried or discarded meanwhile.
-            if !last.subject.ends_with(DEAD) {
-                return Ok(None);
-            }
-            Ok(match readable(from_json::<Ended>(&last.payload, &last.subject)).map(|ended| ended.outcome) {
-                Some(Outcome::Dead(letter)) => Some(*letter),
-                _ => None,
-            })
-        });
-        letters.buffered(READ.min(most.max(1))).try_filter_map(async |letter| Ok(letter)).take(most).try_collect().await
     }
 
     pub(super) async fn keep_schedule(
@@ -148,6 +123,7 @@ impl Core {
             Listed::Due => "job",
             Listed::Delayed => "later",
             Listed::Ended => "end.done",
+            Listed::Dead => "end.dead",
         };
         let (stream, filter) = (self.subjects.stream(queue), self.subjects.each(queue, kind));
         let (mut from, mut ids) = (after.and_then(|after| after.parse().ok()).unwrap_or(1), Vec::new());
@@ -165,8 +141,8 @@ impl Core {
         });
         // A job that has ended since, or was retried, belongs to another list.
         let is_listed = |stored: &Stored| match stored {
-            Stored::Open { .. } => what != Listed::Ended,
-            Stored::Ended(ended) => what == Listed::Ended && !ended.is_dead(),
+            Stored::Open { .. } => matches!(what, Listed::Due | Listed::Delayed),
+            Stored::Ended(ended) => what == if ended.is_dead() { Listed::Dead } else { Listed::Ended },
         };
         let stored = stored.buffered(READ).try_filter_map(async |found| Ok(found.filter(|(_, job)| is_listed(job))));
         Ok(JobPage::new(stored.try_collect().await?, next))

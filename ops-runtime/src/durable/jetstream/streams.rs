@@ -3,7 +3,9 @@
 use std::error::Error;
 
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
-use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind};
+use async_nats::jetstream::context::{
+    CreateStreamErrorKind, GetStreamError, GetStreamErrorKind, RequestError, RequestErrorKind,
+};
 use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 use futures_util::TryStreamExt;
@@ -60,6 +62,9 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
         let error = match context.get_stream(&wanted.name).await {
             Ok(stream) if config.as_found => return Ok(stream),
             Ok(stream) => return same(&wanted, &stream.cached_info().config).map(|()| stream),
+            Err(error) if is_without(context, &error) => {
+                return Err(CallError::execution("this server has no JetStream: start it with `--jetstream`"));
+            }
             Err(error) => error,
         };
         let is_missing = match error.kind() {
@@ -98,6 +103,14 @@ pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: 
             return Err(unusable(&what, &*error));
         }
     }
+}
+
+/// True if the server of the connection has no `JetStream`, and is alone. In a cluster, servers that have it may be away.
+fn is_without(context: &Context, error: &GetStreamError) -> bool {
+    let request = error.source().and_then(|source| source.downcast_ref::<RequestError>());
+    let is_unheard = request.is_some_and(|request| request.kind() == RequestErrorKind::NoResponders);
+    let server = context.client().server_info();
+    is_unheard && !server.jetstream && server.cluster.is_none()
 }
 
 /// The error of a prefix under which nothing is stored, with the prefixes that are in use.

@@ -8,6 +8,7 @@ use async_nats::jetstream::AckKind;
 use serde::Deserialize;
 
 use super::core::{Core, DELIVERED, Put, to_json};
+use super::endings::{is_ending, is_run, place_of};
 use super::leases::Lease;
 use super::write::Write;
 use crate::CallError;
@@ -98,13 +99,24 @@ impl Core {
         let is_over = lease.since.elapsed() >= self.config.limits.lease;
         if !is_over {
             asked.map_err(|error| unusable("a lease can't be extended", &error))?;
-            if !self.has_ended(&delivery.job, lease.sequence).await? {
+            if self.is_open(delivery, &lease).await? {
                 self.held.extended(id, since);
                 return Ok(true);
             }
         }
         self.held.remove(id, &delivery.receipt);
         Ok(false)
+    }
+
+    /// True if the job of a lease has not ended, and its id is not that of a later run.
+    async fn is_open(&self, delivery: &Delivery, lease: &Lease) -> Result<bool, CallError> {
+        let job = &delivery.job;
+        let Some((last, open)) = self.known(&job.id).await? else { return Ok(false) };
+        // Nothing was written since the job was delivered.
+        if last.sequence <= lease.last {
+            return Ok(lease.is_alone(job) || !self.has_ended(job, lease.sequence).await?);
+        }
+        Ok(!is_ending(&last) && is_run(&open.unwrap_or(last), place_of(delivery), job.run()))
     }
 }
 

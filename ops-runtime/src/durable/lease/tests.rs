@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::Lease;
 use crate::BoxStream;
 use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
-use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use crate::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::{JobId, Jobs};
 use crate::registry::Progress;
 
@@ -97,10 +97,6 @@ impl Engine for Half {
 
     fn keep_step<'a>(&'a self, _: &'a JobId, _: &'a str, _: &'a str, _: Duration) -> EngineResult<'a, String> {
         unused("keep_step")
-    }
-
-    fn dead_letters<'a>(&'a self, _: &'a str, _: Option<&'a JobId>, _: usize) -> EngineResult<'a, Vec<DeadLetter>> {
-        unused("dead_letters")
     }
 
     fn retry<'a>(&'a self, _: &'a JobRecord) -> EngineResult<'a, bool> {

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, TryStreamExt};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::durable::engine::Engine;
-use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, Outcome, Stored};
+use ops_runtime::durable::record::{DeadLetter, Ended, JobRecord, Outcome, Stored, Tries};
 use ops_runtime::durable::{AnyJob, Job, JobError, JobStatus, RetryPolicy, SubmitOptions};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, Context, Registry};
@@ -106,6 +106,36 @@ pub(crate) async fn discarded<H: Harness>() {
     assert!(!job.discard().await.unwrap());
     set.settled().await;
     worker.stop().await;
+}
+
+/// Who retries a dead letter and who discards it at the same time: one of them does.
+pub(crate) async fn tried_again_and_discarded_at_once<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let (engine, others) = (set.harness.engine().await, set.others().await);
+    for round in 0..60 {
+        let job = set.jobs.submit::<Work>(named("a"), attempts(1)).await.unwrap();
+        let record = open(&job).await;
+        let letter = DeadLetter::new(record.clone(), engine.now(), Tries::default(), CallError::execution("no"));
+        let dead = Ended::new(&record, engine.now(), 1, Outcome::Dead(Box::new(letter)));
+        assert!(engine.close(job.id(), &dead).await.unwrap());
+        let other = others.job_by_id(job.id().clone());
+        let discard = async {
+            tokio::time::sleep(Duration::from_micros(round % 20 * 50)).await;
+            other.discard().await
+        };
+        let (retried, discarded) = tokio::join!(job.retry(), discard);
+        let [retried, discarded] = [retried, discarded].map(|changed| match changed {
+            // For the retry that came too late, the job is not there any more.
+            Err(error) if matches!(JobError::of(&error), Some(JobError::NotFound { .. })) => false,
+            changed => changed.unwrap(),
+        });
+        assert_ne!(retried, discarded, "{round}");
+        assert_eq!(engine.read(job.id()).await.unwrap().is_some(), retried, "{round}");
+        if retried {
+            assert!(job.cancel().await.unwrap());
+        }
+    }
+    set.settled().await;
 }
 
 /// The submitter was told that its job is a dead letter; then another process retries it, and the submitter gets the new result.

@@ -21,6 +21,11 @@ fn done(engine: &impl Engine, job: &JobRecord, data: u8) -> Ended {
     Ended::new(job, engine.now(), 1, Outcome::Done(to_raw_value(&data).unwrap()))
 }
 
+fn dead(engine: &impl Engine, job: &JobRecord) -> Ended {
+    let letter = DeadLetter::new(job.clone(), engine.now(), Tries::default(), CallError::execution("no"));
+    Ended::new(job, engine.now(), 1, Outcome::Dead(Box::new(letter)))
+}
+
 /// The data of a job that is done.
 async fn data(engine: &impl Engine, job: &JobRecord) -> Option<u8> {
     match engine.read(&job.id).await.unwrap()? {
@@ -134,23 +139,26 @@ pub(crate) async fn an_ending_after_the_lease<H: Harness>() {
         assert_eq!(data(&other, &job).await, Some(number));
         assert!(!engine.end(&first, &done(&engine, &job, 9)).await.unwrap());
     }
-    // What is submitted again is another job.
-    for (number, extends) in [(4, true), (5, false)] {
+    // What is submitted again is another job, whether the lease is over or not.
+    for (number, extends, is_over) in [(4, true, true), (5, false, true), (6, true, false), (7, false, false)] {
         let mut next = job(number);
         engine.submit(&next).await.unwrap();
         let first = pull_one(&engine).await;
-        lost().await;
+        if is_over {
+            lost().await;
+        }
         if extends {
             let _ = engine.extend(&first).await.unwrap();
         }
-        let letter = DeadLetter::new(next.clone(), engine.now(), Tries::default(), CallError::execution("no"));
-        let dead = Ended::new(&next, engine.now(), 1, Outcome::Dead(Box::new(letter)));
-        assert!(other.close(&next.id, &dead).await.unwrap());
+        assert!(other.close(&next.id, &dead(&engine, &next)).await.unwrap());
         if extends {
             assert!(!engine.end(&first, &done(&engine, &next, 9)).await.unwrap());
         }
         next.submitted = engine.now();
         assert!(other.retry(&next).await.unwrap());
+        if extends {
+            assert!(!engine.extend(&first).await.unwrap(), "{number}");
+        }
         assert!(!engine.end(&first, &done(&engine, &next, 9)).await.unwrap(), "{extends}");
         let second = pull_one(&other).await;
         assert!(!engine.end(&first, &done(&engine, &next, 9)).await.unwrap(), "{extends}");
@@ -158,6 +166,81 @@ pub(crate) async fn an_ending_after_the_lease<H: Harness>() {
         assert_eq!(data(&engine, &next).await, Some(number));
     }
     assert!(other.pull("jobs", 1, LEASE + Duration::from_millis(500)).await.unwrap().is_empty());
+    assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
+}
+
+/// Ends the run of a job, and begins its next one: submitted again, or retried.
+async fn next_run(engine: &impl Engine, first: &JobRecord, discards: bool) -> JobRecord {
+    assert!(engine.close(&first.id, &dead(engine, first)).await.unwrap());
+    let mut next = first.clone();
+    if discards {
+        assert!(engine.discard(&first.id).await.unwrap());
+        next.nonce = "next".to_owned();
+        assert!(engine.submit(&next).await.unwrap().is_none());
+    } else {
+        (next.submitted, next.retried) = (engine.now(), true);
+        assert!(engine.retry(&next).await.unwrap());
+    }
+    next
+}
+
+/// A worker that has not heard of the end of its job does not keep the next run of it.
+pub(crate) async fn a_lease_of_an_earlier_run<H: Harness>() {
+    let harness = H::start().await;
+    let (engine, other) = (harness.engine().await, harness.engine().await);
+    for (number, discards) in [(1, false), (2, true)] {
+        let first = job(number);
+        engine.submit(&first).await.unwrap();
+        let delivery = pull_one(&engine).await;
+        assert!(engine.extend(&delivery).await.unwrap());
+        let next = next_run(&other, &first, discards).await;
+        assert!(!engine.extend(&delivery).await.unwrap(), "{number}");
+        let second = pull_one(&other).await;
+        assert!(other.extend(&second).await.unwrap());
+        assert!(other.end(&second, &done(&other, &next, number)).await.unwrap());
+        assert_eq!(data(&engine, &next).await, Some(number));
+    }
+    assert!(other.pull("jobs", 1, LEASE + Duration::from_millis(500)).await.unwrap().is_empty());
+    assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
+}
+
+/// Workers submit the jobs of a schedule again and again, with the same time and without a nonce.
+pub(crate) async fn submitted_again_while_it_is_discarded<H: Harness>() {
+    let harness = H::start().await;
+    let (engine, other) = (harness.engine().await, harness.engine().await);
+    for number in 0..40 {
+        let job = job(number);
+        let cancelled = Ended::new(&job, engine.now(), 0, Outcome::Cancelled);
+        assert!(engine.submit(&job).await.unwrap().is_none());
+        assert!(engine.close(&job.id, &cancelled).await.unwrap());
+        let submitted = async {
+            while other.submit(&job).await.unwrap().is_some() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let (discarded, ()) = tokio::join!(engine.discard(&job.id), submitted);
+        assert!(discarded.unwrap(), "{number}");
+        assert!(engine.close(&job.id, &cancelled).await.unwrap());
+    }
+    assert_eq!(engine.stats("jobs").await.unwrap(), QueueStats::default());
+}
+
+/// Who closes a job has read it before. One that was retried or submitted again since is another run, and goes on.
+pub(crate) async fn a_late_close<H: Harness>() {
+    let harness = H::start().await;
+    let (engine, other) = (harness.engine().await, harness.engine().await);
+    for (number, discards) in [(1, false), (2, true)] {
+        let first = job(number);
+        engine.submit(&first).await.unwrap();
+        let dead = dead(&engine, &first);
+        let next = next_run(&engine, &first, discards).await;
+        assert!(!other.close(&first.id, &dead).await.unwrap(), "{number}");
+        let Some(Stored::Open { job: open, .. }) = engine.read(&first.id).await.unwrap() else { panic!("it is open") };
+        assert_eq!((open.submitted, &open.nonce), (next.submitted, &next.nonce));
+        // Its own ending ends it.
+        assert!(other.close(&first.id, &done(&other, &next, number)).await.unwrap());
+        assert_eq!(data(&engine, &next).await, Some(number));
+    }
     assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
 }
 
@@ -244,6 +327,26 @@ pub(crate) async fn steps_are_kept_once<H: Harness>() {
     assert_eq!(engine.stats("jobs").await.unwrap().open, 1);
 }
 
+/// What an attempt of an earlier worker gave too late does not shorten the time of what is kept.
+pub(crate) async fn steps_are_kept_for_their_time<H: Harness>() {
+    let harness = H::start().await;
+    let engine = harness.engine().await;
+    let (id, start) = (job(1).id, Instant::now());
+    let keep = async |value: &'static str, secs: u64| {
+        engine.keep_step(&id, "a", value, Duration::from_secs(secs)).await.unwrap()
+    };
+    assert_eq!(keep("1", 3).await, "1");
+    pause(2_000).await;
+    // If the machine is slow, this is the first that is kept.
+    let second = keep("2", 5).await;
+    while engine.step(&id, "a").await.unwrap().is_some() {
+        pause(50).await;
+    }
+    assert_eq!(keep("3", 60).await, "3", "{second}");
+    tokio::time::sleep((start + Duration::from_secs(8)).saturating_duration_since(Instant::now())).await;
+    assert_eq!(engine.step(&id, "a").await.unwrap().as_deref(), Some("3"));
+}
+
 /// The numbers of the jobs of a list, read in pages of so many.
 async fn listed(engine: &impl Engine, what: Listed, most: usize) -> Vec<u8> {
     let (mut numbers, mut after) = (Vec::new(), None);
@@ -251,7 +354,7 @@ async fn listed(engine: &impl Engine, what: Listed, most: usize) -> Vec<u8> {
         let page = engine.list("jobs", what, after.as_deref(), most).await.unwrap();
         assert!(page.jobs.len() <= most, "{page:?}");
         for (id, stored) in page.jobs {
-            assert_eq!(matches!(stored, Stored::Ended(_)), what == Listed::Ended);
+            assert_eq!(matches!(stored, Stored::Ended(_)), matches!(what, Listed::Ended | Listed::Dead));
             numbers.push(u8::from_str_radix(id.token(), 16).unwrap());
         }
         after = page.next;
@@ -267,7 +370,7 @@ pub(crate) async fn what_is_listed<H: Harness>() {
     let harness = H::start().await;
     let engine = harness.engine().await;
     assert_eq!(engine.queues().await.unwrap(), [""; 0]);
-    for what in [Listed::Due, Listed::Delayed, Listed::Ended] {
+    for what in [Listed::Due, Listed::Delayed, Listed::Ended, Listed::Dead] {
         assert_eq!(listed(&engine, what, 3).await, [0; 0]);
     }
     for number in 1..=6 {
@@ -278,7 +381,7 @@ pub(crate) async fn what_is_listed<H: Harness>() {
     // One is done, one is a dead letter, one waits for its next attempt, one runs.
     let mut tries = Tries::default();
     tries.attempts = 1;
-    let mut expected = vec![2, 3, 4, 5];
+    let (mut expected, mut letters) = (vec![2, 3, 4, 5], Vec::new());
     for verdict in ["done", "dead", "again", "runs"] {
         let delivery = pull_one(&engine).await;
         let number: u8 = serde_json::from_str(delivery.job.input.get()).unwrap();
@@ -293,6 +396,7 @@ pub(crate) async fn what_is_listed<H: Harness>() {
                 let end = Ended::new(&delivery.job, engine.now(), 1, Outcome::Dead(Box::new(letter)));
                 assert!(engine.end(&delivery, &end).await.unwrap());
                 expected.retain(|listed| *listed != number);
+                letters.push(number);
             }
             "again" => {
                 engine.again(&delivery, &tries, Duration::from_secs(60)).await.unwrap();
@@ -311,6 +415,7 @@ pub(crate) async fn what_is_listed<H: Harness>() {
             assert_eq!(listed(engine, Listed::Due, most).await, expected);
             assert_eq!(listed(engine, Listed::Delayed, most).await, [6]);
             assert_eq!(listed(engine, Listed::Ended, most).await, [1]);
+            assert_eq!(listed(engine, Listed::Dead, most).await, letters);
         }
         assert_eq!(engine.queues().await.unwrap(), ["jobs"]);
         let stats = engine.stats("jobs").await.unwrap();
@@ -319,4 +424,29 @@ pub(crate) async fn what_is_listed<H: Harness>() {
     }
     assert_eq!(engine.stats("other").await.unwrap(), QueueStats::default());
     assert!(engine.list("other", Listed::Due, None, 9).await.unwrap().jobs.is_empty());
+}
+
+/// Who empties the list of dead letters page by page finds each of them.
+pub(crate) async fn listed_while_they_are_discarded<H: Harness>() {
+    let harness = H::start().await;
+    let engine = harness.engine().await;
+    for number in 1..=5 {
+        let job = job(number);
+        engine.submit(&job).await.unwrap();
+        assert!(engine.close(&job.id, &dead(&engine, &job)).await.unwrap());
+    }
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = engine.list("jobs", Listed::Dead, after.as_deref(), 2).await.unwrap();
+        for (id, _) in page.jobs {
+            assert!(engine.discard(&id).await.unwrap());
+            found.push(u8::from_str_radix(id.token(), 16).unwrap());
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, [1, 2, 3, 4, 5]);
+    assert_eq!(engine.stats("jobs").await.unwrap(), QueueStats::default());
 }

@@ -35,6 +35,17 @@ pub(crate) async fn a_repeat_attaches<H: Harness>() {
     worker.stop().await;
 }
 
+/// It would be one key for all who forgot theirs.
+pub(crate) async fn without_characters<H: Harness>() {
+    let set = Set::<H>::start().await;
+    for empty in ["", " "] {
+        let error = set.jobs.submit::<Work>(named("a"), key(empty)).await.unwrap_err();
+        assert_eq!((error.code().as_str(), error.operation()), ("VALIDATION_ERROR", Some("test.work")));
+        assert!(error.message().starts_with("the key is empty or blank"), "{error}");
+    }
+    set.settled().await;
+}
+
 pub(crate) async fn another_input_is_a_conflict<H: Harness>() {
     let set = Set::<H>::start().await;
     let submit = async |input| set.jobs.submit_by_id("test.add", input, key("k")).await;

@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use ops_runtime::ErrorCode;
 use ops_runtime::access::Identity;
 use ops_runtime::durable::engine::Listed;
-use ops_runtime::durable::{Jobs, Schedule, SubmitOptions};
+use ops_runtime::durable::{JobStatus, Jobs, Schedule, SubmitOptions};
 
 use crate::harness::{Harness, LEASE, Set, eventually, pause};
 use crate::operations::*;
@@ -88,6 +88,23 @@ pub(crate) async fn missed_and_removed<H: Harness>() {
     set.settled().await;
     assert_eq!(set.probe.starts("old"), 0);
     worker.stop().await;
+}
+
+/// A job of a schedule that was retried, and that no worker has begun, does not run when the schedule is no more.
+pub(crate) async fn retried_and_removed<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let options = SubmitOptions::new().with_timeout(Duration::from_millis(1));
+    let every = Schedule::every(Duration::from_secs(5));
+    set.jobs.schedule::<Work>("a", every, named("a"), options).await.unwrap();
+    let delayed: Vec<_> = set.jobs.list("jobs", Listed::Delayed).try_collect().await.unwrap();
+    let [(id, _)] = &delayed[..] else { panic!("{delayed:?}") };
+    let job = set.jobs.job_by_id(id.clone());
+    // Without a worker, its time passes.
+    assert_eq!(job.result().await.unwrap_err().code(), &ErrorCode::Timeout);
+    assert!(job.retry().await.unwrap());
+    assert!(set.jobs.unschedule("a").await.unwrap());
+    assert_eq!(job.status().await.unwrap(), JobStatus::Cancelled);
+    set.settled().await;
 }
 
 /// Each process of a system sets its schedules when it starts.

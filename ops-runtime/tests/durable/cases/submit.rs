@@ -1,5 +1,6 @@
 //! Submitting jobs and reading their results.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -26,6 +27,34 @@ pub(crate) async fn typed_and_by_id<H: Harness>() {
     let job = set.jobs.submit_by_id("test.add", json!({ "a": 1, "b": 2 }), SubmitOptions::new()).await.unwrap();
     assert_eq!(job.result().await.unwrap().data, 3);
     assert_eq!(job.status().await.unwrap(), JobStatus::Done);
+    set.settled().await;
+    worker.stop().await;
+}
+
+/// No worker can have such an operation.
+pub(crate) async fn ids_that_name_no_operation<H: Harness>() {
+    let set = Set::<H>::start().await;
+    for id in ["", "nothing", ".add", "test."] {
+        let error = set.jobs.submit_by_id(id, json!({}), SubmitOptions::new()).await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::ValidationError);
+        let expected = format!("`{id}` is not an operation id: write `namespace.name`, the namespace without a dot");
+        assert_eq!(error.message(), expected);
+    }
+    set.settled().await;
+}
+
+/// The error of a job lists all that is wrong with its input, like that of a call.
+pub(crate) async fn all_that_is_wrong_with_an_input<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let input = json!({ "a": "one" });
+    let job = set.jobs.submit_by_id("test.add", input.clone(), SubmitOptions::new()).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    let called = set.registry().call("test.add", input).await.unwrap_err();
+    assert_eq!((error.message(), error.details()), (called.message(), called.details()));
+    let violations = error.details()["violations"].as_array().unwrap();
+    let places: BTreeSet<_> = violations.iter().map(|violation| violation["pointer"].as_str().unwrap()).collect();
+    assert_eq!(places, BTreeSet::from(["/a", "/b"]));
     set.settled().await;
     worker.stop().await;
 }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use ops_runtime::durable::engine::EngineLimits;
-use ops_runtime::durable::{InMemory, Jobs, RetryPolicy};
-use ops_runtime::mcp::{McpServer, McpServerOptions};
+use ops_runtime::durable::{InMemory, Jobs, RetryPolicy, Worker};
+use ops_runtime::mcp::{McpPeer, McpServer, McpServerOptions, TaskSupport};
+use ops_runtime::{CallError, Context, operation};
 use serde_json::{Map, Value, json};
 
-use super::{code, jobs, registry, server, tasks, worker};
+use super::{code, jobs, name, registry, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
 
 fn accept(name: &str) -> Value {
@@ -215,4 +216,65 @@ async fn who_can_not_be_asked() {
     let job = jobs.submit_by_id("job.ask", json!({}), options).await.unwrap();
     assert_eq!(job.result().await.unwrap_err().code().as_str(), "NO_CLIENT");
     assert_eq!(code(&client.of_task("tasks/get", &json!({ "taskId": job.id().as_str() })).await), -32602);
+}
+
+/// Deletes, unless the client can be asked and says no.
+#[operation(namespace = "job", kind = mutation)]
+async fn delete(context: &Context) -> Result<String, CallError> {
+    if let Some(peer) = McpPeer::of(context).filter(|peer| peer.supports("elicitation"))
+        && name(&peer, "sure").await? != "yes"
+    {
+        return Ok("nothing was deleted".to_owned());
+    }
+    Ok("all is gone".to_owned())
+}
+
+/// Deletes by another operation, which is a step or not.
+#[operation(namespace = "job", kind = mutation)]
+async fn clean(context: &Context, step: bool) -> Result<String, CallError> {
+    let deleted = match step {
+        true => context.once::<Delete>("delete", DeleteInput {}).await?,
+        false => context.env().execute::<Delete>(DeleteInput {}).await?,
+    };
+    Ok(deleted.data)
+}
+
+/// A step cannot ask. So what asks before it deletes does not delete in a step, and deletes nothing in a nested call if the
+/// client says no.
+#[tokio::test]
+async fn a_step_does_not_go_on_unasked() {
+    for revision in REVISIONS {
+        for (step, expected, code) in
+            [(true, Value::Null, json!("UNSUPPORTED")), (false, json!("nothing was deleted"), Value::Null)]
+        {
+            let (jobs, registry) = (jobs(), registry());
+            registry.register(Delete).unwrap();
+            registry.register(Clean).unwrap();
+            let _worker = Worker::new(jobs.clone(), registry.clone()).start();
+            let tasks = tasks(&jobs).with_support("job.clean", TaskSupport::Required);
+            let mut client =
+                Client::connect_with(McpServer::new(registry).with_tasks(tasks), revision, capable()).await;
+            let (call, no) = (json!({ "name": "job_clean", "arguments": { "step": step } }), accept("no"));
+            let result = if revision == REVISIONS[0] {
+                let task = client.begin("job_clean", call["arguments"].clone()).await;
+                let asked = client.send("tasks/result", json!({ "taskId": task["taskId"] })).await;
+                if !step {
+                    let question = client.receive().await;
+                    assert_eq!(question["params"]["message"], "sure", "{question}");
+                    client.respond(&question["id"], no).await;
+                }
+                client.answer(asked).await["result"].clone()
+            } else {
+                let task = client.request("tools/call", call).await["result"].clone();
+                if !step {
+                    client.until(&task, "input_required").await;
+                    let update = json!({ "taskId": task["taskId"], "inputResponses": { "sure": no } });
+                    client.request("tasks/update", update).await;
+                }
+                client.until(&task, "completed").await["result"].clone()
+            };
+            let data = result["structuredContent"].get("result").unwrap_or(&result["structuredContent"]);
+            assert_eq!((data, &result["_meta"]["ops/error"]["code"]), (&expected, &code), "{result}");
+        }
+    }
 }

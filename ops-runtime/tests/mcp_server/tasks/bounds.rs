@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ops_runtime::durable::engine::EngineLimits;
-use ops_runtime::durable::{InMemory, Jobs, RetryPolicy, Worker};
-use ops_runtime::mcp::{McpServer, McpTasks};
-use ops_runtime::{CallError, Context, operation};
+use ops_runtime::durable::{InMemory, JobStatus, Jobs, RetryPolicy, Worker};
+use ops_runtime::mcp::{McpServer, McpServerOptions, McpTasks, TaskSupport};
+use ops_runtime::{CallError, Context, ErrorCode, operation};
 use serde_json::{Value, json};
 
-use super::{Work, WorkInput, code, jobs, registry, run, server, tasks, worker};
+use super::{Work, WorkInput, code, dropped, jobs, registry, run, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
 use crate::http::{Ask, authenticated};
 
@@ -183,4 +183,61 @@ async fn what_is_too_big_is_refused() {
     assert_eq!(code(&refused), -32602, "{}", refused["error"]["message"]);
     assert!(refused["error"]["message"].as_str().unwrap().contains("bytes"));
     assert_eq!(jobs.stats("jobs").await.unwrap().open, 0);
+}
+
+/// The client decides if a call is a task, and gets no more time by that, unless the server gives it.
+#[tokio::test]
+async fn a_task_has_the_timeout_of_calls() {
+    let minute = Duration::from_secs(60);
+    for revision in REVISIONS {
+        for (own, millis, code) in [(None, 3_600_000, json!("TIMEOUT")), (Some(minute), 1_500, Value::Null)] {
+            let jobs = jobs();
+            let _worker = worker(&jobs);
+            let mut tasks = tasks(&jobs).with_support("job.work", TaskSupport::Required);
+            if let Some(own) = own {
+                tasks = tasks.with_timeout(own);
+            }
+            let options = McpServerOptions::new("test", "1").with_timeout(Duration::from_secs(1));
+            let server = McpServer::new(registry()).with_options(options).with_tasks(tasks);
+            let capable = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+            let mut client = Client::connect_with(server, revision, capable).await;
+            let text = format!("timeout {revision}");
+            let arguments = json!({ "millis": millis, "text": text });
+            let result = if revision == REVISIONS[0] {
+                let task = client.begin("job_work", arguments).await;
+                client.of_task("tasks/result", &task).await["result"].clone()
+            } else {
+                let call = json!({ "name": "job_work", "arguments": arguments });
+                let task = client.request("tools/call", call).await["result"].clone();
+                client.until(&task, "completed").await["result"].clone()
+            };
+            assert_eq!(result["_meta"]["ops/error"]["code"], code, "{result}");
+            match own {
+                None => dropped(&text).await,
+                Some(_) => assert_eq!(result["content"][0]["text"], text, "{result}"),
+            }
+        }
+    }
+}
+
+/// A task that took too long is kept for its time, and not until an operator removes it: a client may begin any number.
+#[tokio::test]
+async fn a_task_out_of_time_is_no_dead_letter() {
+    // Its worker ends it, or who waits for it if there is none.
+    for has_worker in [true, false] {
+        let jobs = jobs();
+        let _worker = has_worker.then(|| worker(&jobs));
+        let tasks = tasks(&jobs).with_max_ttl(Duration::from_secs(4)).with_timeout(Duration::from_secs(1));
+        let mut client = Client::connect(McpServer::new(registry()).with_tasks(tasks), REVISIONS[0]).await;
+        let arguments = json!({ "millis": 3_600_000, "text": format!("out of time {has_worker}") });
+        let task = client.begin("job_work", arguments).await;
+        let result = client.of_task("tasks/result", &task).await["result"].clone();
+        assert_eq!(result["_meta"]["ops/error"]["code"], "TIMEOUT", "{result}");
+        assert_eq!(jobs.stats("jobs").await.unwrap().dead, 0);
+        let job = jobs.job_by_id(task["taskId"].as_str().unwrap().parse().unwrap());
+        let status = job.status().await.unwrap();
+        assert!(matches!(&status, JobStatus::Failed(error) if *error.code() == ErrorCode::Timeout), "{status:?}");
+        tokio::time::sleep(Duration::from_millis(4_200)).await;
+        assert_eq!(job.status().await.unwrap_err().code().as_str(), "JOB_NOT_FOUND");
+    }
 }

@@ -147,6 +147,15 @@ async fn is_answered(engine: &dyn Engine, id: &JobId, number: usize) -> Result<b
     Ok(engine.step(id, &answer_name(number)).await?.is_some())
 }
 
+/// The error of a question that a step asks.
+fn in_step(method: &str) -> CallError {
+    let message = format!(
+        "`{method}` is not possible in a step of a task: the client only reads the task itself. Ask in its handler, before \
+         the step, or call the operation by `env()` in place of `once`"
+    );
+    CallError::new("UNSUPPORTED", message)
+}
+
 /// Stores an answer, unless there is one.
 pub(super) async fn answer(engine: &dyn Engine, id: &JobId, number: usize, answer: &Answer) -> Result<(), CallError> {
     let text = serde_json::to_string(answer).map_err(|error| unreadable(&error))?;
@@ -181,11 +190,16 @@ pub(in crate::mcp::server) struct JobPeer {
 }
 
 impl JobPeer {
-    /// The client of the task that runs this handler. `None` if it is no task.
+    /// The client of the task that runs this handler, or of the task of which it is a step. `None` if it is neither.
+    ///
+    /// A step is a job of its own, which no client reads as a task. The client of its task is seen all the same, so that
+    /// a handler which asks before it changes something does not go on unasked: its question fails.
     pub(in crate::mcp::server) fn of(context: &Context) -> Option<Self> {
-        // Steps have the metadata of their job, and are not read as tasks.
-        let scope = context.extension::<Arc<Scope>>().filter(|scope| scope.job().via.is_some())?;
-        Some(Self { client: Client::of(&scope.job().metadata)?, scope: scope.clone() })
+        let scope = context.extension::<Arc<Scope>>()?;
+        let job = scope.job();
+        // Steps have the metadata of their job. The metadata of other jobs may be anybody's.
+        let client = Client::of(&job.metadata).filter(|_| job.via.is_some() || job.trusted)?;
+        Some(Self { client, scope: scope.clone() })
     }
 
     pub(in crate::mcp::server) fn id(&self) -> &JobId {
@@ -203,6 +217,9 @@ impl JobPeer {
         capability: &str,
         params: Value,
     ) -> Result<Value, CallError> {
+        if self.scope.job().via.is_none() {
+            return Err(in_step(method));
+        }
         if !self.supports(capability) {
             return Err(unsupported(capability));
         }

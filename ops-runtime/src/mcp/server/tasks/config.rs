@@ -104,12 +104,16 @@ let service = McpServer::new(registry).with_tasks(tasks).into_service();
 /// A handler asks by [`McpPeer`](crate::mcp::McpPeer), as in any other call, even in another process. The task is
 /// `input_required` until the client has answered; meanwhile the handler waits, and keeps its place in the worker.
 /// Questions and answers are stored with the job, by their keys, so that a repeated attempt does not ask again.
+///
+/// A step (`Context::once`) is a job of its own, and cannot ask: its question fails with `UNSUPPORTED`. Ask before the
+/// step, or call the operation by `Context::env`.
 #[derive(Debug)]
 pub struct McpTasks {
     pub(super) jobs: Jobs,
     support: Vec<(String, TaskSupport)>,
     ttl: Duration,
     max_ttl: Duration,
+    timeout: Option<Duration>,
     pub(super) poll_interval: Duration,
     pub(super) patience: Duration,
     pub(super) max_open: usize,
@@ -126,6 +130,7 @@ impl McpTasks {
             support: Vec::new(),
             ttl: Duration::from_secs(60 * 60),
             max_ttl: Duration::from_secs(24 * 60 * 60),
+            timeout: None,
             poll_interval: Duration::from_secs(1),
             patience: Duration::from_millis(500),
             max_open: 1_000,
@@ -152,6 +157,16 @@ impl McpTasks {
     #[must_use]
     pub fn with_max_ttl(mut self, ttl: Duration) -> Self {
         self.max_ttl = ttl;
+        self
+    }
+
+    /// Sets how long a task may take over all attempts, from its start, with the time that it waits for a worker; by
+    /// default as long as a plain call ([`McpServerOptions::timeout`](crate::mcp::McpServerOptions::timeout)). A task
+    /// that takes longer fails with `TIMEOUT`. It is kept for its [`ttl`](Self::with_ttl) like any other task, and is no
+    /// dead letter; a step of it that is out of time is one. A shorter limit of the operation or of the jobs counts.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
         self
     }
 
@@ -185,6 +200,11 @@ impl McpTasks {
         }
         let own = self.support.iter().find(|(pattern, _)| glob(pattern, &spec.id));
         own.map_or(TaskSupport::Optional, |(_, support)| *support)
+    }
+
+    /// How long a task may take, with the timeout of plain calls.
+    pub(super) fn timeout(&self, plain: Option<Duration>) -> Option<Duration> {
+        self.timeout.or(plain)
     }
 
     /// How long an ended task is kept, for the time that the client requests.

@@ -25,6 +25,7 @@ use crate::mcp::server::result;
 use crate::mcp::server::shared::Shared;
 use crate::mcp::server::tool::{Served, StructuredContent};
 use crate::mcp::server::unread;
+use crate::model::clock::millis;
 use crate::run::payload::to_text;
 use crate::run::principal::Principal;
 
@@ -232,10 +233,13 @@ async fn begin(
         .and_then(|input| tool.entry.check_exactly(&input).map(|()| input))
         .and_then(|input| to_text(&input))
         .and_then(|input| jobs.record(&spec.id, input, options, &origin));
-    let record = match record {
+    let mut record = match record {
         Ok(record) => record,
         Err(error) => return Ok(Err(error)),
     };
+    // The client decides if a call is a task, and must not get more time by that.
+    let limit = tasks.timeout(server.options.timeout).map(|limit| record.submitted.saturating_add(millis(limit)));
+    record.deadline = record.deadline.into_iter().chain(limit).min();
     let job = jobs.put_record(record.clone()).await.map_err(|error| uncertain(&error))?;
     follow::count(job.clone(), counted);
     let stored = Stored::Open { job: Box::new(record), tries: Tries::default() };

@@ -4,10 +4,7 @@ use rmcp::model::ErrorData;
 use serde_json::{Value, json};
 
 use super::state::{Asker, unreachable};
-use crate::CallError;
-use crate::durable::JobId;
-use crate::durable::engine::{Engine, JobPage, Listed};
-use crate::durable::record::{Ended, Outcome, Stored};
+use crate::durable::engine::Listed;
 
 /// How many tasks a page has at most.
 const PAGE: usize = 100;
@@ -17,14 +14,7 @@ const LOOKED_AT: usize = 500;
 const MAX_CURSOR: usize = 200;
 
 /// The parts of a queue, listed one after the other.
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    Open,
-    Ended,
-    Dead,
-}
-
-const PARTS: [(Part, &str); 3] = [(Part::Open, "open"), (Part::Ended, "ended"), (Part::Dead, "dead")];
+const PARTS: [(Listed, &str); 3] = [(Listed::Due, "open"), (Listed::Ended, "ended"), (Listed::Dead, "dead")];
 
 /// A page of the caller's tasks. It may have few or none, and still have a next page.
 ///
@@ -45,7 +35,7 @@ pub(super) async fn listed(asker: &Asker<'_>, cursor: Option<&Value>) -> Result<
         if most == 0 {
             break;
         }
-        let page = page(asker.engine(), queue, *part, after.as_deref(), most).await;
+        let page = asker.engine().list(queue, *part, after.as_deref(), most).await;
         let page = page.map_err(|error| unreachable(&error))?;
         left = left.saturating_sub(page.jobs.len().max(1));
         for seen in page.jobs.into_iter().filter_map(|(id, stored)| asker.seen(id, stored)) {
@@ -62,31 +52,6 @@ pub(super) async fn listed(asker: &Asker<'_>, cursor: Option<&Value>) -> Result<
         page.insert("nextCursor".to_owned(), json!(format!("{name}.{queue}.{}", after.unwrap_or_default())));
     }
     Ok(page)
-}
-
-/// Jobs of a part of a queue.
-async fn page(
-    engine: &dyn Engine,
-    queue: &str,
-    part: Part,
-    after: Option<&str>,
-    most: usize,
-) -> Result<JobPage, CallError> {
-    match part {
-        Part::Open => engine.list(queue, Listed::Due, after, most).await,
-        Part::Ended => engine.list(queue, Listed::Ended, after, most).await,
-        Part::Dead => {
-            let after: Option<JobId> = after.and_then(|after| after.parse().ok());
-            let letters = engine.dead_letters(queue, after.as_ref(), most).await?;
-            let next = letters.last().filter(|_| letters.len() >= most).map(|letter| letter.job.id.to_string());
-            let stored = letters.into_iter().map(|letter| {
-                let (id, job) = (letter.job.id.clone(), letter.job.clone());
-                let (at, attempts) = (letter.at, letter.attempts);
-                (id, Stored::Ended(Box::new(Ended::new(&job, at, attempts, Outcome::Dead(Box::new(letter))))))
-            });
-            Ok(JobPage::new(stored.collect(), next))
-        }
-    }
 }
 
 /// The position of a cursor.
