@@ -96,10 +96,10 @@ worker.stop().await;
 //! and 65,536 of all ([`CallHandler::with_max_running_in_all`]); 16 requests of each connection of a hub are reserved
 //! for it. A request beyond a limit fails with an `EXECUTION_ERROR` whose details are `{ "limit" }`, and can be retried
 //! later. If a handler forwards a subscription, up to 256 KiB of its items are buffered, and count for the peer that
-//! subscribed. A peer announces up to 20,000 operations in up to 32 MiB; operations beyond are kept without their
-//! schemas. A message whose request id is longer than 1,024 bytes cannot be read, and errors do not repeat the id.
-//! Messages whose `metadata`, `details`, `meta` or specs have more than 400,000 values are refused, or read without
-//! them.
+//! subscribed, with their metadata and errors. A peer announces up to 20,000 operations in up to 32 MiB; operations
+//! beyond are kept without their schemas. A message whose request id is longer than 1,024 bytes cannot be read, and
+//! errors do not repeat the id. Messages whose `metadata`, `details`, `meta` or specs have more than 400,000 values are
+//! refused, or read without them.
 //!
 //! # What callers are shown
 //!
@@ -116,7 +116,7 @@ worker.stop().await;
 //! # Metrics
 //!
 //! With the feature `metrics`: `ops_calls_total` (`side`, `operation`, `code`), `ops_call_duration_seconds` (`side`,
-//! `operation`) and `ops_calls_in_flight` (`side`).
+//! `operation`) and `ops_calls_in_flight` (`side`). A subscription counts as one call, until it ends.
 
 // A frame that is not sent is returned whole, so that it can be sent to another peer.
 #![allow(clippy::result_large_err)]

@@ -2,24 +2,29 @@
 //!
 //! A peer holds memory by its running requests, its unread responses, partly received messages and its announcements;
 //! all of it counts. A peer may hold up to its limit while the budget lasts. When the budget is spent, each peer may
-//! still hold [`FLOOR`] bytes, so that peers with a small load go on. A peer that then holds much and releases nothing
-//! is disconnected, if it has a connection of its own.
+//! still hold [`FLOOR`] bytes, so that peers with a small load go on. A connection that then holds much and releases
+//! nothing is closed. Over a broker, a name costs nothing, and there may be any number of peers with a small load. So
+//! they may only hold a quarter of the budget more, all together.
 
 // Each transport uses its part.
 #![cfg_attr(not(all(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
+
+mod weight;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use self::weight::weight;
+pub(super) use self::weight::{Written, written};
 use super::CallRequest;
+use crate::CallError;
 use crate::run::fairness::{Cost, Pace};
-use crate::{CallError, Payload};
 
 /// What a peer may hold when the budget is spent, in bytes.
 pub(super) const FLOOR: usize = 256 << 10;
@@ -47,6 +52,13 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { peer: 64 << 20, all: 256 << 20, peer_running: 16_384, all_running: 65_536 }
+    }
+}
+
+impl Limits {
+    /// Bytes of all while peers over a broker that hold little may hold more.
+    fn with_floors(&self) -> usize {
+        self.all.saturating_add(self.all / 4)
     }
 }
 
@@ -104,6 +116,13 @@ impl Budget {
         self.used.load(Ordering::Relaxed) >= self.limits.all / 2
     }
 
+    /// True if a request of a caller over a broker that holds little may be refused.
+    pub(super) fn is_full(&self) -> bool {
+        // Requests rarely fill the last bytes exactly. If nothing is held, none will be released: it is not full then.
+        let most = self.limits.all.max(self.limits.with_floors().saturating_sub(FLOOR)).max(1);
+        self.used.load(Ordering::Relaxed) >= most
+    }
+
     /// Notes that a request has ended.
     pub(super) fn request_ended(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
@@ -129,15 +148,21 @@ impl Budget {
         }
     }
 
-    /// A share for a peer.
+    /// A share for one of any number of peers.
     pub(super) fn share(self: &Arc<Self>) -> Arc<Share> {
-        Arc::new(self.share_with(0))
+        Arc::new(self.share_with(0, self.limits.with_floors()))
     }
 
-    fn share_with(self: &Arc<Self>, few: usize) -> Share {
+    /// A share for the peer of a connection that this process has made.
+    pub(super) fn own_share(self: &Arc<Self>) -> Arc<Share> {
+        Arc::new(self.share_with(0, usize::MAX))
+    }
+
+    fn share_with(self: &Arc<Self>, few: usize, most: usize) -> Share {
         Share {
             budget: self.clone(),
             few,
+            most,
             running: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
@@ -152,9 +177,9 @@ impl Budget {
     }
 
     /// A share for a peer with a connection of its own, which is closed if it holds too much: see [`Share::evicted`].
-    /// The number of connections is limited, so each may run a few requests whatever the others do.
+    /// The number of connections is limited, so each may run a few requests and hold a little, whatever the others do.
     pub(super) fn watched_share(self: &Arc<Self>) -> Arc<Share> {
-        let share = Arc::new(self.share_with(FEW.min(self.limits.all_running / 64)));
+        let share = Arc::new(self.share_with(FEW.min(self.limits.all_running / 64), usize::MAX));
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         watched.peers.retain(|seen| seen.share.strong_count() > 0);
         watched.peers.push(Seen { share: Arc::downgrade(&share), returned: 0, since: Instant::now() });
@@ -198,6 +223,8 @@ pub(super) struct Share {
     budget: Arc<Budget>,
     /// Number of requests that it may run when the total limit is reached.
     few: usize,
+    /// Bytes that all peers may hold while it holds little.
+    most: usize,
     running: AtomicUsize,
     used: AtomicUsize,
     /// The part of it that is kept for its announcements, which does not count as idle memory.
@@ -226,7 +253,7 @@ impl Share {
         let limits = &self.budget.limits;
         let spent = if own > limits.peer {
             Spent::Peer
-        } else if all > limits.all && own > FLOOR {
+        } else if all > limits.all && (own > FLOOR || all > self.most) {
             Spent::All
         } else {
             return Ok(());
@@ -337,7 +364,7 @@ impl Share {
 
     /// Number of bytes that the peer holds.
     #[cfg(test)]
-    fn used(&self) -> usize {
+    pub(super) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
@@ -411,42 +438,6 @@ impl Drop for Charge {
         self.share.give_back(self.bytes);
         self.share.running.fetch_sub(1, Ordering::Relaxed);
         self.share.budget.running.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Approximate memory of a request: its overhead, its text, and the values in the text.
-fn weight(request: &CallRequest) -> usize {
-    /// A task, its place in a table, the request itself.
-    const REQUEST: usize = 1_024;
-    /// A value in memory, with the room that a list keeps for more of them.
-    const VALUE: usize = size_of::<Value>() * 3 / 2;
-    // A value was in this process before, and costs nothing more.
-    let Payload::Raw(text) = &request.input else { return 0 };
-    let mut around = REQUEST + request.operation_id.len() + request.request_id.len();
-    around += request.parent_request_id.as_ref().map_or(0, |id| id.len());
-    if !request.metadata.is_empty() {
-        around += request.metadata.iter().map(|(name, value)| name.len() + VALUE + in_memory(value)).sum::<usize>();
-    }
-    if let Some(identity) = &request.identity {
-        let texts = identity.scopes.iter().chain(identity.resources.values().flatten());
-        around += texts.map(|text| text.len() + size_of::<String>()).sum::<usize>() + identity.id.len();
-        around += identity.resources.keys().map(|name| name.len() + 64).sum::<usize>();
-    }
-    let text = text.get().as_bytes();
-    // For a short text, the upper bound is used, since counting costs time.
-    let values = if text.len() <= 256 { text.len() / 4 } else { text.iter().filter(|byte| **byte == b',').count() };
-    around + text.len() + values * VALUE
-}
-
-/// Approximate memory of a value beside itself. Its depth is limited by the parser.
-fn in_memory(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(|item| size_of::<Value>() + in_memory(item)).sum(),
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| name.len() + 2 * size_of::<Value>() + in_memory(value)).sum()
-        }
-        _ => 0,
     }
 }
 

@@ -161,9 +161,22 @@ fn forget(table: &mut BTreeMap<Text, Served>, id: &Text, peer: &PendingRequests)
     }
 }
 
+/// The operation in the error of a request of which a broker does not say what it was for.
+pub(crate) const UNTOLD: &str = "unknown";
+
 /// The error of a call whose operation no peer serves.
 pub(crate) fn not_served(operation: &str) -> CallError {
     pipeline::not_found(operation, "nobody serves the operation")
+}
+
+/// The error of a worker that does not have the operation, for example because it was removed meanwhile.
+pub(super) fn not_here(operation: &str) -> CallError {
+    pipeline::not_found(operation, "operation not found")
+}
+
+/// The error of a call of an operation that no peer serves, of one that the caller knows: a peer may serve it again soon.
+pub(super) fn unserved(operation: &str) -> CallError {
+    pipeline::not_found(operation, "no worker serves the operation now").retryable()
 }
 
 /// The error of calling a subscription, or of subscribing to an operation with one result; the same text as an
@@ -176,6 +189,11 @@ pub(super) fn of_another_kind(operation: &str, kind: OperationKind) -> CallError
 }
 
 /// The error of a call whose peer went away.
-pub(crate) fn gone(why: &'static str) -> CallError {
+pub(crate) fn gone(why: impl Into<Text>) -> CallError {
+    CallError::new(ErrorCode::Aborted, why).retryable()
+}
+
+/// The error of a call that this side has ended.
+pub(crate) fn stopped(why: &'static str) -> CallError {
     CallError::new(ErrorCode::Aborted, why)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
@@ -14,7 +14,8 @@ use super::run_request::{Task, serve};
 use super::{CallEvent, CallRequest, Frame, Link, PeerAuth, Remote, RequestId, Unsent, WINDOW};
 use crate::run::fairness::in_turns;
 use crate::run::redact;
-use crate::{Binding, CallError, OperationSpec, Registry, SpecRef, Text};
+use crate::run::schemas::published_input;
+use crate::{Binding, CallError, OperationSpec, Registry, Schema, SpecRef, Text};
 
 /// Announced specs, with those that they were derived from.
 type Announced = BTreeMap<Text, (SpecRef, Arc<OperationSpec>)>;
@@ -31,13 +32,15 @@ pub struct CallHandler {
     shows_upstream: bool,
     /// Specs without the parts that are not announced, with those that they were derived from.
     announced: Arc<Mutex<Announced>>,
+    /// True if it was logged that an identity was ignored.
+    told: Arc<AtomicBool>,
 }
 
 impl CallHandler {
     /// A handler that runs the operations of a registry.
     pub fn new(registry: Registry) -> Self {
         let budget = Budget::new(Limits::default());
-        Self { registry, forward: None, budget, shows_upstream: false, announced: Arc::default() }
+        Self { registry, forward: None, budget, shows_upstream: false, announced: Arc::default(), told: Arc::default() }
     }
 
     /// Forwards calls of operations that the registry does not have, on behalf of their callers.
@@ -70,8 +73,10 @@ impl CallHandler {
     /// Running requests, unread responses, buffered items of forwarded subscriptions, partly received messages and
     /// announcements count. Over WebSocket, a peer that holds half of its limit is not read until it releases some.
     /// Requests and responses beyond the limit fail with an `EXECUTION_ERROR` whose details are `{ "limit" }`. When the
-    /// limit of all peers is reached, each may still hold 256 KiB, and the connection that holds the most is closed if
-    /// it has released nothing for a second, or holds more than four times its part.
+    /// limit of all peers is reached, each connection of a hub may still hold 256 KiB, and the connection that holds the
+    /// most is closed if it has released nothing for a second, or holds more than four times its part. Each caller over
+    /// a broker, and each [`session`](Self::session), may still hold 256 KiB as well, but only until all peers together
+    /// hold a quarter more than the limit: such a peer may have any number of names.
     #[must_use]
     pub fn with_max_bytes(self, peer: usize, all: usize) -> Self {
         self.limited(|limits| (limits.peer, limits.all) = (peer, all))
@@ -115,6 +120,11 @@ impl CallHandler {
         specs
     }
 
+    /// True if it was logged that an identity was ignored.
+    pub(super) fn told(&self) -> &AtomicBool {
+        &self.told
+    }
+
     pub(super) fn forward(&self) -> Option<&Remote> {
         self.forward.as_ref()
     }
@@ -124,7 +134,8 @@ impl CallHandler {
         &self.budget
     }
 
-    /// The operations as they are announced to other processes: without their binding, unless it is shown.
+    /// The operations as they are announced to other processes: without their binding, unless it is shown, and with
+    /// what only the binding says of the input in its schema.
     #[cfg_attr(not(any(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
     pub(super) fn announced(&self) -> Vec<SpecRef> {
         let mut specs = self.list();
@@ -142,6 +153,9 @@ impl CallHandler {
             let known = made.get(&spec.id).filter(|(of, _)| same(of, spec)).map(|(_, bare)| bare.clone());
             let bare = known.unwrap_or_else(|| {
                 let mut bare = OperationSpec::clone(spec);
+                if let Some(input) = published_input(spec) {
+                    bare.input = Schema::from(input);
+                }
                 bare.binding = Binding::Local;
                 let bare = Arc::new(bare);
                 made.insert(spec.id.clone(), (spec.clone(), bare.clone()));

@@ -5,7 +5,18 @@
 //! - `ops_call_duration_seconds`, a histogram: `side`, `operation`
 //! - `ops_calls_in_flight`, a gauge: `side`
 //!
+//! A subscription counts as one call, from its beginning to its end. Its code is that of an error that is its last
+//! item. If the caller drops it before its end, the code is that of the error if the last item it read was one, or else
+//! `ABORTED`.
+//!
 //! Only known operations and known codes become labels, so that peers cannot create any number of labels.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+
+use crate::{CallError, ErrorCode};
 
 #[cfg(feature = "metrics")]
 mod facade {
@@ -74,3 +85,47 @@ mod facade {
 }
 
 pub(super) use facade::Meter;
+
+/// The items of a subscription, which counts as a call from its beginning to its end.
+pub(super) struct Metered<S> {
+    items: S,
+    /// `None` if the subscription has ended.
+    meter: Option<Meter>,
+    /// The code of the last item, if that is an error.
+    failed: Option<ErrorCode>,
+}
+
+impl<S> Metered<S> {
+    pub(super) fn new(items: S, meter: Meter) -> Self {
+        Self { items, meter: Some(meter), failed: None }
+    }
+}
+
+impl<T, S: Stream<Item = Result<T, CallError>> + Unpin> Stream for Metered<S> {
+    type Item = S::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        let item = ready!(Pin::new(&mut self.items).poll_next(task));
+        match &item {
+            Some(item) => self.failed = item.as_ref().err().map(|error| error.code().clone()),
+            None => {
+                if let Some(mut meter) = self.meter.take() {
+                    match &self.failed {
+                        None => meter.succeed(),
+                        Some(code) => meter.fail(code),
+                    }
+                }
+            }
+        }
+        Poll::Ready(item)
+    }
+}
+
+impl<S> Drop for Metered<S> {
+    fn drop(&mut self) {
+        // After an error, a caller may stop reading.
+        if let (Some(meter), Some(code)) = (&mut self.meter, &self.failed) {
+            meter.fail(code);
+        }
+    }
+}

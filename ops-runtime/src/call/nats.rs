@@ -47,7 +47,8 @@
 //! - **Limits.** The server limits a message (`max_payload`, 1 MiB by default). A larger one fails its own call with an
 //!   `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs up to 16,384 requests of a caller at a
 //!   time, and 65,536 of all, and refuses more. Their memory is limited, too
-//!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)). Up to 65,536 unread messages are
+//!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)); while all of it is used, requests of
+//!   all callers are refused. Up to 65,536 unread messages are
 //!   buffered in the process; messages beyond are lost, and their calls fail with `ABORTED`. So do calls beyond the
 //!   server's `max_pending`.
 //! - **Identity.** NATS does not tell workers who sent a message. So callers are anonymous, and an identity in a

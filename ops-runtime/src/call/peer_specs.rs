@@ -4,9 +4,9 @@
 #![cfg_attr(not(all(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 
+use super::budget::written;
 use super::own_specs::bare;
 use crate::{OperationSpec, Text};
 
@@ -90,31 +90,9 @@ impl Heard {
     }
 }
 
-/// Approximate memory of a spec: its text, and the values in its schemas.
+/// Approximate memory of a spec.
 fn weight(spec: &OperationSpec) -> usize {
-    /// Counts the bytes that are written, and the commas in them.
-    #[derive(Default)]
-    struct Count {
-        bytes: usize,
-        values: usize,
-    }
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.bytes += bytes.len();
-            self.values += bytes.iter().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count::default();
-    match serde_json::to_writer(&mut count, spec) {
-        // A map of values costs more than its text.
-        Ok(()) => size_of::<OperationSpec>() + count.bytes + count.values * 96,
-        Err(_) => usize::MAX,
-    }
+    size_of::<OperationSpec>().saturating_add(written(spec).memory)
 }
 
 #[cfg(test)]

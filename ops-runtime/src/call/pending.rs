@@ -19,7 +19,7 @@ pub(super) use self::by_number::ByNumber;
 use self::limits::{LATE, limited, passed};
 use self::slots::Slots;
 use super::budget::Share;
-use super::directory::gone;
+use super::directory::{gone, stopped};
 use super::slot::{Answer, Items, Slot, Taken, size};
 use super::{CallEvent, CallRequest, Frame, Link, MAX_WINDOW, RequestId, Unsent, WINDOW, WINDOW_BYTES};
 use crate::model::request_id::Number;
@@ -164,20 +164,24 @@ impl PendingRequests {
             slot.keep(request.clone());
         }
         let request_id = request.request_id.clone();
-        shared.sending.fetch_add(1, Ordering::SeqCst);
-        let sent = if shared.closed.load(Ordering::SeqCst) {
-            Err(Unsent::Gone(CallEvent::Requested(request).into()))
-        } else {
-            shared.link.send(CallEvent::Requested(request).into())
-        };
-        shared.sending.fetch_sub(1, Ordering::SeqCst);
-        match sent {
+        match self.request(request) {
             Ok(()) => Ok((request_id, number, slot)),
             Err(unsent) => {
-                self.remove(number);
+                self.0.slots.remove_same(number, &slot);
                 Err(unsent)
             }
         }
+    }
+
+    /// Hands a request to the link, unless no more are accepted.
+    fn request(&self, request: Box<CallRequest>) -> Result<(), Unsent> {
+        let shared = &*self.0;
+        let frame = CallEvent::Requested(request).into();
+        shared.sending.fetch_add(1, Ordering::SeqCst);
+        let closed = shared.closed.load(Ordering::SeqCst);
+        let sent = if closed { Err(Unsent::Gone(frame)) } else { shared.link.send(frame) };
+        shared.sending.fetch_sub(1, Ordering::SeqCst);
+        sent
     }
 
     fn remove(&self, number: Number) -> Option<Arc<Slot>> {
@@ -215,11 +219,11 @@ impl PendingRequests {
         };
         if slot.streams() {
             if let Err(error) = slot.put(answer, WINDOW as usize + SLACK) {
-                self.remove(number);
+                self.0.slots.remove_same(number, &slot);
                 slot.finish(Err(error));
                 let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
             }
-        } else if self.remove(number).is_some() {
+        } else if self.0.slots.remove_same(number, &slot) {
             slot.finish(answer);
         }
     }
@@ -248,7 +252,7 @@ impl PendingRequests {
 
     /// Aborts a request: tells the worker, and fails the pending call with `ABORTED`.
     pub fn abort(&self, request_id: &RequestId) {
-        self.fail(request_id, gone("the call was aborted"));
+        self.fail(request_id, stopped("the call was aborted"));
     }
 
     /// Number of requests in flight.
@@ -304,7 +308,7 @@ impl PendingRequests {
     fn fail_where(&self, fail: impl Fn(&Slot) -> bool) {
         for (number, slot) in self.0.slots.all() {
             if fail(&slot) {
-                self.remove(number);
+                self.0.slots.remove_same(number, &slot);
             }
         }
     }
@@ -403,7 +407,8 @@ struct Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if self.pending.remove(self.number).is_some() {
+        // After the response, another request may have its id.
+        if self.pending.0.slots.remove_same(self.number, &self.slot) {
             let _ = self.pending.link().send(CallEvent::Aborted { request_id: self.request_id.clone() }.into());
         }
     }
@@ -426,7 +431,8 @@ impl Future for PendingCall {
     fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Answer> {
         Poll::Ready(match ready!(self.ticket.slot.poll(task)) {
             Taken::Answer(answer) => answer,
-            Taken::End | Taken::Again(_) => Err(gone("the call was completed without an answer")),
+            // The worker is there, and would say the same again.
+            Taken::End | Taken::Again(_) => Err(stopped("the call was completed without an answer")),
         })
     }
 }
@@ -450,10 +456,13 @@ impl Subscription {
     fn again(&mut self, mut request: Box<CallRequest>) -> Result<(), CallError> {
         (self.taken, self.bytes) = (0, 0);
         request.note_time_left();
-        let frame = CallEvent::Requested(request).into();
-        match self.ticket.pending.link().send(frame) {
-            // If the connection is lost again, the next one repeats it.
-            Ok(()) | Err(Unsent::Gone(_)) => Ok(()),
+        match self.ticket.pending.request(request) {
+            Ok(()) => Ok(()),
+            // The other side is leaving, or the connection is lost again: the next one repeats it.
+            Err(Unsent::Gone(_)) => {
+                self.ticket.slot.postpone();
+                Ok(())
+            }
             Err(Unsent::Refused(error)) => Err(error),
         }
     }

@@ -51,11 +51,16 @@
 //!   1,024 requests at a time ([`RedisConfig::with_max_running`]). Up to 100,000 wait for an operation
 //!   ([`RedisConfig::with_max_waiting`]); beyond, the oldest fail with `ABORTED`. While requests hold half of a
 //!   worker's memory ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)), it takes no more for
-//!   5 s, and then refuses requests that are too large. A caller that leaves more than 256 MiB of responses unread
+//!   5 s. Then it takes requests again: those of callers that hold little run, and the others fail. When the requests
+//!   hold a quarter more than all of the memory, but for the last 256 KiB, it takes none until some have ended. So
+//!   requests that call other operations of the same worker over Redis need a deadline: while they hold that memory,
+//!   they wait without end for the calls that they make. A caller that leaves more than 256 MiB of responses unread
 //!   loses them ([`RedisConfig::with_max_unread`]). A worker reads all of its operations with one command, so one that
-//!   serves thousands costs the server more. Keys that are no longer renewed expire within a minute, including
-//!   `ops:workers`. A worker that crashes leaves its consumers in the groups of its operations; other workers of these
-//!   operations remove them in time, when they have been given nothing for five minutes.
+//!   serves thousands costs the server more. If it has room for fewer requests than it has operations, it first looks
+//!   which of them have any (`XLEN`), and reads each of these in its turn. Keys that are no longer renewed expire
+//!   within a minute, including `ops:workers`. A worker that crashes leaves its consumers in the groups of its
+//!   operations; other workers of these operations remove them in time, when they have been given nothing for five
+//!   minutes.
 //! - **Reconnecting.** A lost connection is made again, after 50 ms at first and up to some seconds. Calls that begin
 //!   meanwhile wait up to 10 s ([`RedisConfig::with_connect_timeout`]), or until their deadline, and then fail with `ABORTED`.
 //! - **Identity.** Redis does not tell workers who wrote an entry. So callers are anonymous, and an identity in a
@@ -208,5 +213,13 @@ mod tests {
             let told = format!("{error} {error:?}");
             assert!(told.contains("Redis server can't be used") && !told.contains("hush"), "{url}: {told}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_error_names_the_server() {
+        let redis = Redis::new("redis://ann:hush@127.0.0.1:1", RedisConfig::default()).unwrap();
+        let error = redis.remote().await.map(drop).unwrap_err();
+        let told = "the Redis server can't be used: 127.0.0.1:1: I/O error: Connection refused";
+        assert!(error.message().starts_with(told), "{error}");
     }
 }

@@ -9,8 +9,8 @@ use futures_util::StreamExt;
 use tracing::Instrument;
 
 use super::budget::Reader;
-use super::directory::{gone, not_served, of_another_kind};
-use super::meter::Meter;
+use super::directory::{UNTOLD, gone, not_here, not_served, of_another_kind, unserved};
+use super::meter::{Meter, Metered};
 use super::{
     CallEvent, CallRequest, Frame, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent, WINDOW_BYTES,
     event, trace,
@@ -69,7 +69,7 @@ const ATTEMPTS: usize = 8;
 #[doc(alias = "PendingRequestMap")]
 pub struct Remote {
     far: Far,
-    /// The handler of all its operations, by which registries know that they belong to one caller.
+    /// The handler of bound operations, by which registries know that they belong to one caller.
     handler: Handler,
     /// The called operations: by id with the announced spec, by type with the spec of the program.
     registry: Registry,
@@ -80,24 +80,28 @@ pub struct Remote {
 impl Remote {
     /// A caller over a transport.
     pub fn new(transport: impl Transport) -> Self {
-        let far = Far { transport: Arc::new(transport), window: WINDOW_BYTES };
+        let far = Far { transport: Arc::new(transport), window: WINDOW_BYTES, known: Known::Given };
         let handler = Handler::endpoint(far.clone());
         Self { far, handler, registry: Registry::new(), remembered: Arc::new(AtomicUsize::new(REMEMBERED)) }
     }
 
     /// Sets how many bytes of unread items each subscription buffers; 8 MiB by default ([`WINDOW_BYTES`]). A worker
-    /// that sends more than twice as much fails the subscription.
+    /// that sends more than twice as much, or 8 MiB more with the errors and the metadata of the items, fails the
+    /// subscription.
     #[must_use]
     pub fn with_window(mut self, bytes: u64) -> Self {
         self.far.window = bytes;
         self.handler = Handler::endpoint(self.far.clone());
-        self
+        // With a registry of its own: that of the clones has the handler with their window.
+        let policy = self.registry.policy();
+        self.with_policy(policy)
     }
 
     /// Sets what happens to results that do not match their schema.
     #[must_use]
     pub fn with_policy(self, policy: OutputPolicy) -> Self {
-        Self { registry: Registry::builder().with_policy(policy).build(), ..self }
+        let remembered = Arc::new(AtomicUsize::new(REMEMBERED));
+        Self { registry: Registry::builder().with_policy(policy).build(), remembered, ..self }
     }
 
     /// The served operations, in the order of their ids.
@@ -130,12 +134,12 @@ impl Remote {
     /// The registry with an operation, as it is announced; `None` if it is not served.
     pub(super) fn registry_of(&self, id: &str) -> Option<Registry> {
         let served = self.far.transport.spec(id)?;
-        self.learn(&served).ok()?;
+        self.learn(&served, Known::Announced).ok()?;
         Some(self.registry.clone())
     }
 
-    /// Registers an announced operation, unless it is registered with the same spec.
-    fn learn(&self, served: &SpecRef) -> Result<(), RegistryError> {
+    /// Registers an operation that was called by its id, unless it is registered with the same spec.
+    fn learn(&self, served: &SpecRef, from: Known) -> Result<(), RegistryError> {
         let known = match (self.registry.table().get(&served.id).map(|entry| entry.spec.clone()), served) {
             (Some(SpecRef::Static(known)), SpecRef::Static(served)) => std::ptr::eq(known, *served),
             (Some(SpecRef::Shared(known)), SpecRef::Shared(served)) => Arc::ptr_eq(&known, served),
@@ -144,9 +148,8 @@ impl Remote {
         if known {
             return Ok(());
         }
-        self.registrations([served.clone()])
-            .into_iter()
-            .try_for_each(|registration| self.registry.replace(registration))?;
+        let handler = Handler::endpoint(self.far.knowing(from));
+        self.registry.replace(Registration::new(served.clone(), handler))?;
         self.forget();
         Ok(())
     }
@@ -166,7 +169,7 @@ impl Remote {
             (Route::Wait(_), Some((namespace, name))) => {
                 let spec = OperationSpec::new(OperationKind::Mutation, namespace, name);
                 let spec = spec.map_err(CallError::from_error)?;
-                self.learn(&spec.into()).map_err(CallError::from_error)
+                self.learn(&spec.into(), Known::Unknown).map_err(CallError::from_error)
             }
             _ => Err(not_served(id)),
         }
@@ -184,12 +187,13 @@ impl Remote {
                 }
             }
             Target::Id(id) => match self.far.transport.spec(id) {
-                Some(served) => self.learn(&served).map_err(CallError::from_error)?,
+                Some(served) => self.learn(&served, Known::Announced).map_err(CallError::from_error)?,
                 // An operation that was announced before is still known; the call fails when it is sent if no peer
                 // serves it any more.
                 None if self.registry.table().get(id).is_none() => {
                     let identity = options.as_ref().and_then(|options| options.identity.as_ref());
-                    self.expect(id).map_err(|error| self.far.explain(error, identity))?;
+                    let far = self.far.knowing(Known::Unknown);
+                    self.expect(id).map_err(|error| far.explain(error, id, true, identity))?;
                 }
                 None => {}
             },
@@ -216,9 +220,27 @@ struct Far {
     transport: Arc<dyn Transport>,
     /// Window of each subscription, in bytes.
     window: u64,
+    /// From where the operations that are called through it are known.
+    known: Known,
+}
+
+/// From where an operation is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// From the program: it was called by its type, or its spec was bound.
+    Given,
+    /// From a worker that announced it.
+    Announced,
+    /// It is not: only its id was given, while there was no connection.
+    Unknown,
 }
 
 impl Far {
+    /// The same endpoint, for operations that are known from there.
+    fn knowing(&self, known: Known) -> Self {
+        Self { known, ..self.clone() }
+    }
+
     /// Refuses to call a subscription, or to subscribe to an operation with one result, if the announced spec has its
     /// kind.
     fn check_kind(&self, id: &str, streams: bool) -> Result<(), CallError> {
@@ -230,27 +252,34 @@ impl Far {
         }
     }
 
-    /// Adds similar ids to the error of an operation that is not served: ids of served operations that the caller's
-    /// identity, if any, may run.
-    fn explain(&self, error: CallError, caller: Option<&Identity>) -> CallError {
+    /// Completes the error of a call of an operation that is not served. A known one may be served again soon. Unless a
+    /// worker has announced it, the id may be wrong: the program's own calls get similar ids of served operations, which
+    /// the identity, if any, may run.
+    fn explain(&self, error: CallError, id: &str, is_own: bool, caller: Option<&Identity>) -> CallError {
         match error.code() {
-            ErrorCode::OperationNotFound => self.propose(error, caller),
+            ErrorCode::OperationNotFound => self.explained(error, id, is_own, caller),
             _ => error,
         }
     }
 
     #[cold]
-    fn propose(&self, error: CallError, caller: Option<&Identity>) -> CallError {
+    fn explained(&self, error: CallError, id: &str, is_own: bool, caller: Option<&Identity>) -> CallError {
         const PROPOSED: usize = 3;
-        let Some(id) = error.details().get("operationId").and_then(|id| id.as_str()) else { return error };
-        // Not an error of a worker, such as of a call that its handler makes.
-        if error.message() != not_served(id).message() {
+        let unserved_now = [not_served(id), not_served(UNTOLD), not_here(id)];
+        // Otherwise, it is an error of the worker, such as of a call that its handler makes.
+        if unserved_now.iter().all(|own| own.message() != error.message()) {
+            return error;
+        }
+        let error = if self.known == Known::Unknown { not_served(id) } else { unserved(id) };
+        if !is_own || self.known == Known::Announced {
             return error;
         }
         let served = self.transport.list();
-        let known = served.iter().filter(|spec| caller.is_none_or(|caller| spec.access.allows(caller)));
-        let meant = question(&nearest(id, known.map(|spec| spec.id.as_ref()), PROPOSED));
-        CallError::new(ErrorCode::OperationNotFound, format!("{}{meant}", error.message()))
+        let allowed = served.iter().filter(|spec| caller.is_none_or(|caller| spec.access.allows(caller)));
+        let mut meant = nearest(id, allowed.map(|spec| spec.id.as_ref()), PROPOSED);
+        // A worker may have come meanwhile.
+        meant.retain(|similar| *similar != id);
+        CallError::new(ErrorCode::OperationNotFound, format!("{}{}", error.message(), question(&meant)))
             .with_details(error.details().clone())
     }
 
@@ -316,7 +345,7 @@ impl Endpoint for Far {
         let mut request = request(spec, input, &context, context.deadline());
         let span = trace::calling(&spec.id, &mut request);
         let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
-        let is_own = is_own(&context);
+        let (id, is_own) = (spec.id.clone(), is_own(&context));
         let call = async move {
             let answer = match far.send(request, false, PendingRequests::start).await {
                 Ok(pending) => pending.await,
@@ -327,7 +356,7 @@ impl Endpoint for Far {
                 return answer;
             };
             meter.fail(error.code());
-            Err(if is_own { far.explain(error, None) } else { error })
+            Err(far.explain(error, &id, is_own, None))
         };
         Box::pin(call.instrument(span))
     }
@@ -350,14 +379,20 @@ impl Endpoint for Far {
         let reader = context.extension::<Reader>();
         request.window_bytes = Some(reader.map_or(self.window, |reader| reader.window.min(self.window)));
         let share = reader.map(|reader| reader.share.clone());
-        let is_own = is_own(&context);
+        let (id, is_own) = (spec.id.clone(), is_own(&context));
         let span = trace::calling(&spec.id, &mut request);
-        let far = self.clone();
+        let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
         let open = async move {
             let open = |pending: &PendingRequests, request| pending.open_for(request, share.clone());
-            match far.send(request, true, open).await {
-                Ok(items) => Ok(items.boxed()),
-                Err(error) => Err(if is_own { far.explain(error, None) } else { error }),
+            let opened = far.send(request, true, open).await;
+            let explain = move |error| far.explain(error, &id, is_own, None);
+            match opened {
+                // Over a broker, the error of an operation that is not served is an item.
+                Ok(items) => Ok(Metered::new(items.map(move |item| item.map_err(&explain)), meter).boxed()),
+                Err(error) => {
+                    meter.fail(error.code());
+                    Err(explain(error))
+                }
             }
         };
         Box::pin(open.instrument(span))
@@ -391,36 +426,4 @@ fn request(
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::call::{CallHandler, InProcess};
-
-    #[tokio::test]
-    async fn what_nobody_serves_any_more_is_forgotten() {
-        let registry = Registry::new();
-        let operation = |name: &str| {
-            let spec = OperationSpec::new(OperationKind::Query, "test", name).unwrap();
-            Registration::new(spec, Handler::dynamic(|input: serde_json::Value, _| async move { Ok(input) }))
-        };
-        registry.register(operation("stays")).unwrap();
-        let transport = InProcess::new();
-        let worker = transport.serve(CallHandler::new(registry.clone()));
-        let remote = transport.remote();
-        assert_eq!(remote.call("test.stays", json!(0)).await.unwrap().data, 0);
-        for n in 0..2 * REMEMBERED {
-            let name = format!("n{n}");
-            registry.register(operation(&name)).unwrap();
-            worker.announce();
-            assert_eq!(remote.call(&format!("test.{name}"), json!(n)).await.unwrap().data, n);
-            registry.remove(&format!("test.{name}")).unwrap();
-            worker.announce();
-        }
-        let known = remote.registry.table().len();
-        assert!(known > 1 && known <= REMEMBERED, "{known}");
-        assert!(remote.registry.spec("test.stays").is_some());
-        assert_eq!(remote.call("test.stays", json!(1)).await.unwrap().data, 1);
-        worker.stop().await;
-    }
-}
+mod tests;

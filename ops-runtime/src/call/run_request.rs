@@ -6,7 +6,7 @@ use futures_util::{FutureExt, StreamExt};
 use tracing::Instrument;
 
 use super::budget::{Charge, Reader};
-use super::directory::{gone, of_another_kind};
+use super::directory::{gone, not_here, of_another_kind};
 use super::handler::{Credits, Peer};
 use super::{CallEvent, CallRequest, MAX_WINDOW, Remote, RequestId, Unsent, meter, trace};
 use crate::model::request_id::Number;
@@ -87,7 +87,7 @@ impl Drop for Task {
 /// Runs a request and sends its result.
 pub(super) async fn serve(mut task: Task, mut request: Box<CallRequest>) {
     let Some((registry, spec)) = find(&task.peer, &request.operation_id) else {
-        return task.fail(pipeline::not_found(&request.operation_id, "operation not found"));
+        return task.fail(not_here(&request.operation_id));
     };
     let span = trace::serving(&spec, &mut request);
     let meter = meter::Meter::start("worker", &spec.id);
@@ -111,7 +111,7 @@ impl Context {
 }
 
 async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec: SpecRef, mut meter: meter::Meter) {
-    let identity = task.peer.auth.identify(request.identity.take());
+    let identity = task.peer.auth.identify(request.identity.take(), task.peer.handler.told());
     let policy = registry.policy();
     let mut context = Context::received(registry, &mut request, identity);
     let deadline = context.deadline;

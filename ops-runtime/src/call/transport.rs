@@ -50,6 +50,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::call::{Frame, PendingRequests, RequestId};
@@ -174,12 +175,19 @@ impl PeerAuth {
         self.identity.is_none() && !self.may_name_identity
     }
 
-    /// The identity with which a request runs.
-    pub(crate) fn identify(&self, claimed: Option<Identity>) -> Option<Arc<Identity>> {
+    /// The identity with which a request runs. One that is ignored is logged, but only once as a warning.
+    pub(crate) fn identify(&self, claimed: Option<Identity>, told: &AtomicBool) -> Option<Arc<Identity>> {
         match claimed {
             Some(claimed) if self.may_name_identity => Some(Arc::new(claimed)),
             Some(_) => {
-                tracing::debug!("a peer said in whose name it calls, and may not");
+                if told.swap(true, Ordering::Relaxed) {
+                    tracing::debug!("a peer said in whose name it calls, and may not");
+                } else {
+                    tracing::warn!(
+                        "a peer said in whose name it calls, which is ignored: this process does not trust the peer \
+                         (`PeerAuth::trusted`, or `WebSocketConfig::trusting_hub` at a spoke)"
+                    );
+                }
                 self.identity.clone()
             }
             None => self.identity.clone(),

@@ -34,11 +34,11 @@ impl Trouble {
     pub(super) fn error(&self, what: &'static str) -> CallError {
         match &*self.last() {
             Some(last) => {
-                let code = match last.code() {
-                    ErrorCode::AccessDenied => ErrorCode::AccessDenied,
-                    _ => ErrorCode::Aborted,
-                };
-                CallError::new(code, format!("{what}: {}", last.message()))
+                let why = format!("{what}: {}", last.message());
+                match last.code() {
+                    ErrorCode::AccessDenied => CallError::new(ErrorCode::AccessDenied, why),
+                    _ => gone(why),
+                }
             }
             None => gone(what),
         }

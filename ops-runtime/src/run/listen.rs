@@ -39,13 +39,15 @@ pub(crate) struct Limits {
     pub(crate) max_head: usize,
     /// How long a client may read nothing.
     pub(crate) stall_timeout: Duration,
-    /// How long requests in flight may take after the token was cancelled; if it is zero, connections are not waited
-    /// for.
+    /// How long requests in flight may take after the token was cancelled; if it is zero, they are not waited for.
     pub(crate) shutdown_timeout: Duration,
 }
 
 /// Serves the requests of all connections until the token is cancelled. A request may have work in other tasks, which
 /// take turns with the connection by the same cost.
+///
+/// When this ends, or is dropped, idle connections end at once, and the others after the response to the request in
+/// flight.
 ///
 /// # Errors
 /// If the listener cannot accept connections any more, or if the system cannot start a thread.
@@ -65,10 +67,12 @@ where
     let most = limits.max_connections.clamp(1, u32::MAX as usize).min(Semaphore::MAX_PERMITS);
     let room = Arc::new(Semaphore::new(most));
     let pace = Pace::one_by_one();
-    let watch = Watch::new(limits.head_timeout)?;
+    // Kept by each connection, since one may still wait for a head when this ends.
+    let watch = Arc::new(Watch::new(limits.head_timeout)?);
     // Unfinished requests are dropped at the end of the shutdown, so that they are logged.
     let over = CancellationToken::new();
-    let graceful = if limits.shutdown_timeout.is_zero() { CancellationToken::new() } else { cancel.clone() };
+    let graceful = cancel.child_token();
+    let _ended = graceful.clone().drop_guard();
     let ends = Ends { graceful, over };
     let accept = async {
         loop {
@@ -84,8 +88,10 @@ where
             };
             let _ = stream.set_nodelay(true);
             let (ends, cost, requests, answer) = (ends.clone(), Cost::new(&pace), watch.connection(), answer.clone());
+            let watch = watch.clone();
             tokio::spawn(async move {
                 connection(stream, limits, ends, cost, requests, answer).await;
+                drop(watch);
                 // After the connection itself, so that whoever waits for all permits waits for all connections.
                 drop(permit);
             });
@@ -248,6 +254,9 @@ impl AsyncWrite for Patient {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::Notify;
+
     use super::*;
 
     #[test]
@@ -263,5 +272,79 @@ mod tests {
         }
         // Not of the system: the runtime is at its end.
         assert!(!may_pass(&io::Error::other("no runtime")));
+    }
+
+    /// Sends the head of a request, and reads a response with the body `answer`.
+    async fn exchange(stream: &mut TcpStream) {
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        let mut read = Vec::new();
+        while !read.ends_with(b"\r\n\r\nanswer") {
+            assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0, "the connection ends too early");
+        }
+    }
+
+    /// How a server ends.
+    #[derive(Clone, Copy)]
+    enum End {
+        Cancelled,
+        Dropped,
+    }
+
+    /// No connection outlives a server that waits for none, except that a request in flight gets its response.
+    #[tokio::test]
+    async fn connections_end_with_the_server() {
+        for end in [End::Cancelled, End::Dropped] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let second = Duration::from_secs(1);
+            let limits = Limits {
+                max_connections: 10,
+                head_timeout: second,
+                max_head: 8 << 10,
+                stall_timeout: second * 60,
+                shutdown_timeout: Duration::ZERO,
+            };
+            let (cancel, held, begun) =
+                (CancellationToken::new(), Arc::new(Semaphore::new(1)), Arc::new(Notify::new()));
+            let (of_answer, of_begin) = (held.clone(), begun.clone());
+            let serving = tokio::spawn(serve(listener, limits, cancel.clone(), move |_, _| {
+                let (held, begun) = (of_answer.clone(), of_begin.clone());
+                async move {
+                    begun.notify_one();
+                    let _turn = held.acquire().await.unwrap();
+                    Response::new(http_body_util::Full::new(bytes::Bytes::from_static(b"answer")))
+                }
+            }));
+            let (mut idle, mut busy, mut slow) = (
+                TcpStream::connect(address).await.unwrap(),
+                TcpStream::connect(address).await.unwrap(),
+                TcpStream::connect(address).await.unwrap(),
+            );
+            exchange(&mut idle).await;
+            begun.notified().await;
+            let turn = held.acquire().await.unwrap();
+            let answered = tokio::spawn(async move {
+                exchange(&mut busy).await;
+                busy
+            });
+            begun.notified().await;
+            // The beginning of a head.
+            slow.write_all(b"GET / HT").await.unwrap();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            match end {
+                End::Cancelled => cancel.cancel(),
+                End::Dropped => serving.abort(),
+            }
+            assert_eq!(serving.await.is_ok(), matches!(end, End::Cancelled));
+            let ends = async |stream: &mut TcpStream| {
+                let read = tokio::time::timeout(second * 10, stream.read(&mut [0; 64])).await;
+                read.expect("the connection stays open").unwrap_or(0)
+            };
+            assert_eq!(ends(&mut idle).await, 0);
+            // The time for its head goes on.
+            assert_eq!(ends(&mut slow).await, 0);
+            drop(turn);
+            assert_eq!(ends(&mut answered.await.unwrap()).await, 0);
+        }
     }
 }

@@ -14,7 +14,8 @@ use ops_runtime::{Call, CallError, CallOptions, Context, ErrorCode, Operation, R
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Working, eventually};
-use crate::operations::{Probe, registry};
+use crate::log::Log;
+use crate::operations::{Add, AddInput, Count, Probe, registry};
 
 pub(crate) struct InProcessHarness(InProcess);
 
@@ -174,6 +175,59 @@ async fn misspelt_operations() {
     assert!(!error.message().contains("test.count"), "{error}");
     forwarding.stop().await;
     worker.stop().await;
+}
+
+/// An operation that the caller knows is not taken for a misspelt one while no worker serves it.
+#[tokio::test]
+async fn known_operations_that_no_worker_serves_now() {
+    let transport = InProcess::new();
+    let remote = transport.remote();
+    let bound = Registry::new();
+    bound.register_all(remote.bind([Add::SPEC, Count::SPEC]).unwrap()).unwrap();
+    let worker = transport.serve(CallHandler::new(registry(&Arc::default())));
+    let input = || json!({ "a": 1, "b": 2 });
+    assert_eq!(remote.call("test.add", input()).await.unwrap().data, 3);
+    worker.stop().await;
+    for error in [
+        remote.call("test.add", input()).await.unwrap_err(),
+        remote.execute::<Add>(AddInput { a: 1, b: 2 }).await.unwrap_err(),
+        bound.call("test.add", input()).await.unwrap_err(),
+    ] {
+        assert_eq!(error.message(), "no worker serves the operation now: `test.add`");
+        assert_eq!(error.details(), &json!({ "operationId": "test.add", "retryable": true }));
+        assert_eq!((error.code(), error.is_retryable()), (&ErrorCode::OperationNotFound, true));
+    }
+    let error = bound.stream("test.count", json!({ "to": 1 })).await.err().unwrap();
+    assert_eq!(error.message(), "no worker serves the operation now: `test.count`");
+    let error = remote.call("test.lost", json!({})).await.unwrap_err();
+    assert_eq!((error.message(), error.is_retryable()), ("nobody serves the operation: `test.lost`", false));
+}
+
+/// The log of a panic says whose handler it was.
+#[tokio::test]
+async fn the_log_of_a_panic_names_the_operation() {
+    let (log, _guard) = Log::start();
+    let transport = InProcess::new();
+    let worker = transport.serve(CallHandler::new(registry(&Arc::default())));
+    let error = transport.remote().call("test.panics", json!({})).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::UnknownError);
+    let lines = log.with("a handler panicked");
+    assert!(lines.len() == 1 && lines[0].contains("operation=test.panics"), "{lines:?}");
+    worker.stop().await;
+}
+
+/// A worker that ignores in whose name its callers call says so, and does not fill its log.
+#[tokio::test]
+async fn an_ignored_identity_is_logged_once() {
+    let (log, _guard) = Log::start();
+    let session = CallHandler::new(registry(&Arc::default())).session(PeerAuth::anonymous(), Arc::new(Nowhere));
+    for id in ["X", "Y"] {
+        let mut request = CallRequest::new("test.about", json!({}));
+        (request.request_id, request.identity) = (id.into(), Some(Identity::new("ann")));
+        session.receive(CallEvent::Requested(Box::new(request)).into()).unwrap();
+    }
+    session.drain().await;
+    assert_eq!(log.with("in whose name it calls").len(), 1);
 }
 
 /// A session that drains does not wait for requests that came later.

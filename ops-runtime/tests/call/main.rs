@@ -8,7 +8,6 @@ mod broker_faults;
 mod cases;
 mod harness;
 mod in_process;
-#[cfg(any(feature = "nats", feature = "websocket"))]
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -27,6 +26,8 @@ mod redis;
 #[cfg(feature = "redis")]
 mod redis_faults;
 #[cfg(feature = "redis")]
+mod redis_limits;
+#[cfg(feature = "redis")]
 mod redis_recovery;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod servers;
@@ -39,6 +40,8 @@ mod websocket_bounds;
 #[cfg(feature = "websocket")]
 mod websocket_faults;
 #[cfg(feature = "websocket")]
+mod websocket_memory;
+#[cfg(feature = "websocket")]
 mod websocket_recovery;
 
 /// Makes a test of every case over one transport.
@@ -48,7 +51,7 @@ macro_rules! conformance {
             crate::conformance!(@cases $harness;
                 calls: dynamic_and_typed, every_error_code, errors_that_are_declared, an_error_of_a_tool_is_an_answer,
                     envelopes_pass_as_they_are, nested_calls, identity_counts_where_it_may, metadata_and_trace_travel,
-                    nobody_serves_it, a_thousand_at_once, big_payloads, repairs_are_told;
+                    nobody_serves_it, a_thousand_at_once, big_payloads, repairs_are_told, bodies_of_requests;
                 limits: the_deadline_is_enforced_on_both_sides, the_deadline_travels, a_dropped_call_is_aborted,
                     a_cancelled_call_is_aborted, an_abort_drops_nested_calls, a_worker_that_stops_finishes;
                 subscriptions: finite, endless_until_the_caller_stops, ended_by_the_worker, failing_midway,

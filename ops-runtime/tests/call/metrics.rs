@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use futures_util::StreamExt;
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
@@ -100,6 +101,16 @@ fn calls_are_counted() {
             }
             remote.call("test.fail", json!({ "code": "MADE_UP", "message": "" })).await.unwrap_err();
             remote.call("test.lost", json!({})).await.unwrap_err();
+            for (operation, input) in [("test.count", json!({ "to": 3 })), ("test.fail_after", json!({ "items": 2 }))] {
+                let items: Vec<_> = remote.stream(operation, input).await.unwrap().collect().await;
+                assert_eq!(items.len(), 3);
+            }
+            // Dropped before its end.
+            drop(remote.stream("test.silent_after", json!({ "items": 0 })).await.unwrap());
+            // Time for the worker's task to be dropped.
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
             worker.stop().await;
         });
     });
@@ -107,8 +118,12 @@ fn calls_are_counted() {
         let of = |name: &str, more: &str| sums().of(&format!("{name} {{{more}\"side\": \"{side}\"}}"));
         assert_eq!(of("ops_calls_total", r#""code": "OK", "operation": "test.add", "#), 3.0);
         assert_eq!(of("ops_calls_total", r#""code": "DOMAIN", "operation": "test.fail", "#), 1.0);
+        assert_eq!(of("ops_calls_total", r#""code": "OK", "operation": "test.count", "#), 1.0);
+        assert_eq!(of("ops_calls_total", r#""code": "DOMAIN", "operation": "test.fail_after", "#), 1.0);
         assert_eq!(of("ops_call_duration_seconds", r#""operation": "test.add", "#), 3.0);
         assert_eq!(of("ops_calls_in_flight", ""), 0.0);
     }
+    let dropped = r#"ops_calls_total {"code": "ABORTED", "operation": "test.silent_after", "side": "caller"}"#;
+    assert_eq!(sums().of(dropped), 1.0);
     assert!(!sums().0.lock().unwrap().keys().any(|key| key.contains("lost") || key.contains("MADE_UP")));
 }

@@ -201,6 +201,40 @@ async fn anybody_can_ask_and_nobody_can_lie() {
     worker.stop().await;
 }
 
+/// Subscriptions end when their connection is lost. Those that wait for the next one have lost no items.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn subscriptions_that_wait_for_a_connection() {
+    limited(async {
+        let server = Server::nats(&[]).await;
+        let handler = CallHandler::new(registry(&Arc::default()));
+        let worker = connect(server.address(), 4_000).await.serve(handler).await.unwrap();
+        let proxy = Proxy::start(server.address()).await;
+        let remote = connect(proxy.address(), 4_000).await.remote().await.unwrap();
+        for _ in 0..3 {
+            let mut items = remote.stream("test.silent_after", json!({ "items": 1 })).await.unwrap();
+            assert_eq!(items.next().await.unwrap().unwrap().data, 0);
+            proxy.close();
+            let error = items.next().await.unwrap().unwrap_err();
+            assert_eq!(error.message(), "the connection was lost, and items may be");
+            let waiting = (0..100).map(|_| {
+                let remote = remote.clone();
+                tokio::spawn(async move {
+                    let items = remote.stream("test.count", json!({ "to": 100 })).await.unwrap();
+                    items.map(|item| item.unwrap().data).collect::<Vec<_>>().await
+                })
+            });
+            let waiting: Vec<_> = waiting.collect();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            proxy.resume();
+            for items in waiting {
+                assert!(items.await.unwrap().into_iter().eq((0..100).map(Value::from)));
+            }
+        }
+        worker.stop().await;
+    })
+    .await;
+}
+
 /// A subscriber with an inbox of its own that reads one item and goes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_subscriber_that_goes_without_a_word() {

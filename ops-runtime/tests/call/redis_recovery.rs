@@ -1,5 +1,6 @@
 //! What heals by itself over Redis: failovers, lost connections, and workers that come back.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ops_runtime::call::redis::{Redis, RedisConfig};
@@ -11,14 +12,14 @@ use redis::streams::StreamInfoConsumersReply;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::harness::{eventually, limited};
-use crate::operations::{Add, AddInput, COUNT, registry};
+use crate::harness::{LONG, eventually, limited};
+use crate::operations::{Add, AddInput, COUNT, Probe, registry};
 use crate::proxy::Proxy;
 use crate::redis::{bare, config};
 use crate::redis_faults::{STREAM, announce_idle_worker, at, quick, run, waiting};
 use crate::servers::Server;
 
-fn through(proxy: &Proxy, config: RedisConfig) -> Redis {
+pub(crate) fn through(proxy: &Proxy, config: RedisConfig) -> Redis {
     Redis::new(&format!("redis://{}", proxy.address()), config).unwrap()
 }
 
@@ -257,6 +258,134 @@ async fn a_worker_that_is_dropped_leaves_its_groups() {
             assert!(begun.elapsed() < Duration::from_secs(10), "its consumer is left");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    })
+    .await;
+}
+
+/// Each time that a worker is not heard of is judged by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_silent_twice() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let (probe, proxy) = (Arc::new(Probe::default()), Proxy::start(server.address()).await);
+        let worker = through(&proxy, quick(30_000)).serve(CallHandler::new(registry(&probe))).await.unwrap();
+        let remote = at(&server, quick(4_000)).remote().await.unwrap();
+        let call = waiting(&remote, LONG);
+        eventually("it runs", || probe.alive() == 1).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        for _ in 0..2 {
+            // It is missed after 4 s, and would be given up after 6 s.
+            proxy.stall();
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            proxy.resume();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(remote.pending_count(), 1, "the call is given up");
+        }
+        probe.let_go();
+        assert_eq!(call.await.unwrap().unwrap(), "w");
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// After an outage, a worker may be back later than its caller.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_is_back_first_waits_for_its_worker() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let probe = Arc::new(Probe::default());
+        let (to_worker, to_caller) = (Proxy::start(server.address()).await, Proxy::start(server.address()).await);
+        let worker = through(&to_worker, quick(30_000)).serve(CallHandler::new(registry(&probe))).await.unwrap();
+        let config = quick(4_000).with_answers_survive(Duration::from_secs(60));
+        let remote = through(&to_caller, config).remote().await.unwrap();
+        let call = waiting(&remote, LONG);
+        eventually("it runs", || probe.alive() == 1).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        to_worker.stall();
+        to_caller.close();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        to_caller.resume();
+        // Told when there is a connection again.
+        let error = remote.call("test.lost", json!({})).await.unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::OperationNotFound, "{error}");
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!(remote.pending_count(), 1, "the call is given up");
+        to_worker.resume();
+        probe.let_go();
+        assert_eq!(call.await.unwrap().unwrap(), "w");
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// The caller has read nothing but the workers yet, and no worker has reported the call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_loses_its_connection_at_once_waits_for_its_worker() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let proxy = Proxy::start(server.address()).await;
+        let config = quick(4_000).with_answers_survive(Duration::from_secs(60));
+        let remote = through(&proxy, config).remote().await.unwrap();
+        let call = waiting(&remote, LONG);
+        until_waiting(&mut connection, 1).await;
+        // Less than its first read takes.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        proxy.close();
+        // As if a worker had started the call.
+        let trimmed: i64 = run(&mut connection, cmd("XTRIM").arg(STREAM).arg("MAXLEN").arg(0)).await;
+        assert_eq!(trimmed, 1);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        proxy.resume();
+        let error = remote.call("test.lost", json!({})).await.unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::OperationNotFound, "{error}");
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!(remote.pending_count(), 1, "the call is given up");
+        // It is given up later, since no worker ever reports it.
+        let error = call.await.unwrap().unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::Aborted, "{error}");
+    })
+    .await;
+}
+
+/// The ids of entries are times of the server's clock. What replaces a server may have one that is behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_that_begin_again_at_an_earlier_time() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let probe = Arc::new(Probe::default());
+        let worker = at(&server, quick(3_000)).serve(CallHandler::new(registry(&probe))).await.unwrap();
+        let remote = at(&server, quick(3_000)).remote().await.unwrap();
+        let calls = async || {
+            assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
+            let call = waiting(&remote, LONG);
+            eventually("it runs", || probe.alive() == 1).await;
+            call.abort();
+            eventually("it is aborted", || probe.alive() == 0).await;
+        };
+        calls().await;
+        let mut keys: Vec<String> = run(&mut connection, cmd("KEYS").arg("ops:caller:*")).await;
+        keys.extend(run::<Vec<String>>(&mut connection, cmd("KEYS").arg("ops:worker:*")).await);
+        assert_eq!(keys.len(), 2);
+        // All that follows in these streams is of later than in an hour.
+        let (now, _): (u64, u64) = run(&mut connection, &cmd("TIME")).await;
+        let later = format!("{}-0", (now + 3_600) * 1_000);
+        for key in &keys {
+            let _: String = run(&mut connection, cmd("XADD").arg(key).arg(&later).arg("from").arg("me")).await;
+        }
+        calls().await;
+        let _: usize = run(&mut connection, cmd("DEL").arg(&keys)).await;
+        for n in 0.. {
+            if run::<usize>(&mut connection, cmd("EXISTS").arg(&keys)).await == 2 {
+                break;
+            }
+            assert!(n < 500, "they are not made again");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        calls().await;
+        worker.stop().await;
     })
     .await;
 }

@@ -25,7 +25,7 @@ use crate::websocket_faults::Raw;
 const MIB: usize = 1 << 20;
 
 /// The test operations, and `slow.text`, which gives a text of so many bytes after a while, or when the test lets it go.
-fn operations(probe: &Arc<Probe>) -> Registry {
+pub(crate) fn operations(probe: &Arc<Probe>) -> Registry {
     let (registry, probe) = (registry(probe), probe.clone());
     let handler = Handler::dynamic(move |input: Value, _| {
         let probe = probe.clone();

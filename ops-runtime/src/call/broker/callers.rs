@@ -24,6 +24,11 @@ pub(crate) trait Post: Send + Sync + 'static {
     /// How many bytes wait to be sent.
     fn waiting(&self) -> usize;
 
+    /// True if the broker took what was last sent to it.
+    fn is_reached(&self) -> bool {
+        true
+    }
+
     /// True if a caller still reads frames other than responses.
     fn listens(&self, caller: &str) -> bool {
         let _ = caller;
@@ -113,6 +118,10 @@ impl Callers {
 
     /// Reports running requests to their callers: only those not reported yet, or all of them.
     pub(crate) fn name(&self, all: bool) {
+        // Reports that wait for the broker would pile up. Those that follow name the same requests.
+        if !self.post.is_reached() {
+            return;
+        }
         let links: Vec<_> = {
             let mut table = self.table();
             if all {

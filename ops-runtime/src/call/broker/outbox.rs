@@ -1,5 +1,6 @@
 //! A queue of messages for the broker, which one task sends in order.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -14,6 +15,8 @@ pub(crate) struct Outbox<T> {
     queue: Mutex<Queue<T>>,
     filled: Notify,
     room: Notify,
+    /// True if the broker has not taken what was last sent to it.
+    is_stuck: AtomicBool,
 }
 
 struct Queue<T> {
@@ -25,7 +28,7 @@ struct Queue<T> {
 impl<T: Send + 'static> Outbox<T> {
     pub(crate) fn new() -> Arc<Self> {
         let queue = Mutex::new(Queue { messages: Vec::new(), bytes: 0 });
-        Arc::new(Self { queue, filled: Notify::new(), room: Notify::new() })
+        Arc::new(Self { queue, filled: Notify::new(), room: Notify::new(), is_stuck: AtomicBool::new(false) })
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<T>> {
@@ -66,6 +69,16 @@ impl<T: Send + 'static> Outbox<T> {
         if has_room {
             self.room.notify_waiters();
         }
+    }
+
+    /// Notes if the broker has taken what was sent to it.
+    pub(crate) fn reached(&self, is_reached: bool) {
+        self.is_stuck.store(!is_reached, Ordering::Relaxed);
+    }
+
+    /// True if the broker has taken what was last sent to it.
+    pub(crate) fn is_reached(&self) -> bool {
+        !self.is_stuck.load(Ordering::Relaxed)
     }
 
     /// Number of bytes that wait to be sent.

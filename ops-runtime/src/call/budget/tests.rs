@@ -1,6 +1,7 @@
 //! What the peers of a budget may hold.
 
 use super::*;
+use crate::Payload;
 
 fn budget() -> Arc<Budget> {
     Budget::new(Limits { peer: 4 << 20, all: 8 << 20, peer_running: 10, all_running: 3 })
@@ -9,7 +10,7 @@ fn budget() -> Arc<Budget> {
 #[test]
 fn a_peer_has_a_limit_and_all_together_have_one() {
     let budget = budget();
-    let (one, two, three) = (budget.share(), budget.share(), budget.share());
+    let (one, two, three) = (budget.own_share(), budget.own_share(), budget.own_share());
     assert_eq!(one.take(5 << 20), Err(Spent::Peer));
     assert_eq!((one.take(4 << 20), two.take(4 << 20)), (Ok(()), Ok(())));
     assert_eq!(three.take(FLOOR + 1), Err(Spent::All));
@@ -24,6 +25,52 @@ fn a_peer_has_a_limit_and_all_together_have_one() {
     assert_eq!(three.take(1 << 20), Ok(()));
     drop((one, two, three));
     assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+}
+
+/// Each caller over a broker may choose a new name for each request.
+#[test]
+fn any_number_of_peers_without_a_connection_exceed_no_limit() {
+    let budget = budget();
+    let shares: Vec<_> = (0..100).map(|_| budget.share()).collect();
+    let taken = shares.iter().map(|share| share.take(FLOOR));
+    assert_eq!(taken.filter(Result::is_ok).count(), 40);
+    assert_eq!(budget.used.load(Ordering::Relaxed), 10 << 20);
+    assert_eq!(shares[40].refused(), Some(Spent::All));
+    assert!(budget.is_full());
+    // A connection still gets its part.
+    assert_eq!((budget.watched_share().take(FLOOR), budget.own_share().take(FLOOR)), (Ok(()), Ok(())));
+    // The next request may be larger than what is left.
+    shares[0].give_back(FLOOR / 2);
+    assert!(budget.is_full());
+    assert_eq!(shares[40].take(FLOOR), Err(Spent::All));
+    shares[0].give_back(FLOOR / 2);
+    shares[1].give_back(FLOOR);
+    assert!(!budget.is_full());
+    assert_eq!(shares[40].take(FLOOR), Ok(()));
+}
+
+/// Requests are refused then: if they were left to wait, nothing would ever end the wait.
+#[test]
+fn a_budget_of_nothing_is_full_only_while_something_is_held() {
+    let budget = Budget::new(Limits { all: 0, ..Limits::default() });
+    assert!(!budget.is_full());
+    let share = budget.share();
+    assert_eq!(share.take(1), Err(Spent::All));
+    share.take_anyway(1);
+    assert!(budget.is_full());
+    share.give_back(1);
+    assert!(!budget.is_full());
+}
+
+/// Those that hold much do not keep the others from their requests.
+#[test]
+fn peers_without_a_connection_that_hold_little_go_on() {
+    let budget = budget();
+    let (one, two, three) = (budget.share(), budget.share(), budget.share());
+    assert_eq!((one.take(4 << 20), two.take(4 << 20)), (Ok(()), Ok(())));
+    assert!(!budget.is_full());
+    assert_eq!((one.take(1), three.take(FLOOR + 1)), (Err(Spent::Peer), Err(Spent::All)));
+    assert_eq!((three.take(FLOOR), three.take(1)), (Ok(()), Err(Spent::All)));
 }
 
 #[test]

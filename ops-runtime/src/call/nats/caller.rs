@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::subject;
 use super::versions::Versions;
 use crate::call::broker::{Liveness, Workers, decode};
-use crate::call::directory::{gone, not_served};
+use crate::call::directory::{UNTOLD, gone, not_served, stopped};
 use crate::call::{
     Announcement, CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent,
 };
@@ -99,7 +99,7 @@ impl Transport for NatsCaller {
 
 impl Drop for NatsCaller {
     fn drop(&mut self) {
-        self.shared.pending.close(&gone("the caller's connection is gone"));
+        self.shared.pending.close(&stopped("the caller's connection is gone"));
     }
 }
 
@@ -224,7 +224,7 @@ async fn watch(shared: Arc<Shared>) {
     let pace = connection.pace;
     let mut beat = tokio::time::interval(pace.heartbeat);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let (mut was_up, mut looked) = (true, Instant::now());
+    let (mut was_up, mut losses, mut looked) = (true, connection.losses(), Instant::now());
     loop {
         tokio::select! {
             _ = beat.tick() => {}
@@ -236,11 +236,16 @@ async fn watch(shared: Arc<Shared>) {
             shared.liveness.pardon();
         }
         let is_up = *up.borrow_and_update();
-        if is_up && !was_up {
+        // Counted, since a connection that is back at once may be missed.
+        let is_lost = std::mem::replace(&mut losses, connection.losses()) != losses;
+        if is_lost {
+            // Before there is another: what waits for that loses no items. The aborts wait in the client.
             shared.pending.fail_subscriptions(&gone("the connection was lost, and items may be"));
+        }
+        if is_up && (is_lost || !was_up) {
             shared.ask(subject::discovery(&connection.prefix));
         }
-        if is_up && was_up {
+        if is_up && was_up && !is_lost {
             shared.workers.expire(connection.pace.lost_after);
         } else {
             shared.workers.pardon();
@@ -258,7 +263,7 @@ async fn watch(shared: Arc<Shared>) {
 fn nobody(headers: Option<&HeaderMap>, prefix: &str) -> CallError {
     let subject = headers.and_then(|headers| headers.get("Nats-Subject"));
     let operation = subject.and_then(|subject| subject::operation_of(prefix, subject.as_str()));
-    not_served(operation.as_deref().unwrap_or("unknown"))
+    not_served(operation.as_deref().unwrap_or(UNTOLD))
 }
 
 /// The link to the workers.

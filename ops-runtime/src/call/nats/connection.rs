@@ -39,8 +39,8 @@ pub(super) struct Connection {
     pub(super) up: watch::Receiver<bool>,
     /// Why `up` is false.
     trouble: Arc<Trouble>,
-    /// Counts the connections that were made, so that users see that one was lost.
-    connections: Arc<AtomicU64>,
+    /// Counts the connections that were lost, so that users see that one was.
+    losses: Arc<AtomicU64>,
     outbox: Arc<Outbox<Message>>,
     _writer: AbortOnDropHandle<()>,
 }
@@ -49,9 +49,9 @@ impl Connection {
     pub(super) async fn connect(url: &str, config: &NatsConfig) -> Result<Self, CallError> {
         let pace = config.pace();
         let (is_up, up) = watch::channel(true);
-        let connections = Arc::new(AtomicU64::new(0));
+        let losses = Arc::new(AtomicU64::new(0));
         let trouble = Arc::new(Trouble::default());
-        let (counting, noting, refusals) = (connections.clone(), trouble.clone(), Arc::new(Refusals::default()));
+        let (counting, noting, refusals) = (losses.clone(), trouble.clone(), Arc::new(Refusals::default()));
         let options = config
             .access
             .options(url)?
@@ -88,7 +88,12 @@ impl Connection {
         let outbox = Outbox::new();
         let writer = AbortOnDropHandle::new(tokio::spawn(write(client.clone(), outbox.clone())));
         let (prefix, max_announced) = (config.prefix.clone(), config.max_announced);
-        Ok(Self { client, prefix, pace, max_announced, up, trouble, connections, outbox, _writer: writer })
+        Ok(Self { client, prefix, pace, max_announced, up, trouble, losses, outbox, _writer: writer })
+    }
+
+    /// How often the connection was lost. Counted before `up` changes.
+    pub(super) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
     }
 
     /// Waits for a connection, for as long as a call may wait for one.
@@ -99,7 +104,7 @@ impl Connection {
     /// The subject on which a worker listens to a caller. It contains the connection, so that the caller notices a
     /// reconnect.
     pub(super) fn control(&self, worker: &str, number: u64, caller: &str) -> String {
-        let connection = self.connections.load(Ordering::Relaxed);
+        let connection = self.losses();
         subject::control(&self.prefix, &format!("{worker}.{connection}"), number, caller)
     }
 

@@ -56,6 +56,7 @@ mod tests {
     use crate::BoxFuture;
     use crate::call::directory::gone;
     use crate::call::{CallEvent, CallRequest, Frame, Link, PendingRequests, Unsent};
+    use crate::{Payload, ResponseEnvelope};
 
     /// Keeps what is sent; has no room for another request if `is_full`.
     #[derive(Default)]
@@ -112,5 +113,49 @@ mod tests {
         };
         let left: Vec<u64> = link.sent.lock().unwrap().iter().map(left).collect();
         assert!(left.len() == 2 && left[1] + 30 <= left[0], "{left:?}");
+    }
+
+    /// The requests that a link was given.
+    fn requested(link: &Kept) -> usize {
+        let is_request = |frame: &&Frame| matches!(frame, Frame::Event(CallEvent::Requested(_)));
+        link.sent.lock().unwrap().iter().filter(is_request).count()
+    }
+
+    #[tokio::test]
+    async fn a_subscription_that_is_read_late_asks_nobody_who_wants_no_more_requests() {
+        let link = Arc::new(Kept::default());
+        let pending = PendingRequests::resubscribing(link.clone());
+        let mut items = pending.subscribe(request(60_000)).await.unwrap();
+        pending.interrupt(&gone("lost"));
+        pending.resume();
+        pending.quiesce().await;
+        assert_eq!(items.next().await.unwrap().unwrap_err().details()["resubscribed"], true);
+        assert!(futures_util::poll!(items.next()).is_pending());
+        assert_eq!(requested(&link), 1);
+        // The next connection repeats it.
+        pending.interrupt(&gone("lost"));
+        pending.resume();
+        assert_eq!(items.next().await.unwrap().unwrap_err().details()["resubscribed"], true);
+        assert!(futures_util::poll!(items.next()).is_pending());
+        assert_eq!((requested(&link), pending.pending_count()), (2, 1));
+    }
+
+    /// The id of a request is free when its response is there, even if that was not read yet.
+    #[tokio::test]
+    async fn a_call_that_ends_leaves_another_with_its_id_alone() {
+        let link = Arc::new(Kept::default());
+        let pending = PendingRequests::new(link.clone());
+        let request = request(60_000);
+        let answer = ResponseEnvelope::local(Payload::Value(1.into()), "a.b");
+        let mut first = Box::pin(pending.call(request.clone()));
+        assert!(futures_util::poll!(&mut first).is_pending());
+        pending.respond(&request.request_id, answer.clone());
+        let mut second = Box::pin(pending.call(request.clone()));
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert_eq!(first.await.unwrap(), answer);
+        assert_eq!((pending.pending_count(), link.sent.lock().unwrap().len()), (1, 2), "it is not aborted");
+        pending.respond(&request.request_id, answer.clone());
+        assert_eq!(second.await.unwrap(), answer);
+        assert_eq!(pending.pending_count(), 0);
     }
 }

@@ -58,6 +58,17 @@ impl Slots {
         Some(slot)
     }
 
+    /// Removes a slot, unless its number is that of another request by now; true if it was there.
+    pub(super) fn remove_same(&self, number: Number, slot: &Arc<Slot>) -> bool {
+        let mut table = self.shard(number);
+        let same = table.get(&number).is_some_and(|known| Arc::ptr_eq(known, slot));
+        if same {
+            table.remove(&number);
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        same
+    }
+
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)

@@ -14,11 +14,12 @@ use self::changed::{Changed, MAX_WORKERS, look};
 use self::places::{Place, Places};
 use super::RedisConfig;
 use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, may_pass, push, refused, write};
-use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, is_id, size};
+use super::entry::{Appetite, Author, Beginning, Entries, Entry, Sequences, field, is_id, size};
 use super::keys::{FRAME, FROM};
 use super::server::Server;
 use crate::call::broker::{Liveness, Outbox, Workers, backoff, decode, unique_id, until_up};
-use crate::call::directory::{gone, not_served};
+use crate::call::directory::{UNTOLD, gone, not_served, stopped};
+use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::trouble::Trouble;
 use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
@@ -32,6 +33,9 @@ const TRIM_BYTES: usize = 4 << 20;
 
 /// Limit of fields in a worker's hash.
 const MAX_FIELDS: usize = 20_001;
+
+/// Limit of the memory of a worker's hash in the server, in multiples of the specs that are kept: those of all workers.
+const MAX_HASH: usize = 4;
 
 /// A caller for the operations of the workers.
 pub(super) struct RedisCaller {
@@ -51,6 +55,8 @@ struct Shared {
     /// Locked while a worker's operations are read: the latest read counts.
     looking: tokio::sync::Mutex<()>,
     places: Arc<Places>,
+    /// Where the stream for responses begins.
+    beginning: Beginning,
     up: watch::Sender<bool>,
     /// Why `up` is false.
     trouble: Arc<Trouble>,
@@ -76,11 +82,12 @@ impl RedisCaller {
             workers: Workers::new(config.max_announced),
             looking: Default::default(),
             places,
+            beginning: Beginning::default(),
             up: watch::Sender::new(false),
             trouble: Arc::default(),
             config,
         });
-        let at = shared.begin(&reading).await.map_err(|error| refused(&error))?;
+        let changes = shared.begin(&reading).await.map_err(|error| refused(&error))?;
         shared.up.send_replace(true);
         let told = {
             let shared = shared.clone();
@@ -96,7 +103,7 @@ impl RedisCaller {
         let changed = Arc::new(Changed::default());
         let tasks = [
             tokio::spawn(write(line, outbox, shared.id.clone(), shared.config.max_waiting, told)),
-            tokio::spawn(read(shared.clone(), reading, at, changed.clone())),
+            tokio::spawn(read(shared.clone(), reading, changes, changed.clone())),
             tokio::spawn(look(changed, look_at)),
             tokio::spawn(watch(shared.clone())),
         ];
@@ -137,7 +144,7 @@ impl Transport for RedisCaller {
 
 impl Drop for RedisCaller {
     fn drop(&mut self) {
-        self.shared.pending.close(&gone("the caller's connection is gone"));
+        self.shared.pending.close(&stopped("the caller's connection is gone"));
         // Its workers would notice its absence only after a while; this stops them at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (line, key) = (self.shared.line.clone(), self.shared.config.keys.caller(&self.shared.id));
@@ -148,19 +155,12 @@ impl Drop for RedisCaller {
     }
 }
 
-/// The positions up to which the caller has read.
-struct At {
-    answers: String,
-    /// `None` if the key of the stream has another type.
-    changes: Option<String>,
-    sequences: Sequences,
-}
-
 impl Shared {
-    /// Creates the stream for responses, and learns the operations.
-    async fn begin(&self, line: &Connection) -> RedisResult<At> {
+    /// Creates the stream for responses, and learns the operations. Returns the position from which on changes of
+    /// workers are to be read; `None` if the key of that stream has another type.
+    async fn begin(&self, line: &Connection) -> RedisResult<Option<String>> {
         let keys = &self.config.keys;
-        let answers = self.renew(line).await?.unwrap_or_else(|| "0-0".to_owned());
+        self.renew(line).await?;
         // Before the workers are read, so that no change in between is missed.
         let last = line
             .command::<Vec<Entry>>(cmd("XREVRANGE").arg(keys.changes()).arg("+").arg("-").arg("COUNT").arg(1))
@@ -174,22 +174,23 @@ impl Shared {
             Err(error) => return Err(error),
         };
         self.look_for_workers(line, true).await?;
-        Ok(At { answers, changes, sequences: Sequences::default() })
+        Ok(changes)
     }
 
-    /// Renews the stream for responses. If it was lost, creates it again and returns where it begins.
-    async fn renew(&self, line: &Connection) -> RedisResult<Option<String>> {
+    /// Renews the stream for responses. If it was lost, creates it again.
+    async fn renew(&self, line: &Connection) -> RedisResult<()> {
         let key = self.config.keys.caller(&self.id);
         let time = self.config.answers_survive.as_millis().to_string();
         let kept: i64 = line.command(cmd("PEXPIRE").arg(&key).arg(&time)).await?;
         if kept == 1 {
-            return Ok(None);
+            return Ok(());
         }
         let mut commands = pipe();
         commands.cmd("XADD").arg(&key).arg("*").arg(FROM).arg(&*self.id).cmd("PEXPIRE").arg(&key).arg(&time);
         let (begins, _): (String, i64) = line.run(&commands).await?;
+        self.beginning.set(begins);
         self.pending.fail_subscriptions(&gone("the server has lost what workers have said"));
-        Ok(Some(begins))
+        Ok(())
     }
 
     /// Learns which workers have come or gone, and reads the operations of all of them, or of the unknown ones.
@@ -231,9 +232,12 @@ impl Shared {
     async fn look_at(&self, line: &Connection, worker: &str) -> RedisResult<()> {
         let _one = self.looking.lock().await;
         let key = self.config.keys.serves(worker);
-        let said = match line.command::<usize>(cmd("HLEN").arg(&key)).await {
-            Ok(..=MAX_FIELDS) => line.command::<Vec<(Vec<u8>, Vec<u8>)>>(cmd("HGETALL").arg(&key)).await,
-            Ok(_) => Ok(Vec::new()),
+        let said = match self.is_small(line, &key).await {
+            Ok(true) => line.command::<Vec<(Vec<u8>, Vec<u8>)>>(cmd("HGETALL").arg(&key)).await,
+            Ok(false) => {
+                tracing::debug!("a worker announces more than is read");
+                Ok(Vec::new())
+            }
             Err(error) => Err(error),
         };
         let said = match said {
@@ -263,6 +267,22 @@ impl Shared {
         Ok(())
     }
 
+    /// True if a worker's hash can be read. It is read at once, and one field may be as large as the server allows. A
+    /// server that does not tell the size is trusted.
+    async fn is_small(&self, line: &Connection, key: &str) -> RedisResult<bool> {
+        if line.command::<usize>(cmd("HLEN").arg(key)).await? > MAX_FIELDS {
+            return Ok(false);
+        }
+        let most = self.config.max_announced.max(MAX_ANNOUNCED).saturating_mul(MAX_HASH);
+        // Of all fields: a sample may miss the large one.
+        let usage = cmd("MEMORY").arg("USAGE").arg(key).arg("SAMPLES").arg(0).take();
+        match line.command::<Option<usize>>(&usage).await {
+            Ok(held) => Ok(held.is_none_or(|held| held <= most)),
+            Err(error) if is_lost(&error) => Err(error),
+            Err(_) => Ok(true),
+        }
+    }
+
     /// Handles the outcome of writing a message.
     fn told(&self, message: Message, told: Told) {
         match (message, told) {
@@ -274,7 +294,7 @@ impl Shared {
             (Message::Request { number, .. }, told) => {
                 let place = self.places.all().remove(&number);
                 let error = match told {
-                    Told::Nobody => not_served(place.as_ref().map_or("unknown", |place| &place.operation)),
+                    Told::Nobody => not_served(place.as_ref().map_or(UNTOLD, |place| &place.operation)),
                     Told::Refused(error) => error,
                     _ => gone("the connection was lost when the request was sent"),
                 };
@@ -333,43 +353,49 @@ impl Shared {
     }
 }
 
-/// Reads the responses, and which workers have changed.
-async fn read(shared: Arc<Shared>, line: Connection, mut at: At, changed: Arc<Changed>) {
+/// Reads the responses, and which workers have changed since a position.
+async fn read(shared: Arc<Shared>, line: Connection, mut since: Option<String>, changed: Arc<Changed>) {
     let keys = &shared.config.keys;
     let (answers, changes) = (keys.caller(&shared.id), keys.changes());
     let (mut attempts, mut read, mut bytes) = (0, 0, 0);
-    let mut appetite = Appetite::new(BATCH);
+    let (mut at, mut sequences) = ("0-0".to_owned(), Sequences::default());
+    // The workers have been read, at the start.
+    let (mut appetite, mut has_read) = (Appetite::new(BATCH), true);
     loop {
+        // What was read of the new stream already is recognised by its numbers.
+        if let Some(begins) = shared.beginning.take() {
+            (at, read, bytes) = (begins, 0, 0);
+        }
         let mut commands = pipe();
         // Read entries are removed.
         if read >= TRIM || bytes >= TRIM_BYTES {
-            commands.cmd("XTRIM").arg(&answers).arg("MINID").arg(&at.answers).ignore();
+            commands.cmd("XTRIM").arg(&answers).arg("MINID").arg(&at).ignore();
             (read, bytes) = (0, 0);
         }
         commands.cmd("XREAD").arg("COUNT").arg(appetite.entries()).arg("BLOCK").arg(BLOCK.as_millis().to_string());
-        match &at.changes {
-            Some(read) => {
-                commands.arg("STREAMS").arg(&answers).arg(&changes).arg(&at.answers).arg(read);
+        match &since {
+            Some(since) => {
+                commands.arg("STREAMS").arg(&answers).arg(&changes).arg(&at).arg(since);
             }
             None => {
-                commands.arg("STREAMS").arg(&answers).arg(&at.answers);
+                commands.arg("STREAMS").arg(&answers).arg(&at);
             }
         }
         match line.run::<(Entries,)>(&commands).await {
             Ok((entries,)) => {
-                attempts = 0;
+                (attempts, has_read) = (0, true);
                 for (key, entries) in entries.unwrap_or_default() {
                     let Some((last, _)) = entries.last() else { continue };
                     if key == answers {
                         let now = entries.iter().map(size).sum();
                         appetite.learn(entries.len(), now);
                         (read, bytes) = (read + entries.len(), bytes + now);
-                        at.answers.clone_from(last);
+                        at.clone_from(last);
                         for entry in &entries {
-                            shared.receive(entry, &mut at.sequences);
+                            shared.receive(entry, &mut sequences);
                         }
                     } else {
-                        at.changes = Some(last.clone());
+                        since = Some(last.clone());
                         changed.add(entries.iter().filter_map(Author::of).map(|author| author.id));
                     }
                 }
@@ -382,18 +408,19 @@ async fn read(shared: Arc<Shared>, line: Connection, mut at: At, changed: Arc<Ch
                     tokio::time::sleep(backoff(attempts)).await;
                     attempts += 1;
                     match shared.begin(&line).await {
-                        Ok(begun) => {
-                            at.changes = begun.changes;
-                            // Entries that arrived meanwhile are still to be read, unless the stream is a new one.
-                            if begun.answers != "0-0" {
-                                at.answers = begun.answers;
-                            }
+                        // Responses that arrived meanwhile are still to be read.
+                        Ok(changes) => {
+                            since = changes;
                             break;
                         }
                         Err(error) => shared.trouble.note("there is no connection to the broker", refused(&error)),
                     }
                 }
                 shared.trouble.clear();
+                // The workers may be back a little later. Calls whose answers can never be read end nevertheless.
+                if std::mem::take(&mut has_read) {
+                    shared.liveness.pardon();
+                }
                 shared.up.send_replace(true);
             }
         }

@@ -252,6 +252,7 @@ pub(super) async fn write(
                         }
                     }
                     outbox.sent(bytes - left);
+                    outbox.reached(again.is_empty());
                     if again.is_empty() {
                         attempts = 0;
                     } else {
@@ -264,6 +265,7 @@ pub(super) async fn write(
                 Err(error) => {
                     tracing::debug!(error = error.category(), "messages can't be written now");
                     most = (most.min(bytes) / 2).max(LEAST);
+                    outbox.reached(false);
                     let lost: Vec<_> = batch.extract_if(..count, |message| is_request(message)).collect();
                     outbox.sent(lost.iter().map(|(_, message)| message.bytes()).sum());
                     lost.into_iter().for_each(|(_, message)| told(message, Told::Lost));

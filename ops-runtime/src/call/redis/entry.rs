@@ -1,5 +1,7 @@
 //! The entries of streams: their authors, which of them are new, and how many are read at a time.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use super::keys::FROM;
 
 /// An entry of a stream: its id, and its fields and their values in turn.
@@ -64,6 +66,11 @@ impl Appetite {
         Self { entries: most.min(FIRST), most }
     }
 
+    /// Limits the entries of a read.
+    pub(super) fn limit(&mut self, most: usize) {
+        (self.most, self.entries) = (most, self.entries.min(most));
+    }
+
     pub(super) fn entries(&self) -> usize {
         self.entries
     }
@@ -112,6 +119,28 @@ impl Sequences {
                 true
             }
         }
+    }
+}
+
+/// Where a stream begins that this side has created and reads: told by the task that creates it again when the server
+/// has lost it, to the task that reads. The reader's position may be beyond that, since a server that replaces another
+/// has a clock of its own.
+#[derive(Default)]
+pub(super) struct Beginning(Mutex<Option<String>>);
+
+impl Beginning {
+    fn new_one(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the stream was created, with this entry as its first.
+    pub(super) fn set(&self, entry: String) {
+        *self.new_one() = Some(entry);
+    }
+
+    /// Where the stream begins, if it was created since the last look.
+    pub(super) fn take(&self) -> Option<String> {
+        self.new_one().take()
     }
 }
 

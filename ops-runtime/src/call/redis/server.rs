@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
-use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisResult};
+use redis::{AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, RedisError, RedisResult};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::call::tls::Settings;
@@ -45,6 +45,20 @@ impl Server {
 
     /// Connects within a time; the connection is closed when a response takes longer than `answer`.
     pub(super) async fn connect(&self, within: Duration, answer: Duration) -> RedisResult<Made> {
+        self.make(within, answer).await.map_err(|error| self.placed(error))
+    }
+
+    /// The error of a connection that could not be made, with the host and the port of the server.
+    fn placed(&self, error: RedisError) -> RedisError {
+        if !error.is_io_error() {
+            return error;
+        }
+        let why = error.detail().map_or_else(|| format!("{}: {error}", error.category()), str::to_owned);
+        let address = self.client.get_connection_info().addr();
+        RedisError::from((ErrorKind::Io, "I/O error", format!("{address}: {why}")))
+    }
+
+    async fn make(&self, within: Duration, answer: Duration) -> RedisResult<Made> {
         let config =
             AsyncConnectionConfig::new().set_connection_timeout(Some(within)).set_response_timeout(Some(answer));
         match &self.tls {
@@ -65,7 +79,7 @@ impl Server {
 
 #[cfg(feature = "tls")]
 async fn encrypted(info: &redis::ConnectionInfo, tls: &Settings, config: AsyncConnectionConfig) -> RedisResult<Made> {
-    use redis::{ConnectionAddr, ErrorKind, RedisError};
+    use redis::ConnectionAddr;
     use rustls::pki_types::ServerName;
 
     let ConnectionAddr::Tcp(host, port) = info.addr() else {

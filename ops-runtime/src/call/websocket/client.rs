@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::header;
+use axum::http::{Uri, header};
 use futures_util::future::select;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::error::UrlError;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::{Error, protocol};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
@@ -22,7 +23,7 @@ use super::driver;
 use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
 use crate::call::budget::{Budget, Limits};
-use crate::call::directory::gone;
+use crate::call::directory::{gone, stopped};
 use crate::call::slot::Slot;
 use crate::call::tls::{self, Settings};
 use crate::call::trouble::Trouble;
@@ -138,7 +139,7 @@ impl WebSocketClient {
         if let Some(task) = task {
             let _ = task.await;
         }
-        inner.pending.close(&gone("the client was stopped"));
+        inner.pending.close(&stopped("the client was stopped"));
     }
 }
 
@@ -152,7 +153,7 @@ impl Transport for WebSocketClient {
     fn route(&self, operation: &str) -> Result<Route, CallError> {
         let inner = &self.0.inner;
         if inner.stop.is_cancelled() {
-            return Err(gone("the client was stopped"));
+            return Err(stopped("the client was stopped"));
         }
         let mut up = inner.up.subscribe();
         if *up.borrow_and_update() {
@@ -194,7 +195,7 @@ impl Drop for Handle {
         if let Some(connection) = connection {
             connection.close();
         }
-        self.inner.pending.close(&gone("the client is gone"));
+        self.inner.pending.close(&stopped("the client is gone"));
     }
 }
 
@@ -204,7 +205,7 @@ impl Inner {
     }
 
     async fn connect(&self) -> Result<Stream, CallError> {
-        let mut request = self.url.as_str().into_client_request().map_err(|error| refused(&error))?;
+        let mut request = self.url.as_str().into_client_request().map_err(|error| refused(&self.url, &error))?;
         request.headers_mut().extend(self.config.headers.clone());
         let settings = protocol::WebSocketConfig::default()
             .read_buffer_size(32 << 10)
@@ -214,11 +215,11 @@ impl Inner {
             if let Some(source) = &self.config.token_source {
                 request.headers_mut().insert(header::AUTHORIZATION, bearer(&source().await?)?);
             }
-            open(request, settings, self.tls.clone()).await.map_err(|error| refused(&error))
+            open(request, settings, self.tls.clone()).await.map_err(|error| refused(&self.url, &error))
         };
         match tokio::time::timeout(self.config.connect_timeout, opening).await {
             Ok(opened) => opened,
-            Err(_) => Err(gone("the hub does not answer")),
+            Err(_) => Err(gone(format!("the hub{} does not answer", place(&self.url)))),
         }
     }
 
@@ -228,7 +229,7 @@ impl Inner {
             Some(handler) => handler.budget().clone(),
             None => Budget::new(Limits::default()),
         };
-        let share = budget.share();
+        let share = budget.own_share();
         let auth = if self.config.trusts_hub { PeerAuth::trusted() } else { PeerAuth::anonymous() };
         let connection = Arc::new(Connection::new(Parts {
             outbox: self.outbox.clone(),
@@ -281,7 +282,7 @@ impl Inner {
         tracing::debug!(why, "the connection to the hub has ended");
         connection.close();
         self.connection().take();
-        self.pending.interrupt(&CallError::new(ErrorCode::Aborted, format!("the connection was lost: {why}")));
+        self.pending.interrupt(&gone(format!("the connection was lost: {why}")));
         driver::close(&mut stream, code).await;
         if !was_open && !self.stop.is_cancelled() {
             self.note_silence();
@@ -362,8 +363,20 @@ async fn open(request: Request, settings: protocol::WebSocketConfig, _: Option<S
     Ok(stream)
 }
 
-/// Why the hub cannot be reached; the error contains nothing of the request.
-fn refused(error: &Error) -> CallError {
+/// Where a hub is, without the credentials and the query of its URL.
+fn place(url: &str) -> String {
+    let url = url.parse::<Uri>().unwrap_or_default();
+    match (url.host(), url.port_u16()) {
+        (Some(host), Some(port)) => format!(" at {host}:{port}"),
+        (Some(host), None) => format!(" at {host}"),
+        (None, _) => String::new(),
+    }
+}
+
+/// Why the hub cannot be reached; the error contains nothing of the request but the host and the port.
+fn refused(url: &str, error: &Error) -> CallError {
+    let unreached =
+        |why: &dyn fmt::Display| CallError::execution(format!("the hub{} can't be reached: {why}", place(url)));
     match error {
         Error::Http(response) => {
             // One line of text is the hub's reason; a proxy may have sent anything.
@@ -377,7 +390,27 @@ fn refused(error: &Error) -> CallError {
             };
             CallError::new(code, format!("the hub refuses: HTTP {}{said}", response.status()))
         }
-        Error::Io(error) => CallError::execution(format!("the hub can't be reached: {error}{}", tls::advice(error))),
-        error => CallError::execution(format!("the hub can't be reached: {error}")),
+        Error::Io(error) => unreached(&format_args!("{error}{}", tls::advice(error))),
+        Error::Url(UrlError::UnsupportedUrlScheme) => unreached(&"its URL begins with neither `ws://` nor `wss://`"),
+        error => unreached(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn errors_name_the_hub_without_its_credentials() {
+        for (url, told) in [
+            ("ws://ann:hush@127.0.0.1:1/ops?key=hush", "the hub at 127.0.0.1:1 can't be reached: Connection refused"),
+            (
+                "http://ann:hush@127.0.0.1/ops?key=hush",
+                "the hub at 127.0.0.1 can't be reached: its URL begins with neither `ws://` nor `wss://`",
+            ),
+        ] {
+            let error = WebSocketClient::connect(url, WebSocketConfig::new()).await.map(drop).unwrap_err();
+            assert!(error.message().starts_with(told) && !error.message().contains("hush"), "{url}: {error}");
+        }
     }
 }

@@ -34,6 +34,9 @@ const PART: usize = 256 << 10;
 /// How long a peer that has reached its limit is not read: its next frames may be those that release memory.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// How often such a peer is looked at: it is woken by what it releases itself, but not by what others release.
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// How long a peer that does not read is not read: it may wait for the same of us, and then one of both must go on.
 const STALL: Duration = Duration::from_secs(1);
 
@@ -106,8 +109,8 @@ struct Driver<'a, S> {
     heard: Instant,
     /// True if the socket accepts no more: then the peer makes room by reading.
     blocked: bool,
-    /// Until when the peer is not read because it has reached its limit.
-    pause: Option<Pin<Box<Sleep>>>,
+    /// Since when the peer is not read because it has reached its limit, and when to look again.
+    pause: Option<(Instant, Pin<Box<Sleep>>)>,
     /// Of a peer that does not read. Then what it sends does not count as a sign of life, only that it reads does.
     stall: Option<Stall>,
     heartbeat: Duration,
@@ -191,9 +194,12 @@ impl<S: Socket> Driver<'_, S> {
             self.pause = None;
             return true;
         }
-        let pause = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(PAUSE)));
-        if pause.as_mut().poll(task).is_ready() {
+        let (since, again) = self.pause.get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(AGAIN))));
+        if since.elapsed() >= PAUSE {
             return true;
+        }
+        while again.as_mut().poll(task).is_ready() {
+            again.as_mut().reset(Instant::now() + AGAIN);
         }
         if self.stall.is_none() {
             // We did not read, so the peer was not silent.

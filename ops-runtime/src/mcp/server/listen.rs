@@ -15,7 +15,8 @@ const MAX_HEAD: usize = 64 * 1024;
 
 impl McpService {
     /// Listens on an address and serves it over HTTP/1.1, as long as the future is polled, or until the token of
-    /// [`with_cancel`](Self::with_cancel) is cancelled.
+    /// [`with_cancel`](Self::with_cancel) is cancelled. Then idle connections are closed, and the others after the
+    /// response to their request.
     ///
     /// Use it for a server that serves nothing else; otherwise mount the service beside the rest. The server's options
     /// limit the number of connections, the time for the head of a request (an idle connection is closed after that,

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::call::CallHandler;
 use ops_runtime::envelope::ResponseMeta;
-use ops_runtime::{CallError, CallOptions, ErrorCode};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{CallError, CallOptions, ErrorCode, Registry};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Set, ann, eventually};
@@ -117,6 +120,26 @@ pub(crate) async fn repairs_are_told<H: Harness>() {
     assert_eq!(told, ["/n", "/extra"], "{:?}", envelope.warnings);
 }
 
+/// A caller in another process knows nothing of the binding, and so not that a part of the input is the body of a request.
+pub(crate) async fn bodies_of_requests<H: Harness>() {
+    let properties = json!({ "id": { "type": "integer", "readOnly": true }, "name": { "type": "string" } });
+    let pet = json!({ "type": "object", "required": ["id", "name"], "properties": properties });
+    let input = json!({ "type": "object", "required": ["body"], "properties": { "body": pet } });
+    let http = HttpBinding::new("POST", "/pets").with_bodies(const { &[HttpBody::new("application/json")] });
+    let spec = OperationSpec::mutation("pets.add").with_input(Schema::from(input)).with_http(http);
+    let registry = Registry::new();
+    registry.register(Registration::new(spec, Handler::dynamic(|input, _| async move { Ok(input) }))).unwrap();
+    let harness = H::start().await;
+    let worker = harness.worker(CallHandler::new(registry)).await;
+    let remote = harness.caller().await;
+    eventually("the operation is announced", || !remote.list().is_empty()).await;
+    let input = json!({ "body": { "name": "Tom" } });
+    assert_eq!(remote.call("pets.add", input.clone()).await.unwrap().data, input);
+    let error = remote.call("pets.add", json!({ "body": {} })).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::ValidationError);
+    drop(worker);
+}
+
 pub(crate) async fn nested_calls<H: Harness>() {
     let set = Set::<H>::start().await;
     let outer = set.remote.execute::<Outer>(OuterInput { milliseconds: 1 }).await.unwrap();
@@ -164,7 +187,7 @@ pub(crate) async fn nobody_serves_it<H: Harness>() {
     let options = || CallOptions::new().with_timeout(Duration::from_secs(100));
     let error = set.remote.call_with("test.lost", json!({}), options()).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::OperationNotFound, "{error}");
-    assert_eq!(error.details()["operationId"], "test.lost");
+    assert_eq!((&error.details()["operationId"], error.is_retryable()), (&json!("test.lost"), false));
     let error = set.remote.stream_with("lost.stream", json!({}), options()).await.err().unwrap();
     assert_eq!(*error.code(), ErrorCode::OperationNotFound);
     assert!(started.elapsed() < Duration::from_secs(50), "it waited for the deadline");

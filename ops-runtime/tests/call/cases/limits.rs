@@ -53,7 +53,8 @@ pub(crate) async fn a_cancelled_call_is_aborted<H: Harness>() {
     let call = tokio::spawn(async move { remote.execute_with::<Wait>(input, options).await });
     eventually("the handler runs", || set.probe.alive() == 1).await;
     cancel.cancel();
-    assert_eq!(*call.await.unwrap().unwrap_err().code(), ErrorCode::Aborted);
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (&ErrorCode::Aborted, false), "{error:?}");
     set.settled().await;
 }
 
@@ -83,6 +84,7 @@ pub(crate) async fn a_worker_that_stops_finishes<H: Harness>() {
     eventually("nothing is announced", || remote.list().is_empty()).await;
     let error = remote.execute::<About>(AboutInput {}).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::OperationNotFound, "{error}");
+    assert_eq!((error.message(), error.is_retryable()), ("no worker serves the operation now: `test.about`", true));
     assert_eq!((remote.pending_count(), probe.alive()), (0, 0));
     drop(harness);
 }

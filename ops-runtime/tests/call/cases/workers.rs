@@ -56,7 +56,7 @@ pub(crate) async fn killed_with_calls_in_flight<H: Harness>() {
     worker.kill().await;
     for call in calls {
         let error = call.await.unwrap().unwrap_err();
-        assert_eq!(*error.code(), ErrorCode::Aborted, "{error}");
+        assert_eq!((error.code(), error.is_retryable()), (&ErrorCode::Aborted, true), "{error:?}");
     }
     assert_eq!(remote.pending_count(), 0);
     eventually("no handler is left", || probe.alive() == 0).await;
@@ -108,6 +108,7 @@ pub(crate) async fn announced_later<H: Harness>() {
     eventually("it is withdrawn", || remote.list().is_empty()).await;
     let error = remote.call("late.operation", json!(null)).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::OperationNotFound);
+    assert_eq!((error.message(), error.is_retryable()), ("no worker serves the operation now: `late.operation`", true));
     worker.stop().await;
 }
 

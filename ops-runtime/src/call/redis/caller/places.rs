@@ -29,7 +29,7 @@ pub(super) struct Place {
     pub(super) operation: Text,
     /// Its entry in the stream; `None` until it is written.
     pub(super) entry: Option<String>,
-    /// Since when it is known to be gone from the stream.
+    /// Since when it is known to be gone from the stream, while no worker reports it.
     gone: Option<Instant>,
     /// Since when the server refuses the lookup for a permanent reason.
     refused: Option<Instant>,
@@ -75,8 +75,15 @@ impl Shared {
     pub(super) async fn give_up(&self) -> RedisResult<()> {
         let lost_after = self.config.pace().lost_after;
         let silent = self.liveness.silent(&self.pending, lost_after);
-        let silent: Vec<Number> = silent.iter().filter_map(RequestId::number).collect();
-        self.places.all().retain(|number, _| self.pending.has(*number));
+        let mut silent: Vec<Number> = silent.iter().filter_map(RequestId::number).collect();
+        silent.sort_unstable_by_key(|Number(number)| *number);
+        self.places.all().retain(|number, place| {
+            if silent.binary_search_by_key(&number.0, |Number(number)| *number).is_err() {
+                // A worker has reported it since, or none can yet: a later silence has a time of its own.
+                place.gone = None;
+            }
+            self.pending.has(*number)
+        });
         let places = self.places.next(&silent);
         for number in silent {
             // A worker may have started it just before it was gone, and reports it soon.

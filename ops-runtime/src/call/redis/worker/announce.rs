@@ -8,7 +8,7 @@ use redis::streams::StreamInfoConsumersReply;
 use redis::{RedisResult, Value, cmd, pipe};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{LEASES, Shared};
+use super::shared::{LEASES, Shared};
 use crate::call::Announcement;
 use crate::call::redis::connection::may_pass;
 use crate::call::redis::keys::{FROM, GROUP};

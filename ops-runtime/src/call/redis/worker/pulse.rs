@@ -5,21 +5,26 @@ use std::sync::atomic::Ordering;
 
 use redis::{RedisResult, Value, cmd, pipe};
 
-use super::{Shared, lock, now};
+use super::shared::{Shared, lock, now};
 use crate::call::Announcement;
 use crate::call::broker::FIRST_WORD;
 use crate::call::redis::connection::refused;
+use crate::call::redis::entry::Appetite;
 use crate::model::random;
 
 /// Once in so many heartbeats, the consumers of lost workers are looked for, in one stream: the server lists all consumers
 /// of a stream at once, and there may be many.
 const LOOKING: u64 = 60;
 
+/// How many requests are taken over at a time.
+const CLAIMED: usize = 256;
+
 /// Sends heartbeats, and reports running requests.
 pub(super) async fn pulse(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(FIRST_WORD.min(shared.config.pace.heartbeat));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut beat = tokio::time::Instant::now();
+    let mut claims = Appetite::new(CLAIMED);
     // Not from zero, so that workers that began together look at different streams.
     let mut beats = random::number();
     loop {
@@ -30,7 +35,7 @@ pub(super) async fn pulse(shared: Arc<Shared>) {
         if all {
             beat = tokio::time::Instant::now() + shared.config.pace.heartbeat;
             beats = beats.wrapping_add(1);
-            match shared.beat(beats).await {
+            match shared.beat(beats, &mut claims).await {
                 Ok(()) => shared.trouble.clear(),
                 Err(error) => {
                     shared.trouble.note("the server can't be told that the worker is there", refused(&error));
@@ -41,7 +46,7 @@ pub(super) async fn pulse(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    async fn beat(&self, beats: u64) -> RedisResult<()> {
+    async fn beat(&self, beats: u64, claims: &mut Appetite) -> RedisResult<()> {
         let _one = self.announcing.lock().await;
         let keys = &self.config.keys;
         if self.stop.is_cancelled() {
@@ -71,7 +76,7 @@ impl Shared {
         if kept.contains(&false) || self.untold.load(Ordering::Relaxed) {
             self.publish(Announcement::new(), true).await?;
         }
-        self.take_over().await?;
+        self.take_over(beats, claims).await?;
         // The server may forbid it, and nothing else depends on it.
         if beats.is_multiple_of(LOOKING)
             && let Err(error) = self.remove_lost_consumers(beats / LOOKING).await

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::call::directory::{gone, not_served};
 use crate::call::websocket::connection::{Connection, Stage};
 use crate::call::{Directory, Remote, Route, Transport, TransportInfo};
-use crate::{CallError, ErrorCode, Identity, SpecRef};
+use crate::{CallError, Identity, SpecRef};
 
 /// State shared by the connections of a hub.
 pub(super) struct Shared {
@@ -47,7 +47,7 @@ impl Drop for Registered {
         let peer = self.shared.peers().remove(&self.id);
         if let Some(peer) = peer {
             peer.connection.close();
-            peer.connection.pending.close(&CallError::new(ErrorCode::Aborted, "the connection was lost"));
+            peer.connection.pending.close(&gone("the connection was lost"));
         }
     }
 }
