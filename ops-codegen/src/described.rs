@@ -15,6 +15,10 @@ mod example;
 /// The names of a module.
 #[derive(Debug, Default)]
 pub struct Described {
+    /// The name that a program is likely to give the module.
+    pub module: String,
+    /// The trait whose methods run the operations; `None` without operations.
+    pub methods: Option<String>,
     /// The names of operations, by their ids.
     pub operations: BTreeMap<String, Operation>,
     /// The named types, by the places of their schemas: `/$defs/Pet`, `/operations/shop.showPet/input`.
@@ -26,6 +30,8 @@ pub struct Described {
 pub struct Operation {
     /// The struct that is the operation.
     pub name: String,
+    /// The method that runs it.
+    pub method: String,
     /// The type of its input.
     pub input: String,
     /// The type of its output.
@@ -61,7 +67,11 @@ pub fn describe(api: &Api) -> Described {
     let settings = Settings { methods: true, ..Settings::default() };
     let source = Source::new(&api.definitions, &mut Vec::new());
     let module = module(api, &source, &settings, &mut Vec::new(), &mut Faults::default());
-    let mut described = Described::default();
+    let mut described = Described {
+        module: example::module_name(&module.file),
+        methods: module.methods.clone(),
+        ..Described::default()
+    };
     for operation in &module.operations {
         let (input, output) = (public(&module, &operation.input), public(&module, &operation.output));
         let import = module.methods.as_ref().map(|name| {
@@ -69,7 +79,8 @@ pub fn describe(api: &Api) -> Described {
             format!("use {namespace}::{name};\n")
         });
         let example = import.unwrap_or_default() + &example::call(&module, operation);
-        let names = Operation { name: operation.name.clone(), input, output, example };
+        let (name, method) = (operation.name.clone(), operation.method.clone());
+        let names = Operation { name, method, input, output, example };
         described.operations.insert(operation.spec.id.to_string(), names);
     }
     for item in &module.types.items {

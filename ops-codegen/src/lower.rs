@@ -10,6 +10,7 @@ mod default;
 mod depth;
 mod direction;
 mod finish;
+mod fold;
 mod object;
 mod order;
 mod recursion;
@@ -20,7 +21,7 @@ mod source;
 mod union;
 mod view;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use ops_runtime::spec::Diagnostic;
@@ -58,13 +59,20 @@ pub(crate) struct Site {
     pub(crate) hint: String,
     pub(crate) pointer: String,
     pub(crate) depth: usize,
+    /// The definition that the schema is, `null` aside.
+    definition: Option<String>,
     /// True if the schema's `oneOf` lists the successes of an operation, one for each status or content type.
     by_status: bool,
 }
 
 impl Site {
     pub(crate) fn new(hint: impl Into<String>, pointer: impl Into<String>) -> Self {
-        Self { hint: hint.into(), pointer: pointer.into(), depth: 0, by_status: false }
+        Self { hint: hint.into(), pointer: pointer.into(), depth: 0, definition: None, by_status: false }
+    }
+
+    /// The place of a definition.
+    pub(crate) fn of(name: &str) -> Self {
+        Self { definition: Some(name.to_owned()), ..Self::new(name, format!("/$defs/{}", escaped(name))) }
     }
 
     /// The place of the output of an operation whose successes differ.
@@ -86,7 +94,7 @@ impl Site {
             pointer.push_str(&escaped(key));
         }
         let hint = format!("{}{}", self.hint, upper_camel(hint));
-        Self { hint, pointer, depth: self.depth + 1, by_status: false }
+        Self { hint, pointer, depth: self.depth + 1, definition: None, by_status: false }
     }
 
     /// The same place, one step further.
@@ -116,6 +124,10 @@ pub(crate) struct Lowering<'a> {
     customs: BTreeMap<String, Option<Type>>,
     queue: VecDeque<(ItemId, String)>,
     views: BTreeMap<String, Rc<View>>,
+    /// The definitions that have no view because two of their unions are too large together.
+    too_large: BTreeSet<String>,
+    /// What each of their heirs has of them, by the names of both.
+    of_heirs: BTreeMap<(String, String), Rc<View>>,
     /// The definitions whose views are being made, the outermost first.
     open: Vec<String>,
     budget: usize,
@@ -132,6 +144,8 @@ impl<'a> Lowering<'a> {
             customs: BTreeMap::new(),
             queue: VecDeque::new(),
             views: BTreeMap::new(),
+            too_large: BTreeSet::new(),
+            of_heirs: BTreeMap::new(),
             open: Vec::new(),
             budget: source.size().saturating_mul(BUDGET.1).saturating_add(BUDGET.0),
             diagnostics: Vec::new(),
@@ -176,7 +190,7 @@ impl<'a> Lowering<'a> {
     fn drain(&mut self) {
         while let Some((id, name)) = self.queue.pop_front() {
             let Some(schema) = self.source.get(&name) else { continue };
-            let site = Site::new(name.clone(), format!("/$defs/{}", escaped(&name)));
+            let site = Site::of(&name);
             let lowered = self.shape(schema, &site);
             let shape = match lowered {
                 Lowered::Type(type_) => Shape::Alias(type_),
@@ -240,6 +254,7 @@ impl<'a> Lowering<'a> {
         }
         if let Some((reference, nullable)) = self.sole_reference(object)
             && !self.adds_conditionally(object)
+            && !site.definition.as_deref().is_some_and(|name| self.is_heir(name, &reference))
         {
             let type_ = self.reference(&reference, site);
             return Lowered::Type(if nullable { type_.nullable() } else { type_ });
@@ -247,7 +262,7 @@ impl<'a> Lowering<'a> {
         if is_flat(object) && !has_conditions(object) {
             return self.view(object, site);
         }
-        match self.flatten(object, 0) {
+        match self.flatten_of(site.definition.as_deref(), object, 0) {
             Ok(view) => self.view(&view, site),
             Err(clash) => self.any(site, &clash.0),
         }
@@ -315,7 +330,7 @@ impl<'a> Lowering<'a> {
         if let Some(id) = self.by_name.get(name) {
             return *id;
         }
-        let site = Site::new(name, format!("/$defs/{}", escaped(name)));
+        let site = Site::of(name);
         let id = self.add(Shape::Pending, &site, None);
         if let Some(item) = self.types.items.get_mut(id) {
             item.subject = format!("The definition `{name}`.");

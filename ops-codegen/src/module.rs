@@ -283,6 +283,7 @@ fn name_all(
             let pointer = format!("/operations/{}", pointer::escaped(&spec.id));
             clash(diagnostics, &pointer, &wish, &name);
         }
+        root.leave_name(&wish, &mut types);
         for type_ in [&root.input, &root.output].into_iter().chain(&root.errors) {
             name_reached(type_, &mut types, &mut named, &mut scope, diagnostics);
         }

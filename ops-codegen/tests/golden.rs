@@ -454,11 +454,18 @@ fn types_may_hold_themselves() {
 
 #[test]
 fn bases_are_part_of_their_heirs() {
-    use golden::all_of::{Grandchild, Heir, Holder, Just};
+    use golden::all_of::{Animal, Bird, Grandchild, Heir, Herb, Holder, Just, Plant, Tree};
     let _: Heir = round_trip(json!({ "id": 1, "kind": "heir", "name": "x" }));
     let _: Grandchild = round_trip(json!({ "id": 1, "kind": "heir", "name": "x", "toys": [] }));
     let holder = Holder { base: Some(Just { id: 1, kind: None }), maybe: None };
     assert_eq!(serde_json::to_value(holder).unwrap(), json!({ "base": { "id": 1 } }));
+    // Those that list their heirs, too; one heir, and two with a base between.
+    let bird: Animal = round_trip(json!({ "type": "Bird", "wings": 2 }));
+    assert_eq!(bird, Bird { type_: "Bird".to_owned(), wings: Some(2) });
+    let tree: Plant = round_trip(json!({ "kind": "Tree", "rings": 3 }));
+    assert_eq!(tree, Plant::Tree(Tree { kind: "Tree".to_owned(), rings: Some(3) }));
+    let herb: Plant = round_trip(json!({ "kind": "Herb", "leaves": 4 }));
+    assert_eq!(herb, Plant::Herb(Herb { kind: "Herb".to_owned(), leaves: Some(4) }));
 }
 
 #[test]

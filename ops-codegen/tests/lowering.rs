@@ -1,6 +1,9 @@
 //! Schemas and the types that they become.
 #![allow(clippy::unwrap_used)]
 
+#[path = "lowering/unions.rs"]
+mod unions;
+
 use ops_codegen::{Generated, Generator};
 use ops_runtime::binding::{Binding, HttpBinding};
 use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec};
@@ -240,134 +243,6 @@ fn the_default_of_what_only_requests_have_is_told() {
     } });
     let definitions = vec![("Pin", json!({ "type": "integer", "writeOnly": true, "default": 0 }))];
     assert_eq!(fields(definitions, user), ["retries: i64", "password: Option<String>", "pin: Option<Pin>"]);
-}
-
-/// An object with these required properties, which are texts.
-fn object(required: &[&str]) -> Value {
-    let properties: serde_json::Map<String, Value> =
-        required.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
-    json!({ "type": "object", "required": required, "properties": properties })
-}
-
-/// A union of definitions by a property, whose values are their names in lower case.
-fn tagged(property: &str, variants: &[&str]) -> Value {
-    let target = |name: &str| format!("#/$defs/{name}");
-    let list: Vec<Value> = variants.iter().map(|name| json!({ "$ref": target(name) })).collect();
-    let mapping: serde_json::Map<String, Value> =
-        variants.iter().map(|name| (name.to_lowercase(), target(name).into())).collect();
-    json!({ "oneOf": list, "discriminator": { "propertyName": property, "mapping": mapping } })
-}
-
-/// The keys of a mapping are texts, whatever the property is.
-#[test]
-fn tags_that_are_no_texts_are_those_of_the_variants() {
-    let to = |name: &str| format!("#/$defs/{name}");
-    let variant = |own: &str, kind: &Value, required: &Value| {
-        let properties = json!({ "petType": kind, own: {} });
-        json!({ "type": "object", "properties": properties, "required": required })
-    };
-    let is = |value: Value| json!({ "const": value });
-    let of = |values: Value| json!({ "type": "integer", "enum": values });
-    for (keys, [cat, dog], required, expected) in [
-        (["1", "2"], [is(json!(1)), is(json!(2))], json!(["petType"]), ["1 => Cat,", "2 => Dog,"]),
-        // A server that has a default for the property does not require it.
-        (["1", "2"], [is(json!(1)), is(json!(2))], json!([]), ["1 => Cat,", "2 => Dog,"]),
-        (["True", "False"], [is(json!(true)), is(json!(false))], json!([]), ["true => Cat,", "false => Dog,"]),
-        // Both have the property of a common base.
-        (["1", "2"], [of(json!([1, 2])), of(json!([1, 2]))], json!(["petType"]), ["1 => Cat,", "2 => Dog,"]),
-        // Keys that spell no value of the property.
-        (["x", "y"], [of(json!([1])), of(json!([2]))], json!(["petType"]), ["1 => Cat,", "2 => Dog,"]),
-        // Of texts, the mapping counts.
-        (["x", "y"], [is(json!("a")), is(json!("b"))], json!(["petType"]), ["\"x\" => X,", "\"y\" => Y,"]),
-    ] {
-        let mapping: serde_json::Map<String, Value> =
-            keys.iter().zip(["Cat", "Dog"]).map(|(key, name)| ((*key).to_owned(), to(name).into())).collect();
-        let list = [json!({ "$ref": to("Cat") }), json!({ "$ref": to("Dog") })];
-        let union = json!({ "oneOf": list, "discriminator": { "propertyName": "petType", "mapping": mapping } });
-        let definitions = vec![
-            ("Cat", variant("lives", &cat, &required)),
-            ("Dog", variant("barks", &dog, &required)),
-            ("Pet", union),
-        ];
-        let source = generate(definitions, json!({ "$ref": "#/$defs/Pet" })).source;
-        let (_, table) =
-            source.split_once("ops::tagged!(super::Pet[\"petType\"] {").unwrap_or_else(|| panic!("{source}"));
-        let lines: Vec<&str> = table.lines().map(str::trim).skip(1).take(2).collect();
-        assert_eq!(lines, expected, "{keys:?}");
-    }
-}
-
-/// The values that a variant lists conform to its schema; its name does, where it lists none.
-#[test]
-fn tags_without_a_mapping_are_those_that_the_variants_list() {
-    let of = |values: Value| json!({ "type": "string", "enum": values });
-    let any = || json!({ "type": "string" });
-    let by_name = ["\"v1/Cat\" => V1Cat,", "\"v1/Dog\" => V1Dog,"];
-    let cases: [(Value, Value, Value, &[&str]); 8] = [
-        (of(json!(["cat"])), of(json!(["dog"])), json!([]), &["\"cat\" => Cat,", "\"dog\" => Dog,"]),
-        (of(json!(["cat", null])), of(json!(["dog"])), json!([]), &["\"cat\" => Cat,", "\"dog\" => Dog,"]),
-        (of(json!(["a", "b"])), of(json!(["c"])), json!([]), &["\"a\" | \"b\" => V1Cat,", "\"c\" => C,"]),
-        (any(), any(), json!(["kind"]), &by_name),
-        // Both have the property of a common base.
-        (of(json!(["v1/Cat", "v1/Dog"])), of(json!(["v1/Cat", "v1/Dog"])), json!(["kind"]), &by_name),
-        // The base has more variants than the union.
-        (of(json!(["v1/Cat", "v1/Dog", "Cow"])), of(json!(["v1/Cat", "v1/Dog", "Cow"])), json!([]), &by_name),
-        (of(json!(["cat", "dog"])), of(json!(["cat", "dog"])), json!([]), &[]),
-        (of(json!(["cat", "any"])), of(json!(["dog", "any"])), json!([]), &[]),
-    ];
-    for (cat, dog, required, expected) in cases {
-        let variant = |own: &str, kind: &Value| {
-            let properties = json!({ "kind": kind, own: {} });
-            json!({ "type": "object", "properties": properties, "required": required })
-        };
-        let list = [json!({ "$ref": "#/$defs/v1~1Cat" }), json!({ "$ref": "#/$defs/v1~1Dog" })];
-        let definitions = vec![
-            ("v1/Cat", variant("lives", &cat)),
-            ("v1/Dog", variant("barks", &dog)),
-            ("Pet", json!({ "oneOf": list, "discriminator": { "propertyName": "kind" } })),
-        ];
-        let source = generate(definitions, json!({ "$ref": "#/$defs/Pet" })).source;
-        let table = source.split_once("ops::tagged!(super::Pet[\"kind\"] {").map_or("", |(_, table)| table);
-        let lines: Vec<&str> = table.lines().map(str::trim).skip(1).take(expected.len()).collect();
-        assert_eq!(lines, expected, "{source}");
-        assert_eq!(table.is_empty(), expected.is_empty(), "{source}");
-    }
-}
-
-/// Else a variant that has a few properties more would be taken for the likelier one, and lose the others.
-#[test]
-fn a_union_by_a_property_is_as_likely_as_its_variants() {
-    let mut dog = object(&["petType"]);
-    dog["properties"]["barks"] = json!({ "type": "boolean" });
-    let definitions = vec![
-        ("Cat", object(&["petType", "lives"])),
-        ("Dog", dog),
-        ("Pet", tagged("petType", &["Cat", "Dog"])),
-        ("Note", object(&["name"])),
-    ];
-    let any = json!({ "oneOf": [{ "$ref": "#/$defs/Note" }, { "$ref": "#/$defs/Pet" }] });
-    let source = generate(definitions, any).source;
-    let shapes = r#"Object["petType"] | Object["petType", "lives"] | Object["petType"; "barks"] => Pet,"#;
-    assert!(source.contains(shapes), "{source}");
-}
-
-/// The default of a union in a union, whose variant has the tags of both.
-#[test]
-fn a_default_keeps_the_tags_that_its_variant_declares() {
-    let definitions = vec![
-        ("Card", object(&["category", "method", "number"])),
-        ("Bank", object(&["method"])),
-        ("Refund", object(&["category"])),
-        ("Payment", tagged("method", &["Card", "Bank"])),
-        ("Event", tagged("category", &["Payment", "Refund"])),
-    ];
-    let of = |default: Value| {
-        let last = json!({ "allOf": [{ "$ref": "#/$defs/Event" }], "default": default });
-        fields(definitions.clone(), json!({ "type": "object", "properties": { "last": last } })).concat()
-    };
-    assert_eq!(of(json!({ "category": "payment", "method": "card", "number": "1" })), "last: Event");
-    assert_eq!(of(json!({ "category": "payment", "method": "bank" })), "last: Event");
-    assert_eq!(of(json!({ "category": "payment", "method": "card" })), "last: Option<Event>");
 }
 
 #[test]

@@ -59,6 +59,34 @@ fn callers_say_null_where_they_may_have_to() {
     }
 }
 
+/// A server of ours calls the body of a call by id as the function calls its input.
+#[test]
+fn a_body_keeps_its_name() {
+    let weight = json!({ "type": "object", "required": ["grams"], "properties": { "grams": { "type": "integer" } } });
+    let body = |name: &str| {
+        let schema = json!({ "$ref": format!("#/components/schemas/{name}") });
+        json!({ "required": true, "content": { "application/json": { "schema": schema } } })
+    };
+    let done = json!({ "204": { "description": "x" } });
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+        "paths": {
+            "/weigh": { "post": { "operationId": "weigh", "requestBody": body("WeighInput"), "responses": done } },
+            "/send": { "post": { "operationId": "send", "requestBody": body("Parcel"), "responses": done } },
+        },
+        "components": { "schemas": { "WeighInput": weight, "Parcel": weight } },
+    });
+    let (api, _) = read(&document, &ReadOptions::new().with_namespace("api")).unwrap();
+    let generated = Generator::new().generate(&api);
+    assert!(generated.diagnostics.is_empty(), "{:?}", generated.diagnostics);
+    let structs = generated.source.lines().filter_map(|line| line.strip_prefix("pub struct "));
+    let mut structs: Vec<&str> = structs.filter_map(|rest| rest.strip_suffix(" {")).collect();
+    structs.sort_unstable();
+    assert_eq!(structs, ["Parcel", "SendInput", "WeighInput", "WeighRequest"]);
+    assert!(generated.source.contains("pub body: WeighInput,"), "{}", generated.source);
+    assert!(generated.source.contains("type Input = WeighRequest;"), "{}", generated.source);
+}
+
 #[test]
 fn a_pattern_that_asks_for_nothing_is_an_error() {
     let (api, _) = read(&document("post", "application/json"), &ReadOptions::new().with_namespace("api")).unwrap();

@@ -358,3 +358,16 @@ fn diagnostics_say_where_in_the_text() {
     let error = mcp::load("dir/y.json", &source, &ReadOptions::new()).unwrap_err();
     assert_eq!(error.document.as_deref(), Some("dir/y.json"));
 }
+
+/// What such a reference means depends on the tool that it is in.
+#[test]
+fn a_recursive_reference_leads_to_the_root_of_its_own_tool() {
+    let tool = |name: &str, property: &str| {
+        let node = json!({ "type": "object", "properties": { "next": { "$recursiveRef": "#" } } });
+        let properties = json!({ property: { "$ref": "#/$defs/Node" } });
+        json!({ "name": name, "inputSchema": { "type": "object", "properties": properties, "$defs": { "Node": node } } })
+    };
+    let (api, _) = read(&json!({ "tools": [tool("first", "alpha"), tool("second", "beta")] }));
+    let next = definitions(&api).into_iter().filter_map(|(_, schema)| schema.pointer("/properties/next/$ref").cloned());
+    assert_eq!(next.collect::<Vec<Value>>(), [json!("#/$defs/first_input"), json!("#/$defs/second_input")]);
+}

@@ -151,3 +151,27 @@ fn lists_of_tools_are_read_as_well() {
     let path = |name: &str| folder.0.join(name).display().to_string();
     assert_eq!(told, [(path("mcp/a b.json").as_str(), "/tools/1"), (path("other.json").as_str(), "")]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_document() {
+    let folder = Folder::new("pipe", &[("a.yaml", API)]);
+    let pipe = folder.0.join("pipe.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (done, read) = std::sync::mpsc::channel();
+    let path = folder.0.clone();
+    std::thread::spawn(move || _ = done.send(openapi::load_dir(path, &ReadOptions::new())));
+    let directory = read.recv_timeout(std::time::Duration::from_secs(20)).expect("it ends").unwrap();
+    assert_eq!(directory.apis.len(), 1);
+    let told: Vec<_> = directory.diagnostics.iter().map(|d| (d.document.as_deref().unwrap(), &*d.message)).collect();
+    assert_eq!(told, [(pipe.display().to_string().as_str(), "not a file")]);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_skipped() {
+    let folder = Folder::new("large", &[("a.yaml", API), ("large.json", &"[1]".repeat(1_000))]);
+    let directory = openapi::load_dir(&folder.0, &ReadOptions::new().with_max_bytes(1_000)).unwrap();
+    let told: Vec<_> = directory.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!((directory.apis.len(), told), (1, vec!["more than 1000 bytes"]));
+    assert_eq!(directory.files, [folder.0.join("a.yaml")]);
+}

@@ -176,3 +176,18 @@ fn lists() {
     let long: String = (0..1000).map(|at| format!("/{{p_{at}}}")).collect();
     is_read_quickly(&json!({ "openapi": "3.1.0", "paths": { long: { "get": { "parameters": parameters } } } }));
 }
+
+/// The base of a reference is relative to all `$id`s around it.
+#[test]
+fn identifiers_inside_of_each_other() {
+    let references = many(10_000, |at| (format!("p{at}"), json!({ "$ref": "#/components/schemas/Leaf" })));
+    let mut schema = json!({ "properties": references });
+    for _ in 0..240 {
+        let mut around = json!({ "$id": "d/x" });
+        around["allOf"] = Value::Array(vec![schema]);
+        schema = around;
+    }
+    let mut all = many(1, |_| ("Leaf".to_owned(), json!({ "type": "string" })));
+    all.insert("Root".to_owned(), schema);
+    is_read_quickly(&schemas(all, Map::new()));
+}

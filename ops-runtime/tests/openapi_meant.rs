@@ -151,3 +151,28 @@ components:
         ]
     );
 }
+
+/// Two parameters of one name get others; what the document calls so keeps its own.
+#[test]
+fn a_made_up_name_of_a_parameter_is_no_other_parameter() {
+    let parameter = |name: &str, place: &str| json!({ "name": name, "in": place, "required": true, "schema": {} });
+    let document = json!({
+        "openapi": "3.1.0",
+        "paths": { "/users/{id}/{id_header}": { "get": { "operationId": "orders", "responses": {}, "parameters": [
+            parameter("id", "path"), parameter("id", "query"), parameter("id_query", "query"), parameter("id", "header"),
+        ] } } },
+    });
+    let (api, _) = openapi::read(&document, &ReadOptions::new()).unwrap();
+    let parameters = api.operations[0].http().unwrap().parameters.iter();
+    let found: Vec<_> = parameters.map(|p| (&*p.property, &*p.name)).collect();
+    assert_eq!(
+        found,
+        [
+            ("id", "id"),
+            ("id_query_2", "id"),
+            ("id_query", "id_query"),
+            ("id_header_2", "id"),
+            ("id_header", "id_header"),
+        ]
+    );
+}

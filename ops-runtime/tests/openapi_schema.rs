@@ -439,3 +439,33 @@ fn a_schema_that_forbids_its_parts() {
     let expected = "it forbids properties that the `allOf` beside it describes";
     assert_eq!(diagnostics, [format!("/components/schemas/Empty/additionalProperties {expected}")]);
 }
+
+#[test]
+fn null_is_once_in_a_union() {
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    for (version, a) in
+        [("3.0.3", json!({ "type": "object", "nullable": true })), ("3.1.0", json!({ "type": ["object", "null"] }))]
+    {
+        let (schemas, diagnostics) = read(
+            version,
+            &json!({
+                "A": a,
+                "B": { "type": "object" },
+                "One": { "oneOf": [to("A"), to("B")], "nullable": true },
+                "Told": { "description": "t", "type": "object", "oneOf": [to("A")], "nullable": true },
+                "Any": { "type": "object", "anyOf": [to("B"), to("A")], "nullable": true },
+                "None": { "oneOf": [to("B")], "nullable": true },
+            }),
+        );
+        assert_eq!(diagnostics, [""; 0]);
+        // In the `oneOf`, null would match two variants, and so not the union.
+        let one = json!({ "anyOf": [{ "oneOf": [refer("A"), refer("B")] }, { "type": "null" }] });
+        assert_eq!(schemas["One"], one, "{version}");
+        let any = json!({ "type": ["object", "null"], "anyOf": [refer("B"), refer("A"), { "type": "null" }] });
+        assert_eq!(schemas["Any"], any, "{version}");
+        let told = json!([{ "type": "object", "oneOf": [refer("A")] }, { "type": "null" }]);
+        assert_eq!(schemas["Told"], json!({ "description": "t", "anyOf": told }), "{version}");
+        assert_eq!(schemas["None"], json!({ "oneOf": [refer("B"), { "type": "null" }] }), "{version}");
+    }
+}

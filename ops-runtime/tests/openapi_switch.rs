@@ -289,3 +289,59 @@ fn what_webhooks_send_keeps_the_boolean() {
     assert_eq!(body(&api, "chat"), json!({ "$ref": "#/$defs/Create_without_stream" }));
     assert!(definition(&api, "Create_without_stream")["properties"].get("stream").is_none());
 }
+
+/// The value is sent with each variant of the body.
+#[test]
+fn a_stream_has_no_variant_that_cannot_have_it() {
+    let with = |stream: Value| json!({ "type": "object", "properties": { "a": {}, "stream": stream } });
+    let without = json!({ "type": "object", "properties": { "a": {} } });
+    let closed = json!({ "type": "object", "properties": { "b": {} }, "additionalProperties": false });
+    for other in [&closed, &json!({ "type": "string" }), &json!({ "type": ["array", "null"] })] {
+        let union = |stream: Value| json!({ "oneOf": [with(stream), other] });
+        let (api, told) = read_as("3.1.0", &chat(&union(json!({ "type": "boolean" }))), &json!({}), &json!({}));
+        assert_eq!(body(&api, "chat"), json!({ "oneOf": [without, other] }), "{other}");
+        assert_eq!((fixed(&api, "chat"), fixed(&api, "chat_stream"), told.len()), (vec![ABSENT], vec![ON], 1));
+        assert_eq!(body(&api, "chat_stream"), without, "{other}");
+        // A result must send it here, and the other variant cannot have it.
+        let schema = union(json!({ "type": "boolean", "default": true }));
+        let (api, told) = read_as("3.1.0", &chat(&schema), &json!({}), &json!({}));
+        assert_eq!((fixed(&api, "chat"), fixed(&api, "chat_stream"), told.len()), (vec![], vec![], 0), "{other}");
+        assert_eq!((body(&api, "chat"), body(&api, "chat_stream")), (schema.clone(), schema), "{other}");
+    }
+    // An open object can have it, and for null there is an object that has.
+    for other in [json!({ "type": "object", "properties": { "b": {} } }), json!({ "type": "null" })] {
+        let schema = json!({ "oneOf": [with(json!({ "type": "boolean", "default": true })), other] });
+        let (api, _) = read_as("3.1.0", &chat(&schema), &json!({}), &json!({}));
+        assert_eq!((fixed(&api, "chat"), fixed(&api, "chat_stream")), (vec![OFF], vec![ON]), "{other}");
+        let left = json!({ "oneOf": [without, other] });
+        assert_eq!((body(&api, "chat"), body(&api, "chat_stream")), (left.clone(), left), "{other}");
+    }
+    // A closed part of a variant that has it does not decide.
+    let common = json!({ "type": "object", "properties": { "model": {} }, "additionalProperties": false });
+    let all = |part: &Value| json!({ "allOf": [common, part] });
+    for (stream, expected) in
+        [(json!({ "type": "boolean" }), ABSENT), (json!({ "type": "boolean", "default": true }), OFF)]
+    {
+        let stream = with(stream);
+        let (api, _) = read_as("3.1.0", &chat(&json!({ "oneOf": [all(&stream), stream] })), &json!({}), &json!({}));
+        assert_eq!((fixed(&api, "chat"), fixed(&api, "chat_stream")), (vec![expected], vec![ON]));
+        let left = json!({ "oneOf": [all(&without), without] });
+        assert_eq!((body(&api, "chat"), body(&api, "chat_stream")), (left.clone(), left));
+    }
+    // Its value of the discriminator goes with it.
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let (a, mut c) = (with(json!({ "type": "boolean" })), with(json!({ "type": "boolean" })));
+    c["properties"]["c"] = json!({});
+    let b = json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": false });
+    let mapping =
+        json!({ "a": "#/components/schemas/A", "b": "#/components/schemas/B", "c": "#/components/schemas/C" });
+    let union =
+        json!({ "oneOf": [to("A"), to("B"), to("C")], "discriminator": { "propertyName": "a", "mapping": mapping } });
+    let schemas = json!({ "A": a, "B": b, "C": c });
+    let (api, _) = read_as("3.1.0", &chat(&union), &schemas, &json!({}));
+    let keys = |name: &str| {
+        let body = body(&api, name);
+        body["discriminator"]["mapping"].as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!((keys("chat"), keys("chat_stream")), ("a b c".to_owned(), "a c".to_owned()));
+}

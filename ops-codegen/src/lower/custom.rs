@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use ops_runtime::spec::pointer::escaped;
 use serde_json::Value;
 
 use super::view::{is_constraint, types_of};
@@ -23,8 +22,7 @@ impl Lowering<'_> {
         }
         let schema = self.source.get(name)?;
         let named = self.settings.types.get(name).cloned();
-        let site = Site::new(name, format!("/$defs/{}", escaped(name)));
-        let path = named.or_else(|| self.extension(schema.as_object()?, &site));
+        let path = named.or_else(|| self.extension(schema.as_object()?, &Site::of(name)));
         let type_ = path.map(|path| self.custom_type(path, name, schema));
         self.customs.insert(name.to_owned(), type_.clone());
         type_
@@ -32,9 +30,8 @@ impl Lowering<'_> {
 
     /// The type that a schema names by the extension.
     pub(super) fn custom_in(&mut self, schema: &Object, site: &Site) -> Option<Type> {
-        let is_definition =
-            site.depth == 0 && site.pointer.strip_prefix("/$defs/").is_some_and(|name| !name.contains('/'));
         // A definition was handled before, and its errors were reported there.
+        let is_definition = site.depth == 0 && site.definition.is_some();
         let path = if is_definition { None } else { self.extension(schema, site) }?;
         let name = upper_camel(path.rsplit("::").next().unwrap_or(&path));
         Some(self.custom_type(path, &name, &Value::Object(schema.clone())))

@@ -1,6 +1,6 @@
 //! The types that operations begin with: all others are reached from them.
 
-use crate::types::Type;
+use crate::types::{Item, Type, Types};
 
 /// The types that the operations use directly, in the order of the operations, and those that are generated anyway.
 #[derive(Debug, Default)]
@@ -29,6 +29,22 @@ pub(crate) enum Nulls {
     /// In these properties of the input.
     In(Vec<String>),
     Everywhere,
+}
+
+impl Root {
+    /// Calls the input of an operation a request if the document calls its body, or another part of it, as the input would
+    /// be called: callers mostly make the part, which becomes the input.
+    pub(crate) fn leave_name(&self, operation: &str, types: &mut Types) {
+        let Type::Named(id) = self.input else { return };
+        let Some(item) = types.get(id).filter(|item| self.is_http && item.definition().is_none()) else { return };
+        let mut parts = Vec::new();
+        item.shape.types().into_iter().for_each(|type_| type_.named(&mut parts));
+        let has_name = |part: &Item| part.definition().is_some() && part.name == item.name;
+        let is_taken = parts.into_iter().any(|part| types.get(part).is_some_and(has_name));
+        if let Some(item) = types.items.get_mut(id).filter(|_| is_taken) {
+            item.name = format!("{operation}Request");
+        }
+    }
 }
 
 impl Roots {

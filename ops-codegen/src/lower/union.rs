@@ -1,18 +1,23 @@
 //! Unions: how their variants are distinguished, and which variants there are.
 
-use std::collections::hash_map::Entry;
+mod spliced;
+
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use ops_runtime::spec::pointer;
 use serde_json::Value;
 
-use super::scalar::wish;
-use super::view::{is_annotation, is_constraint, is_null, types_of};
+use self::spliced::Spliced;
+use super::scalar::{string, wish};
+use super::view::{is_annotation, is_constraint, is_empty, is_null, types_of};
 use super::{Lowered, Lowering, Object, Site, nullable_if, size_of, text};
 use crate::kinds::NESTED;
 use crate::names::upper_camel;
-use crate::types::{Constant, Shape, Tagged, TaggedVariant, Type, Variant};
+use crate::types::{Constant, Format, Shape, Tagged, TaggedVariant, Type, Variant};
+
+/// The keyword for properties that are not declared.
+const OTHERS: &str = "additionalProperties";
 
 /// A member of a union's list.
 struct Member {
@@ -69,7 +74,7 @@ impl Lowering<'_> {
             let name = member.reference.as_deref().and_then(|reference| self.source.name(reference));
             name.is_some_and(|name| self.custom(name).is_some())
         });
-        if is_custom { None } else { constants(members) }
+        if is_custom { None } else { constants(members, &self.settings.formats) }
     }
 
     fn member(&mut self, schema: Value, position: usize, origins: Vec<usize>, base: &Object) -> Member {
@@ -90,8 +95,10 @@ impl Lowering<'_> {
     /// Merges the keywords beside the list into each member, unless the member already has them.
     fn with_base(&mut self, mut base: Object, mut members: Vec<Member>) -> Vec<Member> {
         base.shift_remove("type");
-        if !base.contains_key("properties") {
-            base.shift_remove("additionalProperties");
+        // `false` would forbid what the members declare, and `true` or an empty schema says nothing new.
+        let adds_nothing = |others: &Value| others.is_boolean() || is_empty(others);
+        if !base.contains_key("properties") && base.get(OTHERS).is_some_and(adds_nothing) {
+            base.shift_remove(OTHERS);
         }
         let covered = |member: &Member| {
             let Some(view) = &member.view else { return false };
@@ -104,6 +111,7 @@ impl Lowering<'_> {
                     ours.iter().all(|name| theirs.contains(name))
                 }
                 ("properties" | "required", ..) => false,
+                (OTHERS, ours, theirs) => adds_nothing(ours) || theirs.is_some(),
                 // Limits do not affect the type.
                 (key, ..) => !matches!(key, "items" | "oneOf" | "anyOf" | "enum" | "const" | "prefixItems"),
             })
@@ -323,42 +331,6 @@ fn spelled(keys: &[Value], constants: Vec<Value>) -> Vec<Value> {
     if constants.iter().any(is_spelled) { constants.into_iter().filter(is_spelled).collect() } else { constants }
 }
 
-/// The members of a list, those that are only unions replaced by the members of those unions.
-#[derive(Default)]
-struct Spliced {
-    /// Each with the positions in the list that it comes from.
-    schemas: Vec<(Value, Vec<usize>)>,
-    known: HashMap<Value, usize>,
-}
-
-impl Spliced {
-    fn add(&mut self, schema: &Value, origin: usize, depth: usize) {
-        let inner = schema.as_object().and_then(|object| {
-            let mut keys = object.keys().filter(|key| !is_annotation(key) || *key == "nullable");
-            match (keys.next().map(String::as_str), keys.next()) {
-                (Some(key @ ("oneOf" | "anyOf")), None) => object.get(key).and_then(Value::as_array),
-                _ => None,
-            }
-        });
-        if let (Some(inner), Some(depth)) = (inner, depth.checked_sub(1)) {
-            inner.iter().for_each(|schema| self.add(schema, origin, depth));
-            return;
-        }
-        match self.known.entry(schema.clone()) {
-            Entry::Vacant(entry) => {
-                entry.insert(self.schemas.len());
-                self.schemas.push((schema.clone(), vec![origin]));
-            }
-            Entry::Occupied(entry) => {
-                let origins = self.schemas.get_mut(*entry.get()).map(|(_, origins)| origins);
-                if let Some(origins) = origins.filter(|origins| origins.last() != Some(&origin)) {
-                    origins.push(origin);
-                }
-            }
-        }
-    }
-}
-
 enum Constants {
     /// Any text, with one constant.
     Text,
@@ -368,7 +340,7 @@ enum Constants {
 }
 
 /// The constants of a union whose members are all constants, or all strings with a constant among them.
-fn constants(members: &[Member]) -> Option<Constants> {
+fn constants(members: &[Member], formats: &[Format]) -> Option<Constants> {
     let mut found: Vec<Constant> = Vec::new();
     let mut enums = Vec::new();
     let mut open = false;
@@ -377,7 +349,11 @@ fn constants(members: &[Member]) -> Option<Constants> {
         let values = match (view.get("const"), view.get("enum")) {
             (Some(value), _) => vec![value.clone()],
             (None, Some(Value::Array(values))) => values.clone(),
-            _ if view.get("type").and_then(Value::as_str) == Some("string") && !is_union(view) => {
+            // Bytes, and what has a type by its format, are no text.
+            _ if view.get("type").and_then(Value::as_str) == Some("string")
+                && !is_union(view)
+                && string(view, formats) == Type::String =>
+            {
                 open = true;
                 continue;
             }

@@ -1,10 +1,10 @@
 //! The view of a schema: references followed and `allOf` merged by meaning, one level deep.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 pub(crate) use ops_runtime::keywords::is_beside_type as is_annotation;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::condition::{self, CONDITIONAL};
 use super::{Clash, Lowering, Object, size_of};
@@ -16,13 +16,16 @@ const LONGEST: usize = 64;
 /// The product of two unions has up to this many variants.
 const PRODUCT: usize = 36;
 
+/// The reason why a larger one is not made.
+const TOO_LARGE: &str = "two large unions are demanded at once";
+
 /// The view of a definition.
 pub(crate) struct View {
     pub(crate) object: Rc<Object>,
     /// How many values there are in it.
     size: usize,
-    /// The definitions that its unions list, by keyword.
-    heirs: Vec<(&'static str, HashSet<String>)>,
+    /// The definitions that its unions list, by keyword: true for those that are a variant, false for parts of variants.
+    heirs: Vec<(&'static str, HashMap<String, bool>)>,
 }
 
 /// True if a schema is its own view.
@@ -174,25 +177,64 @@ impl Lowering<'_> {
         Ok(merged)
     }
 
+    /// The same for the schema of a definition, which may be an heir of its bases.
+    pub(crate) fn flatten_of(
+        &mut self,
+        definition: Option<&str>,
+        schema: &Object,
+        depth: usize,
+    ) -> Result<Object, Clash> {
+        self.open.extend(definition.map(str::to_owned));
+        let view = self.flatten(schema, depth);
+        if definition.is_some() {
+            self.open.pop();
+        }
+        view
+    }
+
     /// The keywords that a reference adds to the schema that it is merged into.
     fn referred(&mut self, reference: &str, depth: usize) -> Result<Object, Clash> {
         let name =
             self.source.name(reference).ok_or_else(|| Clash(format!("`{reference}` refers to no definition")))?;
-        let known = self.known(name, depth)?;
+        let known = match self.known(name, depth) {
+            Err(Clash(why)) if why == TOO_LARGE && !self.open.is_empty() => self.known_to_heir(name, depth)?,
+            known => known?,
+        };
         // A base that lists its heirs is not treated as a union when an heir uses it as its base.
-        let lists = |heirs: &HashSet<String>| self.open.iter().any(|open| heirs.contains(open));
-        let bases: Vec<&str> = known.heirs.iter().filter(|(_, heirs)| lists(heirs)).map(|(key, _)| *key).collect();
-        if bases.is_empty() && !self.spend(known.size) {
+        let listed = |(key, heirs): &(&'static str, HashMap<String, bool>)| {
+            let is_variant = *heirs.get(self.open.last()?)?;
+            Some((*key, is_variant))
+        };
+        let bases: Vec<(&str, bool)> = known.heirs.iter().filter_map(listed).collect();
+        if bases.iter().all(|(_, is_variant)| !is_variant) && !self.spend(known.size) {
             return Err(too_many());
         }
-        let kept = known.object.iter().filter(|(key, _)| !bases.contains(&key.as_str()));
+        let is_base = |key: &str| bases.iter().any(|(base, _)| *base == key);
+        let kept = known.object.iter().filter(|(key, _)| !is_base(key));
         let mut view: Object = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+        for (key, _) in bases.iter().filter(|(_, is_variant)| !is_variant) {
+            view.insert((*key).to_owned(), self.asked(known.object.get(*key)));
+        }
         if !bases.is_empty() && !self.spend(size(&view)) {
             return Err(too_many());
         }
         let union = view.contains_key("oneOf") || view.contains_key("anyOf");
-        view.retain(|key, _| !is_annotation(key) && (union || key != "discriminator"));
+        view.retain(|key, _| !is_annotation(key) && (union && bases.is_empty() || key != "discriminator"));
         Ok(view)
+    }
+
+    /// The variants of a base that have the heir that is being made as a part, without this part.
+    fn asked(&self, variants: Option<&Value>) -> Value {
+        let is_heir = |part: &Value| {
+            let name = part.get("$ref").and_then(Value::as_str).and_then(|reference| self.source.name(reference));
+            name.is_some() && name == self.open.last().map(String::as_str)
+        };
+        let asked = |variant: &Value| {
+            let parts = variant.get("allOf").and_then(Value::as_array)?;
+            let others: Vec<&Value> = parts.iter().filter(|part| !is_heir(part)).collect();
+            (others.len() < parts.len()).then(|| json!({ "allOf": others }))
+        };
+        variants.and_then(Value::as_array).into_iter().flatten().filter_map(asked).collect()
     }
 
     /// The view of a definition, made once.
@@ -209,18 +251,73 @@ impl Lowering<'_> {
         }
         let empty = Object::new();
         let schema = self.source.get(name).and_then(Value::as_object).unwrap_or(&empty);
-        self.open.push(name.to_owned());
-        let view = self.flatten(schema, depth + 1);
-        self.open.pop();
-        let object = Rc::new(view?);
+        if self.too_large.contains(name) {
+            return Err(Clash(TOO_LARGE.to_owned()));
+        }
+        let object = self.flatten_of(Some(name), schema, depth + 1).inspect_err(|Clash(why)| {
+            if why == TOO_LARGE {
+                self.too_large.insert(name.to_owned());
+            }
+        })?;
+        let view = Rc::new(self.listing(object));
+        self.views.insert(name.to_owned(), Rc::clone(&view));
+        Ok(view)
+    }
+
+    /// The view of a base that is too large by itself. An heir has no list that lists it, so what is left may not be.
+    fn known_to_heir(&mut self, name: &str, depth: usize) -> Result<Rc<View>, Clash> {
+        let key = (self.open.last().cloned().unwrap_or_default(), name.to_owned());
+        if let Some(view) = self.of_heirs.get(&key) {
+            return Ok(Rc::clone(view));
+        }
+        let schema = self.source.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
+        let object = self.flatten(&schema, depth + 1)?;
+        let view = Rc::new(self.listing(object));
+        self.of_heirs.insert(key, Rc::clone(&view));
+        Ok(view)
+    }
+
+    /// The view with the definitions that its unions list.
+    fn listing(&self, object: Object) -> View {
         let target = |heir: &Value| Some(self.source.name(heir.get("$ref")?.as_str()?)?.to_owned());
         let heirs = ["oneOf", "anyOf"].into_iter().filter_map(|key| {
             let listed = object.get(key).and_then(Value::as_array)?;
-            Some((key, listed.iter().filter_map(target).collect::<HashSet<String>>()))
+            let mut heirs: HashMap<String, bool> = HashMap::new();
+            for variant in listed {
+                // The union of a base between makes them parts.
+                let parts = match variant.get("allOf").and_then(Value::as_array) {
+                    Some(parts) if variant.get("$ref").is_none() => parts.as_slice(),
+                    _ => std::slice::from_ref(variant),
+                };
+                let is_variant = parts.iter().all(|part| Some(part) == parts.first());
+                for heir in parts.iter().filter_map(target) {
+                    *heirs.entry(heir).or_default() |= is_variant;
+                }
+            }
+            Some((key, heirs))
         });
-        let view = Rc::new(View { size: size(&object), heirs: heirs.collect(), object: Rc::clone(&object) });
-        self.views.insert(name.to_owned(), Rc::clone(&view));
-        Ok(view)
+        let heirs = heirs.collect();
+        View { size: size(&object), heirs, object: Rc::new(object) }
+    }
+
+    /// True if a definition that only refers to another one is listed by it: an heir that adds nothing to its base.
+    pub(crate) fn is_heir(&mut self, name: &str, reference: &str) -> bool {
+        let mut reference = reference.to_owned();
+        for _ in 0..LONGEST {
+            let Some(base) = self.source.name(&reference) else { return false };
+            let schema = self.source.get(base).and_then(Value::as_object);
+            match schema.and_then(|schema| self.sole_reference(schema)) {
+                Some((next, _)) => reference = next,
+                None => {
+                    // A base that is only a union would leave nothing.
+                    let lists = |base: &Rc<View>| base.heirs.iter().any(|(_, heirs)| heirs.contains_key(name));
+                    return self
+                        .known(base, 0)
+                        .is_ok_and(|base| base.object.contains_key("properties") && lists(&base));
+                }
+            }
+        }
+        false
     }
 
     /// The view of any schema; `None` if it has none.
@@ -240,7 +337,8 @@ pub(super) fn too_many() -> Clash {
     Clash("the document's schemas are too many".to_owned())
 }
 
-fn is_empty(schema: &Value) -> bool {
+/// True if the schema accepts everything.
+pub(crate) fn is_empty(schema: &Value) -> bool {
     match schema {
         Value::Bool(accepts) => *accepts,
         Value::Object(object) => object.keys().all(|key| is_annotation(key)),
@@ -378,51 +476,15 @@ fn product(ours: &Value, theirs: &Value) -> Result<Value, Clash> {
     if ours.iter().all(is_constraint) {
         return Ok(Value::Array(theirs.clone()));
     }
+    // What is one of a few that are all among the others is one of the others, too.
+    for (few, others) in [(theirs, ours), (ours, theirs)] {
+        let others: HashSet<&Value> = others.iter().collect();
+        if few.iter().all(|variant| others.contains(variant)) {
+            return Ok(Value::Array(few.clone()));
+        }
+    }
     if ours.len().saturating_mul(theirs.len()) > PRODUCT {
-        return Err(Clash("two large unions are demanded at once".to_owned()));
+        return Err(Clash(TOO_LARGE.to_owned()));
     }
     Ok(ours.iter().flat_map(|ours| theirs.iter().map(|theirs| both(ours.clone(), theirs.clone()))).collect())
-}
-
-impl Lowering<'_> {
-    /// True if a schema declares a property only under a condition, beside those of what it refers to.
-    pub(super) fn adds_conditionally(&mut self, schema: &Object) -> bool {
-        let parts = schema.get("allOf").and_then(Value::as_array);
-        let mut parts = parts.into_iter().flatten().filter_map(Value::as_object);
-        if !condition::has_conditions(schema) && !parts.any(condition::has_conditions) {
-            return false;
-        }
-        let view = self.flatten(schema, 0).unwrap_or_default();
-        let is_own = |name: &str| view.get("properties").is_some_and(|properties| properties.get(name).is_some());
-        let conditional = view.get(CONDITIONAL).and_then(Value::as_object);
-        conditional.is_some_and(|conditional| conditional.keys().any(|name| !is_own(name)))
-    }
-
-    /// Moves what a schema declares under a condition to a member that is merged as properties are.
-    pub(super) fn fold_conditions(&mut self, schema: &mut Object, depth: usize) -> Result<(), Clash> {
-        for keyword in condition::KEYWORDS {
-            let Some(below) = schema.shift_remove(keyword) else { continue };
-            let schemas = match (keyword, below) {
-                ("dependentSchemas" | "dependencies", Value::Object(named)) => {
-                    named.into_iter().map(|(_, it)| it).collect()
-                }
-                (_, one) => vec![one],
-            };
-            for below in schemas.iter().filter_map(Value::as_object) {
-                // A condition that cannot be followed declares nothing.
-                let Ok(mut view) = self.flatten(below, depth + 1) else { continue };
-                let found = [view.shift_remove("properties"), view.shift_remove(CONDITIONAL)];
-                for (name, found) in found.into_iter().flatten().filter_map(condition::into_object).flatten() {
-                    if !self.spend(size_of(&found)) {
-                        return Err(too_many());
-                    }
-                    // A condition asks whether a property has a value; it may have others.
-                    let found = if keyword == "if" { Value::Bool(true) } else { found };
-                    let all = schema.entry(CONDITIONAL).or_insert_with(|| Value::Object(Object::new()));
-                    condition::add(all, name, found);
-                }
-            }
-        }
-        Ok(())
-    }
 }

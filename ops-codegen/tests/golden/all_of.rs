@@ -16,7 +16,8 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("all_of.all")
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Base":{"$ref":"#/$defs/Base"},"Heir":{"$ref":"#/$defs/Heir"},
 "Grandchild":{"$ref":"#/$defs/Grandchild"},"Just":{"$ref":"#/$defs/Just"},"Holder":{"$ref":"#/$defs/Holder"},
 "Clash":{"$ref":"#/$defs/Clash"},"Circle":{"$ref":"#/$defs/Circle"},"Animal":{"$ref":"#/$defs/Animal"},"Bird":{"$ref":"#/$defs/Bird"},
-"Narrow":{"$ref":"#/$defs/Narrow"}}}},"required":["body"]}"##))
+"Narrow":{"$ref":"#/$defs/Narrow"},"Tree":{"$ref":"#/$defs/Tree"},"Plant":{"$ref":"#/$defs/Plant"},"Herb":{"$ref":"#/$defs/Herb"}}}},
+"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -60,6 +61,9 @@ pub struct AllInputBody {
     pub animal: Option<Animal>,
     pub bird: Option<Bird>,
     pub narrow: Option<Narrow>,
+    pub tree: Option<Tree>,
+    pub plant: Option<Plant>,
+    pub herb: Option<Herb>,
 }
 
 /// What all have.
@@ -113,7 +117,10 @@ pub type Circle = ops::Value;
 pub type Animal = Bird;
 
 #[allow(missing_docs)]
-pub type Bird = ops::Value;
+pub struct Bird {
+    pub type_: String,
+    pub wings: Option<i64>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -122,6 +129,30 @@ pub enum Narrow {
     C,
     /// Any other value.
     Other(String),
+}
+
+/// What a base between adds, and no more.
+#[allow(missing_docs)]
+pub struct Tree {
+    /// In [`Plant`]: `Tree`.
+    pub kind: String,
+    pub rings: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum Plant {
+    Tree(Tree),
+    Herb(Herb),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+#[allow(missing_docs)]
+pub struct Herb {
+    /// In [`Plant`]: `Herb`.
+    pub kind: String,
+    pub leaves: Option<i64>,
 }
 
 #[allow(dead_code, deprecated)]
@@ -163,22 +194,27 @@ mod impls {
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &[
-            "Base", "Heir", "Grandchild", "Just", "Holder", "Clash", "Circle", "Animal", "Bird", "Narrow",
+            "Base", "Heir", "Grandchild", "Just", "Holder", "Clash", "Circle", "Animal", "Bird", "Narrow", "Tree", "Plant",
+            "Herb",
         ];
         type Slots = (
             (
                 Optional<super::Base>, Optional<super::Heir>, Optional<super::Grandchild>, Optional<super::Just>,
-                Optional<super::Holder>, Nullable<super::Clash>, Nullable<super::Circle>, Nullable<super::Animal>,
+                Optional<super::Holder>, Nullable<super::Clash>, Nullable<super::Circle>, Optional<super::Animal>,
             ),
-            (Nullable<super::Bird>, Optional<super::Narrow>),
+            (
+                Optional<super::Bird>, Optional<super::Narrow>, Optional<super::Tree>, Optional<super::Plant>,
+                Optional<super::Herb>,
+            ),
         );
         fn make((
             (
                 base, heir, grandchild, just, holder, clash, circle, animal,
-            ), (bird, narrow),
+            ),
+            (bird, narrow, tree, plant, herb),
         ): Values<Self>) -> Self {
             Self {
-                base, heir, grandchild, just, holder, clash, circle, animal, bird, narrow,
+                base, heir, grandchild, just, holder, clash, circle, animal, bird, narrow, tree, plant, herb,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -187,7 +223,9 @@ mod impls {
                     &self.base, &self.heir, &self.grandchild, &self.just, &self.holder, &self.clash, &self.circle,
                     &self.animal,
                 ),
-                (&self.bird, &self.narrow),
+                (
+                    &self.bird, &self.narrow, &self.tree, &self.plant, &self.herb,
+                ),
             )
         }
     }
@@ -277,18 +315,103 @@ mod impls {
     }
     ops::table!(super::Holder, Default);
 
+    impl Record for super::Bird {
+        const NAME: &'static str = "Bird";
+        const FIELDS: &'static [&'static str] = &["type", "wings"];
+        type Slots = (Required<String>, Optional<i64>);
+        fn make((type_, wings): Values<Self>) -> Self {
+            Self { type_, wings }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.type_, &self.wings)
+        }
+    }
+    ops::table!(super::Bird);
+
+    impl super::Bird {
+        /// Sets what is required, and nothing else.
+        #[must_use]
+        pub fn new(type_: impl Into<String>) -> Self {
+            Self { type_: type_.into(), wings: None }
+        }
+    }
+
     ops::names!(super::Narrow {
         "b" => B,
         "c" => C,
         _ => Other,
     });
 
+    impl Record for super::Tree {
+        const NAME: &'static str = "Tree";
+        const FIELDS: &'static [&'static str] = &["kind", "rings"];
+        type Slots = (Required<String>, Optional<i64>);
+        fn make((kind, rings): Values<Self>) -> Self {
+            Self { kind, rings }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.kind, &self.rings)
+        }
+    }
+    ops::table!(super::Tree);
+
+    impl super::Tree {
+        /// Sets what is required, and nothing else.
+        #[must_use]
+        pub fn new(kind: impl Into<String>) -> Self {
+            Self { kind: kind.into(), rings: None }
+        }
+    }
+
+    ops::tagged!(super::Plant["kind"] {
+        "Tree" => Tree,
+        "Herb" => Herb,
+        _ => Other,
+    });
+
+    impl From<super::Tree> for super::Plant {
+        fn from(value: super::Tree) -> Self {
+            Self::Tree(value)
+        }
+    }
+
+    impl From<super::Herb> for super::Plant {
+        fn from(value: super::Herb) -> Self {
+            Self::Herb(value)
+        }
+    }
+
+    impl Record for super::Herb {
+        const NAME: &'static str = "Herb";
+        const FIELDS: &'static [&'static str] = &["kind", "leaves"];
+        type Slots = (Required<String>, Optional<i64>);
+        fn make((kind, leaves): Values<Self>) -> Self {
+            Self { kind, leaves }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.kind, &self.leaves)
+        }
+    }
+    ops::table!(super::Herb);
+
+    impl super::Herb {
+        /// Sets what is required, and nothing else.
+        #[must_use]
+        pub fn new(kind: impl Into<String>) -> Self {
+            Self { kind: kind.into(), leaves: None }
+        }
+    }
+
     ops::json_schemas!("all_of", super::DEFINITIONS {
         super::Base = "Base",
         super::Heir = "Heir",
         super::Grandchild = "Grandchild",
         super::Holder = "Holder",
+        super::Bird = "Bird",
         super::Narrow = "Narrow",
+        super::Tree = "Tree",
+        super::Plant = "Plant",
+        super::Herb = "Herb",
     });
 }
 
@@ -302,8 +425,13 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Grandchild", r##"{"allOf":[{"$ref":"#/$defs/Heir"}],"required":["kind"],"properties":{"toys":{"type":"array","items":{"type":"string"}}}}"##),
     ops::Definition::new("Heir", r##"{"allOf":[{"$ref":"#/$defs/Base"},{"type":"object","properties":{"name":{"type":"string"},"kind":{"const":"heir"}},"required":["name"]}],
 "description":"Has more."}"##),
+    ops::Definition::new("Herb", r##"{"allOf":[{"$ref":"#/$defs/Plant"},{"type":"object","properties":{"leaves":{"type":"integer"}}}]}"##),
     ops::Definition::new("Holder", r##"{"type":"object","properties":{"base":{"allOf":[{"$ref":"#/$defs/Base"}],"description":"Documented here."},
 "maybe":{"allOf":[{"$ref":"#/$defs/Base"},{"description":"odd"}]}}}"##),
     ops::Definition::new("Just", r##"{"allOf":[{"$ref":"#/$defs/Base"}],"description":"The same type."}"##),
     ops::Definition::new("Narrow", r#"{"allOf":[{"enum":["a","b","c"]},{"enum":["b","c","d"]}]}"#),
+    ops::Definition::new("Plant", r##"{"type":"object","properties":{"kind":{"type":"string"}},"required":["kind"],"oneOf":[{"$ref":"#/$defs/Tree"},{"$ref":"#/$defs/Herb"}],
+"discriminator":{"propertyName":"kind"}}"##),
+    ops::Definition::new("Tree", r##"{"allOf":[{"$ref":"#/$defs/Woody"}],"description":"What a base between adds, and no more."}"##),
+    ops::Definition::new("Woody", r##"{"allOf":[{"$ref":"#/$defs/Plant"},{"type":"object","properties":{"rings":{"type":"integer"}}}]}"##),
 ];

@@ -20,7 +20,7 @@ mod union;
 mod view;
 
 pub(in crate::documents) use self::compare::{Comparer, Entry};
-pub(in crate::documents) use self::view::{Side, value, weight};
+pub(in crate::documents) use self::view::{Side, not_null, value, weight};
 
 /// A change at a place in a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -112,6 +112,11 @@ impl Walk {
                     self.folder(&path, depth + 1);
                 }
             } else if is_document(&path) && self.is_inside(&path) {
+                if !path.is_file() {
+                    // A pipe may never end.
+                    self.warn(&path, "not a file");
+                    continue;
+                }
                 if self.files.len() >= MAX_FILES {
                     return self.warn(&path, format!("more than {MAX_FILES} files"));
                 }
@@ -156,12 +161,10 @@ impl Loader {
     fn file(&mut self, file: &Path) {
         let location = file.to_string_lossy().replace('\\', "/");
         let failed = |diagnostic: Diagnostic| skipped(diagnostic, &location);
-        let read = match self.source.read(&location, &location) {
-            Ok(read) if read.len() > self.options.max_bytes => {
-                Err(format!("more than {} bytes", self.options.max_bytes))
-            }
-            Ok(read) => Ok(read),
-            Err(error) => Err(error.message),
+        let limit = self.options.max_bytes;
+        let read = match file.metadata() {
+            Ok(data) if data.len() > limit as u64 => Err(format!("more than {limit} bytes")),
+            _ => self.source.read(&location, &location).map_err(|error| error.message),
         };
         let read = read.map_err(|message| Diagnostic::error("", message));
         let parsed = match read.and_then(Parsed::new) {

@@ -79,9 +79,16 @@ impl Source for BTreeMap<String, String> {
 pub struct FileSource {
     within: Option<PathBuf>,
     // A lock and not a cell, so that a source can be shared with a background thread.
-    files: Mutex<Vec<PathBuf>>,
+    files: Mutex<Files>,
     referred: Mutex<Vec<PathBuf>>,
     missing: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// Files, each once, in the order in which they came.
+#[derive(Debug, Default)]
+struct Files {
+    list: Vec<PathBuf>,
+    known: BTreeSet<PathBuf>,
 }
 
 impl FileSource {
@@ -99,7 +106,7 @@ impl FileSource {
 
     /// The files that were read, each once, in the order of their first reading.
     pub fn files(&self) -> Vec<PathBuf> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).list.clone()
     }
 
     /// The files that references led to and that are not there, each once.
@@ -155,8 +162,8 @@ impl Source for FileSource {
         let path = Path::new(location);
         let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if !files.iter().any(|file| file == path) {
-            files.push(path.to_owned());
+        if files.known.insert(path.to_owned()) {
+            files.list.push(path.to_owned());
         }
         if location != root {
             self.referred.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());

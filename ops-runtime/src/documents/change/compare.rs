@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Finding;
 use super::merge::{Parts, Union, parts};
-use super::view::{Side, definition, is_any, kind, reference, resolve, rest, same, values, variants, words};
+use super::view::{Side, definition, is_any, kind, not_null, reference, resolve, rest, same, values, variants, words};
 use crate::model::text::readable;
 use crate::{Definitions, pointer};
 
@@ -112,32 +112,11 @@ impl<'a> Comparer<'a> {
     pub(in crate::documents) fn property(&self, old: &Value, new: &Value, name: &str) -> Option<Value> {
         resolve(self.new, new).get("properties")?.get(name)?;
         let old = resolve(self.old, old);
-        let mut property = self.not_null(old.get("properties")?.get(name)?);
+        let mut property = not_null(old.get("properties")?.get(name)?, self.old);
         if let Some(items) = property.get_mut("items") {
-            *items = self.not_null(items);
+            *items = not_null(items, self.old);
         }
         Some(property)
-    }
-
-    /// What an old schema refers to, without the `null` that it may be, too.
-    fn not_null(&self, schema: &Value) -> Value {
-        let mut schema = resolve(self.old, schema).into_owned();
-        for union in ["anyOf", "oneOf"] {
-            let variants = schema.get(union).and_then(Value::as_array).into_iter().flatten();
-            let mut others = variants.filter(|variant| variant.get("type").is_none_or(|kind| kind != "null"));
-            if let (Some(one), None) = (others.next(), others.next()) {
-                return resolve(self.old, one).into_owned();
-            }
-        }
-        if let Some(kind) = schema.get_mut("type")
-            && let Some(kinds) = kind.as_array_mut()
-        {
-            kinds.retain(|kind| kind != "null");
-            if let ([_], Some(one)) = (kinds.as_slice(), kinds.first().cloned()) {
-                *kind = one;
-            }
-        }
-        schema
     }
 
     /// What a pair of definitions gives, and their names.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::view::{is_annotation, is_known, resolve, weight};
+use super::view::{is_annotation, is_known, kind, resolve, weight};
 use crate::Definitions;
 
 type Object = Map<String, Value>;
@@ -40,8 +40,18 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    /// The part that is no union. An object beside a union is no map, also if it may be null: the variants declare its
+    /// properties.
     pub(super) fn without_unions(&self) -> Self {
-        Parts { node: self.node.clone(), unions: Vec::new() }
+        let mut node = self.node.clone();
+        let is_object = match node.get("type") {
+            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+            _ => kind(&node) == "object",
+        };
+        if !self.unions.is_empty() && is_object {
+            node.to_mut().entry("properties").or_insert_with(|| json!({}));
+        }
+        Parts { node, unions: Vec::new() }
     }
 
     /// True if there is a union beside something else.

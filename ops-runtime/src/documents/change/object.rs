@@ -7,9 +7,12 @@ use serde_json::Value;
 use super::compare::{Comparer, Object, inside};
 use super::view::{Side, is_any, is_marked};
 
+/// The keyword for properties that are not declared.
+const OTHERS: &str = "additionalProperties";
+
 impl Comparer<'_> {
     pub(super) fn object(&mut self, old: &Object, new: &Object, at: &str) {
-        let none = Object::new();
+        let (none, any) = (Object::new(), Value::Bool(true));
         let properties = |node: &'_ Object| node.get("properties").and_then(Value::as_object).cloned();
         let (old_properties, new_properties) = (properties(old), properties(new));
         let (old_properties, new_properties) =
@@ -44,8 +47,9 @@ impl Comparer<'_> {
             let is_required = demands.contains(name.as_str());
             let message = if is_required { "the property is new, and required" } else { "the property is new" };
             self.note(&place, message, self.side == Side::Input && is_required);
-            // A type that keeps other properties takes it as one of them.
-            if let (Side::Output, Some(others)) = (self.side, others(old)) {
+            // A type that keeps other properties takes it as one of them, and a caller may have sent it as one of them.
+            let is_sent = self.side == Side::Input && is_map(old) && old.get(OTHERS) != Some(&Value::Bool(false));
+            if let Some(others) = others(old).or_else(|| is_sent.then_some(&any)) {
                 self.walk(others, property, &place);
             }
         }
@@ -77,20 +81,17 @@ impl Comparer<'_> {
 
     /// The properties that are not declared.
     fn others(&mut self, old: &Object, new: &Object, at: &str) {
-        let key = "additionalProperties";
-        let place = format!("{at}/{key}");
+        let place = format!("{at}/{OTHERS}");
         let any = Value::Bool(true);
-        let (sent, taken) = self.ends(old.get(key), new.get(key));
-        // An object that declares no properties can have any: its type is a map.
+        let (sent, taken) = self.ends(old.get(OTHERS), new.get(OTHERS));
         let (sender, _) = self.ends(old, new);
-        let is_map = !sender.contains_key("properties") && !sender.contains_key("patternProperties");
-        let sent = sent.or_else(|| is_map.then_some(&any));
+        let sent = sent.or_else(|| is_map(sender).then_some(&any));
         match (sent, taken) {
             (Some(sent), Some(taken)) if sent.is_object() && taken.is_object() => {
                 let (old, new) = self.ends(sent, taken);
                 self.walk(old, new, &place);
             }
-            _ if old.get(key) == new.get(key) => {}
+            _ if old.get(OTHERS) == new.get(OTHERS) => {}
             // Undeclared properties are not sent, and no type keeps them.
             (None, Some(Value::Bool(false))) if self.side == Side::Input => {
                 self.note(&place, "other properties are not taken any more", false);
@@ -126,7 +127,12 @@ impl Comparer<'_> {
 
 /// The schema of other properties; `None` if it accepts everything.
 fn others(node: &Object) -> Option<&Value> {
-    node.get("additionalProperties").filter(|schema| schema.is_object() && !is_any(schema))
+    node.get(OTHERS).filter(|schema| schema.is_object() && !is_any(schema))
+}
+
+/// True if an object declares no properties: it can have any, and its type is a map.
+fn is_map(node: &Object) -> bool {
+    !node.contains_key("properties") && !node.contains_key("patternProperties")
 }
 
 fn required(node: &Object) -> BTreeSet<&str> {

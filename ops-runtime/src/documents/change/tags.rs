@@ -14,10 +14,10 @@ use crate::{Definitions, pointer};
 const NESTED: usize = 4;
 
 /// What selects the variants of a union.
-struct Tags {
+pub(super) struct Tags {
     property: String,
     /// The values that select each variant, by its label.
-    variants: HashMap<String, Selected>,
+    pub(super) variants: HashMap<String, Selected>,
     /// The label of the variant that each value selects, by the text of the value.
     values: HashMap<String, String>,
     /// The label of the variant that anything else is.
@@ -25,7 +25,7 @@ struct Tags {
 }
 
 /// The values that select a variant.
-struct Selected {
+pub(super) struct Selected {
     values: Vec<Value>,
     /// True if the properties of the variant say them.
     is_own: bool,
@@ -83,6 +83,13 @@ impl Tags {
     }
 }
 
+impl Selected {
+    /// True if each of the values selects the variant with this label.
+    pub(super) fn select(&self, receiver: &Tags, label: &str) -> bool {
+        self.values.iter().all(|value| receiver.selected(value) == Some(label))
+    }
+}
+
 /// The only values that a property of a schema can have, if the schema names them.
 fn constants(
     schema: &Value,
@@ -110,15 +117,21 @@ fn constants(
 }
 
 impl Comparer<'_> {
+    /// What selects the variants of the old and of the new union; `None` if no property does in one of them.
+    pub(super) fn both_tags(&mut self, old: &Union, new: &Union) -> Option<(Tags, Tags)> {
+        new.discriminator.as_ref()?;
+        let (old_table, new_table) = (self.old, self.new);
+        let old = Tags::of(old, old_table, &mut self.budget)?;
+        Some((old, Tags::of(new, new_table, &mut self.budget)?))
+    }
+
     /// Compares what selects the variants of two unions; the pairs are the labels of variants that are counterparts.
     pub(super) fn tags(&mut self, old: &Union, new: &Union, pairs: &[(String, String)], pointer: &str) {
         let is_same = old.discriminator == new.discriminator && pairs.iter().all(|(old, new)| old == new);
-        if is_same || old.discriminator.is_none() || new.discriminator.is_none() {
+        if is_same {
             return;
         }
-        let (old_table, new_table) = (self.old, self.new);
-        let old = Tags::of(old, old_table, &mut self.budget);
-        let (Some(old), Some(new)) = (old, Tags::of(new, new_table, &mut self.budget)) else { return };
+        let Some((old, new)) = self.both_tags(old, new) else { return };
         if old.property != new.property {
             let (old, new) = (readable(&old.property, 100), readable(&new.property, 100));
             return self.note(pointer, format!("`{new}` selects its variants now, not `{old}`"), true);

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::compare::Comparer;
 use super::merge::Union;
+use super::tags::Tags;
 use super::view::{Side, expanded, kind, kind_of, label, resolve, tag, values, words};
 use crate::Definitions;
 
@@ -43,7 +44,8 @@ impl Comparer<'_> {
         }
         let (same, found): (Vec<Value>, Vec<Value>) = new.into_iter().partition(|new| kept.contains(&label(new)));
         if !(lost.is_empty() && found.is_empty()) {
-            self.unequal(lost, found, same, &mut pairs, pointer);
+            let tags = self.both_tags(old_union, new_union).map(|(old, new)| self.ends(old, new));
+            self.unequal(lost, found, same, tags, &mut pairs, pointer);
         }
         self.tags(old_union, new_union, &pairs, pointer);
         self.exclusion(old_union, new_union, pointer);
@@ -68,13 +70,14 @@ impl Comparer<'_> {
         self.note(pointer, message, is_one && self.side == Side::Input);
     }
 
-    /// Compares variants without a counterpart; `same` are those that both sides have. Adds the labels of counterparts
-    /// that are found to the pairs.
+    /// Compares variants without a counterpart; `same` are those that both sides have, and the tags are those of the sender
+    /// and the receiver. Adds the labels of counterparts that are found to the pairs.
     fn unequal(
         &mut self,
         old: Vec<Value>,
         new: Vec<Value>,
         same: Vec<Value>,
+        tags: Option<(Tags, Tags)>,
         pairs: &mut Vec<(String, String)>,
         pointer: &str,
     ) {
@@ -85,10 +88,14 @@ impl Comparer<'_> {
         let (old, new) = (distinct(all(old, self.old)), distinct(all(new, self.new)));
         let (senders, mut receivers) = self.ends(old, new);
         let table = self.ends(self.old, self.new).1;
-        let mut unused: BTreeSet<usize> = (0..receivers.len()).collect();
-        // One that both sides have may take others as well.
-        if !senders.is_empty() {
-            receivers.extend(all(same, table));
+        let own = receivers.len();
+        let mut unused: BTreeSet<usize> = (0..own).collect();
+        // One that both sides have may take others as well. The labels are those of the union's own variants.
+        let mut outer: Vec<String> = Vec::new();
+        for variant in same.into_iter().filter(|_| !senders.is_empty()) {
+            let label = label(&variant);
+            receivers.extend(all(vec![variant], table));
+            outer.resize(receivers.len() - own, label);
         }
         self.budget = self.budget.saturating_sub(senders.len() + receivers.len());
         let mut labels: HashMap<String, usize> = HashMap::new();
@@ -100,8 +107,15 @@ impl Comparer<'_> {
         for (sender, found) in senders.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
             // Those that nothing was found for come first.
             let order: Vec<usize> = unused.iter().copied().chain(0..receivers.len()).collect();
+            let sent = tags.as_ref().and_then(|(from, to)| Some((from.variants.get(&label(sender))?, to)));
             *found = order.into_iter().find(|at| {
                 let (Some(receiver), true) = (receivers.get(*at), self.budget > 0) else { return false };
+                // It takes others only if their values select it.
+                if let Some(label) = at.checked_sub(own).and_then(|at| outer.get(at))
+                    && sent.is_some_and(|(sent, tags)| !sent.select(tags, label))
+                {
+                    return false;
+                }
                 let (old, new) = self.ends(sender, receiver);
                 self.fits(old, new)
             });
@@ -111,10 +125,15 @@ impl Comparer<'_> {
         }
         self.pair_changed(&senders, &receivers, &mut found, &mut unused);
         for (sender, found) in senders.iter().zip(&found) {
-            if let Some(receiver) = found.and_then(|at| receivers.get(at)) {
+            let Some((at, receiver)) = found.and_then(|at| Some((at, receivers.get(at)?))) else { continue };
+            if at < own {
                 let (old, new) = self.ends(sender, receiver);
                 pairs.push((label(old), label(new)));
                 self.walk(old, new, pointer);
+            } else if label(sender) != label(receiver) {
+                // The receiver has a counterpart already, which it is compared with.
+                let message = self.say("is taken as another variant now", "can come now");
+                self.note(pointer, format!("{} {message}", words(sender)), false);
             }
         }
         for (variant, _) in senders.iter().zip(&found).filter(|(_, found)| found.is_none()) {

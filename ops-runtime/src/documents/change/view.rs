@@ -269,6 +269,27 @@ pub(super) fn tag(variant: &Value, definitions: &Definitions) -> Option<String> 
     (tag.len() > plain).then_some(tag)
 }
 
+/// What a schema refers to, without the `null` that it may be, too.
+pub(in crate::documents) fn not_null(schema: &Value, definitions: &Definitions) -> Value {
+    let mut schema = resolve(definitions, schema).into_owned();
+    for union in ["anyOf", "oneOf"] {
+        let variants = schema.get(union).and_then(Value::as_array).into_iter().flatten();
+        let mut others = variants.filter(|variant| variant.get("type").is_none_or(|kind| kind != "null"));
+        if let (Some(one), None) = (others.next(), others.next()) {
+            return resolve(definitions, one).into_owned();
+        }
+    }
+    if let Some(kind) = schema.get_mut("type")
+        && let Some(kinds) = kind.as_array_mut()
+    {
+        kinds.retain(|kind| kind != "null");
+        if let ([_], Some(one)) = (kinds.as_slice(), kinds.first().cloned()) {
+            *kind = one;
+        }
+    }
+    schema
+}
+
 /// The kind of values that a schema of one kind describes.
 pub(super) fn kind(node: &Map<String, Value>) -> &str {
     let has = |keys: &[&str]| keys.iter().any(|key| node.contains_key(*key));

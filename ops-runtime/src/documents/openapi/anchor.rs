@@ -1,11 +1,12 @@
 //! Places of documents that have names of their own: `$anchor`, `$dynamicAnchor` and `$id`.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::document::key;
 use super::pointer::{Path, Token};
 use crate::documents::source::{has_scheme, join};
 
@@ -24,6 +25,8 @@ pub(super) struct Anchors {
     /// The places with this dynamic anchor, and how many have it.
     dynamic: BTreeMap<(usize, String), (Trail, usize)>,
     ids: BTreeMap<(usize, String), Trail>,
+    /// The `$id`s in full, by the schemas that have them.
+    bases: HashMap<usize, Rc<str>>,
     /// The first document with an `$id`, for references from others; empty if no document may refer to another.
     first: BTreeMap<String, usize>,
     /// The names that documents give themselves.
@@ -89,6 +92,7 @@ impl Anchors {
                     for id in [based, self.absolute(document, id.trim_end_matches('#'))] {
                         self.ids.entry((document, id)).or_insert_with(|| at.clone());
                     }
+                    self.bases.extend(base.map(|base| (key(value), Rc::clone(base))));
                 }
             }
         }
@@ -107,8 +111,13 @@ impl Anchors {
         around.map_or_else(|| self.absolute(document, id), |around| join(around, id))
     }
 
+    /// The base of the references in a schema that has an `$id`.
+    pub(super) fn base_of(&self, schema: &Value) -> Option<Rc<str>> {
+        self.bases.get(&key(schema)).cloned()
+    }
+
     /// The base of the references in a value: its own `$id`, or what it was around it.
-    pub(super) fn base(&self, document: usize, around: Option<Rc<str>>, value: &Value) -> Option<Rc<str>> {
+    fn base(&self, document: usize, around: Option<Rc<str>>, value: &Value) -> Option<Rc<str>> {
         let id = value.get("$id").and_then(Value::as_str).filter(|id| !id.starts_with('#'));
         match id.map(|id| self.based(document, around.as_deref(), id)) {
             Some(base) if base.len() <= LONGEST_BASE => Some(base.into()),

@@ -185,6 +185,9 @@ struct Comparison<'a> {
     parameters: Direction<'a>,
     bodies: Direction<'a>,
     responses: Direction<'a>,
+    /// The definitions of both.
+    old: &'a Definitions,
+    new: &'a Definitions,
     steps: usize,
 }
 
@@ -211,10 +214,8 @@ impl<'a> Comparison<'a> {
         });
         let size = sizes.iter().sum::<usize>();
         let budget = size.saturating_mul(BUDGET.1).saturating_add(BUDGET.0);
-        let of = |side| {
-            let table = |api: &'a Api| -> &'a Definitions { &api.definitions };
-            Comparer::new(side, table(old), table(new), budget)
-        };
+        let table = |api: &'a Api| -> &'a Definitions { &api.definitions };
+        let of = |side| Comparer::new(side, table(old), table(new), budget);
         Self {
             ids: Vec::new(),
             changes: Vec::new(),
@@ -222,6 +223,8 @@ impl<'a> Comparison<'a> {
             parameters: Direction::new(of(Side::Input)),
             bodies: Direction::new(of(Side::Input).without("readOnly")),
             responses: Direction::new(of(Side::Output).without("writeOnly")),
+            old: table(old),
+            new: table(new),
             steps: size.saturating_mul(STEPS.1).saturating_add(STEPS.0),
         }
     }

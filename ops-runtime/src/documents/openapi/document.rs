@@ -15,7 +15,7 @@ use super::options::ReadOptions;
 use super::pointer::{Path, Token, percent_decoded, tokens};
 use super::text::{self, brief, short};
 use crate::Diagnostic;
-use crate::documents::source::Source;
+use crate::documents::source::{Source, has_scheme};
 
 /// How many `$ref`s may be followed to find one place.
 pub(super) const MAX_HOPS: usize = 64;
@@ -154,7 +154,7 @@ impl<'a> Node<'a> {
 }
 
 /// Documents are not moved while they are read, so an address identifies a value.
-fn key(value: &Value) -> usize {
+pub(super) fn key(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
@@ -208,7 +208,11 @@ impl<'v> Documents<'v> {
         while let Some(document) = documents.list.get(next) {
             let base = document.location.clone().unwrap_or_default();
             for reference in foreign_references(&document.value, next == 0) {
-                let location = source.resolve(&base, &percent_decoded(&reference));
+                let location = match has_scheme(&base) || has_scheme(&reference) {
+                    // In a URL, an escape and what it stands for are different.
+                    true => source.resolve(&base, &reference),
+                    false => source.resolve(&base, &percent_decoded(&reference)),
+                };
                 let known = match documents.locations.get(&location) {
                     Some(known) => known.clone(),
                     None if location.len() > LONGEST_LOCATION => {
@@ -407,6 +411,24 @@ mod tests {
         let documents = Documents::load("api.yaml", &source, LIMITS, &mut Vec::new()).unwrap();
         let found = documents.resolve(documents.root().get("a").unwrap()).unwrap();
         assert_eq!(found.text("name"), Some("id"));
+    }
+
+    #[test]
+    fn only_paths_are_decoded() {
+        let text = |reference: &str| format!("a: {{$ref: '{reference}#/b'}}\n");
+        let part = || "b: {name: x}\n".to_owned();
+        let source = BTreeMap::from([
+            ("specs/api.yaml".to_owned(), text("my%20part.yaml")),
+            ("specs/my part.yaml".to_owned(), part()),
+            ("https://git.example/api.yaml".to_owned(), text("files/docs%2Fpart.yaml?ref=a%26b")),
+            ("https://git.example/files/docs%2Fpart.yaml?ref=a%26b".to_owned(), part()),
+            ("api.yaml".to_owned(), text("https://git.example/files/docs%2Fpart.yaml?ref=a%26b")),
+        ]);
+        for location in ["specs/api.yaml", "https://git.example/api.yaml", "api.yaml"] {
+            let documents = Documents::load(location, &source, LIMITS, &mut Vec::new()).unwrap();
+            let found = documents.resolve(documents.root().get("a").unwrap()).unwrap();
+            assert_eq!(found.text("name"), Some("x"), "{location}");
+        }
     }
 
     #[test]

@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         let tags = json!({ "propertyName": property, "mapping": mapping, "defaultMapping": default });
         union.insert("discriminator".into(), tags);
         // Null twice in a `oneOf` would match no null.
-        let union = if self.is_nullable(node) && !has_null { nullable(union) } else { Value::Object(union) };
+        let union = if self.is_nullable(node) && !has_null { nullable(union, false) } else { Value::Object(union) };
         Some([(name.to_owned(), union), (base.own, Value::Object(own))])
     }
 }

@@ -6,16 +6,16 @@ use super::document::Node;
 
 /// The schema that accepts null as well, if the node has Swagger's member for that.
 pub(super) fn swagger_nullable(node: &Node<'_>, schema: Map<String, Value>) -> Value {
-    if node.is("x-nullable") { nullable(schema) } else { Value::Object(schema) }
+    if node.is("x-nullable") { nullable(schema, false) } else { Value::Object(schema) }
 }
 
 /// Members that describe a value and do not constrain it, so that they may stand outside of a union with null.
 pub(super) const ANNOTATIONS: &[&str] = &["title", "description", "default", "deprecated", "readOnly", "writeOnly"];
 
-/// The schema that accepts null as well.
-pub(super) fn nullable(mut schema: Map<String, Value>) -> Value {
+/// The schema that accepts null as well; `has_null` is true if a variant of its `oneOf` refers to a schema that does.
+pub(super) fn nullable(mut schema: Map<String, Value>, has_null: bool) -> Value {
     let null = || json!({ "type": "null" });
-    if schema.contains_key("$ref") || schema.contains_key("allOf") || schema.contains_key("const") {
+    if has_null || ["$ref", "allOf", "const"].iter().any(|key| schema.contains_key(*key)) {
         let mut outer = Map::new();
         for key in ANNOTATIONS {
             if let Some(value) = schema.shift_remove(*key) {
@@ -60,7 +60,7 @@ pub(super) fn nullable(mut schema: Map<String, Value>) -> Value {
 }
 
 /// True if a schema clearly accepts null.
-fn accepts_null(schema: &Value) -> bool {
+pub(super) fn accepts_null(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(kind)) => kind == "null",
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "null"),

@@ -32,8 +32,8 @@ impl<'a> Reader<'a> {
     pub(super) fn parameters(&mut self, items: &[Node<'a>], operation: &Node<'a>, path: &str) -> Vec<Parameter> {
         let declared = self.declared_parameters(items, operation);
         let mut places = Places::new(path, &declared);
-        let mut parameters: Vec<Parameter> = Vec::new();
         let mut properties = Names::default();
+        let mut placed = Vec::new();
         for Declared { location, node, own } in declared {
             let Some(name) = self.placed(&node, location, &mut places) else { continue };
             let mut parameter = self.parameter(&node, location);
@@ -42,8 +42,14 @@ impl<'a> Reader<'a> {
                 parameter.http.name = name.to_owned().into();
                 parameter.http.property = parameter.http.name.clone();
             }
-            if !properties.take(name) {
-                let property = properties.allot(&format!("{name}_{}", location_name(location)));
+            placed.push((parameter, node, name, properties.take(name)));
+        }
+        let left: Vec<(&str, bool)> = places.templates.left().map(|name| (name, properties.take(name))).collect();
+        // No name from the document depends on a made-up one.
+        let mut parameters: Vec<Parameter> = Vec::new();
+        for (mut parameter, node, name, is_new) in placed {
+            if !is_new {
+                let property = properties.allot(&format!("{name}_{}", location_name(parameter.http.location)));
                 self.note(
                     &node,
                     format!("two parameters are called `{}`", short(name)),
@@ -53,11 +59,10 @@ impl<'a> Reader<'a> {
             }
             parameters.push(parameter);
         }
-        for name in places.templates.left() {
+        for (name, is_new) in left {
             let message = format!("the path parameter `{}` is not described", short(name));
             self.warn(operation, message, "it is taken to be text");
             let mut http = HttpParameter::owned(ParameterLocation::Path, name.to_owned());
-            let is_new = properties.take(name);
             http.property = if is_new { name.to_owned() } else { properties.allot(&format!("{name}_path")) }.into();
             parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
         }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::document::{MAX_HOPS, Node};
-use super::null::nullable;
+use super::null::{accepts_null, nullable};
 use super::pointer::{self, definition_reference, may_lead_around, percent_decoded, reference_to};
 use super::reader::Reader;
 use super::text::{MAX_VALUE, depth, kind, short};
@@ -65,7 +65,16 @@ impl<'a> Reader<'a> {
             return reference_to(&self.define(at));
         }
         let out = self.content(at, map, level);
-        if self.is_nullable(at) { nullable(out) } else { Value::Object(out) }
+        if self.is_nullable(at) { nullable(out, self.has_null_variant(at)) } else { Value::Object(out) }
+    }
+
+    /// True if a variant of a schema's `oneOf` refers to a schema that clearly accepts null.
+    fn has_null_variant(&self, at: &Node<'a>) -> bool {
+        let variants = at.get("oneOf").into_iter().flat_map(|list| list.items());
+        variants.filter(|variant| variant.text("$ref").is_some()).any(|variant| {
+            let found = self.documents.resolve(variant);
+            found.is_ok_and(|found| self.is_nullable(&found) || accepts_null(found.value))
+        })
     }
 
     /// What the members of a schema say, without the null that `nullable` adds.

@@ -172,7 +172,7 @@ fn references<'v>(schema: &'v Value, budget: &mut usize) -> Option<Vec<&'v str>>
         left?;
         match value {
             Value::Object(map) => {
-                if map.contains_key("$dynamicRef") {
+                if ["$dynamicRef", "$recursiveRef"].iter().any(|key| map.contains_key(*key)) {
                     return None;
                 }
                 found.extend(map.get("$ref").and_then(Value::as_str));

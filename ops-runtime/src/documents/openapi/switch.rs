@@ -197,6 +197,10 @@ fn settle(specs: &mut [OperationSpec], schemas: &[Value], narrower: &mut Narrowe
         return None;
     }
     let needs_false = found.switches().any(|switch| switch.needs_false);
+    // The value is sent with each variant of the body, also with one that cannot have it.
+    if is_twin && needs_false && narrower.is_partial(&input, &http, &found.name) {
+        return None;
+    }
     let mut inputs = Vec::new();
     for spec in specs.iter() {
         let on = spec.kind == OperationKind::Subscription;

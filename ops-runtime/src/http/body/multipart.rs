@@ -14,6 +14,7 @@ use crate::http::style::plain;
 use crate::http::{RequestBody, invalid, pointer, style};
 use crate::model::media::{OCTETS, covers, essence, in_charset};
 use crate::model::random;
+use crate::normalise::Validator;
 use crate::{Body, CallError, HttpBody, HttpField};
 
 use base64::Engine;
@@ -29,7 +30,8 @@ pub(super) struct Encoded {
 /// Writes the parts; `None` if the value is neither an object nor a list and the parts have no names.
 ///
 /// Lists repeat the part, objects and lists in lists are JSON, `null` is left out. Bytes (a [`Body`], or a string of
-/// base64 where the document describes bytes) are files. Another part with a style of its own is written as in a form.
+/// base64 where the document describes bytes and no text that it could be) are files. Another part with a style of its own
+/// is written as in a form.
 pub(super) fn encode(
     body: &HttpBody,
     essence: &str,
@@ -49,6 +51,7 @@ pub(super) fn encode(
         nameless: false,
         first: None,
         bytes: HashMap::new(),
+        texts: HashMap::new(),
         json_texts: HashMap::new(),
     };
     match value {
@@ -61,7 +64,7 @@ pub(super) fn encode(
         Value::Array(items) if !form_data => {
             parts.nameless = true;
             for item in items {
-                parts.part(None, None, item)?;
+                parts.part(None, None, item, true)?;
             }
         }
         value => {
@@ -70,8 +73,8 @@ pub(super) fn encode(
             let name = Some(field.name.as_ref());
             parts.nameless = true;
             match value {
-                Value::Array(items) => items.iter().try_for_each(|item| parts.part(name, Some(field), item))?,
-                value => parts.part(name, Some(field), value)?,
+                Value::Array(items) => items.iter().try_for_each(|item| parts.part(name, Some(field), item, true))?,
+                value => parts.part(name, Some(field), value, false)?,
             }
         }
     }
@@ -93,6 +96,8 @@ struct Parts<'a> {
     first: Option<String>,
     /// True for names of parts that the document describes as bytes: a list may have many parts of one name.
     bytes: HashMap<String, bool>,
+    /// The texts that parts of these names take besides bytes; true for items of a list.
+    texts: HashMap<(String, bool), Validator>,
     /// True for names of parts that the document describes as text that is JSON already.
     json_texts: HashMap<String, bool>,
 }
@@ -108,13 +113,13 @@ impl Parts<'_> {
                 let (name, value) = pair.split_once('=').unwrap_or((&pair, ""));
                 let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
                 let value = Value::String(decode(value));
-                self.part(Some(&decode(name)), None, &value)?;
+                self.part(Some(&decode(name)), None, &value, false)?;
             }
             return Ok(());
         }
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.part(Some(name), field, item)),
-            value => self.part(Some(name), field, value),
+            Value::Array(items) => items.iter().try_for_each(|item| self.part(Some(name), field, item, true)),
+            value => self.part(Some(name), field, value, false),
         }
     }
 
@@ -127,7 +132,14 @@ impl Parts<'_> {
         has_body || self.is_described_as_bytes(name)
     }
 
-    fn part(&mut self, name: Option<&str>, field: Option<&HttpField>, value: &Value) -> Result<(), CallError> {
+    /// Writes a value that is a part, or an item of a list with a part for each.
+    fn part(
+        &mut self,
+        name: Option<&str>,
+        field: Option<&HttpField>,
+        value: &Value,
+        is_item: bool,
+    ) -> Result<(), CallError> {
         if value.is_null() {
             return Ok(());
         }
@@ -154,7 +166,7 @@ impl Parts<'_> {
         }
         let is_json = described.iter().any(|kind| form(kind) == Form::Json);
         match value {
-            Value::String(text) if !is_json && self.is_bytes(name, &described) => {
+            Value::String(text) if !is_json && self.is_bytes(name, &described, value, is_item) => {
                 // Parts may be described in either alphabet (`contentEncoding`), and bytes say nothing of it.
                 let bytes = BASE64.decode(text).or_else(|_| BASE64_URL.decode(text)).map_err(|_| {
                     let part = name.map_or_else(|| "a part".to_owned(), |name| format!("the part `{name}`"));
@@ -199,10 +211,21 @@ impl Parts<'_> {
     }
 
     /// True if a string stands for bytes: by its content type, or by its schema.
-    fn is_bytes(&mut self, name: Option<&str>, described: &[&str]) -> bool {
+    fn is_bytes(&mut self, name: Option<&str>, described: &[&str], text: &Value, is_item: bool) -> bool {
         let of_type = !described.is_empty() && described.iter().all(|kind| form(kind) == Form::Bytes);
+        let name = name.unwrap_or_default();
         // A file may have a text type.
-        of_type || self.is_described_as_bytes(name.unwrap_or_default())
+        of_type || self.is_described_as_bytes(name) && !self.is_described_as_text(name, text, is_item)
+    }
+
+    /// True if the schema takes a text besides bytes, and this one is such a text.
+    fn is_described_as_text(&mut self, name: &str, text: &Value, is_item: bool) -> bool {
+        let (spec, property) = (self.input.spec, &self.body.property);
+        let texts = self.texts.entry((name.to_owned(), is_item)).or_insert_with(|| match self.nameless {
+            true => schema::all_texts(spec, property, is_item),
+            false => schema::texts_of(spec, property, name, is_item),
+        });
+        texts.check(text)
     }
 
     fn is_described_as_bytes(&mut self, name: &str) -> bool {

@@ -1,4 +1,6 @@
-//! Decides if a part of a body is bytes, by the schema of the operation's input.
+//! Decides if a part of a body is bytes or text, by the schema of the operation's input.
+
+mod texts;
 
 use std::cell::Cell;
 
@@ -8,6 +10,8 @@ use crate::http::media::is_json;
 use crate::model::keywords;
 use crate::pointer;
 use crate::{Definitions, OperationSpec};
+
+pub(super) use texts::{all_texts, texts_of};
 
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 16;
@@ -97,15 +101,18 @@ impl<'a> Walker<'a> {
         if holds(schema) {
             return true;
         }
-        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let name = pointer::definition(reference).unwrap_or(reference.into());
-            let definition = self.definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
-            let target = definition.as_ref().and_then(|schema| schema.pointer(pointer::within_definition(reference)));
-            if target.is_some_and(|schema| self.any(schema, depth, holds)) {
-                return true;
-            }
+        if self.target(schema, |target| self.any(target, depth, holds)) == Some(true) {
+            return true;
         }
         let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| schema.get(*keyword)?.as_array());
         parts.flatten().any(|part| self.any(part, depth, holds))
+    }
+
+    /// What a function says of the schema that another one refers to.
+    fn target<T>(&self, schema: &Value, of: impl FnOnce(&Value) -> T) -> Option<T> {
+        let reference = schema.get("$ref")?.as_str()?;
+        let name = pointer::definition(reference).unwrap_or(reference.into());
+        let definition = self.definitions.get(&name)?.schema.to_value().ok()?;
+        definition.pointer(pointer::within_definition(reference)).map(of)
     }
 }

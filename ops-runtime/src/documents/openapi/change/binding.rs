@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{Comparison, Part, Place};
-use crate::documents::change::value;
+use crate::documents::change::{not_null, value};
 use crate::model::media::essence;
 use crate::pointer;
 use crate::{HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
@@ -55,17 +55,20 @@ impl Comparison<'_> {
     fn parameters(&mut self, old: &OperationSpec, new: &OperationSpec, old_http: &HttpBinding, new_http: &HttpBinding) {
         let (old_input, new_input) = (value(&old.input), value(&new.input));
         let (old_path, new_path) = (names(&old_http.path), names(&new_http.path));
-        // A parameter in a path is what stands at its place.
-        let counterpart = |old: &HttpParameter| {
-            let same = |new: &&HttpParameter| is_same(old, new);
-            new_http.parameters.iter().find(same).or_else(|| {
-                let at =
-                    old_path.iter().position(|name| *name == old.name && old.location == ParameterLocation::Path)?;
-                let name = new_path.get(at).filter(|_| old_path.len() == new_path.len())?;
-                let is_it = |new: &&HttpParameter| new.location == ParameterLocation::Path && new.name == *name;
-                new_http.parameters.iter().find(is_it)
-            })
+        let by_name = |old: &HttpParameter| new_http.parameters.iter().find(|new| is_same(old, new));
+        let by_place = |old: &HttpParameter| {
+            let at = old_path.iter().position(|name| *name == old.name && old.location == ParameterLocation::Path)?;
+            let name = new_path.get(at).filter(|_| old_path.len() == new_path.len())?;
+            let is_it = |new: &&HttpParameter| new.location == ParameterLocation::Path && new.name == *name;
+            new_http.parameters.iter().find(is_it)
         };
+        // In the same path, a parameter is what stands at its place.
+        let is_same_path = blank(&old_http.path) == blank(&new_http.path);
+        let counterpart = |old: &HttpParameter| match is_same_path {
+            true => by_place(old).or_else(|| by_name(old)),
+            false => by_name(old).or_else(|| by_place(old)),
+        };
+        let (old_table, new_table) = (self.old, self.new);
         let mut met: HashSet<*const HttpParameter> = HashSet::new();
         for parameter in old_http.parameters.iter() {
             let (subject, place) = (subject(parameter), place(&parameter.property));
@@ -98,10 +101,11 @@ impl Comparison<'_> {
             else {
                 continue;
             };
-            let is_written = |parameter: &HttpParameter, schema| {
-                (parameter.style, parameter.explode && !is_scalar(schema, parameter.location))
+            let is_written = |parameter: &HttpParameter, schema, definitions| {
+                let is_scalar = is_scalar(&not_null(schema, definitions), parameter.location);
+                (parameter.style, parameter.explode && !is_scalar)
             };
-            if is_written(parameter, old) != is_written(found, new) {
+            if is_written(parameter, old, old_table) != is_written(found, new, new_table) {
                 self.tell(Part::Request, &subject, &place, "it is written in another style now", true);
             }
             self.schemas(Place::Parameter, old, new, &subject, &place);

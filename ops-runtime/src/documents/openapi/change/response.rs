@@ -28,7 +28,10 @@ impl Comparison<'_> {
         let (old_output, new_output) = (value(&old.output), value(&new.output));
         let (old_successes, new_successes) = (successes(old_http), successes(new_http));
         for success in &old_successes {
-            if !new_successes.iter().any(|new| new.status == success.status || covered(success.status, new.status)) {
+            // A part of a range may be all that comes of it.
+            let is_given =
+                |new: &Success<'_>| covered(success.status, new.status) || covered(new.status, success.status);
+            if !new_successes.iter().any(is_given) {
                 let message = "the status is not given any more";
                 self.tell(Part::Response, &subject(success.status), "/output", message, true);
             }

@@ -186,6 +186,17 @@ fn requests() {
     );
     // A number is written alike, a list is not.
     one(limit, "/explode", json!(false), &[]);
+    for schema in [json!({ "$ref": "#/components/schemas/Sort" }), json!({ "type": ["string", "null"] })] {
+        let sort = json!({ "type": "string", "enum": ["price", "name"] });
+        let with = |explode: bool| {
+            shop(&[
+                ("/components/schemas/Sort", sort.clone()),
+                (&format!("{limit}/schema"), schema.clone()),
+                (&format!("{limit}/explode"), json!(explode)),
+            ])
+        };
+        assert_eq!(changes(&with(true), &with(false)), [], "{schema}");
+    }
     one(
         &format!("{LIST}/parameters/1"),
         "/explode",
@@ -307,6 +318,41 @@ fn responses() {
             "change: response of `shop.show`: status 200: `text/html` is given now",
             "breaking: response of `shop.show`: it was object and is string now",
         ],
+    );
+}
+
+#[test]
+fn a_status_in_a_range_is_a_part_of_it() {
+    let with = |status: &str| {
+        let pet = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } });
+        shop(&[(&format!("{SHOW}/responses"), json!({ status: { "description": "", "content": pet } }))])
+    };
+    for range in ["default", "2XX"] {
+        assert_eq!(changes(&with(range), &with("200")), [], "{range}");
+    }
+    let told: Vec<String> = changes(&with("201"), &with("200")).iter().map(ToString::to_string).collect();
+    assert_eq!(told[0], "breaking: response of `shop.show`: status 201: the status is not given any more");
+}
+
+#[test]
+fn a_parameter_in_a_path_is_what_stands_at_its_place() {
+    let with = |path: &str| {
+        let parameter =
+            |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
+        let parameters = json!([parameter("from"), parameter("to")]);
+        let get =
+            json!({ "operationId": "carry", "parameters": parameters, "responses": { "204": { "description": "" } } });
+        shop(&[(path, json!({ "get": get }))])
+    };
+    let new = with("/paths/~1carry~1{to}~1{from}");
+    let told: Vec<String> =
+        changes(&with("/paths/~1carry~1{from}~1{to}"), &new).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "breaking: request of `shop.carry`: path parameter `from`: it is called `to` now",
+            "breaking: request of `shop.carry`: path parameter `to`: it is called `from` now",
+        ]
     );
 }
 

@@ -59,14 +59,9 @@ impl Documents<'_> {
 
     /// The base of the references at the end of a way, and the schema whose `$id` it is.
     fn base_of<'a>(&self, way: Vec<Node<'a>>) -> Option<(Rc<str>, Node<'a>)> {
-        let (mut base, mut around) = (None, None);
-        for node in way {
-            if node.text("$id").is_some_and(|id| !id.starts_with('#')) {
-                base = self.anchors().base(node.document, base, node.value);
-                around = Some(node);
-            }
-        }
-        base.zip(around)
+        let has_id = |node: &Node<'_>| node.text("$id").is_some_and(|id| !id.starts_with('#'));
+        let around = way.into_iter().rev().find(has_id)?;
+        Some((self.anchors().base_of(around.value)?, around))
     }
 
     /// The place that a reference means within the schema around it that has an `$id` of its own: that is a document of its

@@ -1,5 +1,7 @@
 //! Schemas without the boolean that chooses, for the case that it is `true` or `false`.
 
+mod lacking;
+
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -277,10 +279,16 @@ impl<'t> Narrower<'t> {
                 _ => None,
             };
         }
+        let mut gone: Vec<&Value> = Vec::new();
         for key in ["allOf", "anyOf", "oneOf"] {
             let Some(Value::Array(list)) = schema.get(key) else { continue };
             let mut narrowed = Vec::new();
-            for part in list {
+            let lacking = if on && key != "allOf" { self.lacking(list, name) } else { Vec::new() };
+            for (at, part) in list.iter().enumerate() {
+                if lacking.get(at) == Some(&true) {
+                    gone.extend(part.get("$ref"));
+                    continue;
+                }
                 match self.narrow(part, name, on, depth + 1) {
                     Narrowed::Same => narrowed.push(part.clone()),
                     Narrowed::Changed(part) => narrowed.push(part),
@@ -293,7 +301,7 @@ impl<'t> Narrower<'t> {
             }
             out.insert(key.into(), narrowed.into());
         }
-        self.discriminator(&mut out, name, on, depth);
+        self.discriminator(&mut out, &gone, name, on, depth);
         if out == *schema {
             return Narrowed::Same;
         }
@@ -324,8 +332,8 @@ impl<'t> Narrower<'t> {
         (state, mark)
     }
 
-    /// Narrows a discriminator to the variants that are left.
-    fn discriminator(&mut self, out: &mut Map<String, Value>, name: &str, on: bool, depth: usize) {
+    /// Narrows a discriminator to the variants that are left; `gone` are references to others.
+    fn discriminator(&mut self, out: &mut Map<String, Value>, gone: &[&Value], name: &str, on: bool, depth: usize) {
         let Some(Value::Object(tags)) = out.get("discriminator") else { return };
         let mut tags = tags.clone();
         if tags.get("propertyName").is_some_and(|tag| tag == name) {
@@ -334,6 +342,7 @@ impl<'t> Narrower<'t> {
         }
         if let Some(Value::Object(mapping)) = tags.get_mut("mapping") {
             mapping.retain(|_, target| match self.refer(target, name, on, depth) {
+                _ if gone.contains(&&*target) => false,
                 (State::Impossible, _) => false,
                 (State::Changed, mark) => {
                     *target = mark.into();
@@ -344,6 +353,7 @@ impl<'t> Narrower<'t> {
         }
         if let Some(target) = tags.get("defaultMapping") {
             match self.refer(target, name, on, depth) {
+                _ if gone.contains(&target) => tags.shift_remove("defaultMapping"),
                 (State::Impossible, _) => tags.shift_remove("defaultMapping"),
                 (State::Changed, mark) => tags.insert("defaultMapping".into(), mark.into()),
                 _ => None,

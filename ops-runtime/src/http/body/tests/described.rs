@@ -53,6 +53,74 @@ fn files_by_any_name() {
 }
 
 #[test]
+fn a_file_or_a_text() {
+    let file_part = |bytes: &str| {
+        format!(
+            "--B\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\nContent-Type: application/octet-stream\n\n{bytes}\n--B--\n"
+        )
+    };
+    let text_part = |text: &str| format!("--B\nContent-Disposition: form-data; name=\"a\"\n\n{text}\n--B--\n");
+    let one_of = |more: Value| json!({ "anyOf": [file(), more] });
+    let uri = json!({ "type": "string", "format": "uri" });
+    let photo = json!({ "$ref": "#/$defs/Pet/properties/photo" });
+    let name = json!({ "$ref": "#/$defs/Pet/properties/name" });
+    let url = "https://x.example/a.png";
+    let id = "6f1c1b6e-4c7a-4b1e-9a3e-2f0d7c5a8b90";
+    for (schema, value, expected) in [
+        (one_of(uri.clone()), url, text_part(url)),
+        (one_of(uri.clone()), "aGk=", file_part("hi")),
+        (json!({ "type": "string", "oneOf": [{ "format": "binary" }, { "format": "uri" }] }), url, text_part(url)),
+        (one_of(json!({ "enum": ["auto"] })), "auto", text_part("auto")),
+        (one_of(json!({ "enum": ["auto"] })), "aGk=", file_part("hi")),
+        (one_of(json!({ "const": "auto" })), "auto", text_part("auto")),
+        (one_of(json!({ "type": ["string", "null"] })), "aGk=", text_part("aGk=")),
+        (json!({ "anyOf": [photo, name] }), "aGk=", text_part("aGk=")),
+        (one_of(json!({ "type": "string", "pattern": "^file-" })), "file-1", text_part("file-1")),
+        (one_of(json!({ "type": "string", "maxLength": 2 })), "hi", text_part("hi")),
+        (one_of(json!({ "type": "string", "format": "uuid" })), id, text_part(id)),
+        (one_of(json!({ "type": "string", "format": "email" })), "a@b.example", text_part("a@b.example")),
+        // The type is said beside the union.
+        (json!({ "allOf": [{ "type": "string" }, { "anyOf": [{ "format": "binary" }, uri] }] }), url, text_part(url)),
+        // None of these takes a text besides, or not this one.
+        (one_of(json!({ "type": "string", "pattern": "^file-" })), "aGk=", file_part("hi")),
+        (one_of(json!({ "type": "string", "pattern": "[" })), "aGk=", file_part("hi")),
+        (one_of(json!({ "type": "string", "maxLength": 2 })), "aGk=", file_part("hi")),
+        (one_of(json!({ "type": "string", "minLength": 5 })), "aGk=", file_part("hi")),
+        (one_of(json!({ "type": "string", "format": "uuid" })), "aGk=", file_part("hi")),
+        (one_of(json!({ "type": "array", "items": { "type": "string" } })), "aGk=", file_part("hi")),
+        (one_of(json!({ "type": "array", "items": file() })), "aGk=", file_part("hi")),
+        (one_of(json!({ "type": "object" })), "aGk=", file_part("hi")),
+        (one_of(json!({ "type": "null" })), "aGk=", file_part("hi")),
+        (one_of(json!({})), "aGk=", file_part("hi")),
+        (json!({ "allOf": [{ "type": "string" }, { "format": "binary" }] }), "aGk=", file_part("hi")),
+        (json!({ "type": "string", "format": "binary", "anyOf": [{ "maxLength": 9 }] }), "aGk=", file_part("hi")),
+    ] {
+        let (_, found) =
+            parts(&body("multipart/form-data"), json!({ "properties": { "a": schema } }), json!({ "a": value }));
+        assert_eq!(found, expected, "{schema} {value}");
+    }
+    // Of an item, the lists decide.
+    let list = |items: Value| json!({ "type": "array", "items": items });
+    for (schema, expected) in [
+        (list(one_of(name)), text_part("aGk=")),
+        (json!({ "anyOf": [file(), list(json!({ "type": "string" }))] }), text_part("aGk=")),
+        (json!({ "anyOf": [{ "type": "string" }, list(file())] }), file_part("hi")),
+        (json!({ "anyOf": [{ "enum": ["aGk="] }, list(file())] }), file_part("hi")),
+        (list(one_of(json!({ "enum": ["auto"] }))), file_part("hi")),
+    ] {
+        let schema = json!({ "properties": { "a": schema } });
+        let (_, found) = parts(&body("multipart/form-data"), schema.clone(), json!({ "a": ["aGk="] }));
+        assert_eq!(found, expected, "{schema}");
+    }
+    let items = list(one_of(json!({ "enum": ["auto"] })));
+    let (_, found) = parts(&body("multipart/mixed"), items, json!(["auto", "aGk="]));
+    assert_eq!(
+        found,
+        "--B\nContent-Type: text/plain; charset=utf-8\n\nauto\n--B\nContent-Type: application/octet-stream\n\nhi\n--B--\n"
+    );
+}
+
+#[test]
 fn files_without_names() {
     let part = |kind: &str, text: &str| format!("--B\nContent-Type: {kind}\n\n{text}\n");
     let one = part("application/octet-stream", "hi");

@@ -18,6 +18,7 @@ fn told(old: &Value, new: &Value) -> Vec<String> {
             ("/components/schemas/Dog", kind("barks")),
             ("/components/schemas/Fish", tagged("fish")),
             ("/components/schemas/Bird", tagged("bird")),
+            ("/components/schemas/Pets", json!({ "oneOf": [to("Cat"), to("Dog")] })),
         ])
     };
     let changes = changes(&with(old), &with(new)).into_iter();
@@ -84,6 +85,59 @@ fn what_selects_a_variant_is_a_promise() {
             "!request: `Cat` is not taken any more without a value of `kind` that is known",
             "!response: `Dog` can come now without a value of `kind` that is known",
         ]
+    );
+}
+
+#[test]
+fn a_new_variant_is_no_change_of_another() {
+    let kind = json!({ "propertyName": "kind" });
+    let mapping = |names: &[&str]| names.iter().map(|name| (name.to_lowercase(), json!(name))).collect::<Value>();
+    let by_mapping = |names: &[&str]| tagged(names, &json!({ "propertyName": "kind", "mapping": mapping(names) }));
+    let (two, three) = (["Cat", "Dog"], ["Cat", "Dog", "Kitty"]);
+    // A kitty has all that a cat has, but for the value of its property.
+    let is_new = ["request: `Kitty` is taken now", "!response: `Kitty` can come now"];
+    assert_eq!(told(&tagged(&two, &kind), &tagged(&three, &kind)), is_new);
+    assert_eq!(told(&by_mapping(&two), &by_mapping(&three)), is_new);
+    // Unless that is what all other values select, or nothing is selected by it.
+    let is_taken = ["request: `Kitty` is taken now", "response: `Kitty` can come now"];
+    let by_default = |names: &[&str]| tagged(names, &json!({ "propertyName": "kind", "defaultMapping": "Cat" }));
+    assert_eq!(told(&by_default(&two), &by_default(&three)), is_taken);
+    let any = |names: &[&str]| json!({ "anyOf": names.iter().map(|name| to(name)).collect::<Value>() });
+    assert_eq!(told(&any(&two), &any(&three)), is_taken);
+    assert_eq!(
+        told(&any(&three), &any(&two)),
+        ["request: `Kitty` is taken as another variant now", "response: `Kitty` does not come any more"]
+    );
+}
+
+#[test]
+fn a_variant_may_take_what_its_values_select() {
+    let by = |mapping: Value, names: &[&str]| tagged(names, &json!({ "propertyName": "kind", "mapping": mapping }));
+    let one = by(json!({ "cat": "Cat", "kitty": "Cat", "dog": "Dog" }), &["Cat", "Dog"]);
+    let apart = by(json!({ "cat": "Cat", "kitty": "Kitty", "dog": "Dog" }), &["Cat", "Dog", "Kitty"]);
+    assert_eq!(
+        told(&one, &apart),
+        [
+            "request: `Kitty` is taken now",
+            "!request: `Cat` is not taken any more with \"kitty\" as `kind`",
+            "response: `Kitty` can come now",
+            "response: `Cat` does not come any more with \"kitty\" as `kind`",
+        ]
+    );
+    assert_eq!(
+        told(&apart, &one),
+        [
+            "request: `Kitty` is taken as another variant now",
+            "request: `Cat` is taken now with \"kitty\" as `kind`",
+            "response: `Kitty` does not come any more",
+            "!response: `Cat` can come now with \"kitty\" as `kind`",
+        ]
+    );
+    // A union in a union has variants of the same names.
+    let kind = json!({ "propertyName": "kind" });
+    assert_eq!(
+        told(&tagged(&["Cat", "Dog"], &kind), &tagged(&["Cat", "Pets"], &kind)),
+        ["request: `Cat` is taken now"]
     );
 }
 
@@ -170,6 +224,52 @@ fn a_map_may_be_given_anything() {
         |others: Value| of(json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": others }));
     let open = of(json!({ "type": "object", "properties": { "a": {} } }));
     assert_eq!(told(&open, &declared(json!(false))), ["request: other properties are not taken any more"]);
+}
+
+#[test]
+fn a_new_property_may_have_been_given_as_another_one() {
+    let of = |schema: Value| json!({ "type": "object", "properties": { "p": schema } });
+    let map = |others: Value| of(json!({ "type": "object", "additionalProperties": others }));
+    let with = |others: Value| {
+        let a = json!({ "a": { "type": "integer" } });
+        of(json!({ "type": "object", "properties": a, "additionalProperties": others }))
+    };
+    let new = ["request: the property is new", "response: the property is new"];
+    assert_eq!(
+        told(&of(json!({ "type": "object" })), &with(json!(true))),
+        [new[0], "!request: it was anything and is integer now", new[1]]
+    );
+    let text = json!({ "type": "string" });
+    assert_eq!(
+        told(&map(text.clone()), &with(text)),
+        [new[0], "!request: it was string and is integer now", new[1], "!response: it was string and is integer now"]
+    );
+    let integer = json!({ "type": "integer" });
+    assert_eq!(told(&map(integer.clone()), &with(integer)), new);
+    assert_eq!(told(&map(json!(false)), &with(json!(false))), new);
+    // What an object with properties does not declare is not expected.
+    let declared = of(json!({ "type": "object", "properties": {} }));
+    assert_eq!(told(&declared, &of(json!({ "type": "object", "properties": { "a": {} } }))), new);
+    // The variants of a union declare properties, too.
+    let either = || json!([to("Cat"), to("Dog")]);
+    let (bare, more) = (json!({ "type": "object" }), json!({ "a": { "type": "integer" } }));
+    for kinds in [json!("object"), json!(["object", "null"])] {
+        assert_eq!(
+            told(
+                &of(json!({ "type": kinds, "oneOf": either() })),
+                &of(json!({ "type": kinds, "properties": more, "oneOf": either() }))
+            ),
+            new,
+            "{kinds}"
+        );
+    }
+    assert_eq!(
+        told(
+            &of(json!({ "allOf": [bare, { "oneOf": either() }] })),
+            &of(json!({ "allOf": [{ "type": "object", "properties": more }, { "oneOf": either() }] }))
+        ),
+        new
+    );
 }
 
 #[test]
